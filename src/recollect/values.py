@@ -475,3 +475,123 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         return {"hits": [hit.to_dict() for hit in self.hits], "meta": self.meta.to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a long job is: handed to a progress callback, drawn by the CLI."""
+
+    done: int
+    total: int | None
+    label: str = ""
+    phase: str = "reading"
+    rate: float = 0.0
+    eta: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddReport:
+    """What an ``add`` did, item by item."""
+
+    items: tuple[Saved, ...]
+    notes: tuple[str, ...] = ()
+
+    def count(self, status: str) -> int:
+        return sum(saved.status == status for saved in self.items)
+
+    @property
+    def failed(self) -> int:
+        return self.count("failed")
+
+    def to_dict(self) -> dict[str, Any]:
+        counts: dict[str, Any] = {name: self.count(name) for name in ("created", "updated", "skipped", "failed")}
+        return counts | {"items": [saved.to_dict() for saved in self.items], "notes": list(self.notes)}
+
+
+@dataclass(frozen=True, slots=True)
+class GrepMatch:
+    """A line of a stored text that a pattern matches, with its neighbours."""
+
+    ref: str
+    line: int
+    text: str
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "ref": self.ref,
+            "line": self.line,
+            "text": self.text,
+            "before": list(self.before),
+            "after": list(self.after),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TreeNode:
+    """A folder of refs: how many items stand below it, and its parts."""
+
+    name: str
+    path: str
+    items: int
+    ref: str | None = None
+    title: str = ""
+    children: tuple[TreeNode, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        plain: dict[str, Any] = {"name": self.name, "path": self.path, "items": self.items}
+        if self.ref:
+            plain |= {"ref": self.ref, "title": self.title}
+        if self.children:
+            plain["children"] = [child.to_dict() for child in self.children]
+        return plain
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The answer to "why is this item where it is, or why is it not found?"."""
+
+    query: str
+    ref: str
+    found: bool
+    reason: str
+    rank: int | None = None
+    hit: Hit | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "query": self.query,
+            "ref": self.ref,
+            "found": self.found,
+            "rank": self.rank,
+            "reason": self.reason,
+            "hit": self.hit.to_dict() if self.hit else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing ``doctor`` looked at."""
+
+    name: str
+    ok: bool
+    detail: str = ""
+    repaired: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "ok": self.ok, "detail": self.detail, "repaired": self.repaired}
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorReport:
+    """All checks of a store; ``ok`` when each is well or was repaired."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(check.ok or check.repaired for check in self.checks)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"ok": self.ok, "checks": [check.to_dict() for check in self.checks]}
