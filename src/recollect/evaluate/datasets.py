@@ -182,7 +182,7 @@ def _read_questions(file: Path) -> tuple[Question, ...]:
 
 
 def _read_judgements(file: Path) -> dict[str, dict[str, float]]:
-    """Three columns (query, document, grade), or the four of TREC; a first line without a grade is a title."""
+    """Query, document and grade, or the four columns of TREC; a first line without a grade is passed."""
     judgements: dict[str, dict[str, float]] = {}
     with file.open(encoding="utf-8-sig", errors="strict", newline=None) as stream:
         try:

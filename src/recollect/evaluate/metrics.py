@@ -119,7 +119,8 @@ def significance(
     """Compare two scores per query, in the same order of queries.
 
     The randomisation test asks how often a difference at least as large arises when each query's pair is
-    swapped by a coin; it assumes nothing about how the scores are distributed. The same seed gives the same answer.
+    swapped by a coin; it assumes nothing about how the scores are distributed. The same seed gives the
+    same answer.
     """
     import numpy as np
 
