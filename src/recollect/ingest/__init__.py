@@ -1,0 +1,1 @@
+"""How an item becomes searchable: files into text, text into passages, passages into vectors."""

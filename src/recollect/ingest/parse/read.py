@@ -1,0 +1,124 @@
+"""The way of a file through parsing: read, detect, pick the parser, bound the answer.
+
+This is the boundary where anything a parsing library raises becomes ``Unreadable``.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+from recollect.errors import Error, MissingExtra, Unreadable
+from recollect.ingest.parse.detect import detect
+from recollect.ingest.parse.encoding import without_surrogates
+from recollect.ingest.parse.limits import Limits
+from recollect.ingest.parse.source import Source
+from recollect.values import Parsed
+
+Parser = Callable[[Source], Parsed]
+
+_PACKAGE = "recollect.ingest.parse"
+# Format to the function that reads it, imported when first needed.
+_HERE: dict[str, str] = {
+    "text": "plain:parse",
+    "rst": "plain:parse",
+    "code": "plain:parse",
+    "markdown": "markdown:parse",
+    "csv": "tables:parse_csv",
+    "tsv": "tables:parse_csv",
+    "json": "tables:parse_json",
+    "jsonl": "tables:parse_jsonl",
+}
+
+
+def parse_file(path: Path, *, limits: Limits | None = None) -> Parsed:
+    """The text of a file, or ``Unreadable`` with the reason.
+
+    >>> parse_file(Path("notes/plan.md")).title  # doctest: +SKIP
+    'Plan'
+    """
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise Unreadable(
+                f"{path.name} is not a regular file", hint="Only files can be read; add a folder by its path."
+            )
+        data = path.read_bytes()
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise Unreadable(
+            f"{path.name} cannot be opened: {reason}", hint="Check that it exists and may be read."
+        ) from None
+    except (ValueError, MemoryError) as problem:
+        raise Unreadable(
+            f"{path.name!r} cannot be read: {problem}", hint="Check its name and size."
+        ) from None
+    return parse_bytes(data, path.name, limits=limits)
+
+
+def parse_bytes(data: bytes, name: str, mime: str | None = None, *, limits: Limits | None = None) -> Parsed:
+    """The text of bytes that came from elsewhere; ``mime`` is what a server called them."""
+    limits = limits or Limits()
+    try:
+        source = Source(data, name, detect(name, data, mime), _charset_of(mime), limits)
+        parsed = _read(source)
+    except (Unreadable, MissingExtra):
+        raise
+    except Error as problem:
+        raise Unreadable(f"{name} cannot be read: {problem.message}", hint=problem.hint) from problem
+    except Exception as problem:
+        # The boundary: what parsing libraries raise for damaged files has no common base.
+        reason = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
+        raise Unreadable(
+            f"{name} cannot be read ({reason})", hint="The file seems to be damaged."
+        ) from problem
+    return _bounded(parsed, limits)
+
+
+def _charset_of(mime: str | None) -> str:
+    for part in (mime or "").split(";")[1:]:
+        key, _, value = part.partition("=")
+        if key.strip().lower() == "charset":
+            return value.strip().strip("\"'")
+    return ""
+
+
+def _read(source: Source) -> Parsed:
+    if not source.data.strip(b"\x00"):
+        return Parsed(
+            text="",
+            mime_type=source.type.mime,
+            structure=source.type.structure,
+            language=source.type.language,
+        )
+    if source.type.format in _HERE:
+        return load_parser(f"{_PACKAGE}.{_HERE[source.type.format]}")(source)
+    return Parsed(
+        text="",
+        mime_type=source.type.mime,
+        is_textual=False,
+        warnings=(f"{source.name} is a binary file ({source.type.mime}); it is kept without text",),
+    )
+
+
+def load_parser(place: str) -> Parser:
+    """The function that ``module:name`` stands for."""
+    module, _, name = place.partition(":")
+    parser: Parser = getattr(import_module(module), name)
+    return parser
+
+
+def _bounded(parsed: Parsed, limits: Limits) -> Parsed:
+    """Within ``max_text_chars``, and free of what a store cannot hold."""
+    text = without_surrogates(parsed.text)
+    warnings = parsed.warnings
+    if len(text) > limits.max_text_chars:
+        warnings = (
+            *warnings,
+            f"only the first {limits.max_text_chars:,} of {len(text):,} characters were kept",
+        )
+        text = text[: limits.max_text_chars]
+    marks = tuple(mark for mark in parsed.marks if mark.offset < len(text) or mark.offset == 0)
+    return replace(parsed, text=text, warnings=warnings, marks=marks)

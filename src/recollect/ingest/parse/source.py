@@ -1,0 +1,28 @@
+"""What every parser is handed: the bytes of one file, its name, and what we take it for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from recollect.ingest.parse.limits import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class FileType:
+    """What a file is: the ``format`` picks the parser, ``structure`` and ``language`` are for the chunker."""
+
+    format: str
+    mime: str
+    structure: str = "text"
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file to be read. ``charset`` is the encoding a server or mail header spoke of, if any."""
+
+    data: bytes
+    name: str
+    type: FileType
+    charset: str = ""
+    limits: Limits = field(default_factory=Limits)
