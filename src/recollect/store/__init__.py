@@ -1,0 +1,1 @@
+"""Where it is kept: the protocols of a store and its implementations, one folder each."""

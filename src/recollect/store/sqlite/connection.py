@@ -1,0 +1,217 @@
+"""Opening a SQLite file safely and sharing it: one writer connection per process, one reader per thread.
+
+Every write is one short ``BEGIN IMMEDIATE`` transaction; readers see a snapshot and never wait. SQLite's own errors
+become the errors of the tree here and nowhere else. What stands in the tables is not known here.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from recollect.errors import CorruptStore, Error, ReadOnlyStore, StoreError, Unavailable
+
+APPLICATION_ID = 0x5265_636F  # "Reco"
+Row = tuple[Any, ...]
+
+
+class Database:
+    """One SQLite file. ``read()`` gives a snapshot, ``write()`` a transaction that commits when the block ends well."""
+
+    def __init__(self, path: Path, *, busy_seconds: float = 30.0, create: bool = True) -> None:
+        self.path = path
+        self.busy_seconds = busy_seconds
+        self.longest_write = 0.0
+        self._local = threading.local()
+        self._write_lock = threading.RLock()
+        self._connections: list[apsw.Connection] = []
+        self._connections_lock = threading.Lock()
+        self._writer: apsw.Connection | None = None
+        self._closed = False
+        self.read_only = False
+        _prepare_file(path, create)
+        with self.translated():
+            self._open_first()
+
+    def _open_first(self) -> None:
+        """Open once, without writing, to see what the file is before anything else touches it."""
+        connection = self._connect()
+        application = connection.pragma("application_id")
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        if application != APPLICATION_ID and (application != 0 or (tables and tables[0] > 0)):
+            connection.close()
+            raise CorruptStore(
+                f"{self.path} is a SQLite file, but not a Recollect store",
+                hint="Name another file with --store, or leave it out to use the default store.",
+            )
+        if not self.read_only:
+            connection.pragma("journal_mode", "wal")
+        self._local.connection = connection
+
+    def _connect(self) -> apsw.Connection:
+        flags = apsw.SQLITE_OPEN_READWRITE
+        if not os.access(self.path, os.W_OK) or not os.access(self.path.parent, os.W_OK):
+            self.read_only = True
+        if self.read_only:
+            flags = apsw.SQLITE_OPEN_READONLY
+        connection = apsw.Connection(str(self.path), flags=flags)
+        connection.set_busy_timeout(int(self.busy_seconds * 1000))
+        connection.pragma("synchronous", "NORMAL")
+        connection.pragma("foreign_keys", 1)
+        connection.pragma("mmap_size", 1 << 28)
+        connection.pragma("temp_store", "MEMORY")
+        with self._connections_lock:
+            self._connections.append(connection)
+        return connection
+
+    def connection(self) -> apsw.Connection:
+        """This thread's reader."""
+        if self._closed:
+            raise StoreError("the store is closed", hint="Open it again with Recollect.open().")
+        connection: apsw.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            with self.translated():
+                connection = self._local.connection = self._connect()
+        return connection
+
+    @contextmanager
+    def read(self) -> Iterator[apsw.Connection]:
+        """A snapshot: all statements in the block see the same state. Blocks may nest."""
+        connection = self.connection()
+        with self.translated():
+            if connection.in_transaction:
+                yield connection
+                return
+            connection.execute("BEGIN").fetchall()
+            try:
+                yield connection
+            finally:
+                if connection.in_transaction:
+                    connection.execute("COMMIT").fetchall()
+
+    @contextmanager
+    def write(self, *, durable: bool = False) -> Iterator[apsw.Connection]:
+        """A write transaction; ``durable`` waits for the disk (what an agent was told is saved must stay)."""
+        if self.read_only:
+            raise ReadOnlyStore(
+                f"the store {self.path} can only be read",
+                hint="Make the file and its folder writable, or name another store with --store.",
+            )
+        with self._write_lock, self.translated():
+            if self._writer is None:
+                self._writer = self._connect()
+                self._writer.pragma("cache_size", -65536)
+                self._writer.pragma("wal_autocheckpoint", 4000)
+                self._writer.pragma("secure_delete", 1)
+            writer = self._writer
+            if writer.in_transaction:
+                yield writer
+                return
+            writer.pragma("synchronous", "FULL" if durable else "NORMAL")
+            self._begin(writer)
+            started = time.perf_counter()
+            try:
+                yield writer
+            except BaseException:
+                if writer.in_transaction:
+                    writer.execute("ROLLBACK").fetchall()
+                raise
+            writer.execute("COMMIT").fetchall()
+            self.longest_write = max(self.longest_write, time.perf_counter() - started)
+
+    def _begin(self, writer: apsw.Connection) -> None:
+        try:
+            writer.execute("BEGIN IMMEDIATE").fetchall()
+        except apsw.BusyError:
+            holder = lock_holder(self.path)
+            raise Unavailable(
+                f"the store {self.path} was busy for {self.busy_seconds:.0f} s, held by {holder}",
+                hint="Try again when that process is done, or raise store.busy_seconds.",
+            ) from None
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Turn SQLite's errors into ours."""
+        try:
+            yield
+        except (apsw.CorruptError, apsw.NotADBError) as error:
+            raise CorruptStore(
+                f"the store {self.path} is damaged or not a Recollect store ({error})",
+                hint="Nothing was written. Restore a backup, or name another file with --store.",
+            ) from error
+        except apsw.ReadOnlyError as error:
+            raise ReadOnlyStore(
+                f"the store {self.path} can only be read ({error})",
+                hint="Make the file and its folder writable, or name another store with --store.",
+            ) from error
+        except apsw.FullError as error:
+            raise StoreError(
+                f"no space is left for the store {self.path}", hint="Free some disk space and try again; nothing is lost."
+            ) from error
+        except apsw.BusyError as error:
+            raise Unavailable(
+                f"the store {self.path} is busy, held by {lock_holder(self.path)} ({error})",
+                hint="Try again when that process is done.",
+            ) from error
+        except (apsw.CantOpenError, apsw.IOError, apsw.PermissionsError) as error:
+            raise StoreError(
+                f"the store {self.path} cannot be opened or read ({error})",
+                hint="Check the path and its permissions, or name another store with --store.",
+            ) from error
+
+    def data_version(self) -> int:
+        """Changes when another connection commits."""
+        return int(self.connection().pragma("data_version"))
+
+    def checkpoint(self) -> None:
+        """Fold the write-ahead log into the file and empty it, as far as readers allow."""
+        with self._write_lock, self.translated():
+            (self._writer or self.connection()).pragma("wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        self._closed = True
+        with self._connections_lock:
+            for connection in self._connections:
+                connection.close(True)
+            self._connections.clear()
+
+
+def _prepare_file(path: Path, create: bool) -> None:
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder, not a store", hint=f"Did you mean {path / 'recollect.db'}?")
+    if path.exists():
+        return
+    if not create:
+        raise StoreError(f"there is no store at {path}", hint="Run 'recollect init' or add something first.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise StoreError(
+            f"cannot make a store at {path}: {error.strerror}", hint="Name a place you can write to with --store."
+        ) from error
+
+
+def lock_holder(path: Path) -> str:
+    """The process that holds the write lock, as far as the system tells (Linux lists locks by inode)."""
+    try:
+        inode = Path(f"{path}-shm").stat().st_ino
+        for line in Path("/proc/locks").read_text().splitlines():
+            parts = line.split()
+            if len(parts) >= 8 and parts[3] == "WRITE" and parts[5].endswith(f":{inode}") and parts[6] == "120":
+                pid = parts[4]
+                command = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
+                return f"process {pid} ({command[:80]})"
+    except (OSError, IndexError, ValueError):
+        pass
+    return "another process"
+
+
+__all__ = ["APPLICATION_ID", "Database", "Error", "Row", "lock_holder"]

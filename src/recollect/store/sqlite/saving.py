@@ -1,0 +1,280 @@
+"""Writing items: a new version, its chunks, the lexical index and the bin, all in the caller's transaction.
+
+A chunk is written once and never changed but for its state. A new version keeps the chunks whose key it shares with
+the one before and supersedes the rest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import apsw
+import numpy as np
+
+from recollect.errors import Conflict, PathConflict
+from recollect.store.base import PreparedChunk, PreparedItem
+from recollect.store.sqlite.segments import DELETED, LIVE, SUPERSEDED, NewChunk, retire
+from recollect.store.sqlite.times import now_micros
+from recollect.values import Fields, Saved
+from recollect.words import Analyzer
+
+
+def new_id() -> str:
+    """A UUIDv7: sorts by time, carries no machine address."""
+    stamp = int(time.time() * 1000).to_bytes(6, "big")
+    noise = bytearray(os.urandom(10))
+    noise[0] = 0x70 | noise[0] & 0x0F
+    noise[2] = 0x80 | noise[2] & 0x3F
+    text = (stamp + bytes(noise)).hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The row of an item that decides what a save does."""
+
+    n: int
+    id: str
+    state: str
+    version: int
+    hash: str
+    text_hash: str
+    immutable: bool
+
+
+def find_head(connection: apsw.Connection, drive: str, path: str) -> Head | None:
+    rows = connection.execute(
+        "SELECT n, id, state, version, hash, text_hash, json_extract(fields, '$.immutable') FROM items"
+        " WHERE drive=? AND path=? AND state <> 'deleted'",
+        (drive, path),
+    ).fetchall()
+    return Head(*rows[0][:6], bool(rows[0][6])) if rows else None
+
+
+def save(
+    connection: apsw.Connection, item: PreparedItem, policy: str, analyzer: Analyzer, keep_versions: int
+) -> tuple[Saved, list[NewChunk]]:
+    """Apply one prepared item: create, update, skip, or refuse with a conflict."""
+    draft = item.draft
+    ref = str(draft.ref)
+    head = find_head(connection, draft.ref.drive, draft.ref.path)
+    if head is None:
+        n, identity, chunks = _create(connection, item, analyzer)
+        return Saved(ref, "created", identity, 1, None, item.hash), chunks
+    if policy == "error":
+        raise PathConflict(
+            f"{ref} already exists (version {head.version})",
+            hint=f"Read it first (get {ref}), or pass on_conflict=overwrite to replace it.",
+        )
+    if policy == "skip":
+        return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="already in the store"), []
+    if head.hash == item.hash and head.state == "live":
+        _note_file(connection, head.n, item)
+        return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="unchanged"), []
+    refuse_immutable(head, ref)
+    chunks = write_version(connection, head, item, analyzer, keep_versions)
+    return Saved(ref, "updated", head.id, head.version + 1, head.version, item.hash), chunks
+
+
+def refuse_immutable(head: Head, ref: str) -> None:
+    """Immutable items refuse every change."""
+    if head.immutable:
+        raise Conflict(
+            f"{ref} is immutable", hint="It was saved as immutable on purpose; save a new item that supersedes it instead."
+        )
+
+
+def _create(connection: apsw.Connection, item: PreparedItem, analyzer: Analyzer) -> tuple[int, str, list[NewChunk]]:
+    now = now_micros()
+    identity = new_id()
+    draft = item.draft
+    n: int = connection.execute(
+        "INSERT INTO items(id, drive, path, kind, state, version, hash, text_hash, title, description, metadata, fields,"
+        " size, created_at, updated_at) VALUES(?,?,?,?,'live',0,'','','','','{}','{}',0,?,?) RETURNING n",
+        (identity, draft.ref.drive, draft.ref.path, draft.kind, now, now),
+    ).fetchall()[0][0]
+    head = Head(n, identity, "live", 0, "", "", False)
+    return n, identity, write_version(connection, head, item, analyzer, keep_versions=0)
+
+
+def write_version(
+    connection: apsw.Connection, head: Head, item: PreparedItem, analyzer: Analyzer, keep_versions: int
+) -> list[NewChunk]:
+    """Write the next version of an item; answers the chunks that must be indexed."""
+    now = now_micros()
+    ids, new_chunks = _write_chunks(connection, head.n, item.chunks, analyzer, now)
+    layout = np.array(
+        [(chunk, part.start, *part.lines) for chunk, part in zip(ids, item.chunks, strict=True)], np.int64
+    )
+    draft = item.draft
+    number = head.version + 1
+    fields_json = json.dumps(draft.fields.to_dict(), ensure_ascii=False, default=str)
+    connection.execute(
+        "INSERT INTO versions(item, number, previous, hash, text_hash, drive, path, kind, state, fields, layout, marks,"
+        " first_line, size, blob, created_at) VALUES(?,?,?,?,?,?,?,?,'live',?,?,?,?,?,?,?)",
+        (
+            head.n, number, head.version or None, item.hash, item.text_hash, draft.ref.drive, draft.ref.path,
+            draft.kind, fields_json, layout.tobytes(), json.dumps([[m.offset, m.label] for m in draft.marks]),
+            draft.first_line, _size(item), _keep_blob(connection, draft.blob), now,
+        ),
+    ).fetchall()  # fmt: skip
+    _write_head(connection, head, item, number, fields_json, now)
+    if keep_versions:
+        _prune_versions(connection, head.n, number - keep_versions)
+    return new_chunks
+
+
+def _size(item: PreparedItem) -> int:
+    draft = item.draft
+    return len(draft.blob) if draft.blob is not None else len(draft.content)
+
+
+def _write_head(
+    connection: apsw.Connection, head: Head, item: PreparedItem, number: int, fields_json: str, now: int
+) -> None:
+    draft, fields = item.draft, item.draft.fields
+    connection.execute(
+        "UPDATE items SET drive=?, path=?, kind=?, state='live', version=?, hash=?, text_hash=?, title=?, description=?,"
+        " category=?, domain=?, severity=?, importance=?, loading=?, thread=?, seq=?, source_url=?, metadata=?, fields=?,"
+        " size=?, updated_at=CASE WHEN text_hash=? AND version>0 THEN updated_at ELSE ? END, indexed_at=?, deleted_at=NULL,"
+        " file_mtime=coalesce(?, file_mtime), file_size=coalesce(?, file_size) WHERE n=?",
+        (
+            draft.ref.drive, draft.ref.path, draft.kind, number, item.hash, item.text_hash, fields.title,
+            fields.description, fields.category, fields.domain, fields.severity, fields.importance, fields.loading,
+            fields.thread, fields.seq, fields.source_url,
+            json.dumps(dict(fields.metadata), ensure_ascii=False, default=str), fields_json, _size(item),
+            item.text_hash, now, now, item.file_mtime, item.file_size, head.n,
+        ),
+    ).fetchall()  # fmt: skip
+    connection.execute("DELETE FROM item_tags WHERE item=?", (head.n,)).fetchall()
+    _insert_tags(connection, head.n, fields)
+
+
+def _insert_tags(connection: apsw.Connection, n: int, fields: Fields) -> None:
+    if fields.tags:
+        connection.executemany(
+            "INSERT OR IGNORE INTO item_tags(tag, item) VALUES(?,?)", [(tag, n) for tag in fields.tags]
+        ).fetchall()
+
+
+def _note_file(connection: apsw.Connection, n: int, item: PreparedItem) -> None:
+    if item.file_mtime is not None:
+        connection.execute(
+            "UPDATE items SET file_mtime=?, file_size=? WHERE n=? AND (file_mtime IS NOT ? OR file_size IS NOT ?)",
+            (item.file_mtime, item.file_size, n, item.file_mtime, item.file_size),
+        ).fetchall()
+
+
+def _keep_blob(connection: apsw.Connection, blob: bytes | None) -> str | None:
+    if blob is None:
+        return None
+    digest = hashlib.sha256(blob).hexdigest()
+    connection.execute("INSERT OR IGNORE INTO blobs(hash, data) VALUES(?,?)", (digest, blob)).fetchall()
+    return digest
+
+
+def _write_chunks(
+    connection: apsw.Connection, n: int, chunks: Sequence[PreparedChunk], analyzer: Analyzer, now: int
+) -> tuple[list[int], list[NewChunk]]:
+    """Reuse live chunks with the same key, insert the others, supersede what is no longer part of the item."""
+    free: dict[bytes, list[int]] = {}
+    lengths: dict[int, bytes] = {}
+    for chunk, key, size in connection.execute(
+        "SELECT id, key, lengths FROM chunks WHERE item=? AND state=? ORDER BY id DESC", (n, LIVE)
+    ):
+        free.setdefault(key, []).append(chunk)
+        lengths[chunk] = size
+    ids: list[int] = []
+    fresh: list[NewChunk] = []
+    for part in chunks:
+        spare = free.get(part.key)
+        if spare:
+            ids.append(spare.pop())
+            continue
+        counts = part.counts if part.counts is not None else _counts_of(connection, n, part, analyzer)
+        measured = np.array([sum(field.values()) for field in counts], np.uint32).tobytes()
+        chunk: int = connection.execute(
+            "INSERT INTO chunks(item, state, live_from, key, embed_hash, lengths, heading, text)"
+            " VALUES(?,?,?,?,?,?,?,?) RETURNING id",
+            (n, LIVE, now, part.key, part.embed_hash, measured, part.heading, part.text),
+        ).fetchall()[0][0]
+        ids.append(chunk)
+        fresh.append(NewChunk(chunk, n, counts))
+    supersede(connection, [(chunk, LIVE, lengths[chunk]) for left in free.values() for chunk in left], now)
+    return ids, fresh
+
+
+def _counts_of(
+    connection: apsw.Connection, n: int, part: PreparedChunk, analyzer: Analyzer
+) -> tuple[dict[str, int], ...]:
+    """Analyse late: another process took away the chunk we meant to keep."""
+    title, path, description, fields = connection.execute(
+        "SELECT title, path, description, fields FROM items WHERE n=?", (n,)
+    ).fetchall()[0]
+    stored = json.loads(fields)
+    context = f"{stored.get('context', '')}\n{part.heading}"
+    texts = (title, path, description, "\n".join(stored.get("tags", ())), context, part.text)
+    return tuple(analyzer.counts(text) for text in texts)
+
+
+def supersede(connection: apsw.Connection, chunks: Sequence[tuple[int, int, bytes]], now: int) -> None:
+    """Chunks leave normal search, and stay searchable as of the time they were current."""
+    if chunks:
+        connection.executemany(
+            "UPDATE chunks SET state=?, live_until=? WHERE id=?", [(SUPERSEDED, now, chunk) for chunk, _, _ in chunks]
+        ).fetchall()
+        retire(connection, chunks, SUPERSEDED)
+
+
+def delete_chunks(connection: apsw.Connection, chunks: Sequence[tuple[int, int, bytes]], *, erase: bool) -> None:
+    """Chunks leave every index; ``erase`` also removes their rows and so their text."""
+    if not chunks:
+        return
+    ids = [(chunk,) for chunk, _, _ in chunks]
+    if erase:
+        connection.executemany("DELETE FROM chunks WHERE id=?", ids).fetchall()
+    else:
+        now = now_micros()
+        connection.executemany(
+            "UPDATE chunks SET state=?, live_until=coalesce(live_until, ?) WHERE id=?",
+            [(DELETED, now, chunk) for chunk, _, _ in chunks],
+        ).fetchall()
+    retire(connection, [chunk for chunk in chunks if chunk[1] != DELETED], DELETED)
+
+
+def _prune_versions(connection: apsw.Connection, n: int, last: int) -> None:
+    """Drop versions up to a number, and the chunks that no remaining version holds."""
+    if last <= 0:
+        return
+    connection.execute("DELETE FROM versions WHERE item=? AND number<=?", (n, last)).fetchall()
+    if not connection.changes():
+        return
+    held: set[int] = set()
+    for (layout,) in connection.execute("SELECT layout FROM versions WHERE item=?", (n,)):
+        held.update(np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist())
+    rows = connection.execute("SELECT id, state, lengths FROM chunks WHERE item=?", (n,)).fetchall()
+    delete_chunks(connection, [row for row in rows if row[0] not in held], erase=True)
+    connection.execute("DELETE FROM blobs WHERE hash NOT IN (SELECT blob FROM versions WHERE blob IS NOT NULL)").fetchall()
+
+
+def to_bin(connection: apsw.Connection, head: Head) -> None:
+    """Delete an item from every index; its versions stay in the bin."""
+    rows = connection.execute("SELECT id, state, lengths FROM chunks WHERE item=?", (head.n,)).fetchall()
+    delete_chunks(connection, rows, erase=False)
+    connection.execute(
+        "UPDATE items SET state='deleted', deleted_at=? WHERE n=?", (now_micros(), head.n)
+    ).fetchall()
+    connection.execute("DELETE FROM item_tags WHERE item=?", (head.n,)).fetchall()
+
+
+def erase_item(connection: apsw.Connection, n: int) -> None:
+    """Remove an item with all its versions and text."""
+    rows = connection.execute("SELECT id, state, lengths FROM chunks WHERE item=?", (n,)).fetchall()
+    delete_chunks(connection, rows, erase=True)
+    connection.execute("DELETE FROM items WHERE n=?", (n,)).fetchall()
+    connection.execute("DELETE FROM blobs WHERE hash NOT IN (SELECT blob FROM versions WHERE blob IS NOT NULL)").fetchall()

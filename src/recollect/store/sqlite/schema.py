@@ -1,0 +1,163 @@
+"""The tables of a SQLite store, as ordered migrations: one function, one transaction, one number each.
+
+Canonical tables hold what people and sources gave (items, versions, chunks, blobs, roots); derived ones (segments,
+postings, retired, vocabulary, vectors) can be rebuilt from them. Times are whole microseconds since 1970, UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import apsw
+
+from recollect.errors import NewerSchema, ReadOnlyStore
+from recollect.store.sqlite.connection import APPLICATION_ID, Database
+
+_FIRST = """
+CREATE TABLE meta(name TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
+
+CREATE TABLE items(
+  n INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  drive TEXT NOT NULL,
+  path TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  state TEXT NOT NULL,             -- live | archived | deleted (in the bin)
+  version INTEGER NOT NULL,
+  hash TEXT NOT NULL,              -- of the head version: content and all fields
+  text_hash TEXT NOT NULL,         -- of the content alone
+  title TEXT NOT NULL,
+  description TEXT NOT NULL,
+  category TEXT,
+  domain TEXT,
+  severity TEXT,
+  importance INTEGER,
+  loading TEXT,
+  thread TEXT,
+  seq INTEGER,
+  source_url TEXT,
+  metadata TEXT NOT NULL,
+  fields TEXT NOT NULL,            -- all fields as JSON; the columns above are copies to filter by
+  size INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  indexed_at INTEGER,
+  deleted_at INTEGER,
+  file_mtime INTEGER,              -- what the file looked like when it was read, to notice changes cheaply
+  file_size INTEGER
+) STRICT;
+CREATE UNIQUE INDEX items_ref ON items(drive, path) WHERE state <> 'deleted';
+CREATE INDEX items_path ON items(drive, path);
+CREATE INDEX items_updated ON items(updated_at);
+CREATE INDEX items_thread ON items(thread, seq) WHERE thread IS NOT NULL;
+CREATE INDEX items_text_hash ON items(text_hash);
+
+CREATE TABLE item_tags(
+  tag TEXT NOT NULL, item INTEGER NOT NULL REFERENCES items(n) ON DELETE CASCADE, PRIMARY KEY(tag, item)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX item_tags_item ON item_tags(item);
+
+CREATE TABLE versions(
+  item INTEGER NOT NULL REFERENCES items(n) ON DELETE CASCADE,
+  number INTEGER NOT NULL,
+  previous INTEGER,
+  hash TEXT NOT NULL,
+  text_hash TEXT NOT NULL,
+  drive TEXT NOT NULL,
+  path TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  state TEXT NOT NULL,
+  fields TEXT NOT NULL,
+  layout BLOB NOT NULL,            -- int64 rows: chunk, first character, first line, last line
+  marks TEXT NOT NULL,             -- JSON [[offset, label], ...]
+  first_line INTEGER NOT NULL,
+  size INTEGER NOT NULL,
+  blob TEXT,                       -- hash of the bytes of a file that holds no text
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY(item, number)
+) STRICT;
+
+CREATE TABLE blobs(hash TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT;
+
+CREATE TABLE chunks(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  item INTEGER NOT NULL REFERENCES items(n) ON DELETE CASCADE,
+  state INTEGER NOT NULL,          -- 0 live, 1 superseded (searchable as of its time), 2 deleted
+  live_from INTEGER NOT NULL,
+  live_until INTEGER,
+  key BLOB NOT NULL,               -- hash of all that is indexed with it: same key, same chunk
+  embed_hash BLOB NOT NULL,        -- hash of exactly what is embedded
+  lengths BLOB NOT NULL,           -- uint32 terms per field
+  heading TEXT NOT NULL,
+  text TEXT NOT NULL
+) STRICT;
+CREATE INDEX chunks_item ON chunks(item);
+CREATE INDEX chunks_embed ON chunks(embed_hash);
+
+CREATE TABLE roots(path TEXT PRIMARY KEY, globs TEXT NOT NULL, added_at INTEGER NOT NULL) STRICT;
+
+CREATE TABLE segments(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  state INTEGER NOT NULL,          -- 0 being built by a merge, 1 in use, 2 replaced and to be cleared
+  docs INTEGER NOT NULL,
+  chunk_ids BLOB NOT NULL,         -- int64
+  item_ids BLOB NOT NULL,          -- int64
+  lengths BLOB NOT NULL,           -- uint32, field by field
+  states BLOB NOT NULL             -- uint8, as of the segment's making; later changes stand in retired
+) STRICT;
+CREATE TABLE postings(
+  segment INTEGER NOT NULL, term TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY(segment, term)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE retired(
+  seq INTEGER PRIMARY KEY AUTOINCREMENT, chunk INTEGER NOT NULL, state INTEGER NOT NULL
+) STRICT;
+CREATE TABLE vocabulary(word TEXT PRIMARY KEY, term TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE merges(
+  target INTEGER PRIMARY KEY, sources TEXT NOT NULL, owner TEXT NOT NULL, lease_until INTEGER NOT NULL
+) STRICT;
+CREATE TABLE lexical_stats(field INTEGER PRIMARY KEY, total INTEGER NOT NULL) STRICT;
+
+CREATE TABLE usage(
+  item INTEGER PRIMARY KEY REFERENCES items(n) ON DELETE CASCADE,
+  retrieval_count INTEGER NOT NULL DEFAULT 0,
+  last_retrieved_at INTEGER,
+  access_count INTEGER NOT NULL DEFAULT 0,
+  last_accessed_at INTEGER,
+  decay_score REAL NOT NULL DEFAULT 1.0,
+  decay_at INTEGER
+) STRICT;
+"""
+
+
+def _first(connection: apsw.Connection) -> None:
+    connection.execute(_FIRST).fetchall()
+    connection.execute("INSERT INTO meta VALUES('index_epoch', 0)").fetchall()
+    # field -1 holds the number of live chunks, 0..5 the live terms per field
+    connection.executemany("INSERT INTO lexical_stats VALUES(?, 0)", [(field,) for field in range(-1, 6)]).fetchall()
+
+
+MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (_first,)
+SCHEMA_VERSION = len(MIGRATIONS)
+
+
+def migrate(database: Database) -> None:
+    """Bring a store to the current schema; a store written by a newer Recollect is refused untouched."""
+    found = int(database.connection().pragma("user_version"))
+    if found > SCHEMA_VERSION:
+        raise NewerSchema(
+            f"the store {database.path} has schema {found}, this Recollect knows up to {SCHEMA_VERSION}",
+            hint="Upgrade Recollect (pip install -U recollect); the store was not touched.",
+        )
+    if found == SCHEMA_VERSION:
+        return
+    if database.read_only:
+        raise ReadOnlyStore(
+            f"the store {database.path} needs a migration, but can only be read", hint="Make it writable once."
+        )
+    for number, step in enumerate(MIGRATIONS, start=1):
+        with database.write(durable=True) as connection:
+            if int(connection.pragma("user_version")) >= number:
+                continue  # another process was faster
+            step(connection)
+            connection.pragma("application_id", APPLICATION_ID)
+            connection.pragma("user_version", number)
