@@ -35,13 +35,13 @@ from recollect.config_files import (
     write_entry,
 )
 from recollect.errors import NotFound, ReadOnlyStore, Unavailable, UsageError
+from recollect.setting_rules import Setting
 from recollect.settings import (
     FOREIGN_VARIABLES,
     SECTIONS,
     SETTINGS,
     VARIABLES,
     Config,
-    Setting,
     find_setting,
     unknown_setting,
 )
@@ -133,7 +133,7 @@ class _Layers:
         prefixes = tuple(f"RECOLLECT_{section.upper()}_" for section in SECTIONS)
         for variable in env:
             if variable.startswith(prefixes) and variable not in VARIABLES:
-                raise unknown_setting(variable, among=VARIABLES)
+                raise unknown_setting(variable)
 
     def take_flags(self, flags: Mapping[str, Any], *, base: Path) -> None:
         for name, value in flags.items():

@@ -6,54 +6,14 @@ generated from here.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from recollect.errors import UsageError
+from recollect.setting_rules import Setting, nearest, setting
 
 _HEAVIEST = 1000  # weights count relative to one another; far larger ones overflow when they are summed
-_LARGEST = 2**31 - 1  # what every library below takes as a count
-_TRUE = ("true", "yes", "on", "1")
-_FALSE = ("false", "no", "off", "0")
-_TYPE_WORDS = {
-    "bool": "true or false",
-    "int": "a whole number",
-    "float": "a number",
-    "str": "text",
-    "tuple[str, ...]": "a list of texts",
-}
-
-
-def setting(
-    default: Any,
-    doc: str,
-    *,
-    sensitive: bool = False,
-    secret: bool = False,
-    is_path: bool = False,
-    choices: tuple[str, ...] = (),
-    aliases: Mapping[str, str] | None = None,
-    minimum: float | None = None,
-    maximum: float | None = None,
-) -> Any:
-    """A dataclass field that carries what users and checks need to know about it.
-
-    ``sensitive`` settings are not taken from a project file that is not trusted; ``secret`` ones are also
-    never shown.
-    """
-    notes = {
-        "doc": doc,
-        "sensitive": sensitive or secret,
-        "secret": secret,
-        "is_path": is_path,
-        "choices": choices,
-        "aliases": dict(aliases or {}),
-        "minimum": minimum,
-        "maximum": maximum,
-    }
-    return field(default=default, metadata=notes, repr=not secret)
 
 
 def _weight(default: float | None, doc: str) -> Any:
@@ -248,103 +208,6 @@ class Config:
         return plain
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One setting: its name, type and bounds, and how a value for it is checked and read from text."""
-
-    section: str
-    key: str
-    type: str
-    default: Any
-    doc: str
-    sensitive: bool
-    secret: bool
-    is_path: bool
-    choices: tuple[str, ...]
-    aliases: Mapping[str, str]
-    minimum: float | None
-    maximum: float | None
-
-    @property
-    def name(self) -> str:
-        return f"{self.section}.{self.key}"
-
-    @property
-    def variable(self) -> str:
-        return f"RECOLLECT_{self.section}_{self.key}".upper()
-
-    @property
-    def base_type(self) -> str:
-        """The type without ``| None``: unset is the absence of a value, never a value one can write."""
-        return self.type.removesuffix(" | None")
-
-    def shown(self, value: Any) -> Any:
-        """The value as it may be printed: secrets masked, lists as lists."""
-        if self.secret:
-            return ["***" for _ in value] if isinstance(value, tuple) else "***"
-        return list(value) if isinstance(value, tuple) else value
-
-    def read(self, text: str) -> Any:
-        """The value that a piece of text (a variable, a flag, ``config set``) stands for."""
-        text = text.strip()
-        kind = self.base_type
-        if kind == "bool" and text.lower() in _TRUE + _FALSE:
-            return text.lower() in _TRUE
-        if kind == "tuple[str, ...]":
-            return self.check([part.strip() for part in text.split(",") if part.strip()])
-        if kind in ("int", "float"):
-            try:
-                return self.check(int(text) if kind == "int" else float(text))
-            except ValueError:
-                raise self._refuse(text, f"Give {_TYPE_WORDS[kind]}.") from None
-        return self.check(text)
-
-    def check(self, value: Any) -> Any:
-        """The value in the form the section holds, or a usage error that says what is allowed."""
-        kind = self.base_type
-        if isinstance(value, int) and abs(value) > _LARGEST:
-            raise self._refuse(value, f"Allowed: at most {_LARGEST}.")
-        if kind == "float" and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
-        if kind == "tuple[str, ...]" and isinstance(value, (list, tuple)):
-            value = tuple(value)
-        expected = {"bool": bool, "int": int, "float": float, "str": str}.get(kind, tuple)
-        wrong = not isinstance(value, expected) or (expected is int and isinstance(value, bool))
-        if wrong or (isinstance(value, tuple) and not all(isinstance(part, str) for part in value)):
-            raise self._refuse(value, f"Give {_TYPE_WORDS[kind]}.")
-        if isinstance(value, str):
-            return self._checked_text(value)
-        if isinstance(value, (int, float)) and expected is not bool:
-            self._check_bounds(value)
-        return value
-
-    def _checked_text(self, value: str) -> str:
-        if "\x00" in value:
-            raise self._refuse(value, "Remove the NUL character.")
-        if self.type.endswith("| None") and not value.strip():
-            raise self._refuse(value, f"To go back to the default, use: recollect config unset {self.name}")
-        value = self.aliases.get(value, value)
-        if self.choices and value not in self.choices:
-            near = _nearest(value, (*self.choices, *self.aliases))
-            offer = f"Did you mean {near[0]}? " if near else ""
-            raise self._refuse(value, f"{offer}One of: {', '.join(self.choices)}.")
-        return value
-
-    def _check_bounds(self, value: float) -> None:
-        low, high = self.minimum, self.maximum
-        too_low = low is not None and value < low
-        too_high = high is not None and value > high
-        if too_low or too_high or not math.isfinite(value):
-            allowed = "any finite number"
-            if low is not None:
-                allowed = f"from {low:g} to {high:g}" if high is not None else f"{low:g} or more"
-            raise self._refuse(value, f"Allowed: {allowed}.")
-
-    def _refuse(self, value: Any, hint: str) -> UsageError:
-        shown = "this value" if self.secret else repr(value)
-        return UsageError(f"{self.name} cannot be {shown}", hint=hint)
-
-
 def _settings() -> dict[str, Setting]:
     found = {}
     for section in fields(Config):
@@ -378,17 +241,17 @@ def find_setting(name: str) -> Setting:
     return known
 
 
-def unknown_setting(name: str, *, spelled: str = "", among: Mapping[str, Setting] = SETTINGS) -> UsageError:
-    """The error for a name nobody knows, with the nearest names; ``spelled`` is how the user wrote it."""
-    near = _nearest(name, tuple(among)) or [full for full in among if full.endswith(f".{name}")]
-    section = name.partition(".")[0]
-    if not near and section in SECTIONS:
-        near = [full for full in among if full.startswith(f"{section}.")]
-    hint = f"Did you mean {' or '.join(near[:3])}?" if near else f"Sections are: {', '.join(SECTIONS)}."
-    return UsageError(f"unknown setting '{spelled or name}'", hint=hint)
-
-
-def _nearest(name: str, known: tuple[str, ...]) -> list[str]:
-    from difflib import get_close_matches  # only when something is misspelled
-
-    return get_close_matches(name, known, n=3, cutoff=0.6)
+def unknown_setting(name: str) -> UsageError:
+    """The error for a name nobody knows, with the nearest names there are."""
+    if name.startswith("RECOLLECT_"):
+        near = nearest(name, tuple(VARIABLES))
+        return UsageError(f"unknown variable {name}", hint=f"Did you mean {' or '.join(near)}?")
+    section, _, key = name.partition(".")
+    inside = {known.key: full for full, known in SETTINGS.items() if known.section == section}
+    if inside:
+        near = [inside[one] for one in nearest(key, tuple(inside))]
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"[{section}] has: {', '.join(inside)}."
+    else:
+        near = nearest(name, tuple(SETTINGS)) or [full for full in SETTINGS if full.endswith(f".{name}")]
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"Sections are: {', '.join(SECTIONS)}."
+    return UsageError(f"unknown setting '{name}'", hint=hint)
