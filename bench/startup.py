@@ -1,0 +1,108 @@
+"""What a command costs before it does anything, against the imports that nobody can avoid.
+
+``python bench/startup.py --corpus DIR`` builds a store of 50,000 chunks (or takes ``--store FILE``) and
+measures, in fresh processes that take turns:
+
+- a cold keyword search of that store, against ``python -c "import numpy, apsw"`` (target: at most 3 times);
+- ``recollect --help``, against ``python -c "import click"`` (target: at most 2.5 times).
+
+Medians over ``--rounds``. Byte code and the file cache are warm; the processes are not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from corpus import add_corpus_options, questions_for, read_corpus
+from stores import GrowingStore
+from timing import aligned, percentile, print_json, timed
+
+TARGETS = {"search": ("numpy and apsw", 3.0), "help": ("click", 2.5)}
+
+
+def commands(store: Path, question: str) -> dict[str, list[str]]:
+    """The processes to measure, by name."""
+    python = sys.executable
+    script = Path(python).with_name("recollect")
+    recollect = [str(script)] if script.exists() else [python, "-m", "recollect"]
+    return {
+        "python": [python, "-c", "pass"],
+        "click": [python, "-c", "import click"],
+        "help": [*recollect, "--help"],
+        "numpy and apsw": [python, "-c", "import numpy, apsw"],
+        "search": [
+            *recollect,
+            "search",
+            "--store",
+            str(store),
+            "--no-vectors",
+            "--no-track",
+            "--json",
+            question,
+        ],
+    }
+
+
+def measure(processes: dict[str, list[str]], rounds: int) -> dict[str, list[float]]:
+    """Milliseconds of each process; they take turns, so that a slow moment of the machine hits all alike."""
+    taken: dict[str, list[float]] = {name: [] for name in processes}
+    for turn in range(rounds + 1):
+        for name, command in processes.items():
+            milliseconds = timed(lambda command=command: run(command))  # type: ignore[misc]
+            if turn > 0:  # the first turn writes byte code and warms the file cache
+                taken[name].append(milliseconds)
+    return taken
+
+
+def run(command: Sequence[str]) -> None:
+    done = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "NO_COLOR": "1"})
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr.decode()}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    add_corpus_options(parser)
+    parser.add_argument("--chunks", type=int, default=50_000, metavar="N", help="size of the store (50000)")
+    parser.add_argument(
+        "--store", type=Path, metavar="FILE", help="measure this store instead of building one"
+    )
+    parser.add_argument("--rounds", type=int, default=15, help="processes of each kind (15)")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    options = parser.parse_args()
+    documents = read_corpus(options.corpus)
+    question = questions_for(documents, 1, file=options.questions, seed=options.seed)[0]
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+        store = options.store
+        if store is None:
+            store = Path(folder) / "store.db"
+            GrowingStore(store, documents, most=options.chunks, seed=options.seed).grow(options.chunks)
+        taken = measure(commands(store, question), options.rounds)
+    medians = {name: percentile(values, 0.5) for name, values in taken.items()}
+    ratios = {name: medians[name] / medians[base] for name, (base, _) in TARGETS.items()}
+    if options.json:
+        print_json({"chunks": options.chunks, "median_ms": medians, "ratios": ratios})
+        return
+    rows = [[name, f"{value:.0f}"] for name, value in medians.items()]
+    print(aligned(("process", "median ms"), rows))
+    print()
+    rows = [
+        [
+            f"{name} / {base}",
+            f"{ratios[name]:.2f}",
+            f"{target:.1f}",
+            "met" if ratios[name] <= target else "MISSED",
+        ]
+        for name, (base, target) in TARGETS.items()
+    ]
+    print(aligned(("ratio", "here", "target", ""), rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Stores for benchmarks, filled through the engine as users fill theirs, without vectors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+import apsw
+
+from corpus import SourceDocument, documents_with
+from recollect.config import Config
+from recollect.engine import Recollect
+from recollect.values import Entry
+
+SLICE = 500
+"""Documents handed over at once: a folder's worth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """How adding went. ``seconds`` count from parsed text to commit, not the making up of text."""
+
+    chunks: int
+    added: int
+    characters: int
+    seconds: float
+    longest_lock_ms: float
+
+    @property
+    def rate(self) -> float:
+        """Chunks added per second."""
+        return self.added / self.seconds if self.seconds else 0.0
+
+    def to_dict(self) -> dict[str, float]:
+        return {
+            "chunks": self.chunks,
+            "characters_per_chunk": round(self.characters / max(self.chunks, 1)),
+            "chunks_per_second": round(self.rate),
+            "longest_write_lock_ms": round(self.longest_lock_ms, 1),
+        }
+
+
+class GrowingStore:
+    """A store that is filled with the documents of a corpus, further and further."""
+
+    def __init__(self, file: Path, documents: Sequence[SourceDocument], *, most: int, seed: int = 1) -> None:
+        self.file = file
+        # The engine's chunks are not our sections, so there is more text at hand than should be needed.
+        self._source: Iterator[SourceDocument] = documents_with(documents, 3 * most, seed=seed)
+        config = Config()
+        self._config = replace(config, embedding=replace(config.embedding, provider="none"))
+        with Recollect.open(file, config=self._config):
+            pass
+
+    def grow(self, chunks: int) -> Growth:
+        """Add documents until there are at least so many chunks."""
+        before, _ = count_chunks(self.file)
+        held, characters = before, 0
+        seconds = 0.0
+        with Recollect.open(self.file, config=self._config) as engine:
+            while held < chunks:
+                part = [entry_of(document) for document in islice(self._source, SLICE)]
+                if not part:
+                    raise SystemExit("the corpus ran out of text")
+                started = time.perf_counter()
+                report = engine.save_many(part, wait=False)
+                seconds += time.perf_counter() - started
+                if report.failed:
+                    raise SystemExit(f"{report.failed} documents were not saved, e.g. {report.items[0]}")
+                held, characters = count_chunks(self.file)
+            longest = engine.store.longest_write * 1000
+        return Growth(held, held - before, characters, seconds, longest)
+
+
+def count_chunks(file: Path) -> tuple[int, int]:
+    """How many live chunks a store holds, and their characters."""
+    connection = apsw.Connection(str(file), flags=apsw.SQLITE_OPEN_READONLY)
+    found = connection.execute("SELECT count(*), coalesce(sum(length(text)), 0) FROM chunks WHERE state = 0")
+    count, characters = found.fetchall()[0]
+    connection.close()
+    return int(count), int(characters)
+
+
+def entry_of(document: SourceDocument) -> Entry:
+    """A document of the corpus as the engine takes it."""
+    return Entry(
+        ref=f"bench:{document.path}",
+        content=document.text,
+        structure="markdown",
+        fields={"title": document.title, "description": document.description, "tags": document.tags},
+    )
