@@ -1,0 +1,128 @@
+"""Verbs that bring content in: init, add, refresh, watch."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from recollect.cli.call import Call, some_failed
+from recollect.cli.options import fields_from
+from recollect.cli.present_reports import show_refreshed, show_saved
+from recollect.cli.progress import ProgressLine
+from recollect.cli.terminal import Screen
+from recollect.cli.verb import verb
+from recollect.errors import UsageError
+from recollect.values import KINDS
+
+
+@verb("init", examples=["recollect init", "recollect init ~/work/project"])
+@click.argument("folder", required=False, type=click.Path(path_type=Path))
+def init(call: Call, folder: Path | None) -> int:
+    """Makes a .recollect folder, which every command in and below that folder then uses. Without it, items go
+    to your own store. Running it again changes nothing.
+    """
+    from recollect.config import init_project
+
+    place = init_project(folder or Path())
+    call.store = call.store or str(place)
+    with call.engine(create=True) as engine:
+        location = engine.location
+
+    def draw(screen: Screen) -> None:
+        screen.line(f"the store of this project is {location}")
+        screen.note("next: recollect add PATH")
+
+    return call.answer({"store": location, "folder": str(place)}, draw)
+
+
+@verb(
+    "add",
+    examples=[
+        "recollect add notes/ report.pdf",
+        "recollect add src/ --glob '*.py' --tag code",
+        "git log -20 | recollect add - --as note:/recent-commits",
+    ],
+)
+@click.argument("sources", nargs=-1, required=True, metavar="PATH|GLOB|URL|-...")
+@click.option(
+    "--kind", "-k", type=click.Choice(KINDS), metavar="KIND", help="What the items are: document, note, …"
+)
+@click.option(
+    "--on-conflict",
+    type=click.Choice(["skip", "overwrite", "error"]),
+    default="skip",
+    show_default=True,
+    help="What to do with a ref that exists.",
+)
+@click.option("--as", "as_ref", metavar="REF", help="The ref of the one item that is added.")
+@click.option("--glob", "globs", multiple=True, metavar="PATTERN", help="Only files that match, in folders.")
+@click.option("--title", help="The title of the item.")
+@click.option("--tag", "-t", "tags", multiple=True, metavar="TAG", help="A tag for every item (repeatable).")
+@click.option("--set", "pairs", multiple=True, metavar="FIELD=VALUE", help="Any other field (repeatable).")
+@click.option(
+    "--wait/--no-wait", default=True, help="Make vectors now (default), or leave them to the backlog."
+)
+def add(call: Call, sources: tuple[str, ...], **given: Any) -> int:
+    """Folders are walked, leaving out what .gitignore and .recollectignore name. One bad file never stops the
+    rest; the exit code is 1 if any failed. A ref that exists is skipped: use refresh to take in changed
+    files.
+    """
+    title, tags, pairs = given.pop("title"), given.pop("tags"), given.pop("pairs")
+    fields = fields_from(pairs, title=title, tags=tags)
+    text = _standard_input(sources, given["as_ref"])
+    paths = () if text is not None else sources
+    with call.engine(create=True) as engine, ProgressLine.for_call(call) as progress:
+        report = engine.add(*paths, text=text, fields=fields or None, progress=progress, **given)
+    plain = report.to_dict()
+    return call.answer(
+        plain,
+        lambda screen: show_saved(screen, plain),
+        exit_code=1 if report.failed else 0,
+        error=some_failed(report.failed, len(report.items)) if report.failed else None,
+    )
+
+
+def _standard_input(sources: tuple[str, ...], as_ref: str | None) -> bytes | None:
+    if "-" not in sources:
+        return None
+    if len(sources) > 1:
+        raise UsageError("'-' stands alone", hint="Add standard input and files in two commands.")
+    if not as_ref:
+        raise UsageError("standard input needs a name", hint="recollect add - --as note:/my-note")
+    return sys.stdin.buffer.read()
+
+
+@verb(
+    "refresh", examples=["recollect refresh --all", "recollect refresh notes/ url:/https://example.org/page"]
+)
+@click.argument("refs", nargs=-1, metavar="REF...")
+@click.option("--all", "everything", is_flag=True, help="Every item that has an origin.")
+@click.option("--prune", is_flag=True, help="Remove items whose file is gone.")
+def refresh(call: Call, refs: tuple[str, ...], everything: bool, prune: bool) -> int:
+    """Unchanged content writes nothing. In folders that were added, new files are found too."""
+    if not refs and not everything:
+        raise UsageError("refresh what?", hint="Name refs or folders, or use --all.")
+    with call.engine() as engine, ProgressLine.for_call(call) as progress:
+        report = engine.refresh(*refs, all=everything, prune=prune, progress=progress)
+    plain = report.to_dict()
+    failed = int(plain["failed"])
+    return call.answer(
+        plain,
+        lambda screen: show_refreshed(screen, plain),
+        exit_code=1 if failed else 0,
+        error=some_failed(failed, len(plain["items"])) if failed else None,
+    )
+
+
+@verb("watch", examples=["recollect watch notes/", "recollect watch . --quiet"])
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+def watch(call: Call, paths: tuple[str, ...]) -> int:
+    """Runs until interrupted. A changed file is searchable within two seconds."""
+    screen = call.screen()
+    with call.engine(create=True) as engine:
+        screen.note(f"watching {', '.join(paths)}; stop with Ctrl-C")
+        engine.watch(*paths, on_event=lambda event: screen.note(str(event)))
+    return call.answer({"watched": list(paths)}, lambda screen: None)

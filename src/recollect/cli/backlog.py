@@ -1,0 +1,72 @@
+"""Verbs for vectors that are still to be made: embed, jobs, reembed."""
+
+from __future__ import annotations
+
+import click
+
+from recollect.cli.call import Call
+from recollect.cli.present_reports import show_facts
+from recollect.cli.progress import ProgressLine
+from recollect.cli.terminal import Screen
+from recollect.cli.verb import verb, verb_group
+from recollect.values import KINDS
+
+
+@verb(
+    "embed",
+    examples=[
+        "recollect embed",
+        "recollect embed --workers 4 --kind document",
+        "recollect embed --limit 500",
+    ],
+)
+@click.option("--workers", type=click.IntRange(min=1), default=1, metavar="N", help="How many at once (1).")
+@click.option(
+    "--kind", "-k", "kinds", multiple=True, type=click.Choice(KINDS), metavar="KIND", help="Only this kind."
+)
+@click.option("--limit", "-n", type=click.IntRange(min=1), metavar="N", help="Stop after so many chunks.")
+@click.option("--enqueue-only", is_flag=True, help="Only find what lacks vectors and put it in the backlog.")
+def embed(call: Call, workers: int, kinds: tuple[str, ...], limit: int | None, enqueue_only: bool) -> int:
+    """Several processes may work on the backlog at the same time."""
+    with call.engine() as engine, ProgressLine.for_call(call) as progress:
+        plain = engine.embed(
+            workers=workers, kinds=kinds, limit=limit, enqueue_only=enqueue_only, progress=progress
+        ).to_dict()
+    return call.answer(plain, lambda screen: show_facts(screen, plain))
+
+
+jobs = verb_group("jobs", examples=["recollect jobs list", "recollect jobs retry"])
+
+
+@jobs.add_command
+@verb(
+    "list",
+    line="Count the jobs that wait, run, failed and are done.",
+    examples=["recollect jobs list --json"],
+)
+def list_jobs(call: Call) -> int:
+    """With the rate, and how long the rest will take."""
+    with call.engine() as engine:
+        plain = engine.jobs().to_dict()
+    return call.answer(plain, lambda screen: show_facts(screen, plain))
+
+
+@jobs.add_command
+@verb("retry", line="Put failed jobs back into the backlog.", examples=["recollect jobs retry"])
+def retry_jobs(call: Call) -> int:
+    """They are tried again by embed, or by whoever works on the backlog."""
+    with call.engine() as engine:
+        count = engine.retry_jobs()
+
+    def draw(screen: Screen) -> None:
+        screen.line(f"{count:,} job{'' if count == 1 else 's'} will be tried again")
+
+    return call.answer({"retried": count}, draw)
+
+
+@verb("reembed", examples=["recollect reembed"])
+def reembed(call: Call) -> int:
+    """Searches use the old vectors until the new ones are whole."""
+    with call.engine() as engine, ProgressLine.for_call(call) as progress:
+        plain = engine.reembed(progress=progress).to_dict()
+    return call.answer(plain, lambda screen: show_facts(screen, plain))

@@ -1,0 +1,120 @@
+"""Verbs that change what is kept: edit, mv, rm, restore. Every one leaves a version behind."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from recollect.cli.call import Call, some_failed
+from recollect.cli.options import fields_from
+from recollect.cli.present_reports import show_removed, show_saved
+from recollect.cli.verb import verb
+from recollect.errors import UsageError
+from recollect.values import AddReport, Saved
+
+
+def _saved(call: Call, saved: Saved) -> int:
+    plain = AddReport((saved,)).to_dict()
+    return call.answer(plain, lambda screen: show_saved(screen, plain))
+
+
+@verb(
+    "edit",
+    examples=[
+        "recollect edit memory:/login-bug --title 'The login bug' --set severity=warning",
+        "recollect edit note:/plan --content - < plan.md",
+        "recollect edit note:/plan",
+    ],
+)
+@click.argument("ref")
+@click.option("--title", help="A new title.")
+@click.option(
+    "--tag", "-t", "tags", multiple=True, metavar="TAG", help="New tags (repeatable), replacing the old."
+)
+@click.option("--set", "pairs", multiple=True, metavar="FIELD=VALUE", help="Any other field (repeatable).")
+@click.option("--content", metavar="TEXT|-", help="New text; - reads standard input.")
+def edit(
+    call: Call, ref: str, title: str | None, tags: tuple[str, ...], pairs: tuple[str, ...], **given: Any
+) -> int:
+    """Without options, opens the text in your editor. An empty value clears a field: --set domain="""
+    content: str | None = given["content"]
+    fields = fields_from(pairs, title=title, tags=tags)
+    if content == "-":
+        content = sys.stdin.buffer.read().decode("utf-8", "replace")
+    with call.engine() as engine:
+        if content is None and not fields:
+            content = _edited(engine.get(ref, track=False).content)
+        return _saved(call, engine.edit(ref, content=content, fields=fields or None))
+
+
+def _edited(text: str) -> str:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("nothing to change", hint="Give --title, --tag, --set or --content.")
+    changed = click.edit(text, extension=".md")
+    return text if changed is None else changed
+
+
+@verb("mv", examples=["recollect mv note:/plan note:/plans/2026", "recollect mv old.md new.md"])
+@click.argument("ref")
+@click.argument("new_ref")
+def mv(call: Call, ref: str, new_ref: str) -> int:
+    """The item keeps its id and history. A file on disk is not touched."""
+    with call.engine() as engine:
+        return _saved(call, engine.mv(ref, new_ref))
+
+
+@verb(
+    "rm",
+    examples=[
+        "recollect rm notes/old.md",
+        "recollect rm disk:/home/me/old/ --dry-run",
+        "recollect rm note:/x --purge",
+    ],
+)
+@click.argument("refs", nargs=-1, required=True, metavar="REF...")
+@click.option("--purge", is_flag=True, help="Erase the text from the store at once; it cannot be restored.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+def rm(call: Call, refs: tuple[str, ...], purge: bool, dry_run: bool, yes: bool) -> int:
+    """A ref that ends in / or holds a glob removes all below it. Files on disk are never touched. On a
+    terminal, erasing for good and removing more than one item ask first.
+    """
+    with call.engine() as engine:
+        if _should_ask(call, purge=purge, dry_run=dry_run, yes=yes):
+            planned = engine.rm(*refs, purge=purge, dry_run=True).to_dict()
+            count = len(_removed_items(planned))
+            if purge or count > 1:
+                what = "Erase for good" if purge else "Remove"
+                click.confirm(f"{what} {count} item{'' if count == 1 else 's'}?", abort=True, err=True)
+        plain = engine.rm(*refs, purge=purge, dry_run=dry_run).to_dict()
+    items = _removed_items(plain)
+    failed = [item for item in items if item["status"] == "failed"]
+    codes = {item["error"]["code"] for item in failed if item.get("error")}
+    exit_code = 1 if failed else 0
+    if failed and len(failed) == len(items):
+        exit_code = {"not_found": 3, "conflict": 4}.get(codes.pop(), 1) if len(codes) == 1 else 1
+    return call.answer(
+        plain,
+        lambda screen: show_removed(screen, plain, dry_run=dry_run),
+        exit_code=exit_code,
+        error=some_failed(len(failed), len(items)) if failed else None,
+    )
+
+
+def _should_ask(call: Call, *, purge: bool, dry_run: bool, yes: bool) -> bool:
+    return not (dry_run or yes or call.json) and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _removed_items(plain: dict[str, Any]) -> list[dict[str, Any]]:
+    return list(plain.get("items", plain.get("removed", [])))
+
+
+@verb("restore", examples=["recollect restore notes/old.md", "recollect restore note:/plan --version 2"])
+@click.argument("ref")
+@click.option("--version", type=click.IntRange(min=1), metavar="N", help="The version to bring back.")
+def restore(call: Call, ref: str, version: int | None) -> int:
+    """What is brought back becomes a newer version, so nothing is lost by it."""
+    with call.engine() as engine:
+        return _saved(call, engine.restore(ref, version))

@@ -1,0 +1,196 @@
+"""The verb config and its parts: get, set, list, unset, trust, path."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from recollect.cli.call import Call
+from recollect.cli.terminal import Screen, one_line
+from recollect.cli.verb import verb, verb_group
+from recollect.config import (
+    SETTINGS,
+    Config,
+    find_setting,
+    is_trusted,
+    load_config,
+    locate_store,
+    set_value,
+    trust,
+    unset_value,
+)
+from recollect.config_files import current_folder, project_file, user_file
+from recollect.errors import NotFound
+
+config = verb_group(
+    "config",
+    examples=[
+        "recollect config list",
+        "recollect config set search.limit 20",
+        "recollect config get embedding.provider",
+    ],
+    details=(
+        "A flag wins over a RECOLLECT_* variable, that over the project's file, that over yours. A change "
+        "takes effect at the next query of every running process."
+    ),
+)
+
+_SCOPE = click.option("--project", is_flag=True, help="In the project's file instead of your own.")
+
+
+def _scope(project: bool) -> str:
+    return "project" if project else "user"
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+@config.add_command
+@verb("get", line="Print one setting.", examples=["recollect config get search.limit"])
+@click.argument("name")
+def get(call: Call, name: str) -> int:
+    """With --verbose, also where the value comes from."""
+    known = find_setting(name)
+    settings = load_config()
+    value, source = known.shown(settings.get(known.name)), settings.source(known.name)
+
+    def draw(screen: Screen) -> None:
+        screen.line(_text(value))
+        if screen.verbose:
+            screen.note(f"from {source}")
+
+    return call.answer({"name": known.name, "value": value, "source": source}, draw)
+
+
+@config.add_command
+@verb(
+    "set",
+    line="Change one setting.",
+    examples=[
+        "recollect config set search.limit 20",
+        "recollect config set search.backend lexical --project",
+    ],
+)
+@click.argument("name")
+@click.argument("value")
+@_SCOPE
+def set_setting(call: Call, name: str, value: str, project: bool) -> int:
+    """The value is checked before it is written. Lists are written with commas; a value that starts with a
+    dash stands after --.
+    """
+    known = find_setting(name)
+    shown = known.shown(set_value(name, value, scope=_scope(project)))
+    source = load_config().source(known.name)
+    hidden = "" if source.startswith(f"{_scope(project)}:") else source
+
+    def draw(screen: Screen) -> None:
+        screen.line(f"{known.name} = {_text(shown)}")
+        if hidden:
+            screen.warn(f"written, but {hidden} wins over it")
+
+    return call.answer({"name": known.name, "value": shown, "in_force": not hidden}, draw)
+
+
+@config.add_command
+@verb("unset", line="Go back to the default of a setting.", examples=["recollect config unset search.limit"])
+@click.argument("name")
+@_SCOPE
+def unset(call: Call, name: str, project: bool) -> int:
+    """Unsetting what was not set changes nothing."""
+    known = find_setting(name)
+    removed = unset_value(name, scope=_scope(project))
+    settings = load_config()
+    value, source = known.shown(settings.get(known.name)), settings.source(known.name)
+
+    def draw(screen: Screen) -> None:
+        screen.line(f"{known.name} = {_text(value)}")
+        screen.note(f"from {source}" if removed else f"it was not set there; the value is from {source}")
+
+    return call.answer({"name": known.name, "removed": removed, "value": value, "source": source}, draw)
+
+
+@config.add_command
+@verb(
+    "list",
+    line="Print all settings.",
+    examples=["recollect config list", "recollect config list search --changed"],
+)
+@click.argument("section", required=False)
+@click.option("--changed", is_flag=True, help="Only those that are not at their default.")
+def list_settings(call: Call, section: str | None, changed: bool) -> int:
+    """Secrets are masked. With --verbose, what each setting is for."""
+    settings = load_config()
+    names = [name for name in SETTINGS if section is None or name.startswith(f"{section}.")]
+    if not names:
+        find_setting(section or "")
+    rows = [_row(settings, name) for name in names if not changed or settings.source(name) != "default"]
+
+    def draw(screen: Screen) -> None:
+        last = "doc" if screen.verbose else "source"
+        screen.table(
+            ("setting", "value", "for" if screen.verbose else "from"),
+            [(row["name"], _text(row["value"]), str(row[last])) for row in rows],
+        )
+        if settings.untrusted:
+            screen.warn(f"not trusted, so not used: {', '.join(settings.untrusted)} (recollect config trust)")
+
+    return call.answer({"settings": rows, "untrusted": list(settings.untrusted)}, draw)
+
+
+def _row(settings: Config, name: str) -> dict[str, Any]:
+    known = SETTINGS[name]
+    return {
+        "name": name,
+        "value": known.shown(settings.get(name)),
+        "source": settings.source(name),
+        "variable": known.variable,
+        "doc": known.doc,
+    }
+
+
+@config.add_command
+@verb(
+    "trust",
+    line="Let the project's settings run commands and reach hosts.",
+    examples=["recollect config trust", "recollect config trust .recollect/config.toml"],
+)
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+def trust_project(call: Call, file: Path | None) -> int:
+    """Trust ends when the file changes. Read it first."""
+    path = file or project_file(current_folder())
+    if path is None:
+        raise NotFound("there is no project's config.toml around here", hint="Name the file to trust.")
+    trust(path)
+    return call.answer({"trusted": str(path)}, lambda screen: screen.line(f"trusted {one_line(str(path))}"))
+
+
+@config.add_command
+@verb("path", line="Print where settings and the store are.", examples=["recollect config path"])
+def path(call: Call) -> int:
+    """The project's file is shown when there is one."""
+    here = current_folder()
+    theirs = project_file(here)
+    store = locate_store(call.store, load_config(), here)
+    plain = {
+        "user": str(user_file(os.environ)),
+        "project": str(theirs) if theirs else None,
+        "project_is_trusted": is_trusted(theirs) if theirs else None,
+        "store": str(store.path),
+        "store_from": store.origin,
+    }
+
+    def draw(screen: Screen) -> None:
+        screen.line(f"user     {plain['user']}")
+        if theirs:
+            screen.line(f"project  {theirs}{'' if plain['project_is_trusted'] else '  (not trusted)'}")
+        screen.line(f"store    {store.path}  ({store.origin})")
+
+    return call.answer(plain, draw)

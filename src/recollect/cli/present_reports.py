@@ -1,0 +1,148 @@
+"""How reports look to a person: what was saved, refreshed, removed, checked or measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from recollect.cli.present_hits import short_ref
+from recollect.cli.terminal import Screen, one_line
+
+if TYPE_CHECKING:
+    from recollect.values import DoctorReport
+
+SHOWN_ITEMS = 3
+"""Up to so many items are listed one by one without ``--verbose``."""
+
+SHOWN_REASONS = 20
+"""So many reasons are printed without ``--verbose``; the rest are counted."""
+
+_COLORS = {
+    "created": "green",
+    "updated": "green",
+    "restored": "green",
+    "failed": "red",
+    "needs_decision": "yellow",
+}
+
+
+def show_saved(screen: Screen, report: Mapping[str, Any]) -> None:
+    """``12 created, 3 skipped, 1 failed``, and a reason for what was not saved."""
+    items = report["items"]
+    one_by_one = len(items) <= SHOWN_ITEMS or screen.verbose
+    for item in items if one_by_one else ():
+        if item["status"] != "failed":
+            screen.line(_saved_line(screen, item))
+    show_failures(screen, items)
+    if not one_by_one:
+        _show_reasons(screen, items)
+    if len(items) != 1:
+        screen.line(summary(screen, items))
+    for note in report.get("notes", ()):
+        screen.note(f"note: {note}")
+
+
+def summary(screen: Screen, items: Sequence[Mapping[str, Any]]) -> str:
+    """How many items ended in which way, the frequent ways in a fixed order."""
+    counts: dict[str, int] = dict.fromkeys(("created", "updated", "skipped"), 0)
+    for item in items:
+        counts[item["status"]] = counts.get(item["status"], 0) + 1
+    told = [
+        screen.style(f"{count:,} {status.replace('_', ' ')}", fg=_COLORS.get(status))
+        for status, count in counts.items()
+        if count
+    ]
+    return ", ".join(told) or "nothing to do"
+
+
+def _saved_line(screen: Screen, item: Mapping[str, Any]) -> str:
+    status = screen.style(item["status"].replace("_", " "), fg=_COLORS.get(item["status"]))
+    version = f" (version {item['version']})" if item.get("version") else ""
+    reason = f": {one_line(item['reason'])}" if item.get("reason") else ""
+    return f"{status} {short_ref(item['ref'])}{version}{reason}"
+
+
+def show_failures(screen: Screen, items: Sequence[Mapping[str, Any]]) -> None:
+    """What failed, one line each, on standard error; never dropped by ``--quiet``."""
+    failed = [item for item in items if item["status"] in ("failed", "missing") or item.get("error")]
+    shown = failed if screen.verbose else failed[:SHOWN_REASONS]
+    for item in shown:
+        error = item.get("error") or {}
+        reason = error.get("message") or item.get("reason") or item["status"]
+        screen.error(
+            f"{short_ref(item['ref'])}: {one_line(reason)}", error.get("hint", "") if len(shown) == 1 else ""
+        )
+    if len(failed) > len(shown):
+        screen.error(f"{len(failed) - len(shown):,} more failed; --verbose lists them")
+
+
+def _show_reasons(screen: Screen, items: Sequence[Mapping[str, Any]]) -> None:
+    """Why items were skipped, each reason once with its count."""
+    reasons: dict[str, int] = {}
+    for item in items:
+        if item["status"] == "skipped" and item.get("reason"):
+            reason = one_line(item["reason"])
+            reasons[reason] = reasons.get(reason, 0) + 1
+    for reason, count in reasons.items():
+        screen.note(f"{count:,} skipped: {reason}")
+
+
+def show_refreshed(screen: Screen, report: Mapping[str, Any]) -> None:
+    """What a refresh found, and which items changed."""
+    items = report["items"]
+    for item in items:
+        if item["status"] not in ("unchanged", "failed", "missing") or screen.verbose:
+            screen.line(f"{item['status']} {short_ref(item['ref'])}")
+    show_failures(screen, items)
+    names = ("checked", "updated", "unchanged", "missing", "reembedded", "chunks", "failed")
+    screen.line(
+        ", ".join(f"{report[name]:,} {name}" for name in names if report.get(name) or name == "checked")
+    )
+
+
+def show_removed(screen: Screen, report: Mapping[str, Any], *, dry_run: bool) -> None:
+    """What was removed, or would be."""
+    items = report.get("items", report.get("removed", ()))
+    for item in items:
+        if item["status"] != "failed":
+            would = "would be " if dry_run else ""
+            screen.line(f"{would}{item['status']} {short_ref(item['ref'])}")
+    show_failures(screen, items)
+
+
+def show_checks(screen: Screen, report: DoctorReport) -> None:
+    """One line per check: ✓ well, ↻ repaired, ✗ not well."""
+    for check in report.checks:
+        if check.repaired:
+            sign = screen.style("↻ repaired", fg="yellow")
+        elif check.ok:
+            sign = screen.style("✓", fg="green")
+        else:
+            sign = screen.style("✗", fg="red")
+        detail = f"  {screen.dim(one_line(check.detail))}" if check.detail else ""
+        screen.line(f"{sign} {one_line(check.name)}{detail}")
+
+
+def show_facts(screen: Screen, facts: Mapping[str, Any], indent: str = "") -> None:
+    """Names and values, one per line; groups are indented under their name."""
+    width = max((len(name) for name, value in facts.items() if not isinstance(value, Mapping)), default=0)
+    for name, value in facts.items():
+        label = name.replace("_", " ")
+        if isinstance(value, Mapping):
+            if value:
+                screen.line(f"{indent}{screen.bold(label)}")
+                show_facts(screen, value, indent + "  ")
+        elif value not in (None, "", [], ()):
+            screen.line(f"{indent}{screen.dim(label.ljust(width))}  {_fact(value)}")
+
+
+def _fact(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(one_line(str(part)) for part in value)
+    return one_line(str(value))

@@ -1,0 +1,187 @@
+"""Text on a terminal: widths, wrapping, colours, and the two streams of a command.
+
+It knows nothing of items or hits; ``present_*`` decide what to say.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any, TextIO
+
+import click
+
+MAX_WIDTH = 120
+"""Lines longer than this are hard to read, however wide the window is."""
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_SPACES = re.compile(r"\s+")
+
+
+def clean(text: str) -> str:
+    """The text without control characters: stored text must not steer the terminal."""
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def one_line(text: str) -> str:
+    """The text with every run of white space as one blank, without control characters."""
+    return clean(_SPACES.sub(" ", text).strip())
+
+
+def cells(text: str) -> int:
+    """How many columns a text takes: wide characters count two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    return sum(_cell(char) for char in text)
+
+
+def _cell(char: str) -> int:
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Cf", "Me", "Mn"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
+def clip(text: str, width: int) -> str:
+    """The text cut to a number of columns, with an ellipsis where it was cut."""
+    if cells(text) <= width:
+        return text
+    return _head(text, max(width - 1, 0)) + "…"
+
+
+def clip_left(text: str, width: int) -> str:
+    """Like ``clip``, but keeps the end: the last part of a path says most."""
+    if cells(text) <= width:
+        return text
+    return "…" + _head(text[::-1], max(width - 1, 0))[::-1]
+
+
+def _head(text: str, width: int) -> str:
+    used = 0
+    for index, char in enumerate(text):
+        used += _cell(char)
+        if used > width:
+            return text[:index]
+    return text
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """Lines of at most ``width`` columns, broken at blanks where there are any."""
+    width = max(width, 10)
+    lines: list[str] = []
+    line = ""
+    for word in one_line(text).split(" "):
+        rest = word
+        if line and cells(line) + 1 + cells(rest) <= width:
+            line += " " + rest
+            continue
+        if line:
+            lines.append(line)
+        while cells(rest) > width:
+            head = _head(rest, width)
+            lines.append(head)
+            rest = rest[len(head) :]
+        line = rest
+    return [*lines, line] if line else lines
+
+
+def wants_color(stream: TextIO, asked: bool | None) -> bool:
+    """Whether colour codes may go to a stream: flag, then NO_COLOR and FORCE_COLOR, then what it is."""
+    if asked is not None:
+        return asked
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def prepare_streams() -> None:
+    """UTF-8 on every platform; what cannot be encoded is escaped, never an exception."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
+
+
+class Screen:
+    """Where a command speaks to a person: results on standard output, the rest on standard error."""
+
+    def __init__(self, *, color: bool | None = None, quiet: bool = False, verbose: bool = False) -> None:
+        self.out, self.err = sys.stdout, sys.stderr
+        self.color = wants_color(self.out, color)
+        self.err_color = wants_color(self.err, color)
+        self.quiet = quiet
+        self.verbose = verbose
+        self.is_terminal = self.out.isatty()
+        self.width = _width()
+
+    def style(self, text: str, **how: Any) -> str:
+        """The text with colour codes if standard output takes them (``fg="green"``, ``bold=True``, …)."""
+        return click.style(text, **how) if self.color and text else text
+
+    def dim(self, text: str) -> str:
+        return self.style(text, dim=True)
+
+    def bold(self, text: str) -> str:
+        return self.style(text, bold=True)
+
+    def line(self, text: str = "") -> None:
+        """One line of result."""
+        self.out.write(text + "\n")
+
+    def note(self, text: str) -> None:
+        """Something worth knowing that is not the result; ``--quiet`` drops it."""
+        if not self.quiet:
+            self._speak(text, dim=True)
+
+    def warn(self, text: str) -> None:
+        """Something that made the result less than it could be; ``--quiet`` drops it."""
+        if not self.quiet:
+            self._speak(text, fg="yellow")
+
+    def error(self, message: str, hint: str = "") -> None:
+        """What went wrong and what to do next; always shown."""
+        self._speak(f"error: {clean(message)}", fg="red")
+        if hint:
+            self._speak(f"hint: {clean(hint)}")
+
+    def _speak(self, text: str, **how: Any) -> None:
+        self.out.flush()
+        self.err.write((click.style(text, **how) if self.err_color and how else text) + "\n")
+        self.err.flush()
+
+    def table(self, head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[int] = ()) -> None:
+        """Columns under their heads; on a terminal the last column is cut to fit the window."""
+        body = [[one_line(cell) for cell in row] for row in rows]
+        widths = [max(cells(row[i]) for row in [list(head), *body]) for i in range(len(head))]
+        if self.is_terminal:
+            widths = _fitted(widths, self.width)
+        to_the_right = set(right)
+        for number, row in enumerate([list(head), *body]):
+            parts = []
+            for i, cell in enumerate(row):
+                shown = clip(cell, widths[i]) if self.is_terminal else cell
+                gap = " " * (widths[i] - cells(shown))
+                parts.append(gap + shown if i in to_the_right else shown + gap)
+            text = "  ".join(parts).rstrip()
+            self.line(self.dim(text) if number == 0 else text)
+
+
+def _width() -> int:
+    import shutil
+
+    return min(shutil.get_terminal_size((100, 24)).columns, MAX_WIDTH)
+
+
+def _fitted(widths: list[int], total: int) -> list[int]:
+    """Column widths that fit the window: the widest gives way first, down to 12 columns."""
+    widths = list(widths)
+    while sum(widths) + 2 * (len(widths) - 1) > total:
+        widest = max(range(len(widths)), key=lambda i: widths[i])
+        if widths[widest] <= 12:
+            break
+        widths[widest] -= 1
+    return widths

@@ -1,0 +1,129 @@
+"""What every command shares: the global flags on both sides of the verb, and help with examples.
+
+A verb's line of help stands in ``verbs``; its function's docstring holds what else there is to say.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from recollect.cli.call import Call
+from recollect.cli.verbs import VERBS
+
+
+def _remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
+    """Keep a global flag on the call; what was not given leaves what stands there."""
+    if value is not None and param.name:
+        setattr(ctx.ensure_object(Call), param.name, value)
+
+
+def _global(*names: str, **settings: Any) -> click.Option:
+    return click.Option(list(names), expose_value=False, callback=_remember, default=None, **settings)
+
+
+GLOBAL_OPTIONS: tuple[click.Option, ...] = (
+    _global("--store", metavar="PATH|DSN", help="The store to use, instead of the project's or the user's."),
+    _global("--json", is_flag=True, help="Answer with one JSON envelope on standard output."),
+    _global("--quiet", "-q", is_flag=True, help="Print results and errors only."),
+    _global("--verbose", "-v", is_flag=True, help="Print more, and stack traces of unexpected errors."),
+    _global("--tier", metavar="NAME", help="Use this tier alone: agent, project or team."),
+    _global("--profile", metavar="NAME", help="Rank with this profile."),
+    _global(
+        "--no-color", "color", flag_value=False, is_flag=True, help="No colours (NO_COLOR does the same)."
+    ),
+)
+
+
+class Verb(click.Command):
+    """A command with the global flags, which prints its examples after its line of help."""
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), details: str = "", **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.examples = tuple(examples)
+        self.details = details
+        own = {param.name for param in self.params}
+        self.params.extend(option for option in GLOBAL_OPTIONS if option.name not in own)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.ensure_object(Call).command = ctx.command_path.partition(" ")[2]
+        return super().parse_args(ctx, args)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_help_text(self, formatter)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_options(self, ctx, formatter)
+
+
+class VerbGroup(click.Group):
+    """A verb with verbs of its own, such as ``config get``."""
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), details: str = "", **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.examples = tuple(examples)
+        self.details = details
+        self.params.extend(GLOBAL_OPTIONS)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.ensure_object(Call).command = ctx.command_path.partition(" ")[2]
+        return super().parse_args(ctx, args)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_help_text(self, formatter)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.format_commands(ctx, formatter)
+        write_options(self, ctx, formatter)
+
+
+def write_help_text(command: Verb | VerbGroup, formatter: click.HelpFormatter) -> None:
+    """One line, then examples, then the rest."""
+    formatter.write_paragraph()
+    formatter.write_text(command.help or "")
+    formatter.write_paragraph()
+    formatter.write_text("Examples:")
+    for example in command.examples:
+        formatter.write(f"  {example}\n")
+    if command.details:
+        formatter.write_paragraph()
+        formatter.write_text(command.details)
+
+
+def write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    """A verb's own options first, the global ones in a section below."""
+    own: list[tuple[str, str]] = []
+    shared: list[tuple[str, str]] = []
+    for param in command.get_params(ctx):
+        record = param.get_help_record(ctx)
+        if record is not None and isinstance(param, click.Option):
+            (shared if param in GLOBAL_OPTIONS else own).append(record)
+    for title, records in (("Options", own), ("Global options", shared)):
+        if records:
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def verb(
+    name: str, *, examples: Sequence[str], line: str = "", cls: type[Verb] = Verb
+) -> Callable[[Callable[..., int]], Verb]:
+    """Make a command of a function that takes the call first and returns the exit code."""
+
+    def decorate(function: Callable[..., int]) -> Verb:
+        return click.command(
+            name,
+            cls=cls,
+            help=line or VERBS[name].line,
+            details=inspect.cleandoc(function.__doc__ or ""),
+            examples=examples,
+        )(click.pass_obj(function))
+
+    return decorate
+
+
+def verb_group(name: str, *, examples: Sequence[str], details: str = "") -> VerbGroup:
+    """A group of verbs from the table, to which sub-verbs are added."""
+    return VerbGroup(name, help=VERBS[name].line, examples=examples, details=details)

@@ -1,0 +1,59 @@
+"""The table of verbs: where each one lives, its line of help, and its group.
+
+Help, completion and the first look at a command line read this table alone, so that no verb pays for
+another's imports.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+GROUPS: dict[str, str] = {
+    "add": "Add",
+    "find": "Find",
+    "remember": "Remember",
+    "agents": "For agents",
+    "look after": "Look after",
+}
+
+
+class Entry(NamedTuple):
+    """One verb: the module of ``recollect.cli`` and the attribute that holds its command."""
+
+    module: str
+    attribute: str
+    line: str
+    group: str
+
+
+VERBS: dict[str, Entry] = {
+    "init": Entry("add", "init", "Make a store for this project.", "add"),
+    "add": Entry("add", "add", "Add files, folders, globs, URLs or standard input.", "add"),
+    "refresh": Entry("add", "refresh", "Read items again from where they came from.", "add"),
+    "watch": Entry("add", "watch", "Keep folders up to date while they change.", "add"),
+    "search": Entry("find", "search", "Find items by their words and their meaning.", "find"),
+    "explain": Entry(
+        "find", "explain", "Say why an item is where it is in an answer, or is not found.", "find"
+    ),
+    "semantic": Entry("find", "semantic", "Find items by meaning alone.", "find"),
+    "similar": Entry("find", "similar", "Find items like a given one.", "find"),
+    "grep": Entry("grep", "grep", "Find lines of stored text by a regular expression.", "find"),
+    "get": Entry("read", "get", "Print an item's text, or its fields.", "find"),
+    "list": Entry("read", "list_items", "List items, newest first.", "find"),
+    "tree": Entry("read", "tree", "Show refs as a tree.", "find"),
+    "history": Entry("read", "history", "List the versions of an item.", "find"),
+    "diff": Entry("read", "diff", "Show what changed between two versions.", "find"),
+    "edit": Entry("change", "edit", "Change an item's text or fields; the old version is kept.", "remember"),
+    "mv": Entry("change", "mv", "Give an item another ref.", "remember"),
+    "rm": Entry("change", "rm", "Remove items; they can be restored for a while.", "remember"),
+    "restore": Entry("change", "restore", "Bring back a removed item or an earlier version.", "remember"),
+    "status": Entry("look_after", "status", "Say what the store holds and how it is.", "look after"),
+    "doctor": Entry("look_after", "doctor", "Check the store, and repair it on request.", "look after"),
+    "config": Entry("config_verbs", "config", "Read and change settings.", "look after"),
+    "embed": Entry("backlog", "embed", "Work off the backlog of text without vectors.", "look after"),
+    "jobs": Entry("backlog", "jobs", "Show the backlog, and retry what failed.", "look after"),
+    "reembed": Entry("backlog", "reembed", "Make all vectors again with the current model.", "look after"),
+    "eval": Entry("measure", "evaluate", "Measure the ranking on a set of judged queries.", "look after"),
+    "completion": Entry("look_after", "completion", "Print the completion script of a shell.", "look after"),
+    "version": Entry("look_after", "version", "Print the version.", "look after"),
+}
