@@ -8,9 +8,9 @@ chunks into an FTS5 table with the same six columns, and asks both the same ques
 - ours: the store's keyword index as adding left it.
 
 Stop words are left out on both sides, and words are plain letters and digits, so that neither side has
-phrases to verify. Every question is asked once to warm up (its time is the column "first"), then ``--repeat`` times;
-50 results. Also reported: chunks added per second from parsed text to commit, the longest write lock while
-adding, and how long a second process had to wait for the lock.
+phrases to verify. Every question is asked once to warm up (its time is the column "first"), then
+``--repeat`` times; 50 results. Also reported: chunks added per second from parsed text to commit, the longest
+write lock while adding, and how long a second process had to wait for the lock.
 """
 
 from __future__ import annotations
