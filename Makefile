@@ -1,0 +1,51 @@
+# make test   lint, types and tests, in a virtual environment made on first use
+# make demo   take docs/ and examples/ into a throw-away store and search it
+# make bench  benchmarks over CORPUS (a folder of documents; docs/ unless given)
+
+VENV ?= .venv
+PYTHON ?= python3
+WORKERS ?= auto
+CORPUS ?= docs
+
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+STAMP := $(VENV)/.installed
+UV := $(shell command -v uv 2>/dev/null)
+
+.PHONY: demo test lint format bench docs clean
+
+demo: $(STAMP)
+	@$(BIN)/python tools/demo.py
+
+test: lint
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+lint: $(STAMP)
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m mypy
+
+format: $(STAMP)
+	$(BIN)/python -m ruff check --fix .
+	$(BIN)/python -m ruff format .
+
+docs: $(STAMP)
+	$(BIN)/python tools/make_docs.py
+
+bench: $(STAMP)
+	$(BIN)/python bench/startup.py --corpus $(CORPUS)
+	$(BIN)/python bench/lexical.py --corpus $(CORPUS)
+
+clean:
+	rm -rf dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Groups need a recent pip; uv knows them already.
+$(STAMP): pyproject.toml
+ifneq ($(UV),)
+	test -x $(BIN)/python || $(UV) venv $(VENV)
+	$(UV) pip install --quiet --python $(BIN)/python --editable '.[all]' --group dev
+else
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[all]' --group dev
+endif
+	@touch $@

@@ -1,0 +1,179 @@
+"""The shape of the project: imports point one way, modules stay readable, documents name what exists."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src"
+PACKAGE = SOURCE / "recollect"
+
+FACES = {"cli", "mcp_server", "http_api", "__main__"}
+PARTS = {"ingest", "search", "memory", "context"}
+ADAPTERS = {"store", "models", "sources"}
+PROTOCOLS = {"base", "registry"}  # what others may import from an adapter's folder
+# Every other module at the top of the package is a foundation: it imports nothing from above.
+RANKS = (
+    dict.fromkeys(ADAPTERS, 1)
+    | dict.fromkeys(PARTS, 2)
+    | {"engine": 3, "": 4, "evaluate": 5, "testing": 5}
+    | dict.fromkeys(FACES, 6)
+)
+
+LONGEST_MODULE = 400
+LONGEST_FUNCTION = 60
+LONG_MODULES = {
+    "values.py": "all values that pass between the parts, in the one place where everybody looks for them",
+}
+LONG_FUNCTIONS: dict[str, str] = {}
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    """The dotted names inside the package that a module imports, anywhere in it, without ``recollect.``."""
+    for node in ast.walk(tree):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, "imports inside the package are absolute"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            if name == "recollect" or name.startswith("recollect."):
+                yield name.removeprefix("recollect").removeprefix(".")
+
+
+def home(dotted: str) -> str:
+    """The folder or module at the top of the package that a dotted name belongs to; "" for the package."""
+    first = dotted.partition(".")[0]
+    return first if (PACKAGE / first).is_dir() or (PACKAGE / f"{first}.py").is_file() else ""
+
+
+def place_of(file: str) -> str:
+    first = file.partition("/")[0].removesuffix(".py")
+    return "" if first == "__init__" else first
+
+
+def test_imports_point_from_faces_to_the_engine_to_the_parts_to_the_values() -> None:
+    upwards = [
+        f"{file} imports recollect.{name}"
+        for file, tree in modules()
+        for name in imported(tree)
+        if RANKS.get(home(name), 0) > RANKS.get(place_of(file), 0)
+    ]
+    assert upwards == []
+
+
+def test_faces_call_the_engine_and_never_what_is_behind_it() -> None:
+    behind = [
+        f"{file} imports recollect.{name}"
+        for file, tree in modules()
+        for name in imported(tree)
+        if place_of(file) in FACES and home(name) in PARTS | ADAPTERS
+    ]
+    assert behind == []
+
+
+def test_parts_know_stores_models_and_sources_by_their_protocols_alone() -> None:
+    concrete = []
+    for file, tree in modules():
+        for name in imported(tree):
+            folder = home(name)
+            if folder in ADAPTERS and place_of(file) in PARTS | ADAPTERS - {folder}:
+                inside = name.split(".")
+                if len(inside) < 2 or inside[1] not in PROTOCOLS:
+                    concrete.append(f"{file} imports recollect.{name}")
+    assert concrete == []
+
+
+def test_only_a_registry_imports_a_concrete_store() -> None:
+    others = [
+        f"{file} imports recollect.{name}"
+        for file, tree in modules()
+        for name in imported(tree)
+        if name.startswith(("store.sqlite", "store.postgres"))
+        and not file.startswith(("store/sqlite/", "store/postgres/"))
+        and Path(file).name != "registry.py"
+    ]
+    assert others == []
+
+
+def test_no_two_parts_import_each_other() -> None:
+    between = {
+        (place_of(file), home(name))
+        for file, tree in modules()
+        for name in imported(tree)
+        if place_of(file) in PARTS and home(name) in PARTS - {place_of(file)}
+    }
+    assert {pair for pair in between if pair[::-1] in between} == set()
+
+
+def test_modules_stay_readable_or_say_why_not() -> None:
+    long = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if len(path.read_text(encoding="utf-8").splitlines()) > LONGEST_MODULE
+    }
+    assert long == set(LONG_MODULES)
+
+
+def test_functions_stay_readable_or_say_why_not() -> None:
+    long = {
+        f"{file}:{node.name}"
+        for file, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and (node.end_lineno or 0) - node.lineno >= LONGEST_FUNCTION
+    }
+    assert long == set(LONG_FUNCTIONS)
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [file for file, tree in modules() if not ast.get_docstring(tree)]
+    assert silent == []
+
+
+@pytest.mark.parametrize("document", ["ARCHITECTURE.md", "CONTRIBUTING.md", "README.md", "CHANGELOG.md"])
+def test_links_in_the_documents_lead_somewhere(document: str) -> None:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    targets = [
+        target.partition("#")[0]
+        for target in re.findall(r"\]\(([^)\s]+)\)", text)
+        if not target.startswith(("http://", "https://", "#", "mailto:"))
+    ]
+    assert [target for target in targets if not (ROOT / target).exists()] == []
+
+
+def test_the_architecture_names_every_folder_of_the_package() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    folders = [path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.glob("*.py"))]
+    assert [name for name in folders if f"(src/recollect/{name}/)" not in text] == []
+
+
+def test_committed_files_name_no_place_outside_the_project() -> None:
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("not a checkout")
+    listed = subprocess.run(
+        [git, "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
+    ).stdout
+    stray = re.compile(r"(?<![\w.~-])/" + r"work/|(?<![\w/.-])" + r"shared/")
+    found = []
+    for name in filter(None, listed.split("\0")):
+        path = ROOT / name
+        if not path.is_file() or path.stat().st_size > 1_000_000:  # models and tokenizers are not prose
+            continue
+        text = path.read_bytes().decode("utf-8", "replace")
+        found += [f"{name}: {text[hit.start() : hit.start() + 60]!r}" for hit in stray.finditer(text)]
+    assert found == []
