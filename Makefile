@@ -29,6 +29,7 @@ format: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python tools/make_docs.py
+	$(BIN)/python tools/make_cli_docs.py
 
 bench: $(STAMP)
 	$(BIN)/python bench/startup.py --corpus $(CORPUS)
