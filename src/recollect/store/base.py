@@ -7,14 +7,50 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
 
-from recollect.values import Draft
+from recollect.values import Draft, Filters, Item, Ref, Saved, Version
 from recollect.words import Analyzer
 
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
 TermCounts = tuple[Mapping[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """The constants of BM25F; ``weights`` for title, path, description, tags, context, body."""
+
+    k1: float = 1.2
+    b: float = 0.75
+    weights: tuple[float, ...] = (3.3, 1.7, 1.0, 0.67, 0.33, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One word of a query: the terms that stand for it (several for a prefix) and how often it was asked for."""
+
+    label: str
+    terms: tuple[str, ...]
+    weight: float = 1.0
+
+
+@dataclass(slots=True)
+class Matches:
+    """Chunks that matched, best first; ``maximum`` is the score that no chunk can exceed."""
+
+    chunks: Array
+    items: Array
+    scores: Array
+    maximum: float
+    total: int
+    idf: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +145,70 @@ def _key(*parts: str) -> bytes:
         digest.update(len(data).to_bytes(8, "little"))
         digest.update(data)
     return digest.digest()
+
+
+class ItemStore(Protocol):
+    """Items and their versions. ``n`` is an item's number in this store, never reused."""
+
+    analyzer: Analyzer
+    language: str
+
+    def save(
+        self, prepared: Sequence[PreparedItem], *, on_conflict: str = "overwrite", durable: bool = False
+    ) -> list[Saved]: ...
+    def rewrite(self, n: int, item: PreparedItem, *, durable: bool = False) -> Saved: ...
+    def remove(self, n: int, *, purge: bool = False) -> None: ...
+    def number(self, ref: Ref) -> int | None: ...
+    def require(self, ref: Ref) -> int: ...
+    def ref_by_id(self, identity: str) -> Ref | None: ...
+    def item(self, n: int, *, version: int | None = None) -> Item: ...
+    def items_by_number(self, numbers: Sequence[int]) -> dict[int, Item]: ...
+    def listing(self, filters: Filters, limit: int, offset: int) -> list[tuple[int, Item]]: ...
+    def count(self, filters: Filters) -> int: ...
+    def refs_below(self, drive: str | None, prefix: str) -> list[tuple[int, Ref, str]]: ...
+    def history(self, n: int) -> list[Version]: ...
+    def version_at(self, n: int, when: datetime) -> int | None: ...
+    def draft(self, n: int, number: int) -> Draft: ...
+    def live_keys(self, ref: Ref) -> set[bytes]: ...
+    def known_files(self, drive: str = "disk") -> dict[str, tuple[int | None, int | None]]: ...
+    def texts(self) -> Iterator[tuple[int, Ref, str, int]]: ...
+
+
+class LexicalIndex(Protocol):
+    """Keyword search; filters and times are masks that apply before the best are picked."""
+
+    analyzer: Analyzer
+    language: str
+
+    def allowed(self, filters: Filters, *, as_of: bool = False) -> Array | None: ...
+    def live_items(self) -> Array: ...
+    def chunks_at(self, when: datetime) -> Array: ...
+    def keyword_search(
+        self,
+        wanted: Sequence[Wanted],
+        *,
+        scoring: Scoring,
+        limit: int,
+        allowed: Array | None = None,
+        required: Sequence[Sequence[str]] = (),
+        excluded: Sequence[Sequence[str]] = (),
+        times: Array | None = None,
+    ) -> Matches: ...
+    def keyword_shares(
+        self, wanted: Sequence[Wanted], chunks: Sequence[int], *, scoring: Scoring, times: Array | None = None
+    ) -> dict[int, list[tuple[str, dict[str, int], float, float]]]: ...
+    def terms_starting_with(self, prefix: str) -> list[str]: ...
+    def chunk_texts(self, chunks: Sequence[int]) -> dict[int, tuple[int, str, str]]: ...
+    def live_chunks(self, allowed: Array | None = None) -> Iterator[tuple[int, int, str]]: ...
+    def places(self, n: int, version: int | None = None) -> tuple[Array, list[tuple[int, str]]]: ...
+
+
+class Store(ItemStore, LexicalIndex, Protocol):
+    """All parts of a store, as the engine uses them."""
+
+    def close(self) -> None: ...
+    def maintain(self) -> None: ...
+    def remember_root(self, path: str, globs: Sequence[str]) -> None: ...
+    def roots(self) -> list[tuple[str, tuple[str, ...]]]: ...
+    def empty_bin(self, days: float) -> int: ...
+    def counts(self) -> dict[str, Any]: ...

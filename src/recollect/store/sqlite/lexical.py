@@ -13,33 +13,16 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import apsw
 import numpy as np
 
+from recollect.store.base import Matches, Scoring, Wanted
 from recollect.store.sqlite.postings import FIELDS, Array, Posting, decode
 from recollect.store.sqlite.segments import LIVE, READY, Arrays, load_arrays, with_retired
 
 _CACHE_BYTES = 96 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Scoring:
-    """The constants of BM25F; ``weights`` in the order of ``FIELDS``."""
-
-    k1: float = 1.2
-    b: float = 0.75
-    weights: tuple[float, ...] = (3.3, 1.7, 1.0, 0.67, 0.33, 1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """One word of a query: the terms that stand for it (several for a prefix) and how often it was asked for."""
-
-    label: str
-    terms: tuple[str, ...]
-    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +49,6 @@ class Snapshot:
     segments: tuple[Segment, ...]
     live: int
     totals: Array
-
-
-@dataclass(slots=True)
-class Matches:
-    """Chunks that matched, best first, with what is needed to explain them later."""
-
-    chunks: Array
-    items: Array
-    scores: Array
-    maximum: float
-    total: int
-    idf: dict[str, float] = field(default_factory=dict)
 
 
 class LexicalIndex:

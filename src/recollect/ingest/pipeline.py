@@ -1,0 +1,117 @@
+"""How an item becomes searchable: text is chunked, hashed and analysed without a lock, then written in short batches.
+
+The steps for a file: look up the ref and apply on-conflict, read and parse, chunk, prepare, and hand batches to the
+store, one transaction each. Vectors follow from the backlog; what a file is and how it is cut is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from recollect.ingest.chunk import chunk, embedded_texts, line_ranges
+from recollect.models.base import TokenCounter
+from recollect.settings import Config
+from recollect.store.base import PreparedItem, Store, prepare
+from recollect.values import Draft, Fields, Parsed, Passage, Ref, Saved
+
+BATCH_CHUNKS = 1_000
+BATCH_ITEMS = 500
+ONE_CHUNK_KINDS = frozenset({"memory", "note", "entity", "resource", "entry"})
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """Something to take in: where it goes, what it says, and what the file looked like."""
+
+    ref: Ref
+    parsed: Parsed
+    kind: str = "document"
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    blob: bytes | None = None
+    file_mtime: int | None = None
+    file_size: int | None = None
+
+
+class Pipeline:
+    """Prepares items for one store and writes them in batches."""
+
+    def __init__(self, store: Store, config: Config, counter: TokenCounter) -> None:
+        self.store = store
+        self.config = config
+        self.counter = counter
+
+    def prepare(self, incoming: Incoming) -> PreparedItem:
+        """All that can be done for an item before a transaction."""
+        fields = merged_fields(incoming)
+        parsed = incoming.parsed
+        passages: tuple[Passage, ...] = ()
+        if parsed.text:
+            passages = chunk(
+                parsed.text,
+                structure=parsed.structure,
+                language=parsed.language,
+                title=fields.title,
+                description=fields.description,
+                context=fields.context,
+                counter=self.counter,
+                single=incoming.kind in ONE_CHUNK_KINDS,
+            )
+        draft = Draft(
+            incoming.ref,
+            incoming.kind,
+            parsed.text,
+            fields,
+            passages,
+            parsed.first_line,
+            parsed.marks,
+            incoming.blob,
+        )
+        return self.prepare_draft(draft, incoming.file_mtime, incoming.file_size)
+
+    def prepare_draft(
+        self, draft: Draft, file_mtime: int | None = None, file_size: int | None = None
+    ) -> PreparedItem:
+        """Hash and analyse a draft whose passages are known."""
+        embedded = embedded_texts(
+            draft.content,
+            draft.passages,
+            title=draft.fields.title,
+            description=draft.fields.description,
+            context=draft.fields.context,
+            counter=self.counter,
+        )
+        return prepare(
+            draft,
+            self.store.analyzer,
+            embedded=dict(enumerate(embedded)),
+            lines=line_ranges(draft.content, draft.passages, draft.first_line),
+            known=self.store.live_keys(draft.ref),
+            file_mtime=file_mtime,
+            file_size=file_size,
+        )
+
+    def save_all(self, incoming: Iterable[Incoming], *, on_conflict: str, durable: bool = False) -> Iterator[Saved]:
+        """Prepare and write, a batch per transaction; answers come as their batch commits."""
+        batch: list[PreparedItem] = []
+        size = 0
+        for one in incoming:
+            item = self.prepare(one)
+            batch.append(item)
+            size += len(item.chunks)
+            if size >= BATCH_CHUNKS or len(batch) >= BATCH_ITEMS:
+                yield from self.store.save(batch, on_conflict=on_conflict, durable=durable)
+                batch, size = [], 0
+        if batch:
+            yield from self.store.save(batch, on_conflict=on_conflict, durable=durable)
+
+
+def merged_fields(incoming: Incoming) -> Fields:
+    """Fields from the file, overruled by those the caller gave."""
+    parsed = incoming.parsed
+    found: dict[str, Any] = {"mime_type": parsed.mime_type, "is_textual": parsed.is_textual, "title": parsed.title}
+    found |= {name: value for name, value in parsed.fields.items() if value is not None}
+    if parsed.title and not found.get("title"):
+        found["title"] = parsed.title
+    return Fields().with_changes(found | dict(incoming.fields))

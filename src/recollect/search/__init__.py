@@ -1,0 +1,1 @@
+"""How a query becomes hits: parse, filter, find by word and meaning, fuse, explain, present."""

@@ -1,0 +1,179 @@
+"""The keyword side of a search: query words to index terms, phrases checked on the text, substring fallback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from recollect.search.query import ParsedQuery
+from recollect.store.base import Matches, Scoring, Store, Wanted
+from recollect.values import Item
+from recollect.words import Analyzer, fold, folded_words
+
+Array = npt.NDArray[Any]
+MAX_TERMS = 512
+_CHECKED_AT_ONCE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordPlan:
+    """A parsed query in index terms."""
+
+    wanted: tuple[Wanted, ...]
+    required: tuple[tuple[str, ...], ...]
+    excluded: tuple[tuple[str, ...], ...]
+    phrases: tuple[str, ...]
+    prefixes: tuple[str, ...]
+    excluded_phrases: tuple[str, ...]
+
+    @property
+    def needs_text(self) -> bool:
+        """Whether candidates must be checked on their text."""
+        return bool(self.phrases or self.prefixes)
+
+
+def plan(query: ParsedQuery, analyzer: Analyzer, store: Store) -> KeywordPlan:
+    """Words become terms; a word asked for twice counts twice; a prefix stands for every term it starts."""
+    counts: dict[str, float] = {}
+    phrase_terms = [tuple(analyzer.terms(phrase)) for phrase in query.phrases]
+    for term in analyzer.query_terms(query.words) if query.words.strip() else ():
+        counts[term] = counts.get(term, 0.0) + 1.0
+    for phrase in query.phrases:
+        for term in analyzer.query_terms(phrase):
+            counts[term] = counts.get(term, 0.0) + 1.0
+    wanted = [Wanted(term, (term,), weight) for term, weight in list(counts.items())[:MAX_TERMS]]
+    for prefix in query.prefixes:
+        terms = store.terms_starting_with(fold(prefix))
+        wanted.append(Wanted(f"{prefix}*", tuple(terms)))
+    excluded = [tuple(analyzer.terms(word)) for word in query.excluded]
+    return KeywordPlan(
+        tuple(wanted),
+        tuple(terms for terms in phrase_terms if terms),
+        tuple(terms for terms in excluded if terms),
+        query.phrases,
+        query.prefixes,
+        query.excluded_phrases,
+    )
+
+
+def keyword_matches(
+    store: Store, plan: KeywordPlan, *, scoring: Scoring, limit: int, allowed: Array | None, times: Array | None
+) -> Matches:
+    """The best chunks for a plan, phrases and prefixes verified on the text."""
+    if plan.excluded_phrases:
+        allowed = _without_phrases(store, plan, scoring, allowed, times)
+
+    def search(count: int) -> Matches:
+        return store.keyword_search(
+            plan.wanted,
+            scoring=scoring,
+            limit=count,
+            allowed=allowed,
+            required=plan.required,
+            excluded=plan.excluded,
+            times=times,
+        )
+
+    if not plan.needs_text:
+        return search(limit)
+    count = limit
+    while True:
+        found = search(count)
+        checked = _verified(store, found, plan, limit)
+        if len(np.unique(checked.items)) >= limit or len(found.chunks) >= found.total:
+            return checked
+        count *= 4
+
+
+def _verified(store: Store, found: Matches, plan: KeywordPlan, limit: int) -> Matches:
+    """Keep the chunks whose text holds every phrase, and a word for every prefix that no other word backs."""
+    kept: list[int] = []
+    items: set[int] = set()
+    titles: dict[int, str] = {}
+    only_prefix = len(plan.wanted) == len(plan.prefixes)
+    for at in range(0, len(found.chunks), _CHECKED_AT_ONCE):
+        part = found.chunks[at : at + _CHECKED_AT_ONCE].tolist()
+        texts = store.chunk_texts(part)
+        missing = [n for n in {texts[c][0] for c in part if c in texts} if n not in titles]
+        titles |= {n: _item_text(item) for n, item in store.items_by_number(missing).items()}
+        for offset, chunk in enumerate(part):
+            if chunk not in texts:
+                continue
+            n, heading, text = texts[chunk]
+            sources = (text, heading, *titles.get(n, "").split("\x00"))
+            if not all(holds_phrase(sources, phrase) for phrase in plan.phrases):
+                continue
+            if only_prefix and not any(_holds_prefix(sources, prefix) for prefix in plan.prefixes):
+                continue
+            kept.append(at + offset)
+            items.add(n)
+        if len(items) >= limit:
+            break
+    picked = np.array(kept, np.int64)
+    return replace(found, chunks=found.chunks[picked], items=found.items[picked], scores=found.scores[picked])
+
+
+def _item_text(item: Item) -> str:
+    fields = item.fields
+    return "\x00".join((fields.title, item.ref.path, fields.description, "\n".join(fields.tags), fields.context))
+
+
+def _without_phrases(
+    store: Store, plan: KeywordPlan, scoring: Scoring, allowed: Array | None, times: Array | None
+) -> Array:
+    """Item numbers without those that hold an excluded phrase."""
+    barred: set[int] = set()
+    for phrase in plan.excluded_phrases:
+        terms = tuple(Analyzer(store.language).terms(phrase))
+        if not terms:
+            continue
+        wanted = tuple(Wanted(term, (term,)) for term in dict.fromkeys(terms))
+        found = store.keyword_search(wanted, scoring=scoring, limit=1 << 30, required=(terms,), times=times)
+        check = KeywordPlan(wanted, (terms,), (), (phrase,), (), ())
+        barred.update(_verified(store, found, check, 1 << 30).items.tolist())
+    everything = allowed if allowed is not None else store.live_items()
+    return everything[~np.isin(everything, np.fromiter(barred, np.int64, len(barred)))]
+
+
+def holds_phrase(sources: Iterable[str], phrase: str) -> bool:
+    """Whether one of the texts holds the words of a phrase one after another, whatever stands between them."""
+    words = folded_words(phrase)
+    if not words:
+        needle = fold(phrase)
+        return any(needle in fold(source) for source in sources)
+    if not phrase.isascii() and any(_is_unspaced(word) for word in words):
+        needle = "".join(words)
+        return any(needle in "".join(folded_words(source)) for source in sources)
+    needle = f" {' '.join(words)} "
+    return any(needle in f" {' '.join(folded_words(source))} " for source in sources)
+
+
+def _is_unspaced(word: str) -> bool:
+    return any("\u0e00" <= c <= "\u0eff" or "\u1000" <= c <= "\u11ff" or c >= "\u1780" for c in word)
+
+
+def _holds_prefix(sources: Sequence[str], prefix: str) -> bool:
+    start = fold(prefix)
+    return any(word.startswith(start) for source in sources for word in folded_words(source)) or any(
+        start in fold(source) for source in sources
+    )
+
+
+def substring_chunks(
+    store: Store, needle: str, *, limit: int, allowed: Array | None
+) -> list[tuple[int, int]]:
+    """``(chunk, item)`` of live chunks that hold the text, case and accents ignored; newest items first, one each."""
+    wanted = fold(needle.strip())
+    if not wanted:
+        return []
+    found: dict[int, int] = {}
+    for chunk, n, text in store.live_chunks(allowed):
+        if n not in found and wanted in fold(text):
+            found[n] = chunk
+            if len(found) >= limit:
+                break
+    return [(chunk, n) for n, chunk in found.items()]

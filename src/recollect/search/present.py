@@ -1,0 +1,124 @@
+"""From ranked items to hits: the passages that matched, their lines and places, and a snippet around the match."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from recollect.store.base import Store
+from recollect.values import Evidence, Explain, Hit, Item
+from recollect.words import Analyzer
+
+SNIPPET = 240
+EVIDENCE = 3
+_WORD = re.compile(r"\w+(?:['’\-]\w+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """An item with its place in the ranking: the value it was ranked by, its score, its best chunks."""
+
+    n: int
+    item: Item
+    value: float
+    score: float
+    chunks: tuple[tuple[int, float], ...]
+    explain: Explain | None = None
+
+
+def present(
+    store: Store, ranked: Sequence[Ranked], *, terms: frozenset[str], analyzer: Analyzer, full: bool
+) -> tuple[Hit, ...]:
+    """Load what a reader needs to see of each hit, and nothing of the others."""
+    wanted = [chunk for entry in ranked for chunk, _ in entry.chunks[:EVIDENCE]]
+    texts = store.chunk_texts(wanted)
+    hits = []
+    for entry in ranked:
+        evidence = _evidence(store, entry, texts, terms, analyzer)
+        hits.append(_hit(store, entry, evidence, full))
+    return tuple(hits)
+
+
+def _hit(store: Store, entry: Ranked, evidence: tuple[Evidence, ...], full: bool) -> Hit:
+    item, fields = entry.item, entry.item.fields
+    first = evidence[0] if evidence else None
+    return Hit(
+        ref=str(item.ref),
+        id=item.id,
+        title=item.title,
+        description=fields.description,
+        kind=item.kind,
+        score=entry.score,
+        snippet=first.text if first else fields.description[:SNIPPET],
+        lines=first.lines if first else (item.first_line, item.first_line),
+        place=first.place if first else "",
+        domain=fields.domain,
+        severity=fields.severity,
+        tags=fields.tags,
+        tier=item.tier,
+        token_estimate=item.size // 4,
+        evidence=evidence,
+        item=store.item(entry.n, version=item.version) if full else None,
+        explain=entry.explain,
+    )
+
+
+def _evidence(
+    store: Store,
+    entry: Ranked,
+    texts: dict[int, tuple[int, str, str]],
+    terms: frozenset[str],
+    analyzer: Analyzer,
+) -> tuple[Evidence, ...]:
+    layout, marks = store.places(entry.n, entry.item.version)
+    rows = {row[0]: row for row in layout.tolist()}
+    parts = []
+    for chunk, score in entry.chunks[:EVIDENCE] or [(row[0], 0.0) for row in layout[:1].tolist()]:
+        row = rows.get(chunk)
+        if row is None:
+            continue
+        found = texts.get(chunk) or store.chunk_texts([chunk]).get(chunk)
+        if found is None:
+            continue
+        _, heading, text = found
+        snippet, offset = snippet_of(text, terms, analyzer)
+        parts.append(
+            Evidence(chunk, (row[2], row[3]), snippet, heading, place_at(marks, row[1] + offset), round(score, 6))
+        )
+    return tuple(parts)
+
+
+def place_at(marks: Sequence[tuple[int, str]], offset: int) -> str:
+    """The label of the page, slide or sheet that holds a character."""
+    label = ""
+    for at, name in marks:
+        if at > offset:
+            break
+        label = name
+    return label
+
+
+def snippet_of(text: str, terms: frozenset[str], analyzer: Analyzer, size: int = SNIPPET) -> tuple[str, int]:
+    """The stretch of a text that holds most of the query's words, and where it starts."""
+    if len(text) <= size:
+        return " ".join(text.split()), 0
+    places = [match.start() for match in _WORD.finditer(text) if not terms.isdisjoint(analyzer.terms_of(match.group()))]
+    start = 0
+    if places:
+        spots: npt.NDArray[Any] = np.array(places)
+        inside = np.searchsorted(spots, spots + size - 40) - np.arange(len(spots))
+        start = max(0, int(spots[int(inside.argmax())]) - 40)
+    if start:
+        cut = text.find(" ", start, start + 40)
+        start = cut + 1 if cut >= 0 else start
+    end = min(len(text), start + size)
+    if end < len(text):
+        cut = text.rfind(" ", start + size // 2, end)
+        end = cut if cut > 0 else end
+    body = " ".join(text[start:end].split())
+    return f"{'…' if start else ''}{body}{'…' if end < len(text) else ''}", start

@@ -1,0 +1,153 @@
+"""A small set, measured from its files to its figures by the real engine."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from recollect.config import Config
+from recollect.errors import UsageError
+from recollect.evaluate import evaluate, evaluate_all, read_results, write_results
+from recollect.evaluate.metrics import METRICS, judge
+from recollect.evaluate.stores import position_of, ref_of
+
+KITCHEN = Path(__file__).parent / "sets" / "kitchen"
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+def measure(cache, **options):
+    return evaluate(KITCHEN, **{"config": Config(), "cache_dir": cache, "profiles": ("bm25",), **options})
+
+
+def test_keyword_search_finds_what_the_words_name(cache):
+    report = measure(cache)
+    best = {result.query: result.top[:1] for result in report.results}
+    assert best["q1"] == ("soup",)
+    assert best["q2"] == ("pan",)
+    assert best["q3"] == ("knife",)
+
+
+def test_the_figures_are_the_means_of_the_queries(cache):
+    report = measure(cache)
+    assert report.queries == 7
+    for metric in METRICS:
+        mean = sum(result.metrics[metric] for result in report.results) / 7
+        assert report.profiles["bm25"][metric] == pytest.approx(mean)
+    assert report.profiles["bm25"]["ms_p50"] > 0
+
+
+def test_a_query_of_a_conversation_sees_that_conversation_alone(cache):
+    tops = {result.query: set(result.top) for result in measure(cache).results}
+    assert tops["q5"] <= {"a1", "a2", "a3"}
+    assert tops["q6"] <= {"c1", "c2"}
+
+
+def test_operators_in_a_query_are_read_as_plain_words(cache):
+    (result,) = [result for result in measure(cache).results if result.query == "q4"]
+    assert result.top[0] == "coffee"
+
+
+def test_each_query_is_judged_by_its_own_judgements(cache):
+    (result,) = [result for result in measure(cache).results if result.query == "q7"]
+    graded = {"rice": 2, "bread": 1, "coffee": 1, "a2": 1}
+    assert result.metrics == judge(result.top, graded)
+    assert result.metrics["recall@10"] == 1.0
+
+
+def test_baselines_stand_beside_each_other(cache):
+    report = measure(cache, profiles=("grep", "bm25", "grep"))
+    assert list(report.profiles) == ["grep", "bm25"]
+    found = {result.query: result.top for result in report.results if result.profile == "grep"}
+    assert found["q3"] == ("knife",)
+
+
+def test_the_store_is_built_once(cache, tmp_path, monkeypatch):
+    evaluate(KITCHEN, profiles=("bm25",), config=Config(), cache_dir=tmp_path)
+    (built,) = tmp_path.iterdir()
+    before = (built / "store.db").stat().st_ino
+    evaluate(KITCHEN, profiles=("grep",), config=Config(), cache_dir=tmp_path)
+    assert [folder.name for folder in tmp_path.iterdir()] == [built.name]
+    assert (built / "store.db").stat().st_ino == before
+
+
+def test_a_setting_that_only_ranking_reads_keeps_the_store(cache):
+    flat = Config.from_values({"lexical.title_weight": 0.0, "lexical.b": 0.0})
+    before = sorted(folder.name for folder in cache.iterdir())
+    assert measure(cache, config=flat).profiles != {}
+    assert sorted(folder.name for folder in cache.iterdir()) == before
+
+
+def test_a_setting_that_reaches_the_index_builds_another_store(tmp_path):
+    for language in ("english", "none"):
+        evaluate(KITCHEN, profiles=("bm25",), config=Config.from_values({"lexical.language": language}), cache_dir=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_build_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
+    from recollect.engine import Recollect
+
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Recollect, "save_many", stop)
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(KITCHEN, profiles=("bm25",), config=Config(), cache_dir=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_fewer_queries_are_spread_over_the_set(cache):
+    report = measure(cache, limit_queries=3)
+    assert [result.query for result in report.results] == ["q1", "q3", "q5"]
+
+
+def test_progress_is_told_for_each_phase(cache, tmp_path):
+    told = []
+    measure(tmp_path, progress=told.append)
+    assert any(progress.phase == "searching: bm25" for progress in told)
+    assert told[-1].done == told[-1].total == 7
+
+
+def test_several_sets_give_a_mean(cache):
+    suite = evaluate_all([KITCHEN, KITCHEN], profiles=("bm25",), config=Config(), cache_dir=cache)
+    assert len(suite.reports) == 2
+    assert suite.to_dict()["profiles"]["bm25"]["ndcg@10"] == suite.reports[0].to_dict()["profiles"]["bm25"]["ndcg@10"]
+
+
+def test_results_per_query_can_be_kept_and_read_again(cache, tmp_path):
+    report = measure(cache)
+    write_results([report], tmp_path / "run.jsonl")
+    (again,) = read_results(tmp_path / "run.jsonl")
+    assert [result.metrics for result in again.results] == [result.metrics for result in report.results]
+    first = json.loads((tmp_path / "run.jsonl").read_text().splitlines()[0])
+    assert (first["dataset"], first["query"], first["profile"]) == ("kitchen", "q1", "bm25")
+
+
+def test_a_set_may_be_measured_twice_at_once(cache, tmp_path):
+    """Two processes that build the same store: the slower one takes what the faster one made."""
+    from recollect.evaluate.stores import _put_in_place
+
+    for name in ("building-1", "building-2"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "store.db").write_text(name)
+        _put_in_place(tmp_path / name, tmp_path / "whole")
+    assert (tmp_path / "whole" / "store.db").read_text() == "building-1"
+
+
+@pytest.mark.parametrize("options", [{"profiles": ()}, {"limit_queries": 0}])
+def test_asking_for_nothing_is_a_usage_error(cache, options):
+    with pytest.raises(UsageError):
+        measure(cache, **options)
+
+
+def test_an_unknown_profile_is_a_usage_error(cache):
+    with pytest.raises(UsageError):
+        measure(cache, profiles=("no-such-profile",))
+
+
+def test_refs_of_documents_say_nothing_but_their_place():
+    assert ref_of(123) == "eval:/0000123"
+    assert position_of(ref_of(123)) == 123
