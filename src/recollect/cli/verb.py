@@ -45,8 +45,9 @@ class Verb(click.Command):
         super().__init__(*args, **settings)
         self.examples = tuple(examples)
         self.details = details
-        own = {param.name for param in self.params}
-        self.params.extend(option for option in GLOBAL_OPTIONS if option.name not in own)
+        # A verb may have a flag of its own by a global one's name: eval takes several --profile.
+        own = {name for param in self.params for name in param.opts}
+        self.params.extend(option for option in GLOBAL_OPTIONS if own.isdisjoint(option.opts))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.ensure_object(Call).command = ctx.command_path.partition(" ")[2]
@@ -60,10 +61,10 @@ class Verb(click.Command):
 
 
 class VerbGroup(click.Group):
-    """A verb with verbs of its own, such as ``config get``."""
+    """A verb with verbs of its own, such as ``config get``; alone it does what its ``list`` does."""
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), details: str = "", **settings: Any) -> None:
-        super().__init__(*args, **settings)
+        super().__init__(*args, callback=self._list, invoke_without_command=True, **settings)
         self.examples = tuple(examples)
         self.details = details
         self.params.extend(GLOBAL_OPTIONS)
@@ -78,6 +79,10 @@ class VerbGroup(click.Group):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)
         write_options(self, ctx, formatter)
+
+    def _list(self) -> int:
+        context = click.get_current_context()
+        return 0 if context.invoked_subcommand else int(context.invoke(self.commands["list"]))
 
 
 def write_help_text(command: Verb | VerbGroup, formatter: click.HelpFormatter) -> None:

@@ -1,0 +1,79 @@
+"""The verb config, on real files in folders of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+def test_a_setting_is_set_read_listed_and_unset(house: Any) -> None:
+    assert house.run("config", "get", "search.limit").stdout == "10\n"
+    assert house.run("config", "set", "search.limit", "20").stdout == "search.limit = 20\n"
+    assert house.run("config", "get", "search.limit").stdout == "20\n"
+    changed = house.json("config", "list", "--changed")["settings"]
+    assert [(row["name"], row["value"]) for row in changed] == [("search.limit", 20)]
+    assert changed[0]["source"].startswith("user:")
+    assert house.run("config", "unset", "search.limit").stdout == "search.limit = 10\n"
+    assert house.json("config", "unset", "search.limit")["removed"] is False
+
+
+def test_the_project_s_file_is_written_on_request_and_wins_over_the_user_s(house: Any) -> None:
+    (house.folder / ".recollect").mkdir()
+    house.run("config", "set", "search.limit", "3", "--project")
+    told = house.run("config", "set", "search.limit", "7")
+    assert "project:" in told.stderr
+    assert house.run("config", "get", "search.limit").stdout == "3\n"
+
+
+def test_setting_for_a_project_outside_of_one_is_not_found(house: Any) -> None:
+    assert house.json("config", "set", "search.limit", "3", "--project", code=3)["code"] == "not_found"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("get", "search.limits"),
+        ("set", "search.limit", "many"),
+        ("set", "search.limit", "0"),
+        ("list", "nowhere"),
+        ("unset", "x.y"),
+    ],
+)
+def test_a_wrong_name_or_value_is_a_usage_error_with_a_hint(house: Any, args: tuple[str, ...]) -> None:
+    error = house.json("config", *args, code=2)
+    assert error["code"] == "usage"
+    assert error["hint"]
+
+
+def test_a_project_s_sensitive_setting_counts_once_it_is_trusted(house: Any) -> None:
+    house.write(".recollect/config.toml", '[embedding]\nprovider = "openai"\n')
+    assert house.run("config", "get", "embedding.provider").stdout == "local\n"
+    assert "embedding.provider" in house.run("config", "list").stderr
+    assert house.json("config", "path")["project_is_trusted"] is False
+    house.run("config", "trust")
+    assert house.run("config", "get", "embedding.provider").stdout == "openai\n"
+
+
+def test_there_is_nothing_to_trust_outside_of_a_project(house: Any) -> None:
+    house.run("config", "trust", code=3)
+
+
+def test_secrets_are_never_printed(house: Any) -> None:
+    house.run("config", "set", "embedding.api_keys", "sk-one,sk-two")
+    shown = house.run("config", "list").stdout + house.run("config", "get", "embedding.api_keys").stdout
+    assert "sk-" not in shown + house.run("config", "list", "--json").stdout
+    assert "***" in shown
+
+
+def test_verbose_says_where_a_value_comes_from(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_SEARCH_LIMIT", "4")
+    told = house.run("config", "get", "search.limit", "-v")
+    assert (told.stdout, told.stderr) == ("4\n", "from env:RECOLLECT_SEARCH_LIMIT\n")
+
+
+def test_path_names_the_files_and_the_store(house: Any) -> None:
+    plain = house.json("config", "path")
+    assert plain["user"].endswith("config.toml")
+    assert plain["store"].startswith(house.env["RECOLLECT_DATA_HOME"])
+    assert plain["store_from"] == "default"

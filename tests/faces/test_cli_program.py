@@ -1,0 +1,210 @@
+"""The program around the verbs: help, groups, global flags, envelopes, exit codes, completion, imports."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from recollect._version import __version__
+from recollect.cli.call import Call
+from recollect.cli.program import program
+from recollect.cli.verb import Verb, VerbGroup
+from recollect.cli.verbs import GROUPS, VERBS
+
+ROOT = Path(__file__).parents[2]
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    root = click.Context(program, info_name="recollect", obj=Call())
+    for name in VERBS:
+        command = program.get_command(root, name)
+        yield name, command
+        if isinstance(command, VerbGroup):
+            for part, below in command.commands.items():
+                yield f"{name} {part}", below
+
+
+@pytest.mark.parametrize(("path", "command"), list(commands()))
+def test_every_verb_has_one_line_of_help_then_an_example(path: str, command: Any, house: Any) -> None:
+    assert isinstance(command, Verb | VerbGroup)
+    lines = house.run(*path.split(), "--help").stdout.splitlines()
+    assert lines[0].startswith(f"Usage: recollect {path}")
+    assert lines[2].endswith(".")
+    assert lines[4] == "Examples:"
+    assert f"recollect {path}" in "\n".join(command.examples)
+    assert all(param.help for param in command.params if isinstance(param, click.Option))
+
+
+def test_the_table_of_verbs_names_commands_that_exist_in_groups_that_exist() -> None:
+    found = dict(commands())
+    for name, entry in VERBS.items():
+        assert found[name].name == name
+        assert found[name].help == entry.line
+        assert entry.group in GROUPS
+
+
+def test_help_shows_the_verbs_in_their_groups(house: Any) -> None:
+    shown = house.run("--help").stdout
+    titles = [
+        f"\n{title}:\n" for group, title in GROUPS.items() if any(e.group == group for e in VERBS.values())
+    ]
+    places = [shown.index(title) for title in titles]
+    assert places == sorted(places)
+    assert shown.index("\n  search ") > shown.index("\nFind:\n") > shown.index("\n  add ")
+    assert "\nCommands:" not in shown
+
+
+def test_the_reference_page_is_current() -> None:
+    pages = runpy.run_path(str(ROOT / "tools" / "make_cli_docs.py"))
+    assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == pages["page"](), "run: make docs"
+
+
+def test_version_is_a_verb_and_a_flag(house: Any) -> None:
+    assert house.run("version").stdout == house.run("--version").stdout == f"recollect {__version__}\n"
+    assert house.json("version")["version"] == __version__
+
+
+def test_global_flags_stand_on_either_side_and_the_later_one_wins(house: Any) -> None:
+    before = json.loads(house.run("--json", "--store", "a.db", "config", "path").stdout)["data"]
+    between = json.loads(house.run("config", "--store", "a.db", "path", "--json").stdout)["data"]
+    both = json.loads(house.run("--store", "b.db", "config", "path", "--json", "--store", "a.db").stdout)[
+        "data"
+    ]
+    assert before == between == both
+    assert before["store"] == str(house.folder / "a.db")
+    assert before["store_from"] == "flag"
+
+
+@pytest.mark.parametrize(
+    ("args", "command", "words"),
+    [
+        (["serch", "x"], "", "did you mean 'search'"),
+        (["search", "--limt", "3", "x"], "search", "--limit"),
+        (["search", "x", "--limit", "many"], "search", "many"),
+        (["search", "x", "--limit", "0"], "search", "0"),
+        (["get"], "get", "REF"),
+        (["config", "get"], "config get", "NAME"),
+        (["add", "x", "--kind", "poem"], "add", "poem"),
+        (["completion", "cmd"], "completion", "cmd"),
+        (["search", "x", "--weights", "vector"], "search", "vector"),
+        (["search", "x", "--after", "yesterdayish"], "search", "yesterdayish"),
+        (["edit", "note:/x", "--set", "title"], "edit", "title"),
+        (["edit", "note:/x", "--set", "importance=much"], "edit", "much"),
+        (["refresh"], "refresh", "what"),
+        (["eval"], "eval", "which set"),
+        (["add", "-"], "add", "name"),
+        (["explain", "x"], "explain", "ref"),
+    ],
+)
+def test_wrong_usage_exits_2_with_a_hint_and_one_envelope(
+    house: Any, args: list[str], command: str, words: str
+) -> None:
+    told = house.run(*args, code=2)
+    assert told.stdout == ""
+    first, second = told.stderr.splitlines()
+    assert first.startswith("error: ")
+    assert words in first
+    assert second.startswith("hint: ")
+    envelope = house.envelope(*args, code=2)
+    assert envelope["command"] == command
+    assert envelope["data"] is None
+    assert envelope["error"]["code"] == "usage"
+    assert words in envelope["error"]["message"]
+    assert envelope["error"]["hint"]
+
+
+def test_json_after_two_dashes_is_text_and_not_the_flag(house: Any) -> None:
+    told = house.run("serch", "--", "--json", code=2)
+    assert told.stdout == ""
+    assert "did you mean" in told.stderr
+
+
+def test_an_unexpected_error_is_one_line_and_the_trace_comes_on_request(
+    house: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a\nb")
+
+    monkeypatch.setattr("recollect.cli.config_verbs.load_config", broken)
+    told = house.run("config", "list", code=1)
+    assert told.stderr == (
+        "error: unexpected error: ZeroDivisionError: a b\nhint: Run with --verbose for the trace.\n"
+    )
+    assert "Traceback" in house.run("config", "list", "--verbose", code=1).stderr
+    assert house.json("config", "list", code=1)["code"] == "unexpected"
+
+
+def test_an_error_of_the_system_is_told_without_a_trace(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device", "/x/y")
+
+    monkeypatch.setattr("recollect.cli.config_verbs.load_config", full)
+    assert house.run("config", "list", code=1).stderr.startswith(
+        "error: No space left on device: /x/y\nhint: "
+    )
+
+
+def test_an_interrupt_exits_130_and_says_that_nothing_is_lost(
+    house: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("recollect.cli.config_verbs.load_config", stopped)
+    told = house.run("config", "list", code=130)
+    assert "Nothing that was saved is lost" in told.stderr
+    assert house.json("config", "list", code=130)["code"] == "interrupted"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script_for_the_shell(house: Any, shell: str) -> None:
+    script = house.run("completion", shell).stdout
+    assert "_RECOLLECT_COMPLETE" in script
+    assert house.json("completion", shell)["script"] + "\n" == script
+
+
+def test_completion_offers_verbs_without_loading_them(house: Any) -> None:
+    process = house.start(stdout=-1)
+    process.communicate()
+    house.env.update(_RECOLLECT_COMPLETE="bash_complete", COMP_WORDS="recollect se", COMP_CWORD="1")
+    with house.start(stdout=-1) as process:
+        offered = process.communicate()[0].decode().split()
+    assert offered == ["plain,search", "plain,semantic"]
+
+
+def test_help_and_version_import_nothing_but_click_and_the_table(imported: Callable[..., set[str]]) -> None:
+    allowed = {
+        "recollect", "recollect.cli", "recollect.cli.program", "recollect.cli.verb", "recollect.cli.verbs",
+        "recollect.cli.call", "recollect.cli.terminal", "recollect.errors",
+    }  # fmt: skip
+    found = imported("--help")
+    assert {name for name in found if name.split(".")[0] == "recollect"} == allowed
+    assert third_party(found) == {"click"}
+    assert third_party(imported("version")) == {"click"}
+    assert "importlib.metadata" not in found | imported("version")
+
+
+def third_party(modules: set[str]) -> set[str]:
+    packages = {name.split(".")[0] for name in modules} - set(sys.stdlib_module_names)
+    return {
+        name
+        for name in packages
+        if name not in ("recollect", "__main__") and not name.startswith(("_", "sitecustomize"))
+    }
+
+
+def test_config_verbs_import_no_engine(imported: Callable[..., set[str]]) -> None:
+    assert third_party(imported("config", "list")) <= {"click"}
+    assert third_party(imported("completion", "bash")) == {"click"}
+
+
+def test_config_alone_lists_the_settings(house: Any) -> None:
+    assert house.run("config").stdout == house.run("config", "list").stdout
+    assert house.json("config")["settings"]
