@@ -1,0 +1,288 @@
+"""Cutting a text into passages that fit an embedder's window, along the text's own structure.
+
+Sections that are small stay together, sections that are large are cut between blocks, then lines, sentences
+and words. Passages follow one another without a gap, so joining them gives the text back. This module embeds
+and stores nothing, and reads no files; ``structure`` finds the boundaries it chooses from.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from math import ceil
+from typing import Protocol
+
+from recollect.ingest.prefix import PREFIX_TOKENS, embedded_text, prefix_text, prefix_texts
+from recollect.ingest.structure import Outline, Section, outline_markdown, outline_text
+from recollect.values import Passage
+
+__all__ = [
+    "CHUNKER_VERSION",
+    "TARGET_CHARS",
+    "TokenCounter",
+    "chunk",
+    "embedded_text",
+    "line_ranges",
+    "prefix_text",
+    "prefix_texts",
+]
+
+CHUNKER_VERSION = 1
+TARGET_CHARS = 800
+SPECIAL_TOKENS = 2  # [CLS] and [SEP]: kept free, whether or not a counter counts them
+
+_STRETCH = 1.2  # a block may outgrow the target by this much rather than be cut
+_FULL = 0.5  # a chunk this full does not take in the next section
+_SPACE = re.compile(r"\s*")
+_SENTENCE = re.compile(r"[.!?…][\"'”’)\]*_]*\s+(?![a-z])|[。！？][\"”’）」』]*\s*")
+_ITEM_START = re.compile(r"\n(?=(?:[-*+]|\d{1,9}[.)])[ \t])")
+
+
+class TokenCounter(Protocol):
+    """What counts tokens as the embedder will: one number per text."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]: ...
+
+
+class _Estimate:
+    """Stands in where no tokenizer is at hand: three bytes a token is more than prose needs."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [ceil(len(text.encode("utf-8", "surrogatepass")) / 3) for text in texts]
+
+
+def chunk(
+    text: str,
+    *,
+    structure: str = "text",
+    language: str = "",
+    prefix: str = "",
+    counter: TokenCounter | None,
+    max_tokens: int = 256,
+    whole_below: int = 200,
+    single: bool = False,
+    target_chars: int = TARGET_CHARS,
+) -> tuple[Passage, ...]:
+    """The passages of a text, in order and without a gap.
+
+    Each fits ``max_tokens`` together with its prefix, for which ``PREFIX_TOKENS`` are kept free; so a new title
+    or description moves no cut. ``single`` asks for one passage if the text fits the window with its prefix.
+
+    >>> chunk("# Guide", structure="markdown", counter=None)
+    (Passage(start=0, end=7, heading='Guide'),)
+    """
+    if not text:
+        return ()
+    outline = _outline(text, structure, language)
+    heading = outline.sections[0].heading
+    measure = counter or _Estimate()
+    budget = _budget(prefix, measure, max_tokens)
+    small = len(text) < whole_below and _fits(measure, text.strip(), budget)
+    if small or text.isspace() or (single and _fits_whole(measure, prefix, heading, text, max_tokens)):
+        return (Passage(0, len(text), heading),)
+    limit = target_chars if counter else min(target_chars, budget * 3)
+    return tuple(_fit(text, _pack(text, outline, limit), outline, measure, budget))
+
+
+def line_ranges(text: str, passages: Sequence[Passage], first_line: int = 1) -> list[tuple[int, int]]:
+    """The first and last line of each passage (1-based, inclusive), in one pass.
+
+    >>> line_ranges("a\\nb\\n", [Passage(0, 2), Passage(2, 4)])
+    [(1, 1), (2, 2)]
+    """
+    ranges = []
+    line, position = first_line, 0
+    for passage in passages:
+        line += text.count("\n", position, passage.start)
+        newlines = text.count("\n", passage.start, passage.end)
+        ends_line = newlines > 0 and text[passage.end - 1] == "\n"
+        ranges.append((line, line + newlines - ends_line))
+        line, position = line + newlines, passage.end
+    return ranges
+
+
+def _outline(text: str, structure: str, language: str) -> Outline:
+    if structure in ("markdown", "html"):
+        return outline_markdown(text)
+    return outline_text(text)
+
+
+def _budget(prefix: str, counter: TokenCounter, max_tokens: int) -> int:
+    """Tokens left for a passage: the window without special tokens and without room for any prefix."""
+    reserved = min(PREFIX_TOKENS, max_tokens // 4)
+    if prefix and not (prefix.isascii() and len(prefix) <= reserved):
+        reserved = max(reserved, counter.count_tokens([prefix])[0])
+    return max(1, max_tokens - SPECIAL_TOKENS - reserved)
+
+
+def _fits(counter: TokenCounter, text: str, budget: int) -> bool:
+    # In ASCII a token is at least one character; elsewhere a character may be several (a Hangul syllable is 3).
+    return (len(text) <= budget and text.isascii()) or counter.count_tokens([text])[0] <= budget
+
+
+def _fits_whole(counter: TokenCounter, prefix: str, heading: str, text: str, max_tokens: int) -> bool:
+    if len(text) > 40 * max_tokens:
+        return False
+    above = f"{prefix}\n{heading}" if heading else prefix
+    return _fits(counter, embedded_text(above, text), max_tokens - SPECIAL_TOKENS)
+
+
+def _pack(text: str, outline: Outline, limit: int) -> list[Passage]:
+    """Sections put together while they are small, and cut where one alone is too large."""
+    packed: list[Passage] = []
+    opened: Section | None = None
+    sections = _without_stubs(text, outline.sections)
+    for position, section in enumerate(sections):
+        end = sections[position + 1].start if position + 1 < len(sections) else len(text)
+        if opened is not None:
+            room = end - opened.start <= limit and section.start - opened.start < limit * _FULL
+            if room and section.level >= opened.level:
+                packed[-1] = Passage(opened.start, end, opened.heading)
+                continue
+        if end - section.start <= limit:
+            packed.append(Passage(section.start, end, section.heading))
+            opened = section
+        else:
+            whole = Passage(section.start, end, section.heading)
+            packed += _cut(text, whole, limit, outline, stretch=_STRETCH)
+            opened = None
+    return packed
+
+
+def _without_stubs(text: str, sections: Sequence[Section]) -> list[Section]:
+    """The sections, each heading without a body of its own joined to the first section below it."""
+    joined: list[Section] = []
+    stub: Section | None = None
+    for position, section in enumerate(sections):
+        if stub is not None:
+            section = Section(stub.start, section.body, stub.level, stub.heading)
+        following = sections[position + 1] if position + 1 < len(sections) else None
+        if (
+            following is not None
+            and following.level > sections[position].level
+            and not text[section.body : following.start].strip()
+        ):
+            stub = section
+            continue
+        stub = None
+        joined.append(section)
+    if joined and joined[0].start:
+        joined[0] = Section(0, joined[0].body, joined[0].level, joined[0].heading)
+    return joined
+
+
+def _fit(
+    text: str, passages: list[Passage], outline: Outline, counter: TokenCounter, budget: int
+) -> list[Passage]:
+    """The same passages, those that overflow the budget cut again; every round counts in one batch."""
+    done: list[Passage] = []
+    pending = passages
+    while pending:
+        uncertain: list[tuple[Passage, str]] = []
+        for passage in pending:
+            words = text[passage.start : passage.end].strip()
+            if len(words) <= budget and words.isascii():
+                done.append(passage)
+            else:
+                uncertain.append((passage, words))
+        pending = []
+        counts = counter.count_tokens([words for _, words in uncertain]) if uncertain else []
+        for (passage, words), tokens in zip(uncertain, counts, strict=True):
+            if tokens <= budget or len(words) <= 1:
+                done.append(passage)
+                continue
+            limit = max(1, min(len(words) - 1, int(len(words) * budget / tokens * 0.95)))
+            pending += _cut(text, passage, limit, outline, stretch=1.0)
+    done.sort(key=lambda passage: passage.start)
+    return done
+
+
+def _cut(text: str, whole: Passage, limit: int, outline: Outline, *, stretch: float) -> list[Passage]:
+    """One passage as several of at most ``limit`` characters (``stretch`` times that to spare a block)."""
+    parts: list[Passage] = []
+    start = whole.start
+    solid = _solid(text, start)
+    last = whole.start + len(text[whole.start : whole.end].rstrip())
+    while last - solid > limit:
+        place = _best_place(text, solid, last, limit, outline, stretch)
+        if place >= last:
+            break
+        place, solid = _settle(text, place)
+        parts.append(Passage(start, place, whole.heading))
+        start = place
+    parts.append(Passage(start, whole.end, whole.heading))
+    return parts
+
+
+def _solid(text: str, start: int) -> int:
+    """Where the first character that is not white space stands."""
+    found = _SPACE.match(text, start)
+    return found.end() if found else start
+
+
+def _settle(text: str, place: int) -> tuple[int, int]:
+    """The cut moved past white space, which belongs to what stands before it, but not past an indentation."""
+    solid = _solid(text, place)
+    newline = text.rfind("\n", place, solid)
+    if newline >= 0:
+        return newline + 1, solid
+    return (place if text[place - 1] == "\n" else solid), solid
+
+
+def _best_place(text: str, solid: int, last: int, limit: int, outline: Outline, stretch: float) -> int:
+    """Where to cut next: between blocks, between lines or sentences, between words, or anywhere.
+
+    Among equals the first that leaves the rest evenly cut wins, so that no crumb is left at the end.
+    """
+    high = solid + limit
+    low = solid + max(1, limit // 3)
+    even = solid + (last - solid) // ceil((last - solid) / limit)
+    blocks = outline.blocks
+    after = bisect_right(blocks, high)
+    before = bisect_left(blocks, low, 0, after)
+    if before < after:
+        return _even(blocks, before, after, even)
+    following = min(blocks[after] if after < len(blocks) else last, last)
+    if following <= solid + limit * stretch:
+        return following
+    if after and blocks[after - 1] > solid and following - blocks[after - 1] <= limit:
+        return blocks[after - 1]
+    after = bisect_right(outline.joints, high)
+    before = bisect_left(outline.joints, low, 0, after)
+    if before < after:
+        return _even(outline.joints, before, after, even)
+    return _place_inside(text, max(low, solid + limit // 2), high, even, outline)
+
+
+def _even(places: Sequence[int], before: int, after: int, even: int) -> int:
+    chosen = bisect_left(places, even, before, after)
+    return places[chosen] if chosen < after else places[after - 1]
+
+
+def _place_inside(text: str, low: int, high: int, even: int, outline: Outline) -> int:
+    """A place inside one block: by line where lines mean something, else by sentence; then by word."""
+    window = text[low:high]
+    block = bisect_left(outline.begins, high) - 1
+    if block >= 0 and outline.rigid[block]:
+        ends = [low + found.end() for found in _ITEM_START.finditer(window)]
+        if ends:
+            return _even(ends, 0, len(ends), even)
+        newline = window.rfind("\n")
+        if newline >= 0:
+            return low + newline + 1
+    ends = [low + found.end() for found in _SENTENCE.finditer(window)]
+    if ends:
+        return _even(ends, 0, len(ends), even)
+    space = max(window.rfind(" "), window.rfind("\n"), window.rfind("\t"))
+    if space >= 0:
+        return low + space + 1
+    return _between_characters(text, low, high)
+
+
+def _between_characters(text: str, low: int, high: int) -> int:
+    """A cut that does not part a character from its accents, joiners or selectors, if one is near."""
+    for place in range(high, max(low, high - 16), -1):
+        if text[place].isalnum() or text[place].isascii():
+            return place
+    return high
