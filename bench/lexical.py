@@ -27,8 +27,8 @@ from typing import Any
 import apsw
 
 from corpus import add_corpus_options, questions_for, read_corpus
-from recollect.store.sqlite.connection import Database
-from recollect.store.sqlite.lexical import LexicalIndex, Scoring, Wanted
+from recollect.store.base import Scoring, Wanted
+from recollect.store.sqlite.store import SqliteStore
 from recollect.words import Analyzer
 from stores import GrowingStore, Growth
 from timing import aligned, print_json, summary, timed
@@ -94,15 +94,15 @@ def ask_fts5(connection: apsw.Connection) -> Callable[[Sequence[str]], list[int]
     return ask
 
 
-def ask_ours(database: Database, analyzer: Analyzer) -> Callable[[Sequence[str]], list[int]]:
+def ask_ours(store: SqliteStore) -> Callable[[Sequence[str]], list[int]]:
     """The same search with the store's own index, the analysis of the words included."""
-    index = LexicalIndex()
     scoring = Scoring()
 
     def ask(words: Sequence[str]) -> list[int]:
-        wanted = [Wanted(term, (term,)) for term in dict.fromkeys(analyzer.query_terms(" ".join(words)))]
-        with database.read() as connection:
-            found = index.search(connection, wanted, scoring=scoring, items=RESULTS)
+        terms = dict.fromkeys(store.analyzer.query_terms(" ".join(words)))
+        found = store.keyword_search(
+            [Wanted(term, (term,)) for term in terms], scoring=scoring, limit=RESULTS
+        )
         return [int(chunk) for chunk in found.chunks[:RESULTS]]
 
     return ask
@@ -157,14 +157,13 @@ def bench_size(
     other = SecondWriter(store.file)
     growth: Growth = store.grow(chunks)
     wait = other.stop()
-    analyzer = Analyzer()
-    database = Database(store.file)
     with tempfile.TemporaryDirectory(dir=store.file.parent) as folder:
         peer, seconds = fts5_copy(store.file, Path(folder) / "fts5.db")
         theirs = measure(ask_fts5(peer), queries, repeat)
         peer.close()
-    ours = measure(ask_ours(database, analyzer), queries, repeat)
-    database.close()
+    own = SqliteStore(store.file, create=False)
+    ours = measure(ask_ours(own), queries, repeat)
+    own.close()
     shared = [
         len(set(a[:10]) & set(b[:10])) / 10
         for a, b in zip(theirs.pop("found"), ours.pop("found"), strict=True)
