@@ -172,7 +172,7 @@ def test_committed_files_name_no_place_outside_the_project() -> None:
     listed = subprocess.run(
         [git, "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
     ).stdout
-    stray = re.compile(r"(?<![\w.~-])/work[/]|(?<![\w/.-])shared[/]")  # spelled so that it does not find itself
+    stray = re.compile(r"(?<![\w.~-])/work[/]|(?<![\w/.-])shared[/]")  # must not find itself
     found = []
     for name in filter(None, listed.split("\0")):
         path = ROOT / name
