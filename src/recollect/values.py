@@ -200,6 +200,17 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
+class Entry:
+    """A text handed over by a program rather than read from a file: ``Entry("agent:/plan", "...", kind="note")``."""
+
+    ref: str
+    content: str
+    kind: str = "document"
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    structure: str = "text"
+
+
+@dataclass(frozen=True, slots=True)
 class Saved:
     """The answer to a save: created, updated, skipped, failed or needs_decision, and why."""
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from functools import lru_cache
 
 import Stemmer
 
@@ -54,7 +53,11 @@ def languages() -> tuple[str, ...]:
 
 
 class Analyzer:
-    """Turns text into terms in one language. Instances cache words and may be shared between threads."""
+    """Turns text into terms in one language. Instances cache words and may be shared between threads.
+
+    >>> Analyzer("english").terms("parseHttpHeaders of the cats")
+    ['pars', 'http', 'header', 'parsehttpheaders', 'of', 'the', 'cat']
+    """
 
     def __init__(self, language: str = "english") -> None:
         if language not in (*languages(), "none"):
@@ -64,6 +67,8 @@ class Analyzer:
         self.language = language
         self._stem = Stemmer.Stemmer(language, 0).stemWord if language != "none" else str
         self._cache: dict[str, tuple[str, ...]] = {}
+        self.stemmed: dict[str, str] = {}
+        """Words met since this was last emptied whose term is another string: what prefix searches look up."""
         self._stop = frozenset(map(fold, STOP_WORDS.get(language, ())))
 
     def counts(self, text: str) -> dict[str, int]:
@@ -126,7 +131,11 @@ class Analyzer:
         return tuple(terms)
 
     def _term(self, part: str) -> str:
-        return str(self._stem(fold(part)[:MAX_TERM]))
+        folded = fold(part)[:MAX_TERM]
+        stem = str(self._stem(folded))
+        if stem != folded:
+            self.stemmed[folded] = stem
+        return stem
 
 
 def bigrams(run: str) -> list[str]:
@@ -155,8 +164,3 @@ def _identifier_parts(piece: str) -> list[str]:
         return parts
     return [camel for part in parts for camel in _CAMEL.split(part) if camel]
 
-
-@lru_cache(maxsize=8)
-def analyzer(language: str) -> Analyzer:
-    """The shared analyzer of a language."""
-    return Analyzer(language)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from recollect.cli.call import Call, some_failed
+from recollect.cli.call import Call, later, some_failed
 from recollect.cli.options import fields_from
 from recollect.cli.present_reports import show_refreshed, show_saved
 from recollect.cli.progress import ProgressLine
@@ -106,7 +106,7 @@ def refresh(call: Call, refs: tuple[str, ...], everything: bool, prune: bool) ->
     if not refs and not everything:
         raise UsageError("refresh what?", hint="Name refs or folders, or use --all.")
     with call.engine() as engine, ProgressLine.for_call(call) as progress:
-        report = engine.refresh(*refs, all=everything, prune=prune, progress=progress)
+        report = later(engine, "refresh")(*refs, all=everything, prune=prune, progress=progress)
     plain = report.to_dict()
     failed = int(plain["failed"])
     return call.answer(
@@ -124,5 +124,5 @@ def watch(call: Call, paths: tuple[str, ...]) -> int:
     screen = call.screen()
     with call.engine(create=True) as engine:
         screen.note(f"watching {', '.join(paths)}; stop with Ctrl-C")
-        engine.watch(*paths, on_event=lambda event: screen.note(str(event)))
+        later(engine, "watch")(*paths, on_event=lambda event: screen.note(str(event)))
     return call.answer({"watched": list(paths)}, lambda screen: None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from recollect.cli.call import Call
+from recollect.cli.call import Call, later
 from recollect.cli.present_reports import show_facts
 from recollect.cli.progress import ProgressLine
 from recollect.cli.terminal import Screen
@@ -29,7 +29,7 @@ from recollect.values import KINDS
 def embed(call: Call, workers: int, kinds: tuple[str, ...], limit: int | None, enqueue_only: bool) -> int:
     """Several processes may work on the backlog at the same time."""
     with call.engine() as engine, ProgressLine.for_call(call) as progress:
-        plain = engine.embed(
+        plain = later(engine, "embed")(
             workers=workers, kinds=kinds, limit=limit, enqueue_only=enqueue_only, progress=progress
         ).to_dict()
     return call.answer(plain, lambda screen: show_facts(screen, plain))
@@ -47,7 +47,7 @@ jobs = verb_group("jobs", examples=["recollect jobs list", "recollect jobs retry
 def list_jobs(call: Call) -> int:
     """With the rate, and how long the rest will take."""
     with call.engine() as engine:
-        plain = engine.jobs().to_dict()
+        plain = later(engine, "jobs")().to_dict()
     return call.answer(plain, lambda screen: show_facts(screen, plain))
 
 
@@ -56,7 +56,7 @@ def list_jobs(call: Call) -> int:
 def retry_jobs(call: Call) -> int:
     """They are tried again by embed, or by whoever works on the backlog."""
     with call.engine() as engine:
-        count = engine.retry_jobs()
+        count = later(engine, "retry_jobs")()
 
     def draw(screen: Screen) -> None:
         screen.line(f"{count:,} job{'' if count == 1 else 's'} will be tried again")
@@ -68,5 +68,5 @@ def retry_jobs(call: Call) -> int:
 def reembed(call: Call) -> int:
     """Searches use the old vectors until the new ones are whole."""
     with call.engine() as engine, ProgressLine.for_call(call) as progress:
-        plain = engine.reembed(progress=progress).to_dict()
+        plain = later(engine, "reembed")(progress=progress).to_dict()
     return call.answer(plain, lambda screen: show_facts(screen, plain))

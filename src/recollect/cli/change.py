@@ -82,33 +82,24 @@ def rm(call: Call, refs: tuple[str, ...], purge: bool, dry_run: bool, yes: bool)
     terminal, erasing for good and removing more than one item ask first.
     """
     with call.engine() as engine:
-        if _should_ask(call, purge=purge, dry_run=dry_run, yes=yes):
-            planned = engine.rm(*refs, purge=purge, dry_run=True).to_dict()
-            count = len(_removed_items(planned))
-            if purge or count > 1:
-                what = "Erase for good" if purge else "Remove"
-                click.confirm(f"{what} {count} item{'' if count == 1 else 's'}?", abort=True, err=True)
-        plain = engine.rm(*refs, purge=purge, dry_run=dry_run).to_dict()
-    items = _removed_items(plain)
-    failed = [item for item in items if item["status"] == "failed"]
-    codes = {item["error"]["code"] for item in failed if item.get("error")}
-    exit_code = 1 if failed else 0
-    if failed and len(failed) == len(items):
-        exit_code = {"not_found": 3, "conflict": 4}.get(codes.pop(), 1) if len(codes) == 1 else 1
+        if not (dry_run or yes or call.json):
+            _confirm(len(engine.rm(*refs, purge=purge, dry_run=True).items), purge=purge)
+        report = engine.rm(*refs, purge=purge, dry_run=dry_run)
+    items = [saved.to_dict() for saved in report.items]
     return call.answer(
-        plain,
-        lambda screen: show_removed(screen, plain, dry_run=dry_run),
-        exit_code=exit_code,
-        error=some_failed(len(failed), len(items)) if failed else None,
+        {"removed": 0 if dry_run else len(items) - report.failed, "dry_run": dry_run, "items": items},
+        lambda screen: show_removed(screen, items),
+        exit_code=1 if report.failed else 0,
+        error=some_failed(report.failed, len(items)) if report.failed else None,
     )
 
 
-def _should_ask(call: Call, *, purge: bool, dry_run: bool, yes: bool) -> bool:
-    return not (dry_run or yes or call.json) and sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def _removed_items(plain: dict[str, Any]) -> list[dict[str, Any]]:
-    return list(plain.get("items", plain.get("removed", [])))
+def _confirm(count: int, *, purge: bool) -> None:
+    """Ask a person before what cannot be undone or is more than one item; a script has said what it wants."""
+    if (purge or count > 1) and sys.stdin.isatty() and sys.stderr.isatty():
+        what = "Erase for good" if purge else "Remove"
+        if not click.confirm(f"{what} {count} item{'' if count == 1 else 's'}?", err=True):
+            raise UsageError("nothing was removed", hint="Answer y, or use --yes.")
 
 
 @verb("restore", examples=["recollect restore notes/old.md", "recollect restore note:/plan --version 2"])

@@ -6,8 +6,17 @@ from typing import Any
 
 import click
 
-from recollect.cli.call import Call
-from recollect.cli.options import SEARCH_OPTIONS, QueryVerb, query_from, search_settings
+from recollect.cli.call import Call, later
+from recollect.cli.options import (
+    ANSWER_OPTIONS,
+    ASKING_OPTIONS,
+    FILTER_OPTIONS,
+    RANKING_OPTIONS,
+    QueryVerb,
+    query_from,
+    refuse_unknown,
+    search_settings,
+)
 from recollect.cli.present_hits import show_answer, show_explanation
 from recollect.cli.verb import verb
 from recollect.errors import UsageError
@@ -24,8 +33,9 @@ from recollect.errors import UsageError
     ],
 )
 @click.argument("words", nargs=-1, metavar="QUERY...")
-@SEARCH_OPTIONS
-@click.option("--explain", is_flag=True, help="Say why: each signal, each word, and the steps to the score.")
+@ANSWER_OPTIONS
+@ASKING_OPTIONS
+@RANKING_OPTIONS
 def search(call: Call, words: tuple[str, ...], **given: Any) -> int:
     """In a query, "a phrase" must stand so, -word leaves out, word* matches beginnings, and kind: tag: drive:
     path: domain: severity: category: importance: tier: after: before: filter. Without words, filters
@@ -40,8 +50,9 @@ def search(call: Call, words: tuple[str, ...], **given: Any) -> int:
     examples=["recollect semantic getting things done", "recollect semantic -- -draft"],
 )
 @click.argument("words", nargs=-1, required=True, metavar="QUERY...")
-@SEARCH_OPTIONS
-@click.option("--explain", is_flag=True, help="Say why.")
+@ANSWER_OPTIONS
+@ASKING_OPTIONS
+@RANKING_OPTIONS
 def semantic(call: Call, words: tuple[str, ...], **given: Any) -> int:
     """The same as search --no-lexical: words count only through what they mean."""
     given["lexical"] = False
@@ -51,6 +62,7 @@ def semantic(call: Call, words: tuple[str, ...], **given: Any) -> int:
 def _search(call: Call, query: str, given: dict[str, Any]) -> int:
     settings = search_settings(call, given)
     with call.engine() as engine:
+        refuse_unknown(engine.search, settings)
         answer = engine.search(query, **settings)
         return call.answer(
             answer.to_dict(),
@@ -73,7 +85,7 @@ def _search(call: Call, query: str, given: dict[str, Any]) -> int:
     ],
 )
 @click.argument("words", nargs=-1, required=True, metavar="QUERY... REF")
-@SEARCH_OPTIONS
+@ASKING_OPTIONS
 def explain(call: Call, words: tuple[str, ...], **given: Any) -> int:
     """The last word is the ref, an item id, a path or a URL; the words before it are the query."""
     if len(words) < 2:
@@ -92,11 +104,11 @@ def explain(call: Call, words: tuple[str, ...], **given: Any) -> int:
     examples=["recollect similar notes/keys.md", "recollect similar memory:/login-bug --limit 3 --json"],
 )
 @click.argument("ref")
-@SEARCH_OPTIONS
-@click.option("--explain", is_flag=True, help="Say why.")
+@ANSWER_OPTIONS
+@FILTER_OPTIONS
 def similar(call: Call, ref: str, **given: Any) -> int:
     """Compares by meaning; the item itself is left out."""
     settings = search_settings(call, given)
     with call.engine() as engine:
-        answer = engine.similar(ref, **settings)
+        answer = later(engine, "similar")(ref, **settings)
         return call.answer(answer.to_dict(), lambda screen: show_answer(screen, answer, query=""))

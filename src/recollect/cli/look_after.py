@@ -17,7 +17,7 @@ from recollect.cli.verb import verb
 def status(call: Call) -> int:
     """Counts, sizes, the model and the backlog."""
     with call.engine() as engine:
-        plain = engine.status().to_dict()
+        plain = engine.status()
     return call.answer(plain, lambda screen: show_facts(screen, plain))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from recollect.cli.verb import Verb
-from recollect.errors import UsageError
+from recollect.errors import Unavailable, UsageError
 from recollect.values import FIELD_NAMES, KINDS, SEVERITIES, Filters, checked_tags, parse_time
 
 if TYPE_CHECKING:
@@ -100,25 +101,29 @@ def filters_from(call: Call, given: dict[str, Any]) -> Filters:
     )
 
 
-SEARCH_OPTIONS = together(
-    paging(None),
-    click.option(
-        "--mode", type=click.Choice(["scan", "full"]), default="scan", help="Full adds the whole items."
-    ),
-    click.option("--min-score", type=float, metavar="0-1", help="Leave out hits below this score."),
+ASKING_OPTIONS = together(
     FILTER_OPTIONS,
     click.option("--as-of", metavar="DATE", help="Search what was current then."),
     click.option("--lexical/--no-lexical", default=True, help="Use words (default) or not."),
     click.option("--vectors/--no-vectors", default=True, help="Use meaning (default) or not."),
     click.option("--backend", metavar="NAME", help="hybrid, lexical (fts5) or grep, for this search."),
     click.option("--weights", metavar="A=1,B=0", help="Other weights for the profile's signals."),
-    click.option("--boost-tags", metavar="A,B", help="Prefer items with these tags, leaving none out."),
-    click.option("--boost-domain", metavar="NAME", help="Prefer items of this domain, leaving none out."),
-    click.option("--diverse", is_flag=True, default=None, help="Prefer hits that differ from one another."),
-    click.option("--rerank", metavar="KIND", help="Look at the best hits again: cross-encoder or llm."),
-    click.option("--track/--no-track", default=None, help="Remember what was found (default) or not."),
 )
-_OPTIONAL = ("limit", "backend", "boost_tags", "boost_domain", "diverse", "rerank", "track")
+RANKING_OPTIONS = together(
+    click.option("--boost-tags", metavar="A,B", hidden=True, help="Prefer these tags, leaving none out."),
+    click.option("--boost-domain", metavar="NAME", hidden=True, help="Prefer this domain, leaving none out."),
+    click.option("--diverse", is_flag=True, default=None, hidden=True, help="Prefer hits that differ."),
+    click.option("--rerank", metavar="KIND", hidden=True, help="Look again: cross-encoder or llm."),
+)
+ANSWER_OPTIONS = together(
+    paging(None),
+    click.option(
+        "--mode", type=click.Choice(["scan", "full"]), default="scan", help="Full adds the whole items."
+    ),
+    click.option("--min-score", type=float, metavar="0-1", help="Leave out hits below this score."),
+    click.option("--track/--no-track", default=None, help="Remember what was found (default) or not."),
+    click.option("--explain", is_flag=True, help="Say why: each signal, each word, the steps to the score."),
+)
 
 
 def search_settings(call: Call, given: dict[str, Any]) -> dict[str, Any]:
@@ -126,11 +131,21 @@ def search_settings(call: Call, given: dict[str, Any]) -> dict[str, Any]:
     settings = dict(given)
     settings["filters"] = filters_from(call, settings)
     settings["profile"] = call.profile
-    settings["weights"] = weights_from(settings["weights"]) if settings["weights"] else None
-    if settings["boost_tags"]:
-        settings["boost_tags"] = checked_tags(settings["boost_tags"])
-    unset = [name for name in _OPTIONAL if settings[name] is None]
-    return {name: value for name, value in settings.items() if name not in unset}
+    for name, read in (("weights", weights_from), ("boost_tags", checked_tags), ("as_of", parse_time)):
+        if settings.get(name):
+            settings[name] = read(settings[name])
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def refuse_unknown(search: Callable[..., Any], settings: Mapping[str, Any]) -> None:
+    """Flags that the engine's search does not take yet are refused, never silently dropped."""
+    known = inspect.signature(search).parameters
+    for name in settings:
+        if name not in known:
+            raise Unavailable(
+                f"this version has no --{name.replace('_', '-')} yet",
+                hint="recollect search --help shows what it has.",
+            )
 
 
 def weights_from(text: str) -> dict[str, float]:

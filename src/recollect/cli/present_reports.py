@@ -100,13 +100,11 @@ def show_refreshed(screen: Screen, report: Mapping[str, Any]) -> None:
     )
 
 
-def show_removed(screen: Screen, report: Mapping[str, Any], *, dry_run: bool) -> None:
+def show_removed(screen: Screen, items: Sequence[Mapping[str, Any]]) -> None:
     """What was removed, or would be."""
-    items = report.get("items", report.get("removed", ()))
     for item in items:
         if item["status"] != "failed":
-            would = "would be " if dry_run else ""
-            screen.line(f"{would}{item['status']} {short_ref(item['ref'])}")
+            screen.line(f"{item['status']} {short_ref(item['ref'])}")
     show_failures(screen, items)
 
 

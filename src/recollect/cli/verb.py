@@ -64,7 +64,10 @@ class VerbGroup(click.Group):
     """A verb with verbs of its own, such as ``config get``; alone it does what its ``list`` does."""
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), details: str = "", **settings: Any) -> None:
-        super().__init__(*args, callback=self._list, invoke_without_command=True, **settings)
+        super().__init__(*args, **settings)
+        self.callback = self._list
+        self.invoke_without_command = True
+        self.no_args_is_help = False
         self.examples = tuple(examples)
         self.details = details
         self.params.extend(GLOBAL_OPTIONS)

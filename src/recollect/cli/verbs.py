@@ -17,6 +17,10 @@ GROUPS: dict[str, str] = {
 }
 
 
+LATER: frozenset[str] = frozenset({"refresh", "watch", "similar", "embed", "jobs", "reembed"})
+"""Verbs whose engine method is still to come: not shown, and refused with a clear message."""
+
+
 class Entry(NamedTuple):
     """One verb: the module of ``recollect.cli`` and the attribute that holds its command."""
 
@@ -24,6 +28,15 @@ class Entry(NamedTuple):
     attribute: str
     line: str
     group: str
+
+
+def shown_verbs(group: str = "") -> dict[str, Entry]:
+    """The verbs that help, completion and the reference name, of one group or of all."""
+    return {
+        name: entry
+        for name, entry in VERBS.items()
+        if name not in LATER and (not group or entry.group == group)
+    }
 
 
 VERBS: dict[str, Entry] = {

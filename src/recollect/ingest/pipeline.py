@@ -6,11 +6,13 @@ store, one transaction each. Vectors follow from the backlog; what a file is and
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from recollect.ingest.chunk import chunk, embedded_texts, line_ranges
+from recollect.ingest.chunk import chunk, line_ranges
+from recollect.ingest.parse.detect import TYPES
+from recollect.ingest.prefix import embedded_text, prefix_texts
 from recollect.models.base import TokenCounter
 from recollect.settings import Config
 from recollect.store.base import PreparedItem, Store, prepare
@@ -37,7 +39,7 @@ class Incoming:
 class Pipeline:
     """Prepares items for one store and writes them in batches."""
 
-    def __init__(self, store: Store, config: Config, counter: TokenCounter) -> None:
+    def __init__(self, store: Store, config: Callable[[], Config], counter: TokenCounter) -> None:
         self.store = store
         self.config = config
         self.counter = counter
@@ -46,46 +48,50 @@ class Pipeline:
         """All that can be done for an item before a transaction."""
         fields = merged_fields(incoming)
         parsed = incoming.parsed
-        passages: tuple[Passage, ...] = ()
-        if parsed.text:
-            passages = chunk(
-                parsed.text,
-                structure=parsed.structure,
-                language=parsed.language,
-                title=fields.title,
-                description=fields.description,
-                context=fields.context,
-                counter=self.counter,
-                single=incoming.kind in ONE_CHUNK_KINDS,
-            )
         draft = Draft(
             incoming.ref,
             incoming.kind,
             parsed.text,
             fields,
-            passages,
+            self._passages(parsed.text, parsed.structure, parsed.language, incoming.kind),
             parsed.first_line,
             parsed.marks,
             incoming.blob,
         )
         return self.prepare_draft(draft, incoming.file_mtime, incoming.file_size)
 
+    def prepare_text(self, draft: Draft, content: str) -> PreparedItem:
+        """The draft with another text, chunked anew the way its type asks for."""
+        structure = structure_of(draft.fields.mime_type)
+        passages = self._passages(content, structure, "", draft.kind)
+        return self.prepare_draft(replace(draft, content=content, passages=passages, first_line=1, marks=(), blob=None))
+
+    def _passages(self, text: str, structure: str, language: str, kind: str) -> tuple[Passage, ...]:
+        if not text:
+            return ()
+        single = kind in ONE_CHUNK_KINDS
+        return chunk(text, structure=structure, language=language, counter=self.counter, single=single)
+
     def prepare_draft(
         self, draft: Draft, file_mtime: int | None = None, file_size: int | None = None
     ) -> PreparedItem:
         """Hash and analyse a draft whose passages are known."""
-        embedded = embedded_texts(
-            draft.content,
-            draft.passages,
-            title=draft.fields.title,
-            description=draft.fields.description,
-            context=draft.fields.context,
+        fields = draft.fields
+        prefixes = prefix_texts(
+            fields.title,
+            fields.description,
+            fields.context,
+            [passage.heading for passage in draft.passages],
             counter=self.counter,
         )
+        embedded = [
+            embedded_text(prefix, draft.content[passage.start : passage.end])
+            for prefix, passage in zip(prefixes, draft.passages, strict=True)
+        ]
         return prepare(
             draft,
             self.store.analyzer,
-            embedded=dict(enumerate(embedded)),
+            embedded=embedded,
             lines=line_ranges(draft.content, draft.passages, draft.first_line),
             known=self.store.live_keys(draft.ref),
             file_mtime=file_mtime,
@@ -115,3 +121,11 @@ def merged_fields(incoming: Incoming) -> Fields:
     if parsed.title and not found.get("title"):
         found["title"] = parsed.title
     return Fields().with_changes(found | dict(incoming.fields))
+
+
+def structure_of(mime_type: str | None) -> str:
+    """How text of a type is cut."""
+    for known in TYPES.values():
+        if known.mime == mime_type:
+            return known.structure
+    return "code" if mime_type and mime_type.startswith("text/x-") else "text"

@@ -1,7 +1,7 @@
 """What a text is made of: its sections with their breadcrumbs, and the places where a block begins.
 
-One pass over the lines per structure, nothing parsed twice. It finds boundaries and names; it measures nothing
-and decides no chunk (see ``chunk``).
+One pass over the lines per structure, nothing parsed twice. It finds boundaries and names; it measures
+nothing and decides no chunk (see ``chunk``). Source code has its own pass in ``code_units``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 CRUMB = " › "
+_ADORNMENTS = frozenset("=-~^\"'`#*+.:_<>!$%&,/;?@")
+_LONGEST_ROW = 8_000
 _LONGEST_CRUMB = 120
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t\r]*\Z")
@@ -36,8 +38,8 @@ class Outline:
     """The sections of a text and the offsets where blocks begin, all ascending.
 
     ``blocks`` are good places to cut. ``joints`` are places inside a block (an item of a loose list, an
-    indented continuation) that are second best. ``begins`` holds the start of every block, and ``rigid`` says of each
-    whether it is made of lines (a fence, a table, a list, code) and not of sentences.
+    indented continuation) that are second best. ``begins`` holds the start of every block, and ``rigid`` says
+    of each whether it is made of lines (a fence, a table, a list, code) and not of sentences.
     """
 
     sections: list[Section] = field(default_factory=list)
@@ -71,8 +73,8 @@ def outline_markdown(text: str) -> Outline:
     return _MarkdownScan(text).run()
 
 
-class _MarkdownScan:
-    """The state of one pass over the lines of a Markdown text."""
+class _Scan:
+    """What a pass over the lines of a marked-up text keeps in mind."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -82,6 +84,50 @@ class _MarkdownScan:
         self.bare = True  # only headings so far in this section: a cut here would leave one alone
         self.in_list = False
         self.paragraph = -1  # where a one-line paragraph starts that an underline would turn into a heading
+
+    def _finished(self) -> Outline:
+        if not self.found.sections or self.text[: self.found.sections[0].start].strip():
+            self.found.sections.insert(0, Section(0, 0, 0, ""))
+        return self.found
+
+    def _heading(self, start: int, body: int, level: int, title: str) -> None:
+        self.found.sections.append(Section(start, body, level, self.trail.push(level, plain_heading(title))))
+        self.fresh = self.bare = True
+        self.in_list, self.paragraph = False, -1
+
+    def _underline(self, body: int, level: int, above: int = -1) -> None:
+        """The paragraph just begun is a heading after all."""
+        start = self.paragraph
+        found = self.found
+        for places in (found.blocks, found.joints):
+            if places[-1:] == [start]:
+                places.pop()
+        found.begins.pop()
+        found.rigid.pop()
+        title = self.text[start : self.text.index("\n", start)]
+        self._heading(start if above < 0 else above, body, level, title.strip())
+
+    def _line(self, line: str, start: int, mark: str, *, rigid: bool) -> None:
+        """A line with text on it, outside fences: it begins a block, or goes on with one."""
+        if not self.fresh:
+            self.paragraph = -1
+            return
+        indented = line[0] in " \t"
+        item = mark in "-*+0123456789" and _ITEM.match(line) is not None
+        if self.bare:
+            self.bare = False
+        elif indented or (self.in_list and item):
+            self.found.joints.append(start)
+        else:
+            self.found.blocks.append(start)
+        self.in_list = item or (self.in_list and indented)
+        self.found.begin(start, rigid=rigid or item or mark == "|" or indented)
+        self.fresh = False
+        self.paragraph = -1 if rigid or item or indented or mark in "|>" else start
+
+
+class _MarkdownScan(_Scan):
+    """The state of one pass over the lines of a Markdown text."""
 
     def run(self) -> Outline:
         offset = 0
@@ -107,42 +153,56 @@ class _MarkdownScan:
             if ("```" in bare_line or "~~~" in bare_line) and (opening := _FENCE.match(line)):
                 fence = opening[1]
             self._line(line, start, mark, rigid=bool(fence))
-        if not self.found.sections or self.text[: self.found.sections[0].start].strip():
-            self.found.sections.insert(0, Section(0, 0, 0, ""))
-        return self.found
+        return self._finished()
 
-    def _heading(self, start: int, body: int, level: int, title: str) -> None:
-        self.found.sections.append(Section(start, body, level, self.trail.push(level, plain_heading(title))))
-        self.fresh = self.bare = True
-        self.in_list, self.paragraph = False, -1
 
-    def _underline(self, body: int, level: int) -> None:
-        start = self.paragraph
-        found = self.found
-        if found.blocks and found.blocks[-1] == start:
-            found.blocks.pop()
-        found.begins.pop()
-        found.rigid.pop()
-        title = self.text[start : self.text.index("\n", start)]
-        self._heading(start, body, level, title.strip())
+def outline_rst(text: str) -> Outline:
+    """Titles (underlined, or between two lines), directives, lists and paragraphs of a reStructuredText."""
+    return _RstScan(text).run()
 
-    def _line(self, line: str, start: int, mark: str, *, rigid: bool) -> None:
-        """A line with text on it, outside fences: it begins a block, or goes on with one."""
-        if not self.fresh:
-            self.paragraph = -1
-            return
-        indented = line[0] in " \t"
-        item = mark in "-*+0123456789" and _ITEM.match(line) is not None
-        if self.bare:
-            self.bare = False
-        elif indented or (self.in_list and item):
-            self.found.joints.append(start)
-        else:
-            self.found.blocks.append(start)
-        self.in_list = item or (self.in_list and indented)
-        self.found.begin(start, rigid=rigid or item or mark == "|" or indented)
-        self.fresh = False
-        self.paragraph = -1 if rigid or item or indented or mark in "|>" else start
+
+class _RstScan(_Scan):
+    """The state of one pass over the lines of a reStructuredText."""
+
+    def run(self) -> Outline:
+        offset = 0
+        above = -1  # where a line of punctuation stands that may be the upper one of two around a title
+        levels: dict[tuple[str, bool], int] = {}
+        for line in self.text.split("\n"):
+            start = offset
+            offset += len(line) + 1
+            bare_line = line.strip()
+            if not bare_line:
+                self.fresh, self.paragraph, above = True, -1, -1
+                continue
+            mark = bare_line[0]
+            if mark in _ADORNMENTS and line[0] == mark and len(bare_line) > 1 and not bare_line.strip(mark):
+                if self.paragraph >= 0 and start - self.paragraph <= len(bare_line) + 2:
+                    level = levels.setdefault((mark, above >= 0), len(levels) + 1)
+                    self._underline(offset, level, above)
+                    above = -1
+                elif self.fresh:
+                    above = start
+                continue
+            self._line(line, start, mark, rigid=bare_line.startswith(".. "))
+            if above >= 0 and self.found.begins[-1:] == [start]:
+                self.paragraph = start
+        return self._finished()
+
+
+def outline_rows(text: str, *, quotes: bool) -> Outline:
+    """The rows of a table: its lines, except that with ``quotes`` a quoted cell may span several."""
+    found = Outline(sections=[Section(0, 0, 0, "")])
+    found.begin(0, rigid=True)
+    opened = -1  # where the row starts whose quote is still open
+    for start, line in lines_with_offsets(text):
+        if start - opened > _LONGEST_ROW:
+            opened = -1  # a stray quote, else the rest of the file would be one row
+        if opened < 0 and start and line and not line.isspace():
+            found.blocks.append(start)
+        if quotes and line.count('"') % 2:
+            opened = -1 if opened >= 0 else start
+    return found
 
 
 def outline_text(text: str) -> Outline:

@@ -12,12 +12,11 @@ Nothing is written here; remembering use is the engine's, after the answer.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from recollect.errors import UsageError
@@ -25,7 +24,7 @@ from recollect.search.matching import KeywordPlan, keyword_matches, plan, substr
 from recollect.search.present import Ranked, present
 from recollect.search.query import ParsedQuery, both, parse_query
 from recollect.settings import Config
-from recollect.store.base import Scoring, Store
+from recollect.store.base import Scoring, Store, Wanted
 from recollect.values import Answer, Explain, Filters, SearchMeta, SignalShare, TermShare
 from recollect.words import Analyzer
 
@@ -79,10 +78,14 @@ class Found:
 class Searcher:
     """Answers searches of one store."""
 
-    def __init__(self, store: Store, config: Config) -> None:
+    def __init__(self, store: Store, config: Callable[[], Config]) -> None:
         self.store = store
+        self.config = config
         self.analyzer = Analyzer(store.language)
-        self.scoring = scoring_of(config)
+
+    @property
+    def scoring(self) -> Scoring:
+        return scoring_of(self.config())
 
     def search(self, request: Request) -> Answer:
         """Answer a request."""
@@ -169,8 +172,6 @@ class Searcher:
         return found
 
     def _holders(self, terms: tuple[str, ...]) -> list[int]:
-        from recollect.store.base import Wanted
-
         wanted = tuple(Wanted(term, (term,)) for term in terms)
         matches = self.store.keyword_search(wanted, scoring=self.scoring, limit=1 << 30, required=(terms,))
         return list(set(matches.items.tolist()))
@@ -223,6 +224,3 @@ def scoring_of(config: Config) -> Scoring:
         lexical.tags_weight, lexical.context_weight, lexical.body_weight,
     )  # fmt: skip
     return Scoring(lexical.k1, lexical.b, weights)
-
-
-__all__ = ["Request", "Searcher", "np", "overfetch", "scoring_of"]

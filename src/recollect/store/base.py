@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from recollect.values import Draft, Filters, Item, Ref, Saved, Version
+from recollect.values import Check, Draft, Filters, Item, Ref, Saved, Version
 from recollect.words import Analyzer
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def prepare(
     draft: Draft,
     analyzer: Analyzer,
     *,
-    embedded: Mapping[int, str],
+    embedded: Sequence[str],
     lines: list[tuple[int, int]],
     known: Collection[bytes] = (),
     file_mtime: int | None = None,
@@ -212,3 +212,4 @@ class Store(ItemStore, LexicalIndex, Protocol):
     def roots(self) -> list[tuple[str, tuple[str, ...]]]: ...
     def empty_bin(self, days: float) -> int: ...
     def counts(self) -> dict[str, Any]: ...
+    def checks(self) -> list[tuple[str, Callable[[bool], Check]]]: ...

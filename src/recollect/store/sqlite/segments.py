@@ -139,7 +139,7 @@ def maintain(database: Database, *, everything: bool = False) -> int:
         Merge(database, *plan).run()
         merged += 1
         everything = False
-    _clear_replaced(database)
+    clear_replaced(database)
     return merged
 
 
@@ -152,7 +152,7 @@ def rewrite(database: Database, segments: Iterable[int]) -> None:
             else:
                 continue
         Merge(database, target, [segment], owner).run()
-    _clear_replaced(database)
+    clear_replaced(database)
 
 
 def _claim(database: Database, *, everything: bool) -> tuple[int, list[int], str] | None:
@@ -209,7 +209,7 @@ def _due(connection: apsw.Connection, everything: bool) -> list[int] | None:
     return None
 
 
-def _clear_replaced(database: Database) -> None:
+def clear_replaced(database: Database) -> None:
     """Delete the rows of replaced segments, a bounded number at a time."""
     with database.read() as connection:
         gone = [row[0] for row in connection.execute("SELECT id FROM segments WHERE state=?", (REPLACED,))]

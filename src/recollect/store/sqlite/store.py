@@ -17,7 +17,7 @@ import numpy as np
 
 from recollect.errors import Conflict, Error, NotFound, UsageError
 from recollect.store.base import Matches, PreparedItem, Scoring, Wanted
-from recollect.store.sqlite import items, saving, segments
+from recollect.store.sqlite import checks, items, saving, segments
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.filters import allowed_items
 from recollect.store.sqlite.lexical import LexicalIndex
@@ -416,3 +416,13 @@ class SqliteStore:
             "schema": SCHEMA_VERSION,
             "language": self.language,
         }
+
+    def checks(self) -> checks.Checks:
+        """The checks of this store, by name; each takes whether to repair."""
+        database = self.database
+        return [
+            ("integrity", lambda repair: checks.integrity(database, repair)),
+            ("versions", lambda repair: checks.versions(database, repair)),
+            ("keyword index", lambda repair: checks.lexical(database, Analyzer(self.language), repair)),
+            ("leftovers", lambda repair: checks.leftovers(database, repair)),
+        ]

@@ -1,0 +1,117 @@
+"""Recollect: a memory and a search engine for AI agents, in one local file.
+
+>>> from recollect import Recollect
+>>> with Recollect.open("/tmp/example.db") as memory:          # doctest: +SKIP
+...     memory.add("notes/")
+...     memory.search("how do I rotate the keys?").hits[0].ref
+
+Names are loaded when first used, so that ``import recollect`` costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from recollect._version import __version__
+
+if TYPE_CHECKING:
+    from recollect.config import Config, ConfigProvider
+    from recollect.engine import Recollect
+    from recollect.errors import (
+        Conflict,
+        ContractError,
+        CorruptStore,
+        Error,
+        MissingExtra,
+        NewerSchema,
+        NotFound,
+        PathConflict,
+        ReadOnlyStore,
+        StoreError,
+        Unavailable,
+        Unreadable,
+        UsageError,
+    )
+    from recollect.values import (
+        AddReport,
+        Answer,
+        DoctorReport,
+        Entry,
+        Explain,
+        Explanation,
+        Fields,
+        Filters,
+        GrepMatch,
+        Hit,
+        Item,
+        Progress,
+        Ref,
+        Saved,
+        SearchMeta,
+        TreeNode,
+        Version,
+    )
+
+_MODULES = {
+    "recollect.engine": ("Recollect",),
+    "recollect.config": ("Config", "ConfigProvider"),
+    "recollect.errors": (
+        "Conflict", "ContractError", "CorruptStore", "Error", "MissingExtra", "NewerSchema", "NotFound",
+        "PathConflict", "ReadOnlyStore", "StoreError", "Unavailable", "Unreadable", "UsageError",
+    ),
+    "recollect.values": (
+        "AddReport", "Answer", "DoctorReport", "Entry", "Explain", "Explanation", "Fields", "Filters", "GrepMatch",
+        "Hit", "Item", "Progress", "Ref", "Saved", "SearchMeta", "TreeNode", "Version",
+    ),
+}  # fmt: skip
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    "AddReport",
+    "Answer",
+    "Config",
+    "ConfigProvider",
+    "Conflict",
+    "ContractError",
+    "CorruptStore",
+    "DoctorReport",
+    "Entry",
+    "Error",
+    "Explain",
+    "Explanation",
+    "Fields",
+    "Filters",
+    "GrepMatch",
+    "Hit",
+    "Item",
+    "MissingExtra",
+    "NewerSchema",
+    "NotFound",
+    "PathConflict",
+    "Progress",
+    "ReadOnlyStore",
+    "Recollect",
+    "Ref",
+    "Saved",
+    "SearchMeta",
+    "StoreError",
+    "TreeNode",
+    "Unavailable",
+    "Unreadable",
+    "UsageError",
+    "Version",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    module = _HOME.get(name)
+    if module is None:
+        raise AttributeError(f"module 'recollect' has no attribute '{name}'")
+    return getattr(importlib.import_module(module), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,399 @@
+"""Recollect: the one object behind every face. Short methods that call the packages below.
+
+It resolves names, opens the store, and composes ingest and search; it holds no SQL, no scoring, no parsing.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from recollect import registry
+from recollect.config import Config, ConfigProvider, locate_store
+from recollect.errors import NotFound, UsageError
+from recollect.ingest.adding import Adding, kind_of
+from recollect.ingest.pipeline import Pipeline
+from recollect.look_after import check_store, store_status
+from recollect.search.pipeline import Request, Searcher
+from recollect.search.reasons import explain_item
+from recollect.search.scan import grep_texts, tree_of
+from recollect.store.base import Store
+from recollect.values import (
+    KINDS,
+    AddReport,
+    Answer,
+    DoctorReport,
+    Entry,
+    Explanation,
+    Filters,
+    GrepMatch,
+    Item,
+    Progress,
+    Ref,
+    Saved,
+    TreeNode,
+    Version,
+    parse_time,
+)
+
+_ID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$", re.IGNORECASE)
+_URL = re.compile(r"^https?://", re.IGNORECASE)
+ON_CONFLICT = ("skip", "overwrite", "error")
+
+
+class Recollect:
+    """A store, open. Use it as a context manager, or call ``close``.
+
+    >>> with Recollect.open("/tmp/doc-example.db") as memory:                    # doctest: +SKIP
+    ...     memory.save("note:/keys", "Rotate the signing keys every quarter.")
+    ...     memory.search("when are keys rotated").hits[0].ref
+    'note:/keys'
+    """
+
+    def __init__(self, store: Store, location: str, config: Callable[[], Config]) -> None:
+        self.store = store
+        self.location = location
+        self._config = config
+
+    @classmethod
+    def open(
+        cls,
+        store: str | Path | None = None,
+        *,
+        config: ConfigProvider | Config | None = None,
+        create: bool = True,
+        start: Path | None = None,
+    ) -> Self:
+        """Open a store: the one named, else RECOLLECT_STORE, the nearest project's, or the user's own."""
+        provider: Callable[[], Config]
+        if config is None:
+            provider = ConfigProvider()
+        elif isinstance(config, Config):
+            fixed = config
+            provider = lambda: fixed  # noqa: E731 - a constant provider
+        else:
+            provider = config
+        settings = provider()
+        location = locate_store(str(store) if store is not None else None, settings, start or Path.cwd())
+        opened = registry.open_store(location, settings, create=create)
+        return cls(opened, str(location.path), provider)
+
+    def close(self) -> None:
+        """Close the store; open searches end first."""
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def config(self) -> Config:
+        """The settings as they are now; files are looked at again when they changed."""
+        return self._config()
+
+    @cached_property
+    def _searcher(self) -> Searcher:
+        return Searcher(self.store, self._config)
+
+    @cached_property
+    def _pipeline(self) -> Pipeline:
+        return Pipeline(self.store, self._config, registry.token_counter())
+
+    # -- names --------------------------------------------------------------------------------------------------
+
+    def resolve(self, text: str | Path | Ref) -> Ref:
+        """A ref from a ref, an item id, a URL or a file path."""
+        if isinstance(text, Ref):
+            return text
+        if isinstance(text, Path):
+            return registry.disk_ref(text)
+        if _ID.match(text):
+            found = self.store.ref_by_id(text)
+            if found is None:
+                raise NotFound(f"there is no item with the id {text}", hint="'recollect list' shows what is there.")
+            return found
+        if _URL.match(text):
+            return registry.url_ref(text)
+        if Ref.looks_like(text):
+            return Ref.parse(text)
+        if not text.strip():
+            raise UsageError("an empty name is not a ref", hint="Name a file, a ref such as note:/plan, or an item id.")
+        return registry.disk_ref(Path(text))
+
+    def _number(self, name: str | Path | Ref) -> int:
+        return self.store.require(self.resolve(name))
+
+    # -- taking in ----------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        *sources: str | Path,
+        kind: str | None = None,
+        fields: Mapping[str, Any] | None = None,
+        on_conflict: str = "skip",
+        as_ref: str | None = None,
+        text: str | bytes | None = None,
+        globs: Sequence[str] = (),
+        wait: bool = True,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> AddReport:
+        """Take in files and folders, or ``text`` under the ref ``as_ref``. One bad file never stops the rest."""
+        _check_choice("on_conflict", on_conflict, ON_CONFLICT)
+        if kind is not None:
+            _check_choice("kind", kind, KINDS)
+        adding = Adding(
+            self.store, self._pipeline, self.config, kind=kind, fields=fields or {}, on_conflict=on_conflict, progress=progress
+        )
+        if text is not None:
+            if as_ref is None:
+                raise UsageError("text from standard input needs a name", hint="Say where it goes: --as note:/my-note")
+            return adding.text(self.resolve(as_ref), text)
+        if as_ref is not None and len(sources) != 1:
+            raise UsageError("--as names one item, so it goes with one file", hint="Leave out --as, or add one file.")
+        return adding.sources(sources, globs=globs, as_ref=self.resolve(as_ref) if as_ref else None)
+
+    def save(
+        self,
+        ref: str | Ref,
+        content: str,
+        *,
+        kind: str | None = None,
+        fields: Mapping[str, Any] | None = None,
+        on_conflict: str = "error",
+        structure: str = "text",
+    ) -> Saved:
+        """Write one text under a ref; an existing item is refused unless ``on_conflict`` says otherwise."""
+        resolved = self.resolve(ref)
+        entry = Entry(str(resolved), content, kind or kind_of(resolved), fields or {}, structure)
+        return self.save_many([entry], on_conflict=on_conflict, durable=True).items[0]
+
+    def save_many(
+        self,
+        entries: Iterable[Entry],
+        *,
+        on_conflict: str = "overwrite",
+        wait: bool = True,
+        durable: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> AddReport:
+        """Write many texts, in batches of one transaction each."""
+        _check_choice("on_conflict", on_conflict, ON_CONFLICT)
+        adding = Adding(
+            self.store, self._pipeline, self.config, kind=None, fields={}, on_conflict=on_conflict, progress=progress
+        )
+        return adding.entries(((self.resolve(entry.ref), entry) for entry in entries), durable=durable)
+
+    def edit(
+        self, ref: str | Ref, content: str | None = None, fields: Mapping[str, Any] | None = None
+    ) -> Saved:
+        """Change an item's content, its fields, or both: a new version."""
+        n = self._number(ref)
+        item = self.store.item(n)
+        _refuse_binned(item)
+        draft = self.store.draft(n, item.version)
+        changed = replace(draft, fields=draft.fields.with_changes(fields or {}))
+        if content is not None:
+            return self.store.rewrite(n, self._pipeline.prepare_text(changed, content), durable=True)
+        return self.store.rewrite(n, self._pipeline.prepare_draft(changed), durable=True)
+
+    def mv(self, ref: str | Ref, new_ref: str | Ref) -> Saved:
+        """Give an item another ref; its history moves with it."""
+        n = self._number(ref)
+        item = self.store.item(n)
+        _refuse_binned(item)
+        draft = replace(self.store.draft(n, item.version), ref=self.resolve(new_ref))
+        return self.store.rewrite(n, self._pipeline.prepare_draft(draft), durable=True)
+
+    def rm(self, *refs: str | Ref, purge: bool = False, dry_run: bool = False) -> AddReport:
+        """Remove items: to the bin, or with ``purge`` out of the file. A name ending in / or * means all below it."""
+        removed = []
+        for number, ref in self._named(refs, in_bin=purge):
+            if not dry_run:
+                self.store.remove(number, purge=purge)
+            status = "would be removed" if dry_run else "purged" if purge else "removed"
+            removed.append(Saved(str(ref), status))
+        if not dry_run:
+            self.store.empty_bin(self.config.store.bin_days)
+        return AddReport(tuple(removed))
+
+    def _named(self, names: Sequence[str | Ref], *, in_bin: bool) -> list[tuple[int, Ref]]:
+        """Numbers and refs for names, subtrees included; nothing is touched before all are found."""
+        found: dict[int, Ref] = {}
+        for name in names:
+            text = str(name)
+            if text.endswith(("/", "/*")):
+                ref = self.resolve(text.removesuffix("*").rstrip("/") or "/")
+                below = self.store.refs_below(ref.drive, ref.path)
+                if not below:
+                    raise NotFound(f"there is nothing below {ref}", hint="'recollect tree' shows what is in the store.")
+                found |= {number: below_ref for number, below_ref, _ in below}
+                continue
+            number = self._number(name)
+            item = self.store.item(number)
+            if item.state == "deleted" and not in_bin:
+                raise NotFound(f"{item.ref} is in the bin already", hint=f"'recollect restore {item.ref}' brings it back.")
+            found[number] = item.ref
+        return list(found.items())
+
+    def restore(self, ref: str | Ref, version: int | None = None) -> Saved:
+        """Bring an item back from the bin, or an earlier version to the front (as a newer version)."""
+        n = self._number(ref)
+        item = self.store.item(n)
+        if version is None and item.state == "live":
+            raise UsageError(
+                f"{item.ref} is not in the bin", hint="Name the version to go back to: --version N (see history)."
+            )
+        draft = self.store.draft(n, version or item.version)
+        return self.store.rewrite(n, self._pipeline.prepare_draft(replace(draft, ref=item.ref)), durable=True)
+
+    # -- finding ------------------------------------------------------------------------------------------------
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        offset: int = 0,
+        mode: str = "scan",
+        filters: Filters | None = None,
+        min_score: float | None = None,
+        lexical: bool = True,
+        vectors: bool = True,
+        profile: str | None = None,
+        weights: Mapping[str, float] | None = None,
+        as_of: datetime | str | None = None,
+        explain: bool = False,
+        track: bool = True,
+        literal: bool = False,
+        backend: str | None = None,
+    ) -> Answer:
+        """Ranked items for a query. ``literal`` takes the text as plain words, without operators."""
+        settings = self.config.search
+        request = Request(
+            query,
+            limit=settings.limit if limit is None else limit,
+            offset=offset,
+            mode=mode,
+            filters=filters or Filters(),
+            min_score=settings.min_score if min_score is None else min_score,
+            lexical=lexical,
+            vectors=vectors,
+            profile=profile or settings.profile,
+            weights=weights or {},
+            as_of=parse_time(as_of) if isinstance(as_of, str) else as_of,
+            explain=explain,
+            literal=literal,
+            backend=backend or settings.backend,
+        )
+        return self._searcher.search(request)
+
+    def explain(self, query: str, ref: str | Ref, **options: Any) -> Explanation:
+        """Why an item is where it is in the answer to a query, or why it is not there."""
+        found = self.resolve(ref)
+        n = self.store.require(found)
+        settings = self.config.search
+        profile = options.pop("profile", None) or settings.profile
+        request = Request(query, limit=settings.limit, profile=profile, **options)
+        return explain_item(self._searcher, self.store, request, n)
+
+    def grep(
+        self,
+        pattern: str,
+        *,
+        context: int = 0,
+        globs: Sequence[str] = (),
+        drives: Sequence[str] = (),
+        ignore_case: bool = False,
+        fixed: bool = False,
+        limit: int = 100,
+    ) -> list[GrepMatch]:
+        """Lines of stored texts that match a regular expression, newest items first."""
+        filters = Filters(drives=tuple(drives), paths=tuple(globs))
+        return grep_texts(
+            self.store, pattern, filters, context=context, ignore_case=ignore_case, fixed=fixed, limit=limit
+        )
+
+    def get(
+        self, ref: str | Ref, *, version: int | None = None, as_of: datetime | str | None = None, track: bool = True
+    ) -> Item:
+        """An item with its content: now, in one version, or as it was at a time."""
+        n = self._number(ref)
+        if as_of is not None:
+            when = parse_time(as_of) if isinstance(as_of, str) else as_of
+            version = self.store.version_at(n, when)
+            if version is None:
+                raise NotFound(f"{ref} did not exist at {when.isoformat()}", hint="'recollect history' shows since when.")
+        item = self.store.item(n, version=version)
+        if item.state == "deleted" and version is None:
+            raise NotFound(f"{item.ref} is in the bin", hint=f"'recollect restore {item.ref}' brings it back.")
+        return item
+
+    def list(self, *, filters: Filters | None = None, limit: int = 50, offset: int = 0) -> list[Item]:
+        """Items without their content, newest first."""
+        return [item for _, item in self.store.listing(filters or Filters(), limit, offset)]
+
+    def count(self, filters: Filters | None = None) -> int:
+        """How many items pass the filters."""
+        return self.store.count(filters or Filters())
+
+    def tree(self, prefix: str | None = None, *, depth: int | None = None) -> TreeNode:
+        """Refs as folders, from all drives or below one ref."""
+        return tree_of(self.store, prefix, depth)
+
+    def history(self, ref: str | Ref) -> list[Version]:
+        """An item's versions, the newest first."""
+        return self.store.history(self._number(ref))
+
+    def diff(self, ref: str | Ref, old: int | None = None, new: int | None = None) -> str:
+        """What changed between two versions, as a unified diff; by default the last change."""
+        n = self._number(ref)
+        numbers = [version.number for version in self.store.history(n)]
+        new = numbers[0] if new is None else new
+        earlier = [number for number in numbers if number < new]
+        old = (earlier[0] if earlier else new) if old is None else old
+        before, after = self.store.item(n, version=old), self.store.item(n, version=new)
+        return "".join(
+            difflib.unified_diff(
+                _lines_for_diff(before), _lines_for_diff(after), f"{before.ref}@{old}", f"{after.ref}@{new}"
+            )
+        )
+
+    # -- looking after ------------------------------------------------------------------------------------------
+
+    def status(self) -> dict[str, Any]:
+        """What the store holds and how it is."""
+        return store_status(self.store, self.location, self.config)
+
+    def doctor(self, *, repair: bool = False) -> DoctorReport:
+        """Check the store, and with ``repair`` mend what can be rebuilt."""
+        return check_store(self.store, self.location, repair=repair)
+
+
+def _check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise UsageError(f"{name} cannot be '{value}'", hint=f"One of: {', '.join(allowed)}.")
+
+
+def _refuse_binned(item: Item) -> None:
+    if item.state == "deleted":
+        raise NotFound(f"{item.ref} is in the bin", hint=f"'recollect restore {item.ref}' brings it back.")
+
+
+def _lines_for_diff(item: Item) -> list[str]:
+    """Fields that are set, then the content, so that a title edit shows up too."""
+    plain = item.fields.to_dict()
+    head = [f"{name}: {plain[name]}\n" for name in plain if plain[name] not in (None, "", [], {}, False)]
+    head.insert(0, f"ref: {item.ref}\n")
+    body = [line if line.endswith("\n") else f"{line}\n" for line in item.content.splitlines(keepends=True)]
+    return [*head, "\n", *body]

@@ -1,0 +1,48 @@
+"""Where names become things: stores, sources and models are imported here, when they are first needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recollect.errors import Unavailable
+from recollect.values import Ref
+
+if TYPE_CHECKING:
+    from recollect.config import Config, StoreLocation
+    from recollect.models.base import TokenCounter
+    from recollect.store.base import Store
+
+
+def open_store(location: StoreLocation, config: Config, *, create: bool) -> Store:
+    """Open the store at a location."""
+    from recollect.store.sqlite.store import SqliteStore
+
+    return SqliteStore(
+        location.path,
+        language=config.lexical.language,
+        busy_seconds=config.store.busy_seconds,
+        keep_versions=config.store.keep_versions,
+        create=create,
+    )
+
+
+def token_counter() -> TokenCounter:
+    """What counts tokens for the chunker: the shipped model's tokenizer."""
+    from recollect.models.local_onnx import WordPieceCounter
+
+    return WordPieceCounter()
+
+
+def disk_ref(path: Path) -> Ref:
+    """The ref of a file."""
+    from recollect.sources.disk import disk_ref
+
+    return disk_ref(path)
+
+
+def url_ref(url: str) -> Ref:
+    """The ref of a page."""
+    raise Unavailable(
+        f"pages cannot be added yet: {url}", hint="Save the page as a file and add that; adding by URL comes later."
+    )

@@ -1,0 +1,57 @@
+"""Why an item is where it is in an answer, or why it is not in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from recollect.search.matching import holds_phrase, plan
+from recollect.search.pipeline import Request, Searcher
+from recollect.search.query import both, parse_query
+from recollect.store.base import Store
+from recollect.values import Explanation
+
+DEEP = 1_000
+
+
+def explain_item(searcher: Searcher, store: Store, request: Request, n: int) -> Explanation:
+    """Search as asked, but far deeper, and look for the item."""
+    item = store.item(n)
+    ref = str(item.ref)
+
+    def not_found(reason: str) -> Explanation:
+        return Explanation(request.query, ref, False, reason)
+
+    if item.state == "deleted":
+        return not_found("it is in the bin; 'recollect restore' brings it back")
+    answer = searcher.search(replace(request, limit=DEEP, explain=True))
+    for rank, hit in enumerate(answer.hits, start=1):
+        if hit.ref == ref:
+            where = f"rank {rank} of {answer.meta.candidates} candidates, score {hit.score:.3f}"
+            reason = where if rank <= request.limit else f"{where}: beyond the first {request.limit}; raise --limit"
+            return Explanation(request.query, ref, True, reason, rank, hit)
+    return not_found(_missing(searcher, store, request, n))
+
+
+def _missing(searcher: Searcher, store: Store, request: Request, n: int) -> str:
+    item = store.item(n)
+    if item.state == "archived" and request.as_of is None:
+        return "it is archived (superseded or forgotten); --as-of or history still shows it"
+    query = parse_query(request.query, literal=request.literal)
+    filters = both(request.filters, query.filters)
+    allowed = store.allowed(filters)
+    if allowed is not None and n not in allowed:
+        return "a filter leaves it out"
+    words = plan(query, searcher.analyzer, store)
+    terms = set(searcher.analyzer.terms(" ".join((item.title, item.ref.path, item.fields.description, item.content))))
+    barred = [word for word, group in zip(query.excluded, words.excluded, strict=False) if set(group) <= terms]
+    if barred:
+        return f"it holds the excluded word '{barred[0]}'"
+    for phrase in query.phrases:
+        if not holds_phrase((item.content, item.title, item.fields.description), phrase):
+            return f'it does not hold the phrase "{phrase}"'
+    wanted = {term for word in words.wanted for term in word.terms}
+    if wanted and not wanted & terms:
+        return f"it holds none of the words looked for ({', '.join(sorted(wanted)[:8])})"
+    if request.min_score:
+        return f"its score is below --min-score {request.min_score}"
+    return f"it is not among the best {DEEP}"
