@@ -1,7 +1,7 @@
 """What a file is, by its content first and its name second: a PDF named ``.txt`` is a PDF.
 
-Answers a ``FileType``; reads only the given bytes and never fails. An archive is opened just far enough to
-list it.
+Answers a ``FileType``; reads only the given bytes and never fails. An archive is opened just far enough
+to list it.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 def detect(name: str, data: bytes, mime: str | None = None) -> FileType:
     """The type of a file from what it holds, what it is called and what a server said about it."""
-    by_content = _by_magic(data)
+    by_content = _by_magic(data, name)
     if by_content is not None:
         return by_content
     if encoding.looks_binary(data):
@@ -122,13 +122,13 @@ def detect(name: str, data: bytes, mime: str | None = None) -> FileType:
     return _text_type(name, data[:4096], _mime_of(mime))
 
 
-def _by_magic(data: bytes) -> FileType | None:
+def _by_magic(data: bytes, name: str) -> FileType | None:
     if b"%PDF-" in data[:1024] and not data[:1024].lstrip().startswith((b"<", b"#")):
         return TYPES["pdf"]
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return _zip_type(data)
+        return _zip_type(data, name)
     if data.startswith(_OLE):
-        return TYPES["ole"]
+        return _ole_type(data)
     for offset, magic, mime in _MAGIC:
         if data.startswith(magic, offset) and (len(magic) > 3 or encoding.looks_binary(data)):
             return _binary(mime)
@@ -139,7 +139,7 @@ def _binary(mime: str) -> FileType:
     return FileType("binary", mime)
 
 
-def _zip_type(data: bytes) -> FileType:
+def _zip_type(data: bytes, name: str) -> FileType:
     """Which of the formats that are ZIP archives this one is, by the parts it lists."""
     if data[30:58] == b"mimetypeapplication/epub+zip":
         return TYPES["epub"]
@@ -147,14 +147,38 @@ def _zip_type(data: bytes) -> FileType:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = set(archive.namelist())
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, zlib.error):
-        # Its directory stands at the end, so a truncated one can still be known by the parts it starts with.
+        # The list stands at the end. When that is cut off, the name and the first parts tell what it was.
+        promised = _FORMAT_OF_EXTENSION.get(_extension(name), "")
+        if promised in _ARCHIVES:
+            return TYPES[promised]
         names = set(re.findall(r"word/document|ppt/presentation|xl/workbook", data[:65536].decode("latin-1")))
     for part, format_ in (("word/document", "docx"), ("ppt/presentation", "pptx"), ("xl/workbook", "xlsx")):
         if any(member.startswith(part) for member in names):
             return TYPES[format_]
+    if data[30:80].startswith(b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"[:50]):
+        return FileType("xlsx", "application/vnd.oasis.opendocument.spreadsheet", "table")
     if "META-INF/container.xml" in names and any(member.endswith(".opf") for member in names):
         return TYPES["epub"]
     return TYPES["zip"]
+
+
+def _ole_type(data: bytes) -> FileType:
+    """Files of the old Office: what is in them is named in UTF-16 somewhere inside."""
+    for stream, known in (
+        ("EncryptedPackage", TYPES["ole"]),
+        ("Workbook", FileType("xlsx", "application/vnd.ms-excel", "table")),
+        ("WordDocument", _binary("application/msword")),
+        ("PowerPoint Document", _binary("application/vnd.ms-powerpoint")),
+        ("__properties_version1.0", _binary("application/vnd.ms-outlook")),
+    ):
+        if stream.encode("utf-16-le") in data:
+            return known
+    return _binary(TYPES["ole"].mime)
+
+
+def _extension(name: str) -> str:
+    base = re.split(r"[/\\]", name)[-1].lower()
+    return base.rpartition(".")[2] if "." in base.lstrip(".") else ""
 
 
 def _mime_of(mime: str | None) -> str:
@@ -162,13 +186,11 @@ def _mime_of(mime: str | None) -> str:
 
 
 def _text_type(name: str, head: bytes, mime: str) -> FileType:
-    base = re.split(r"[/\\]", name)[-1].lower()
-    extension = base.rpartition(".")[2] if "." in base.lstrip(".") else ""
     if mime in _FORMAT_OF_MIME and mime not in _VAGUE_MIMES:
         return TYPES[_FORMAT_OF_MIME[mime]]
     start = encoding.decode(head).text.lstrip()
     language = language_of_name(name)
-    format_ = "" if language == "cmake" else _FORMAT_OF_EXTENSION.get(extension, "")
+    format_ = "" if language == "cmake" else _FORMAT_OF_EXTENSION.get(_extension(name), "")
     if format_:
         return TYPES[format_] if format_ not in _ARCHIVES else _text_in_disguise(start)
     if mime.endswith("+json"):

@@ -1,7 +1,7 @@
 """Bytes into text: which encoding, and whether it is text at all.
 
-The result is normalised: no byte order mark, no NUL, and a newline for every kind of line end. Nothing here
-raises for bad bytes; what cannot be decoded becomes U+FFFD, with a warning.
+The result is normalised: no byte order mark, no NUL, and a newline for every kind of line end. Nothing
+here raises for bad bytes; what cannot be decoded becomes U+FFFD, with a warning.
 """
 
 from __future__ import annotations

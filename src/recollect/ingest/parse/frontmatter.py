@@ -1,8 +1,8 @@
 """YAML front matter: the block between two ``---`` lines that opens a Markdown file, into an item's fields.
 
-A key that names a field sets it; every other key goes to ``metadata``. Nothing in a front matter is an error:
-a value that a field cannot hold becomes a warning and stays in ``metadata``, and a block that is not YAML
-stays in the text.
+A key that names a field sets it; every other key goes to ``metadata``. Nothing in a front matter is an
+error: a value that a field cannot hold becomes a warning and stays in ``metadata``, and a block that is
+not YAML stays in the text.
 """
 
 from __future__ import annotations
@@ -125,9 +125,7 @@ def _plain(value: Any, budget: _Budget, depth: int = 0) -> Any:
     if isinstance(value, (datetime, date, time)):
         return value.isoformat()
     if isinstance(value, Mapping):
-        pairs = (
-            (_plain(key, budget, depth + 1), _plain(part, budget, depth + 1)) for key, part in value.items()
-        )
+        pairs = ((_plain(key, budget, depth + 1), _plain(part, budget, depth + 1)) for key, part in value.items())
         return {str(key): part for key, part in pairs}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [_plain(part, budget, depth + 1) for part in value]
@@ -162,9 +160,7 @@ def _as_field(name: str, value: Any) -> Any:
     if name == "tags":
         if isinstance(value, dict):
             raise UsageError("tags cannot be a mapping", hint="Write a list or a comma-separated line.")
-        return (
-            [part for part in value if not isinstance(part, (dict, list))] if type(value) is list else value
-        )
+        return [part for part in value if not isinstance(part, (dict, list))] if type(value) is list else value
     if name in ("immutable", "decay_protected"):
         said = str(value).strip().lower()
         if said not in _YES | _NO:

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 from recollect.errors import Error, MissingExtra, Unreadable
@@ -32,6 +33,22 @@ _HERE: dict[str, str] = {
     "json": "tables:parse_json",
     "jsonl": "tables:parse_jsonl",
 }
+# The same for formats whose parsers can hang, crash or eat memory: these run in the sandbox.
+_APART: dict[str, str] = {
+    "html": "html:parse",
+    "notebook": "notebook:parse",
+    "mail": "mail:parse",
+    "pdf": "pdf:parse",
+    "docx": "docx:parse",
+    "pptx": "pptx:parse",
+    "xlsx": "xlsx:parse",
+    "epub": "epub:parse",
+}
+# Formats that need a library of the extra "documents", and what they are called in its error.
+_EXTRAS: dict[str, tuple[str, str]] = {
+    "pdf": ("pypdfium2", "PDF files"),
+    "xlsx": ("python_calamine", "spreadsheets"),
+}
 
 
 def parse_file(path: Path, *, limits: Limits | None = None) -> Parsed:
@@ -52,9 +69,7 @@ def parse_file(path: Path, *, limits: Limits | None = None) -> Parsed:
             f"{path.name} cannot be opened: {reason}", hint="Check that it exists and may be read."
         ) from None
     except (ValueError, MemoryError) as problem:
-        raise Unreadable(
-            f"{path.name!r} cannot be read: {problem}", hint="Check its name and size."
-        ) from None
+        raise Unreadable(f"{path.name!r} cannot be read: {problem}", hint="Check its name and size.") from None
     return parse_bytes(data, path.name, limits=limits)
 
 
@@ -71,9 +86,7 @@ def parse_bytes(data: bytes, name: str, mime: str | None = None, *, limits: Limi
     except Exception as problem:
         # The boundary: what parsing libraries raise for damaged files has no common base.
         reason = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
-        raise Unreadable(
-            f"{name} cannot be read ({reason})", hint="The file seems to be damaged."
-        ) from problem
+        raise Unreadable(f"{name} cannot be read ({reason})", hint="The file seems to be damaged.") from problem
     return _bounded(parsed, limits)
 
 
@@ -95,12 +108,25 @@ def _read(source: Source) -> Parsed:
         )
     if source.type.format in _HERE:
         return load_parser(f"{_PACKAGE}.{_HERE[source.type.format]}")(source)
+    if source.type.format in _APART:
+        return _read_apart(source)
+    if source.type.format == "ole":
+        raise Unreadable(f"{source.name} is protected by a password", hint="Save a copy without the password.")
     return Parsed(
         text="",
         mime_type=source.type.mime,
         is_textual=False,
         warnings=(f"{source.name} is a binary file ({source.type.mime}); it is kept without text",),
     )
+
+
+def _read_apart(source: Source) -> Parsed:
+    library, called = _EXTRAS.get(source.type.format, ("", ""))
+    if library and find_spec(library) is None:
+        raise MissingExtra("documents", called)
+    from recollect.ingest.parse.sandbox import run_bounded
+
+    return run_bounded(f"{_PACKAGE}.{_APART[source.type.format]}", source)
 
 
 def load_parser(place: str) -> Parser:

@@ -60,9 +60,7 @@ def column_names(text: str, delimiter: str = "") -> tuple[str, ...]:
         names = tuple(name.strip() for name in next(csv.reader([first], delimiter=delimiter), []))
     except csv.Error:
         return ()
-    is_header = (
-        len(names) > 1 and all(names) and len(set(names)) == len(names) and not any(map(_is_number, names))
-    )
+    is_header = len(names) > 1 and all(names) and len(set(names)) == len(names) and not any(map(_is_number, names))
     return names if is_header else ()
 
 
