@@ -11,18 +11,36 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from math import ceil
-from typing import Protocol
 
-from recollect.ingest.prefix import PREFIX_TOKENS, embedded_text, prefix_text, prefix_texts
-from recollect.ingest.structure import Outline, Section, outline_markdown, outline_text
+from recollect.ingest.code_units import outline_code
+from recollect.ingest.prefix import (
+    PREFIX_TOKENS,
+    Estimate,
+    TokenCounter,
+    embedded_text,
+    embedded_texts,
+    prefix_room,
+    prefix_text,
+    prefix_texts,
+)
+from recollect.ingest.structure import (
+    Outline,
+    Section,
+    outline_markdown,
+    outline_rows,
+    outline_rst,
+    outline_text,
+)
 from recollect.values import Passage
 
 __all__ = [
     "CHUNKER_VERSION",
+    "PREFIX_TOKENS",
     "TARGET_CHARS",
     "TokenCounter",
     "chunk",
     "embedded_text",
+    "embedded_texts",
     "line_ranges",
     "prefix_text",
     "prefix_texts",
@@ -34,22 +52,10 @@ SPECIAL_TOKENS = 2  # [CLS] and [SEP]: kept free, whether or not a counter count
 
 _STRETCH = 1.2  # a block may outgrow the target by this much rather than be cut
 _FULL = 0.5  # a chunk this full does not take in the next section
+_LONGEST_TOKEN = 100  # characters; a text with more of them than that per token is not worth counting whole
 _SPACE = re.compile(r"\s*")
 _SENTENCE = re.compile(r"[.!?…][\"'”’)\]*_]*\s+(?![a-z])|[。！？][\"”’）」』]*\s*")
 _ITEM_START = re.compile(r"\n(?=(?:[-*+]|\d{1,9}[.)])[ \t])")
-
-
-class TokenCounter(Protocol):
-    """What counts tokens as the embedder will: one number per text."""
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]: ...
-
-
-class _Estimate:
-    """Stands in where no tokenizer is at hand: three bytes a token is more than prose needs."""
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        return [ceil(len(text.encode("utf-8", "surrogatepass")) / 3) for text in texts]
 
 
 def chunk(
@@ -57,7 +63,9 @@ def chunk(
     *,
     structure: str = "text",
     language: str = "",
-    prefix: str = "",
+    title: str = "",
+    description: str = "",
+    context: str = "",
     counter: TokenCounter | None,
     max_tokens: int = 256,
     whole_below: int = 200,
@@ -66,8 +74,9 @@ def chunk(
 ) -> tuple[Passage, ...]:
     """The passages of a text, in order and without a gap.
 
-    Each fits ``max_tokens`` together with its prefix, for which ``PREFIX_TOKENS`` are kept free; so a new title
-    or description moves no cut. ``single`` asks for one passage if the text fits the window with its prefix.
+    Each fits ``max_tokens`` together with its prefix, for which ``PREFIX_TOKENS`` are kept free, so that a new
+    title moves no cut. ``single`` asks for one passage if the text fits the window with the prefix that
+    ``title``, ``description`` and ``context`` make. Without a ``counter``, three bytes count as a token.
 
     >>> chunk("# Guide", structure="markdown", counter=None)
     (Passage(start=0, end=7, heading='Guide'),)
@@ -76,10 +85,14 @@ def chunk(
         return ()
     outline = _outline(text, structure, language)
     heading = outline.sections[0].heading
-    measure = counter or _Estimate()
-    budget = _budget(prefix, measure, max_tokens)
-    small = len(text) < whole_below and _fits(measure, text.strip(), budget)
-    if small or text.isspace() or (single and _fits_whole(measure, prefix, heading, text, max_tokens)):
+    measure = counter or Estimate()
+    window = max(2, max_tokens - SPECIAL_TOKENS)
+    budget = max(1, window - prefix_room(max_tokens))
+    whole = text.isspace() or (len(text) < whole_below and _fits(measure, text.strip(), budget))
+    if single and not whole and len(text) <= _LONGEST_TOKEN * window:
+        above = prefix_text(title, description, context, heading, counter=measure, max_tokens=max_tokens)
+        whole = _fits(measure, embedded_text(above, text), window)
+    if whole:
         return (Passage(0, len(text), heading),)
     limit = target_chars if counter else min(target_chars, budget * 3)
     return tuple(_fit(text, _pack(text, outline, limit), outline, measure, budget))
@@ -105,27 +118,18 @@ def line_ranges(text: str, passages: Sequence[Passage], first_line: int = 1) -> 
 def _outline(text: str, structure: str, language: str) -> Outline:
     if structure in ("markdown", "html"):
         return outline_markdown(text)
+    if structure == "rst":
+        return outline_rst(text)
+    if structure == "code":
+        return outline_code(text, language)
+    if structure == "table" or language == "json":
+        return outline_rows(text, quotes=structure == "table")
     return outline_text(text)
 
 
-def _budget(prefix: str, counter: TokenCounter, max_tokens: int) -> int:
-    """Tokens left for a passage: the window without special tokens and without room for any prefix."""
-    reserved = min(PREFIX_TOKENS, max_tokens // 4)
-    if prefix and not (prefix.isascii() and len(prefix) <= reserved):
-        reserved = max(reserved, counter.count_tokens([prefix])[0])
-    return max(1, max_tokens - SPECIAL_TOKENS - reserved)
-
-
 def _fits(counter: TokenCounter, text: str, budget: int) -> bool:
-    # In ASCII a token is at least one character; elsewhere a character may be several (a Hangul syllable is 3).
+    # In ASCII a token is at least one character; elsewhere one may be several: a Hangul syllable is three.
     return (len(text) <= budget and text.isascii()) or counter.count_tokens([text])[0] <= budget
-
-
-def _fits_whole(counter: TokenCounter, prefix: str, heading: str, text: str, max_tokens: int) -> bool:
-    if len(text) > 40 * max_tokens:
-        return False
-    above = f"{prefix}\n{heading}" if heading else prefix
-    return _fits(counter, embedded_text(above, text), max_tokens - SPECIAL_TOKENS)
 
 
 def _pack(text: str, outline: Outline, limit: int) -> list[Passage]:
@@ -172,9 +176,7 @@ def _without_stubs(text: str, sections: Sequence[Section]) -> list[Section]:
     return joined
 
 
-def _fit(
-    text: str, passages: list[Passage], outline: Outline, counter: TokenCounter, budget: int
-) -> list[Passage]:
+def _fit(text: str, passages: list[Passage], outline: Outline, counter: TokenCounter, budget: int) -> list[Passage]:
     """The same passages, those that overflow the budget cut again; every round counts in one batch."""
     done: list[Passage] = []
     pending = passages
@@ -274,9 +276,9 @@ def _place_inside(text: str, low: int, high: int, even: int, outline: Outline) -
     ends = [low + found.end() for found in _SENTENCE.finditer(window)]
     if ends:
         return _even(ends, 0, len(ends), even)
-    space = max(window.rfind(" "), window.rfind("\n"), window.rfind("\t"))
-    if space >= 0:
-        return low + space + 1
+    for space in ("\n", " ", "\t"):
+        if (found := window.rfind(space)) >= 0:
+            return low + found + 1
     return _between_characters(text, low, high)
 
 

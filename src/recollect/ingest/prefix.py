@@ -12,6 +12,7 @@ from math import ceil
 from typing import Protocol
 
 from recollect.ingest.structure import CRUMB
+from recollect.values import Passage
 
 PREFIX_TOKENS = 48
 
@@ -20,8 +21,22 @@ _HEADING_SHARE = 0.35
 _UNIT = re.compile(r"\s*(?:[!-~]{1,24}|[^\s!-~]{1,2})")
 
 
-class _Counter(Protocol):
+class TokenCounter(Protocol):
+    """What counts tokens as the embedder will: one number per text."""
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]: ...
+
+
+class Estimate:
+    """Stands in where no tokenizer is at hand: three bytes a token is more than prose needs."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [ceil(len(text.encode("utf-8", "surrogatepass")) / 3) for text in texts]
+
+
+def prefix_room(max_tokens: int) -> int:
+    """How many tokens of a window a prefix may take."""
+    return min(PREFIX_TOKENS, max_tokens // 4)
 
 
 def embedded_text(prefix: str, passage_text: str) -> str:
@@ -30,16 +45,35 @@ def embedded_text(prefix: str, passage_text: str) -> str:
     return f"{prefix}\n{passage_text}" if prefix else passage_text
 
 
+def embedded_texts(
+    text: str,
+    passages: Sequence[Passage],
+    *,
+    title: str = "",
+    description: str = "",
+    context: str = "",
+    counter: TokenCounter | None = None,
+    max_tokens: int = 256,
+) -> list[str]:
+    """What is embedded for each passage of a text, prefix and all, in few calls to the counter."""
+    headings = [passage.heading for passage in passages]
+    prefixes = prefix_texts(title, description, context, headings, counter=counter, max_tokens=max_tokens)
+    return [
+        embedded_text(prefix, text[passage.start : passage.end])
+        for prefix, passage in zip(prefixes, passages, strict=True)
+    ]
+
+
 def prefix_text(
     title: str,
     description: str = "",
     context: str = "",
     heading: str = "",
     *,
-    counter: _Counter | None = None,
-    max_tokens: int = PREFIX_TOKENS,
+    counter: TokenCounter | None = None,
+    max_tokens: int = 256,
 ) -> str:
-    """The prefix of one passage.
+    """The prefix of one passage, within its share of a window of ``max_tokens``.
 
     >>> prefix_text("Guide", "How to start", heading="Guide › Install")
     'Guide\\nInstall\\nHow to start'
@@ -53,18 +87,19 @@ def prefix_texts(
     context: str,
     headings: Sequence[str],
     *,
-    counter: _Counter | None = None,
-    max_tokens: int = PREFIX_TOKENS,
+    counter: TokenCounter | None = None,
+    max_tokens: int = 256,
 ) -> list[str]:
     """The prefixes of an item's passages, one per heading, in few calls to the counter."""
+    room = prefix_room(max_tokens)
     distinct = list(dict.fromkeys(headings))
     title, description, context = (" ".join(part.split()) for part in (title, description, context))
     wholes = {heading: [title, _below(heading, title), description, context] for heading in distinct}
     prefixes = {heading: _joined(parts) for heading, parts in wholes.items()}
-    for heading in _too_long(prefixes, counter, max_tokens):
-        prefixes[heading] = _joined(_shortened(wholes[heading], counter, max_tokens))
+    for heading in _too_long(prefixes, counter, room):
+        prefixes[heading] = _joined(_shortened(wholes[heading], counter, room))
     # Counts of parts need not add up to the count of the whole for every tokenizer: look again, cut the end.
-    while over := _too_long(prefixes, counter, max_tokens):
+    while over := _too_long(prefixes, counter, room):
         for heading in over:
             prefixes[heading] = prefixes[heading][: int(len(prefixes[heading]) * 0.8)].rstrip()
     return [prefixes[heading] for heading in headings]
@@ -80,25 +115,19 @@ def _joined(parts: Sequence[str]) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _counts(texts: Sequence[str], counter: _Counter | None) -> list[int]:
-    if counter is None:
-        return [ceil(len(text.encode("utf-8", "surrogatepass")) / 3) for text in texts]
-    return counter.count_tokens(texts)
+def _counts(texts: Sequence[str], counter: TokenCounter | None) -> list[int]:
+    return (counter or Estimate()).count_tokens(texts)
 
 
-def _too_long(prefixes: dict[str, str], counter: _Counter | None, max_tokens: int) -> list[str]:
-    uncertain = [
-        heading
-        for heading, text in prefixes.items()
-        if text and not (len(text) <= max_tokens and text.isascii())
-    ]
+def _too_long(prefixes: dict[str, str], counter: TokenCounter | None, room: int) -> list[str]:
+    uncertain = [heading for heading, text in prefixes.items() if text and not (len(text) <= room and text.isascii())]
     if not uncertain:
         return []
     counts = _counts([prefixes[heading] for heading in uncertain], counter)
-    return [heading for heading, tokens in zip(uncertain, counts, strict=True) if tokens > max_tokens]
+    return [heading for heading, tokens in zip(uncertain, counts, strict=True) if tokens > room]
 
 
-def _shortened(parts: Sequence[str], counter: _Counter | None, room: int) -> list[str]:
+def _shortened(parts: Sequence[str], counter: TokenCounter | None, room: int) -> list[str]:
     """The parts cut to share the room: the title first, then the nearest headings, then the rest in order."""
     title, heading, description, context = parts
     title, used = _first_words(title, counter, int(room * _TITLE_SHARE) if heading or description else room)
@@ -113,7 +142,7 @@ def _shortened(parts: Sequence[str], counter: _Counter | None, room: int) -> lis
     return [title, heading, description, context]
 
 
-def _first_words(text: str, counter: _Counter | None, room: int) -> tuple[str, int]:
+def _first_words(text: str, counter: TokenCounter | None, room: int) -> tuple[str, int]:
     """As many words from the start as fit, and the tokens they take."""
     units = _UNIT.findall(text[: 24 * max(room, 0)])
     if not units:
