@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Callable
+from itertools import chain
 
 import Stemmer
 
@@ -52,6 +54,19 @@ def languages() -> tuple[str, ...]:
     return tuple(Stemmer.algorithms())
 
 
+class _Cache(dict[str, tuple[str, ...]]):
+    """Words already analysed; a miss analyses, so that counting a text needs no loop in Python."""
+
+    def __init__(self, analyse: Callable[[str], tuple[str, ...]]) -> None:
+        self._analyse = analyse
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        if len(self) >= _CACHE_LIMIT:
+            self.clear()
+        found = self[word] = self._analyse(word)
+        return found
+
+
 class Analyzer:
     """Turns text into terms in one language. Instances cache words and may be shared between threads.
 
@@ -66,23 +81,14 @@ class Analyzer:
             )
         self.language = language
         self._stem = Stemmer.Stemmer(language, 0).stemWord if language != "none" else str
-        self._cache: dict[str, tuple[str, ...]] = {}
+        self._cache = _Cache(self._analyse)
         self.stemmed: dict[str, str] = {}
         """Words met since this was last emptied whose term is another string: what prefix searches look up."""
         self._stop = frozenset(map(fold, STOP_WORDS.get(language, ())))
 
     def counts(self, text: str) -> dict[str, int]:
         """How often each term stands in the text."""
-        words = _WORD.findall(text)
-        total: dict[str, int] = {}
-        cache = self._cache
-        for word, count in Counter(words).items():
-            terms = cache.get(word)
-            if terms is None:
-                terms = self.terms_of(word)
-            for term in terms:
-                total[term] = total.get(term, 0) + count
-        return total
+        return Counter(chain.from_iterable(map(self._cache.__getitem__, _WORD.findall(text))))
 
     def terms(self, text: str) -> list[str]:
         """All terms of a text in order, repeats kept."""
@@ -99,12 +105,7 @@ class Analyzer:
 
     def terms_of(self, word: str) -> tuple[str, ...]:
         """The terms of one word: its parts and, for a compound, the whole."""
-        found = self._cache.get(word)
-        if found is None:
-            if len(self._cache) >= _CACHE_LIMIT:
-                self._cache.clear()
-            found = self._cache[word] = self._analyse(word)
-        return found
+        return self._cache[word]
 
     def _analyse(self, word: str) -> tuple[str, ...]:
         if not word.isascii() and _UNSPACED.search(word):

@@ -110,10 +110,11 @@ def prepare(
     fields = draft.fields
     shared_text = (fields.title, draft.ref.path, fields.description, "\n".join(fields.tags), fields.context)
     shared: tuple[dict[str, int], ...] | None = None
+    base = _digest(analyzer.language, *shared_text)
     chunks = []
     for index, passage in enumerate(draft.passages):
         text = draft.content[passage.start : passage.end]
-        key = _key(analyzer.language, *shared_text, passage.heading, text)
+        key = _digest(passage.heading, text, after=base).digest()
         counts: TermCounts | None = None
         if key not in known:
             if shared is None:
@@ -138,13 +139,12 @@ def prepare(
     )
 
 
-def _key(*parts: str) -> bytes:
-    digest = hashlib.blake2b(digest_size=16)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        digest.update(len(data).to_bytes(8, "little"))
-        digest.update(data)
-    return digest.digest()
+def _digest(*parts: str, after: hashlib.blake2b | None = None) -> hashlib.blake2b:
+    """A hash in which ("ab", "c") and ("a", "bc") differ; ``after`` continues one that others share."""
+    digest = after.copy() if after is not None else hashlib.blake2b(digest_size=16)
+    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
+    digest.update(b"".join(len(data).to_bytes(8, "little") + data for data in encoded))
+    return digest
 
 
 class ItemStore(Protocol):

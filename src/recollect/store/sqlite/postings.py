@@ -7,9 +7,10 @@ which fields follow and how wide they are. Everything here is pure; tables and s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -48,39 +49,32 @@ def decode(data: bytes) -> Posting:
 
 def invert(chunks: Sequence[TermCounts]) -> Iterator[tuple[str, bytes]]:
     """The posting rows of a batch of chunks, in term order. The n-th chunk gets the ordinal n."""
-    lists: dict[str, list[int]] = {}
-    for ordinal, fields in enumerate(chunks):
-        base = ordinal << 20
-        for field, counts in enumerate(fields):
-            code = base | field << 16
-            for term, frequency in counts.items():
-                entry = code | (frequency if frequency < MAX_FREQUENCY else MAX_FREQUENCY)
-                known = lists.get(term)
-                if known is None:
-                    lists[term] = [entry]
-                else:
-                    known.append(entry)
-    terms = sorted(lists)
-    sizes = np.fromiter((len(lists[term]) for term in terms), np.int64, len(terms))
-    codes = np.fromiter(chain.from_iterable(lists[term] for term in terms), np.int64, int(sizes.sum()))
-    yield from _rows_of_codes(terms, sizes, codes)
-
-
-def _rows_of_codes(terms: Sequence[str], sizes: Array, codes: Array) -> Iterator[tuple[str, bytes]]:
-    """One code per (term, chunk, field): fold the fields of a chunk into one row, then write out."""
-    if not terms:
+    numbers: defaultdict[str, int] = defaultdict(count().__next__)
+    owners: list[int] = []
+    frequencies: list[int] = []
+    sizes: list[int] = []
+    for fields in chunks:
+        for counts in fields:
+            owners.extend(map(numbers.__getitem__, counts))
+            frequencies.extend(counts.values())
+            sizes.append(len(counts))
+    if not owners:
         return
-    owner = np.repeat(np.arange(len(terms)), sizes)
-    pair = (codes >> 20) + owner * (int(codes.max() >> 20) + 1)
-    fresh = np.empty(len(codes), bool)
+    terms = sorted(numbers)
+    rank = np.empty(len(terms), np.int64)
+    rank[[numbers[term] for term in terms]] = np.arange(len(terms))
+    block = np.repeat(np.arange(len(sizes)), sizes)  # which chunk and field an entry belongs to
+    order = np.argsort(rank[owners] * len(sizes) + block)
+    owner, block = rank[owners][order], block[order]
+    values = np.minimum(np.array(frequencies)[order], MAX_FREQUENCY)
+    ordinals, field = np.divmod(block, len(FIELDS))
+    fresh = np.empty(len(owner), bool)  # where a new (term, chunk) starts: its fields share one row
     fresh[0] = True
-    np.not_equal(pair[1:], pair[:-1], out=fresh[1:])
-    row = np.cumsum(fresh) - 1
-    planes = np.zeros((len(FIELDS), int(row[-1]) + 1), np.uint16)
-    planes[(codes >> 16) & 15, row] = codes & 0xFFFF
-    ordinals = (codes[fresh] >> 20).astype(np.uint32)
-    counts = np.bincount(owner[fresh], minlength=len(terms))
-    yield from _write(terms, counts, ordinals, planes)
+    fresh[1:] = (owner[1:] != owner[:-1]) | (ordinals[1:] != ordinals[:-1])
+    planes = np.zeros((len(FIELDS), int(fresh.sum())), np.uint16)
+    planes[field, np.cumsum(fresh) - 1] = values
+    rows = np.bincount(owner[fresh], minlength=len(terms))
+    yield from _write(terms, rows, ordinals[fresh].astype(np.uint32), planes)
 
 
 def _write(terms: Sequence[str], counts: Array, ordinals: Array, planes: Array) -> Iterator[tuple[str, bytes]]:
@@ -103,32 +97,51 @@ def _write(terms: Sequence[str], counts: Array, ordinals: Array, planes: Array) 
         yield term, b"".join((ordinal_bytes[4 * start : 4 * end], *parts, bytes((flag,))))
 
 
-def combine(rows: Iterable[tuple[str, int, bytes]], moves: Sequence[Array]) -> Iterator[tuple[str, bytes]]:
+def combine(rows: Sequence[tuple[str, int, bytes]], moves: Sequence[Array]) -> Iterator[tuple[str, bytes]]:
     """Merge rows ``(term, source, blob)``, sorted by term then source, into one row per term.
 
-    ``moves[source]`` maps the source's ordinals to those of the merged segment, or to -1 for chunks left behind.
+    ``moves[source]`` maps the source's ordinals to those of the merged segment, or to -1 for chunks left behind. All
+    blobs are read as one buffer: a step handles thousands of short lists, and each would pay for its own arrays.
     """
-    owners: list[int] = []
-    terms: list[str] = []
-    ordinals: list[Array] = []
-    planes: list[Array] = []
-    for term, source, data in rows:
-        posting = decode(data)
-        moved = moves[source][posting.ordinals]
-        plane = np.zeros((len(FIELDS), len(moved)), np.uint16)
-        for field, frequencies in posting.frequencies:
-            plane[field] = frequencies
-        if (moved < 0).any():
-            kept = moved >= 0
-            moved, plane = moved[kept], plane[:, kept]
-            if not len(moved):
-                continue
-        if not terms or terms[-1] != term:
-            terms.append(term)
-        owners.append(len(terms) - 1)
-        ordinals.append(moved)
-        planes.append(plane)
-    if not terms:
+    if not rows:
         return
-    counts = np.bincount(owners, weights=[len(part) for part in ordinals], minlength=len(terms)).astype(np.int64)
-    yield from _write(terms, counts, np.concatenate(ordinals).astype(np.uint32), np.concatenate(planes, axis=1))
+    buffer = np.frombuffer(b"".join(row[2] for row in rows), np.uint8)
+    ends = np.cumsum([len(row[2]) for row in rows])
+    flags = buffer[ends - 1]
+    width = np.where(flags & _WIDE, 2, 1)
+    entry = 4 + width * np.bitwise_count(flags & ~np.uint8(_WIDE))  # bytes per posting
+    starts = np.concatenate(([0], ends[:-1]))
+    sizes = (ends - 1 - starts) // entry
+    row = np.repeat(np.arange(len(rows)), sizes)
+    place = np.arange(len(row)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    raw = buffer[(starts[row] + 4 * place)[:, None] + np.arange(4)]
+    ordinals = raw.reshape(-1).view(np.uint32).astype(np.int64)
+    planes = np.zeros((len(FIELDS), len(row)), np.uint16)
+    for field in range(len(FIELDS)):
+        before = np.bitwise_count(flags & np.uint8((1 << field) - 1))
+        base = starts + 4 * sizes + before * width * sizes
+        has = (flags >> field & 1).astype(bool)
+        for wide in (False, True):
+            picked = np.flatnonzero((has & ((flags & _WIDE > 0) == wide))[row])
+            at = base[row[picked]] + place[picked] * (2 if wide else 1)
+            planes[field, picked] = buffer[at]
+            if wide:
+                planes[field, picked] += buffer[at + 1].astype(np.uint16) << 8
+    source = np.array([entry_[1] for entry_ in rows])[row]
+    offsets = np.cumsum([0, *(len(move) for move in moves[:-1])])
+    moved = np.concatenate(moves)[offsets[source] + ordinals]
+    yield from _merged(rows, row, moved, planes)
+
+
+def _merged(rows: Sequence[tuple[str, int, bytes]], row: Array, moved: Array, planes: Array) -> Iterator[tuple[str, bytes]]:
+    """Drop what was left behind and write the rest, one row per term."""
+    kept = moved >= 0
+    if not kept.all():
+        row, moved, planes = row[kept], moved[kept], planes[:, kept]
+    fresh_term = [i == 0 or rows[i][0] != rows[i - 1][0] for i in range(len(rows))]
+    number = np.cumsum(fresh_term) - 1
+    counts = np.bincount(number[row], minlength=int(number[-1]) + 1)
+    terms = [rows[i][0] for i, fresh in enumerate(fresh_term) if fresh]
+    held = [term for term, size in zip(terms, counts.tolist(), strict=True) if size]
+    if held:
+        yield from _write(held, counts[counts > 0], moved.astype(np.uint32), planes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import struct
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from recollect.store.sqlite.segments import DELETED, LIVE, SUPERSEDED, NewChunk,
 from recollect.store.sqlite.times import now_micros
 from recollect.values import Fields, Saved
 from recollect.words import Analyzer
+
+_LENGTHS = struct.Struct("=6I")
 
 
 def new_id() -> str:
@@ -191,22 +194,33 @@ def _write_chunks(
         lengths[chunk] = size
     ids: list[int] = []
     fresh: list[NewChunk] = []
+    rows = []
+    following = next_chunk(connection)
     for part in chunks:
         spare = free.get(part.key)
         if spare:
             ids.append(spare.pop())
             continue
         counts = part.counts if part.counts is not None else _counts_of(connection, n, part, analyzer)
-        measured = np.array([sum(field.values()) for field in counts], np.uint32).tobytes()
-        chunk: int = connection.execute(
-            "INSERT INTO chunks(item, state, live_from, key, embed_hash, lengths, heading, text)"
-            " VALUES(?,?,?,?,?,?,?,?) RETURNING id",
-            (n, LIVE, now, part.key, part.embed_hash, measured, part.heading, part.text),
-        ).fetchall()[0][0]
-        ids.append(chunk)
-        fresh.append(NewChunk(chunk, n, counts))
+        new = NewChunk(following, n, counts)
+        following += 1
+        measured = _LENGTHS.pack(*new.lengths())
+        rows.append((new.chunk, n, LIVE, now, part.key, part.embed_hash, measured, part.heading, part.text))
+        ids.append(new.chunk)
+        fresh.append(new)
+    connection.executemany(
+        "INSERT INTO chunks(id, item, state, live_from, key, embed_hash, lengths, heading, text)"
+        " VALUES(?,?,?,?,?,?,?,?,?)",
+        rows,
+    ).fetchall()
     supersede(connection, [(chunk, LIVE, lengths[chunk]) for left in free.values() for chunk in left], now)
     return ids, fresh
+
+
+def next_chunk(connection: apsw.Connection) -> int:
+    """The next chunk id: one past the highest ever given out, so that no chunk inherits anything."""
+    rows = connection.execute("SELECT seq FROM sqlite_sequence WHERE name='chunks'").fetchall()
+    return int(rows[0][0]) + 1 if rows else 1
 
 
 def _counts_of(

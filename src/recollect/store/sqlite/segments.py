@@ -41,7 +41,28 @@ class NewChunk:
         return [sum(field.values()) for field in self.counts]
 
 
-def add_segment(connection: apsw.Connection, chunks: Sequence[NewChunk]) -> None:
+@dataclass(frozen=True, slots=True)
+class Inverted:
+    """Posting rows made before the transaction, and the chunks they are for."""
+
+    counts: Sequence[TermCounts]
+    rows: Sequence[tuple[str, bytes]]
+
+    def rows_for(self, chunks: Sequence[NewChunk]) -> Iterable[tuple[str, bytes]]:
+        """The rows, if the chunks turned out to be the expected ones; else made anew."""
+        if len(chunks) == len(self.counts) and all(
+            chunk.counts is expected for chunk, expected in zip(chunks, self.counts, strict=True)
+        ):
+            return self.rows
+        return invert([chunk.counts for chunk in chunks])
+
+
+def inverted(counts: Sequence[TermCounts]) -> Inverted:
+    """Do the costly part of indexing while no lock is held."""
+    return Inverted(counts, list(invert(counts)))
+
+
+def add_segment(connection: apsw.Connection, chunks: Sequence[NewChunk], made: Inverted) -> None:
     """Index the chunks of one transaction as one segment."""
     if not chunks:
         return
@@ -60,7 +81,7 @@ def add_segment(connection: apsw.Connection, chunks: Sequence[NewChunk]) -> None
     segment = row[0][0]
     connection.executemany(
         "INSERT INTO postings(segment, term, data) VALUES(?,?,?)",
-        ((segment, term, data) for term, data in invert([chunk.counts for chunk in chunks])),
+        ((segment, term, data) for term, data in made.rows_for(chunks)),
     ).fetchall()
     _count(connection, len(chunks), lengths.sum(axis=1, dtype=np.int64))
     bump_epoch(connection)

@@ -73,7 +73,7 @@ class SqliteStore:
     ) -> list[Saved]:
         """Write items in one transaction: all searchable when it returns. Conflicts of single items are answered."""
         answers: list[Saved] = []
-        with self._writing(durable=durable) as (connection, fresh):
+        with self._writing(prepared, durable=durable) as (connection, fresh):
             for item in prepared:
                 try:
                     saved, chunks = saving.save(connection, item, on_conflict, self.analyzer, self.keep_versions)
@@ -84,12 +84,16 @@ class SqliteStore:
         return answers
 
     @contextmanager
-    def _writing(self, *, durable: bool = False) -> Iterator[tuple[apsw.Connection, list[NewChunk]]]:
+    def _writing(
+        self, prepared: Sequence[PreparedItem], *, durable: bool = False
+    ) -> Iterator[tuple[apsw.Connection, list[NewChunk]]]:
         """A transaction whose new chunks are indexed before it commits; merges that fall due follow it."""
         fresh: list[NewChunk] = []
+        expected = [chunk.counts for item in prepared for chunk in item.chunks if chunk.counts is not None]
+        made = segments.inverted(expected)
         with self.database.write(durable=durable) as connection:
             yield connection, fresh
-            segments.add_segment(connection, fresh)
+            segments.add_segment(connection, fresh, made)
             self._store_words(connection)
         self.maintain()
 
@@ -112,7 +116,7 @@ class SqliteStore:
     def rewrite(self, n: int, item: PreparedItem, *, durable: bool = False) -> Saved:
         """Give an item its next version, wherever it stands: an edit, a move, a restore from the bin."""
         draft = item.draft
-        with self._writing(durable=durable) as (connection, fresh):
+        with self._writing([item], durable=durable) as (connection, fresh):
             head = self._head(connection, n)
             occupant = saving.find_head(connection, draft.ref.drive, draft.ref.path)
             if occupant is not None and occupant.n != n:
