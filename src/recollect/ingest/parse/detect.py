@@ -33,7 +33,7 @@ TYPES: dict[str, FileType] = {
         FileType("pdf", "application/pdf"),
         FileType("docx", _OFFICE + "wordprocessingml.document", "markdown"),
         FileType("pptx", _OFFICE + "presentationml.presentation", "markdown"),
-        FileType("xlsx", _OFFICE + "spreadsheetml.sheet", "table"),
+        FileType("xlsx", _OFFICE + "spreadsheetml.sheet", "markdown"),
         FileType("epub", "application/epub+zip", "markdown"),
         FileType("ole", "application/x-ole-storage"),
         FileType("zip", "application/zip"),
@@ -156,7 +156,7 @@ def _zip_type(data: bytes, name: str) -> FileType:
         if any(member.startswith(part) for member in names):
             return TYPES[format_]
     if data[30:80].startswith(b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"[:50]):
-        return FileType("xlsx", "application/vnd.oasis.opendocument.spreadsheet", "table")
+        return FileType("xlsx", "application/vnd.oasis.opendocument.spreadsheet", "markdown")
     if "META-INF/container.xml" in names and any(member.endswith(".opf") for member in names):
         return TYPES["epub"]
     return TYPES["zip"]
@@ -166,7 +166,7 @@ def _ole_type(data: bytes) -> FileType:
     """Files of the old Office: what is in them is named in UTF-16 somewhere inside."""
     for stream, known in (
         ("EncryptedPackage", TYPES["ole"]),
-        ("Workbook", FileType("xlsx", "application/vnd.ms-excel", "table")),
+        ("Workbook", FileType("xlsx", "application/vnd.ms-excel", "markdown")),
         ("WordDocument", _binary("application/msword")),
         ("PowerPoint Document", _binary("application/vnd.ms-powerpoint")),
         ("__properties_version1.0", _binary("application/vnd.ms-outlook")),

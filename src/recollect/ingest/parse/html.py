@@ -63,9 +63,15 @@ def main_text(page: str, tree: Element) -> str:
     plain = to_markdown(tree, whole=False)
     extracted = _extracted(page) if len(page) <= _LARGEST_FOR_EXTRACTION else ""
     # Far less than the page holds is a failed extraction, as happens with indexes and tables.
-    if extracted and len(extracted) >= 0.25 * len(plain):
+    if len(extracted) >= 0.25 * len(plain) and not _lost_headings(extracted, plain):
         return extracted
     return plain or extracted or to_markdown(tree)
+
+
+def _lost_headings(extracted: str, plain: str) -> bool:
+    """Short pages make the extraction fall back to bare lines; the plain conversion is the better one then."""
+    heading = re.compile(r"^#{1,6} ", re.MULTILINE)
+    return len(plain) < 2 * len(extracted) and bool(heading.search(plain)) and not heading.search(extracted)
 
 
 def _landmark(tree: Element) -> Element | None:

@@ -1,4 +1,4 @@
-"""Spreadsheets: every sheet under a mark ``sheet NAME``, one line per row.
+"""Spreadsheets: every sheet a section under a mark ``sheet NAME``, every row an item of a list.
 
 When the first row of a sheet is a header, each value stands behind its column's name, so that a row can
 be understood alone. Values are those last computed; formulas, formats, charts and comments are left out.
@@ -43,7 +43,7 @@ def parse(source: Source) -> Parsed:
         text=text.getvalue(),
         title=title,
         mime_type=source.type.mime,
-        structure="table",
+        structure="markdown",
         marks=tuple(marks),
         warnings=tuple(warnings),
     )
@@ -76,12 +76,12 @@ def _lines(rows: Sequence[Sequence[Any]]) -> Iterator[str]:
     filled = [cells for row in rows if any(cells := [_shown(value) for value in row])]
     names = _header(filled)
     if names:
-        yield " | ".join(names)
+        yield "- " + " | ".join(names)
     for cells in filled[1:] if names else filled:
         if names:
-            yield " | ".join(f"{name}: {cell}" for name, cell in zip(names, cells, strict=False) if cell)
+            yield "- " + " | ".join(f"{name}: {cell}" for name, cell in zip(names, cells, strict=False) if cell)
         else:
-            yield " | ".join(cell for cell in cells if cell)
+            yield "- " + " | ".join(cell for cell in cells if cell)
 
 
 def _header(rows: list[list[str]]) -> list[str]:

@@ -1,0 +1,110 @@
+"""Real files of every format, made by the programs that usually make them: found phrase, place and title."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from recollect.ingest.parse import parse_bytes, parse_file
+from recollect.values import Parsed
+
+FORMATS = Path(__file__).parent.parent / "fixtures" / "formats"
+MANIFEST = json.loads((FORMATS / "manifest.json").read_text(encoding="utf-8"))
+EXACT = ("markdown", "text", "rst", "code", "csv", "json")
+
+
+def place_of(parsed: Parsed, phrase: str) -> str:
+    offset = parsed.text.index(phrase)
+    return [mark.label for mark in parsed.marks if mark.offset <= offset][-1]
+
+
+@pytest.mark.parametrize("entry", MANIFEST, ids=lambda entry: entry["file"])
+def test_a_file_gives_its_phrase_place_and_title(entry):
+    parsed = parse_file(FORMATS / entry["file"])
+    assert entry["phrase"] in parsed.text
+    assert parsed.title == entry["title"]
+    assert parsed.structure == entry["structure"]
+    assert parsed.language == entry.get("language", "")
+    assert parsed.warnings == ()
+    assert parsed.is_textual
+    if "place" in entry:
+        assert place_of(parsed, entry["phrase"]) == entry["place"]
+    if "line" in entry:
+        before = parsed.text[: parsed.text.index(entry["phrase"])]
+        assert parsed.first_line + before.count("\n") == entry["line"]
+    if "heading" in entry:
+        assert entry["heading"] in parsed.text.split("\n")
+    if "context" in entry:
+        assert parsed.fields["context"] == entry["context"]
+    for part in entry.get("contains", ()):
+        assert part in parsed.text
+    for part in entry.get("absent", ()):
+        assert part not in parsed.text
+
+
+@pytest.mark.parametrize("entry", [e for e in MANIFEST if e["file"].startswith(EXACT)], ids=lambda entry: entry["file"])
+def test_a_text_is_kept_exactly_but_for_its_front_matter(entry):
+    path = FORMATS / entry["file"]
+    original = path.read_bytes().decode(entry.get("encoding", "utf-8-sig")).replace("\r\n", "\n")
+    parsed = parse_file(path)
+    lines = original.split("\n")
+    assert parsed.text == "\n".join(lines[parsed.first_line - 1 :])
+
+
+def test_there_are_three_files_of_each_format():
+    counts = {folder.name: sum(1 for _ in folder.iterdir()) for folder in FORMATS.iterdir() if folder.is_dir()}
+    assert set(counts) == {
+        "markdown", "text", "rst", "code", "csv", "json", "html",
+        "pdf", "docx", "pptx", "xlsx", "epub", "mail", "notebook",
+    }  # fmt: skip
+    assert min(counts.values()) >= 3
+    assert {str(path.relative_to(FORMATS).as_posix()) for path in FORMATS.glob("*/*")} == {e["file"] for e in MANIFEST}
+
+
+@pytest.mark.parametrize(
+    ("file", "mime"),
+    [
+        ("pdf/chairs.pdf", "application/pdf"),
+        ("docx/well.docx", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+        ("pptx/kites.pptx", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
+        ("xlsx/seeds.xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+        ("epub/letters.epub", "application/epub+zip"),
+    ],
+)
+@pytest.mark.parametrize("name", ["misnamed.md", "misnamed.txt", "noextension", "misnamed.html"])
+def test_a_document_under_a_wrong_name_is_known_by_its_content(file, mime, name):
+    path = FORMATS / file
+    parsed = parse_bytes(path.read_bytes(), name)
+    assert parsed == parse_file(path)
+    assert parsed.mime_type == mime
+
+
+def test_a_page_from_a_server_is_read_by_its_content_type():
+    page = "<p>Grüße aus dem <b>Keller</b>".encode("cp1252")
+    parsed = parse_bytes(page, "https://example.org/keller", "text/html; charset=ISO-8859-1")
+    assert parsed.text == "Grüße aus dem Keller"
+    assert parsed.mime_type == "text/html"
+
+
+def test_a_vague_content_type_yields_to_the_name():
+    assert parse_bytes(b"# Title", "https://example.org/README.md", "text/plain").title == "Title"
+    assert parse_bytes(b"a = 1", "https://example.org/x.py", "application/octet-stream").language == "python"
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "language"),
+    [
+        ("run", "#!/usr/bin/env python3\n", "python"),
+        ("deploy", "#!/bin/sh -e\n", "bash"),
+        ("Dockerfile", "FROM scratch\n", "dockerfile"),
+        ("CMakeLists.txt", "project(x)\n", "cmake"),
+        ("App.tsx", "export {}\n", "tsx"),
+        ("main.GO", "package main\n", "go"),
+        ("values.yaml", "---\na: 1\n", "yaml"),
+    ],
+)
+def test_source_code_is_known_by_name_or_first_line(name, first, language):
+    parsed = parse_bytes(first.encode(), name)
+    assert (parsed.structure, parsed.language, parsed.text) == ("code", language, first)
