@@ -10,13 +10,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import zip_longest
 from math import ceil
 
 from recollect.ingest.code_units import outline_code
 from recollect.ingest.prefix import (
     PREFIX_TOKENS,
     Estimate,
-    TokenCounter,
     embedded_text,
     embedded_texts,
     prefix_room,
@@ -31,6 +31,7 @@ from recollect.ingest.structure import (
     outline_rst,
     outline_text,
 )
+from recollect.models.base import TokenCounter
 from recollect.values import Passage
 
 __all__ = [
@@ -45,6 +46,8 @@ __all__ = [
     "prefix_text",
     "prefix_texts",
 ]
+
+Span = tuple[int, int]
 
 CHUNKER_VERSION = 1
 TARGET_CHARS = 800
@@ -95,7 +98,8 @@ def chunk(
     if whole:
         return (Passage(0, len(text), heading),)
     limit = target_chars if counter else min(target_chars, budget * 3)
-    return tuple(_fit(text, _pack(text, outline, limit), outline, measure, budget))
+    spans = _fit(text, _pack(text, outline, limit), outline, measure, budget)
+    return _named(spans, outline.sections)
 
 
 def line_ranges(text: str, passages: Sequence[Passage], first_line: int = 1) -> list[tuple[int, int]]:
@@ -132,9 +136,9 @@ def _fits(counter: TokenCounter, text: str, budget: int) -> bool:
     return (len(text) <= budget and text.isascii()) or counter.count_tokens([text])[0] <= budget
 
 
-def _pack(text: str, outline: Outline, limit: int) -> list[Passage]:
+def _pack(text: str, outline: Outline, limit: int) -> list[Span]:
     """Sections put together while they are small, and cut where one alone is too large."""
-    packed: list[Passage] = []
+    packed: list[Span] = []
     opened: Section | None = None
     sections = _without_stubs(text, outline.sections)
     for position, section in enumerate(sections):
@@ -142,14 +146,13 @@ def _pack(text: str, outline: Outline, limit: int) -> list[Passage]:
         if opened is not None:
             room = end - opened.start <= limit and section.start - opened.start < limit * _FULL
             if room and section.level >= opened.level:
-                packed[-1] = Passage(opened.start, end, opened.heading)
+                packed[-1] = (opened.start, end)
                 continue
         if end - section.start <= limit:
-            packed.append(Passage(section.start, end, section.heading))
+            packed.append((section.start, end))
             opened = section
         else:
-            whole = Passage(section.start, end, section.heading)
-            packed += _cut(text, whole, limit, outline, stretch=_STRETCH)
+            packed += _cut(text, section.start, end, limit, outline, stretch=_STRETCH)
             opened = None
     return packed
 
@@ -158,62 +161,64 @@ def _without_stubs(text: str, sections: Sequence[Section]) -> list[Section]:
     """The sections, each heading without a body of its own joined to the first section below it."""
     joined: list[Section] = []
     stub: Section | None = None
-    for position, section in enumerate(sections):
-        if stub is not None:
-            section = Section(stub.start, section.body, stub.level, stub.heading)
-        following = sections[position + 1] if position + 1 < len(sections) else None
-        if (
-            following is not None
-            and following.level > sections[position].level
-            and not text[section.body : following.start].strip()
-        ):
-            stub = section
+    for section, following in zip_longest(sections, sections[1:]):
+        first = stub or section
+        if following and following.level > section.level and not text[section.body : following.start].strip():
+            stub = first
             continue
+        joined.append(Section(first.start if joined else 0, section.body, first.level, first.heading))
         stub = None
-        joined.append(section)
-    if joined and joined[0].start:
-        joined[0] = Section(0, joined[0].body, joined[0].level, joined[0].heading)
     return joined
 
 
-def _fit(text: str, passages: list[Passage], outline: Outline, counter: TokenCounter, budget: int) -> list[Passage]:
-    """The same passages, those that overflow the budget cut again; every round counts in one batch."""
-    done: list[Passage] = []
-    pending = passages
+def _fit(text: str, spans: list[Span], outline: Outline, counter: TokenCounter, budget: int) -> list[Span]:
+    """The same spans, those that overflow the budget cut again; every round counts in one batch."""
+    done: list[Span] = []
+    pending = spans
     while pending:
-        uncertain: list[tuple[Passage, str]] = []
-        for passage in pending:
-            words = text[passage.start : passage.end].strip()
+        uncertain: list[tuple[int, int, str]] = []
+        for start, end in pending:
+            words = text[start:end].strip()
             if len(words) <= budget and words.isascii():
-                done.append(passage)
+                done.append((start, end))
             else:
-                uncertain.append((passage, words))
+                uncertain.append((start, end, words))
         pending = []
-        counts = counter.count_tokens([words for _, words in uncertain]) if uncertain else []
-        for (passage, words), tokens in zip(uncertain, counts, strict=True):
+        counts = counter.count_tokens([words for _, _, words in uncertain]) if uncertain else []
+        for (start, end, words), tokens in zip(uncertain, counts, strict=True):
             if tokens <= budget or len(words) <= 1:
-                done.append(passage)
+                done.append((start, end))
                 continue
             limit = max(1, min(len(words) - 1, int(len(words) * budget / tokens * 0.95)))
-            pending += _cut(text, passage, limit, outline, stretch=1.0)
-    done.sort(key=lambda passage: passage.start)
+            pending += _cut(text, start, end, limit, outline, stretch=1.0)
+    done.sort()
     return done
 
 
-def _cut(text: str, whole: Passage, limit: int, outline: Outline, *, stretch: float) -> list[Passage]:
-    """One passage as several of at most ``limit`` characters (``stretch`` times that to spare a block)."""
-    parts: list[Passage] = []
-    start = whole.start
+def _named(spans: Sequence[Span], sections: Sequence[Section]) -> tuple[Passage, ...]:
+    """The spans with the breadcrumb of the section in which each starts."""
+    passages = []
+    at = 0
+    for start, end in spans:
+        while at + 1 < len(sections) and sections[at + 1].start <= start:
+            at += 1
+        passages.append(Passage(start, end, sections[at].heading))
+    return tuple(passages)
+
+
+def _cut(text: str, start: int, end: int, limit: int, outline: Outline, *, stretch: float) -> list[Span]:
+    """One span as several of at most ``limit`` characters (``stretch`` times that to spare a block)."""
+    parts: list[Span] = []
     solid = _solid(text, start)
-    last = whole.start + len(text[whole.start : whole.end].rstrip())
+    last = start + len(text[start:end].rstrip())
     while last - solid > limit:
         place = _best_place(text, solid, last, limit, outline, stretch)
         if place >= last:
             break
         place, solid = _settle(text, place)
-        parts.append(Passage(start, place, whole.heading))
+        parts.append((start, place))
         start = place
-    parts.append(Passage(start, whole.end, whole.heading))
+    parts.append((start, end))
     return parts
 
 
@@ -270,16 +275,23 @@ def _place_inside(text: str, low: int, high: int, even: int, outline: Outline) -
         ends = [low + found.end() for found in _ITEM_START.finditer(window)]
         if ends:
             return _even(ends, 0, len(ends), even)
-        newline = window.rfind("\n")
-        if newline >= 0:
-            return low + newline + 1
+        if (line := _separator(window, "\n", even - low)) >= 0:
+            return low + line
     ends = [low + found.end() for found in _SENTENCE.finditer(window)]
     if ends:
         return _even(ends, 0, len(ends), even)
     for space in ("\n", " ", "\t"):
-        if (found := window.rfind(space)) >= 0:
-            return low + found + 1
+        if (word := _separator(window, space, even - low)) >= 0:
+            return low + word
     return _between_characters(text, low, high)
+
+
+def _separator(window: str, separator: str, even: int) -> int:
+    """Where to cut after a separator: the first from ``even`` on, else the last before it; -1 without any."""
+    found = window.find(separator, max(0, even - 1))
+    if found < 0:
+        found = window.rfind(separator)
+    return found + 1 if found >= 0 else -1
 
 
 def _between_characters(text: str, low: int, high: int) -> int:

@@ -82,6 +82,7 @@ _LONGEST_LINE = 400
 def outline_code(text: str, language: str) -> Outline:
     """The units of a source file and the blank lines between its statements."""
     found = Outline(sections=[Section(0, 0, 0, "")])
+    found.begin(0, rigid=True)
     scan = _CodeScan(found, _SAME_OWN.get(language, language))
     for start, line in lines_with_offsets(text):
         scan.line(start, line)
@@ -170,7 +171,8 @@ class _CodeScan:
         """A line that begins no unit: it may begin a block, or end the unit it is not indented under."""
         if not self.fresh or start == 0:
             return
-        if self.open and indent <= self.open[-1][0] and not bare.startswith(_CLOSERS):
+        stays = bare.startswith(_CLOSERS) or (bare[0] == "#" and self.language in _C_LIKE)
+        if self.open and indent <= self.open[-1][0] and not stays:
             self._close(indent)
             self._section(Section(start, start, indent + 1, self.trail.push(indent + 1, "")))
         elif indent:

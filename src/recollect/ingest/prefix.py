@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from math import ceil
-from typing import Protocol
 
 from recollect.ingest.structure import CRUMB
+from recollect.models.base import TokenCounter
 from recollect.values import Passage
 
 PREFIX_TOKENS = 48
@@ -19,12 +19,6 @@ PREFIX_TOKENS = 48
 _TITLE_SHARE = 0.5  # of the room, when not everything fits
 _HEADING_SHARE = 0.35
 _UNIT = re.compile(r"\s*(?:[!-~]{1,24}|[^\s!-~]{1,2})")
-
-
-class TokenCounter(Protocol):
-    """What counts tokens as the embedder will: one number per text."""
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]: ...
 
 
 class Estimate:
