@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from recollect import registry
 from recollect.config import Config, ConfigProvider, locate_store
-from recollect.errors import NotFound, UsageError
+from recollect.errors import NotFound, UsageError, from_dict
 from recollect.ingest.adding import Adding, kind_of
 from recollect.ingest.pipeline import Pipeline
 from recollect.look_after import check_store, store_status
@@ -152,9 +152,7 @@ class Recollect:
         _check_choice("on_conflict", on_conflict, ON_CONFLICT)
         if kind is not None:
             _check_choice("kind", kind, KINDS)
-        adding = Adding(
-            self.store, self._pipeline, self.config, kind=kind, fields=fields or {}, on_conflict=on_conflict, progress=progress
-        )
+        adding = self._adding(on_conflict, progress, kind=kind, fields=fields or {})
         if text is not None:
             if as_ref is None:
                 raise UsageError("text from standard input needs a name", hint="Say where it goes: --as note:/my-note")
@@ -176,7 +174,10 @@ class Recollect:
         """Write one text under a ref; an existing item is refused unless ``on_conflict`` says otherwise."""
         resolved = self.resolve(ref)
         entry = Entry(str(resolved), content, kind or kind_of(resolved), fields or {}, structure)
-        return self.save_many([entry], on_conflict=on_conflict, durable=True).items[0]
+        saved = self.save_many([entry], on_conflict=on_conflict, durable=True).items[0]
+        if saved.error is not None:
+            raise from_dict(saved.error)
+        return saved
 
     def save_many(
         self,
@@ -189,14 +190,28 @@ class Recollect:
     ) -> AddReport:
         """Write many texts, in batches of one transaction each."""
         _check_choice("on_conflict", on_conflict, ON_CONFLICT)
-        adding = Adding(
-            self.store, self._pipeline, self.config, kind=None, fields={}, on_conflict=on_conflict, progress=progress
-        )
+        adding = self._adding(on_conflict, progress)
         return adding.entries(((self.resolve(entry.ref), entry) for entry in entries), durable=durable)
 
-    def edit(
-        self, ref: str | Ref, content: str | None = None, fields: Mapping[str, Any] | None = None
-    ) -> Saved:
+    def _adding(
+        self,
+        on_conflict: str,
+        progress: Callable[[Progress], None] | None,
+        *,
+        kind: str | None = None,
+        fields: Mapping[str, Any] | None = None,
+    ) -> Adding:
+        return Adding(
+            self.store,
+            self._pipeline,
+            self.config,
+            kind=kind,
+            fields=fields or {},
+            on_conflict=on_conflict,
+            progress=progress,
+        )
+
+    def edit(self, ref: str | Ref, content: str | None = None, fields: Mapping[str, Any] | None = None) -> Saved:
         """Change an item's content, its fields, or both: a new version."""
         n = self._number(ref)
         item = self.store.item(n)
@@ -241,8 +256,8 @@ class Recollect:
                 continue
             number = self._number(name)
             item = self.store.item(number)
-            if item.state == "deleted" and not in_bin:
-                raise NotFound(f"{item.ref} is in the bin already", hint=f"'recollect restore {item.ref}' brings it back.")
+            if not in_bin:
+                _refuse_binned(item)
             found[number] = item.ref
         return list(found.items())
 
@@ -333,10 +348,10 @@ class Recollect:
             when = parse_time(as_of) if isinstance(as_of, str) else as_of
             version = self.store.version_at(n, when)
             if version is None:
-                raise NotFound(f"{ref} did not exist at {when.isoformat()}", hint="'recollect history' shows since when.")
+                raise NotFound(f"{ref} did not exist at {when.isoformat()}", hint="See its history for since when.")
         item = self.store.item(n, version=version)
-        if item.state == "deleted" and version is None:
-            raise NotFound(f"{item.ref} is in the bin", hint=f"'recollect restore {item.ref}' brings it back.")
+        if version is None:
+            _refuse_binned(item)
         return item
 
     def list(self, *, filters: Filters | None = None, limit: int = 50, offset: int = 0) -> list[Item]:
@@ -351,7 +366,7 @@ class Recollect:
         """Refs as folders, from all drives or below one ref."""
         return tree_of(self.store, prefix, depth)
 
-    def history(self, ref: str | Ref) -> list[Version]:
+    def history(self, ref: str | Ref) -> Sequence[Version]:
         """An item's versions, the newest first."""
         return self.store.history(self._number(ref))
 

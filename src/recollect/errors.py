@@ -21,6 +21,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 class Error(Exception):
     """Base of the tree. ``code`` is stable and meant for programs; ``exit_code`` is the CLI's."""
@@ -99,3 +101,9 @@ class Unreadable(Error):
 
 class ContractError(Error):
     code = "contract"
+
+
+def from_dict(plain: Mapping[str, str]) -> Error:
+    """The error that ``to_dict`` described: for a caller that wants it raised."""
+    kinds = {kind.code: kind for kind in (UsageError, NotFound, Conflict, PathConflict, Unavailable, Unreadable)}
+    return kinds.get(plain["code"], Error)(plain["message"], hint=plain.get("hint", ""))

@@ -164,4 +164,3 @@ def _identifier_parts(piece: str) -> list[str]:
     if piece.islower() or piece.isdigit():
         return parts
     return [camel for part in parts for camel in _CAMEL.split(part) if camel]
-

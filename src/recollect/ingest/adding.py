@@ -101,7 +101,7 @@ class Adding:
         if path.exists() or path.is_symlink():
             return [path]
         if _GLOB_SIGNS & set(source):
-            matches = sorted(Path(name) for name in glob.iglob(str(path), recursive=True))
+            matches = sorted(Path(name) for name in glob.iglob(str(path), recursive=True))  # noqa: PTH207 - takes ** and ~ as shells do
             if matches:
                 return [match for match in matches if match.is_file()] or matches
         problem = NotFound(f"there is no file or folder {source}", hint="Check the spelling, or quote the name.")

@@ -72,9 +72,7 @@ class Pipeline:
         single = kind in ONE_CHUNK_KINDS
         return chunk(text, structure=structure, language=language, counter=self.counter, single=single)
 
-    def prepare_draft(
-        self, draft: Draft, file_mtime: int | None = None, file_size: int | None = None
-    ) -> PreparedItem:
+    def prepare_draft(self, draft: Draft, file_mtime: int | None = None, file_size: int | None = None) -> PreparedItem:
         """Hash and analyse a draft whose passages are known."""
         fields = draft.fields
         prefixes = prefix_texts(

@@ -163,9 +163,7 @@ def _holds_prefix(sources: Sequence[str], prefix: str) -> bool:
     )
 
 
-def substring_chunks(
-    store: Store, needle: str, *, limit: int, allowed: Array | None
-) -> list[tuple[int, int]]:
+def substring_chunks(store: Store, needle: str, *, limit: int, allowed: Array | None) -> list[tuple[int, int]]:
     """``(chunk, item)`` of live chunks that hold the text, case and accents ignored; newest items first, one each."""
     wanted = fold(needle.strip())
     if not wanted:

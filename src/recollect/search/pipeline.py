@@ -55,7 +55,7 @@ class Request:
     def check(self) -> None:
         """Refuse what cannot be answered."""
         if not self.lexical and not self.vectors:
-            raise UsageError("both sides of the search are switched off", hint="Leave out --no-lexical or --no-vectors.")
+            raise UsageError("both sides of the search are off", hint="Leave out --no-lexical or --no-vectors.")
         if self.limit < 1 or self.offset < 0:
             raise UsageError("the limit is at least 1 and the offset at least 0")
         if self.mode not in ("scan", "full"):
@@ -133,9 +133,7 @@ class Searcher:
         self, query: ParsedQuery, words: KeywordPlan, request: Request, allowed: Array | None, times: Array | None
     ) -> Found:
         wanted = overfetch(request)
-        matches = keyword_matches(
-            self.store, words, scoring=self.scoring, limit=wanted, allowed=allowed, times=times
-        )
+        matches = keyword_matches(self.store, words, scoring=self.scoring, limit=wanted, allowed=allowed, times=times)
         if not len(matches.chunks) and times is None and not words.excluded and not words.excluded_phrases:
             found = self._substring(query, allowed, wanted)
             if found.values:

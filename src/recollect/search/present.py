@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from recollect.store.base import Store
 from recollect.values import Evidence, Explain, Hit, Item
@@ -37,9 +34,10 @@ def present(
     """Load what a reader needs to see of each hit, and nothing of the others."""
     wanted = [chunk for entry in ranked for chunk, _ in entry.chunks[:EVIDENCE]]
     texts = store.chunk_texts(wanted)
+    marker = Marker(terms, analyzer)
     hits = []
     for entry in ranked:
-        evidence = _evidence(store, entry, texts, terms, analyzer)
+        evidence = _evidence(store, entry, texts, marker)
         hits.append(_hit(store, entry, evidence, full))
     return tuple(hits)
 
@@ -69,11 +67,7 @@ def _hit(store: Store, entry: Ranked, evidence: tuple[Evidence, ...], full: bool
 
 
 def _evidence(
-    store: Store,
-    entry: Ranked,
-    texts: dict[int, tuple[int, str, str]],
-    terms: frozenset[str],
-    analyzer: Analyzer,
+    store: Store, entry: Ranked, texts: dict[int, tuple[int, str, str]], marker: Marker
 ) -> tuple[Evidence, ...]:
     layout, marks = store.places(entry.n, entry.item.version)
     rows = {row[0]: row for row in layout.tolist()}
@@ -86,7 +80,7 @@ def _evidence(
         if found is None:
             continue
         _, heading, text = found
-        snippet, offset = snippet_of(text, terms, analyzer)
+        snippet, offset = snippet_of(text, marker)
         parts.append(
             Evidence(chunk, (row[2], row[3]), snippet, heading, place_at(marks, row[1] + offset), round(score, 6))
         )
@@ -103,16 +97,38 @@ def place_at(marks: Sequence[tuple[int, str]], offset: int) -> str:
     return label
 
 
-def snippet_of(text: str, terms: frozenset[str], analyzer: Analyzer, size: int = SNIPPET) -> tuple[str, int]:
+class Marker(dict[str, bool]):
+    """Which words of a text the query asked for; remembers each word it was asked about."""
+
+    def __init__(self, terms: frozenset[str], analyzer: Analyzer) -> None:
+        self.terms = terms
+        self.analyzer = analyzer
+
+    def __missing__(self, word: str) -> bool:
+        found = self[word] = not self.terms.isdisjoint(self.analyzer.terms_of(word))
+        return found
+
+    def places(self, text: str) -> list[int]:
+        """Where the words asked for stand."""
+        wanted = set(filter(self.__getitem__, _WORD.findall(text)))
+        spots = []
+        for word in wanted:
+            at = text.find(word)
+            while at >= 0:
+                spots.append(at)
+                at = text.find(word, at + len(word))
+        return sorted(spots)
+
+
+def snippet_of(text: str, marker: Marker, size: int = SNIPPET) -> tuple[str, int]:
     """The stretch of a text that holds most of the query's words, and where it starts."""
     if len(text) <= size:
         return " ".join(text.split()), 0
-    places = [match.start() for match in _WORD.finditer(text) if not terms.isdisjoint(analyzer.terms_of(match.group()))]
+    places = marker.places(text)
     start = 0
     if places:
-        spots: npt.NDArray[Any] = np.array(places)
-        inside = np.searchsorted(spots, spots + size - 40) - np.arange(len(spots))
-        start = max(0, int(spots[int(inside.argmax())]) - 40)
+        best = max(range(len(places)), key=lambda i: (bisect_left(places, places[i] + size - 40) - i, -i))
+        start = max(0, places[best] - 40)
     if start:
         cut = text.find(" ", start, start + 40)
         start = cut + 1 if cut >= 0 else start

@@ -7,7 +7,7 @@ that cannot be used is too, with a note that says so.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from recollect.errors import UsageError
@@ -39,7 +39,7 @@ class ParsedQuery:
     prefixes: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     excluded_phrases: tuple[str, ...] = ()
-    filters: Filters = Filters()
+    filters: Filters = field(default_factory=Filters)
     notes: tuple[str, ...] = ()
 
     def asks_for_text(self) -> bool:

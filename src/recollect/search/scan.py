@@ -36,9 +36,7 @@ def _compiled(pattern: str, *, ignore_case: bool, fixed: bool) -> re.Pattern[str
         ) from None
 
 
-def _matches(
-    ref: Ref, text: str, first_line: int, expression: re.Pattern[str], context: int
-) -> Iterator[GrepMatch]:
+def _matches(ref: Ref, text: str, first_line: int, expression: re.Pattern[str], context: int) -> Iterator[GrepMatch]:
     if not expression.search(text):
         return
     lines = text.split("\n")

@@ -134,9 +134,7 @@ def prepare(
                 counts,
             )
         )
-    return PreparedItem(
-        draft, version_hash(draft, content_hash), content_hash, tuple(chunks), file_mtime, file_size
-    )
+    return PreparedItem(draft, version_hash(draft, content_hash), content_hash, tuple(chunks), file_mtime, file_size)
 
 
 def _digest(*parts: str, after: hashlib.blake2b | None = None) -> hashlib.blake2b:

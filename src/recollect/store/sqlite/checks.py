@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-import apsw
 import numpy as np
 
-from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.connection import Connection, Database
 from recollect.store.sqlite.items import fields_of
 from recollect.store.sqlite.lexical import LexicalIndex
 from recollect.store.sqlite.postings import FIELDS, TermCounts, invert
@@ -34,8 +33,8 @@ _BATCH = 1_000
 def integrity(database: Database, repair: bool) -> Check:
     """SQLite's own check of pages and indexes; damage found here is not mended but reported."""
     with database.read() as connection:
-        rows = [row[0] for row in connection.execute("PRAGMA integrity_check(5)")]
-        broken = connection.execute("PRAGMA foreign_key_check").fetchall()
+        rows = [row[0] for row in connection.rows("PRAGMA integrity_check(5)")]
+        broken = connection.rows("PRAGMA foreign_key_check")
     if rows == ["ok"] and not broken:
         return Check("integrity", True, "pages, indexes and references are sound")
     detail = "; ".join(rows if rows != ["ok"] else [f"{len(broken)} rows point at nothing"])
@@ -46,13 +45,14 @@ def versions(database: Database, repair: bool) -> Check:
     """Every item has its head version, and every version all its chunks."""
     missing = 0
     with database.read() as connection:
-        known = {row[0] for row in connection.execute("SELECT id FROM chunks")}
-        for (layout,) in connection.execute("SELECT layout FROM versions"):
-            missing += sum(chunk not in known for chunk in np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist())
-        headless = connection.execute(
+        known = {row[0] for row in connection.rows("SELECT id FROM chunks")}
+        for (layout,) in connection.rows("SELECT layout FROM versions"):
+            held = np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist()
+            missing += sum(chunk not in known for chunk in held)
+        headless = connection.rows(
             "SELECT count(*) FROM items i WHERE NOT EXISTS"
             " (SELECT 1 FROM versions v WHERE v.item=i.n AND v.number=i.version)"
-        ).fetchall()[0][0]
+        )[0][0]
     ok = not missing and not headless
     return Check("versions", ok, "complete" if ok else f"{missing} chunks and {headless} head versions are missing")
 
@@ -69,11 +69,11 @@ def lexical(database: Database, analyzer: Analyzer, repair: bool) -> Check:
 
 def _lexical_problem(database: Database, analyzer: Analyzer) -> str | None:
     with database.read() as connection:
-        states = dict(connection.execute("SELECT id, state FROM chunks WHERE state < 2").fetchall())
+        states: dict[int, int] = dict(connection.rows("SELECT id, state FROM chunks WHERE state < 2"))
         indexed: dict[int, int] = {}
         totals = np.zeros(len(FIELDS), np.int64)
         log = retired_log(connection)
-        for (segment,) in connection.execute("SELECT id FROM segments WHERE state=?", (READY,)).fetchall():
+        for (segment,) in connection.rows("SELECT id FROM segments WHERE state=?", (READY,)):
             arrays = with_retired(load_arrays(connection, segment), log)
             kept = arrays.states < 2
             indexed |= dict(zip(arrays.chunks[kept].tolist(), arrays.states[kept].tolist(), strict=True))
@@ -81,7 +81,7 @@ def _lexical_problem(database: Database, analyzer: Analyzer) -> str | None:
         if indexed != states:
             off = len(set(indexed.items()) ^ set(states.items()))
             return f"{off} chunks are indexed differently from what is stored"
-        stats = dict(connection.execute("SELECT field, total FROM lexical_stats").fetchall())
+        stats: dict[int, int] = dict(connection.rows("SELECT field, total FROM lexical_stats"))
         live = sum(state == LIVE for state in states.values())
         if stats.get(-1) != live or [stats.get(i) for i in range(len(FIELDS))] != totals.tolist():
             return "the totals for BM25 are off"
@@ -92,7 +92,7 @@ def _lexical_problem(database: Database, analyzer: Analyzer) -> str | None:
     return None
 
 
-def _indexed_as(connection: apsw.Connection, chunk: int, counts: TermCounts) -> bool:
+def _indexed_as(connection: Connection, chunk: int, counts: TermCounts) -> bool:
     """Whether the postings give a chunk exactly these frequencies."""
     index = LexicalIndex()
     for segment in index.snapshot(connection).segments:
@@ -116,11 +116,11 @@ def _indexed_as(connection: apsw.Connection, chunk: int, counts: TermCounts) -> 
 
 
 def chunks_with_terms(
-    connection: apsw.Connection, analyzer: Analyzer, only: set[int] | None = None
+    connection: Connection, analyzer: Analyzer, only: set[int] | None = None
 ) -> Iterator[tuple[int, int, TermCounts]]:
     """Chunk, item and terms of every searchable chunk, analysed anew from the version that first held it."""
     seen: set[int] = set()
-    for n, path, fields_json, layout in connection.execute(
+    for n, path, fields_json, layout in connection.rows(
         "SELECT item, path, fields, layout FROM versions ORDER BY item, number"
     ):
         chunks = [c for c in np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist() if c not in seen]
@@ -132,7 +132,7 @@ def chunks_with_terms(
         fields = fields_of(fields_json)
         shared = [analyzer.counts(t) for t in (fields.title, path, fields.description, "\n".join(fields.tags))]
         for chunk in chunks:
-            row = connection.execute("SELECT heading, text FROM chunks WHERE id=? AND state<2", (chunk,)).fetchall()
+            row = connection.rows("SELECT heading, text FROM chunks WHERE id=? AND state<2", (chunk,))
             if row:
                 heading, text = row[0]
                 context = analyzer.counts(f"{fields.context}\n{heading}")
@@ -142,19 +142,17 @@ def chunks_with_terms(
 def rebuild_lexical(database: Database, analyzer: Analyzer) -> None:
     """Build the keyword index anew beside the old one, in short transactions, and swap at the end."""
     with database.read() as connection:
-        last = connection.execute("SELECT coalesce(max(id), 0) FROM chunks").fetchall()[0][0]
-        old = [row[0] for row in connection.execute("SELECT id FROM segments WHERE state=?", (READY,))]
+        last = connection.rows("SELECT coalesce(max(id), 0) FROM chunks")[0][0]
+        old = [row[0] for row in connection.rows("SELECT id FROM segments WHERE state=?", (READY,))]
         entries = [
-            NewChunk(chunk, n, counts)
-            for chunk, n, counts in chunks_with_terms(connection, analyzer)
-            if chunk <= last
+            NewChunk(chunk, n, counts) for chunk, n, counts in chunks_with_terms(connection, analyzer) if chunk <= last
         ]
     built: list[int] = []
     for at in range(0, len(entries), _BATCH):
         with database.write() as connection:
             built.append(_building_segment(connection, entries[at : at + _BATCH]))
     with database.write() as connection:
-        connection.executemany("UPDATE segments SET state=? WHERE id=?", [(REPLACED, s) for s in old]).fetchall()
+        connection.run_many("UPDATE segments SET state=? WHERE id=?", [(REPLACED, s) for s in old])
         for segment in built:
             _settle_states(connection, segment)
         _recount(connection)
@@ -162,9 +160,9 @@ def rebuild_lexical(database: Database, analyzer: Analyzer) -> None:
     clear_replaced(database)
 
 
-def _building_segment(connection: apsw.Connection, chunks: list[NewChunk]) -> int:
+def _building_segment(connection: Connection, chunks: list[NewChunk]) -> int:
     lengths = np.ascontiguousarray(np.array([chunk.lengths() for chunk in chunks], np.uint32).T)
-    segment: int = connection.execute(
+    segment: int = connection.rows(
         "INSERT INTO segments(state, docs, chunk_ids, item_ids, lengths, states) VALUES(?,?,?,?,?,?) RETURNING id",
         (
             BUILDING,
@@ -174,52 +172,53 @@ def _building_segment(connection: apsw.Connection, chunks: list[NewChunk]) -> in
             lengths.tobytes(),
             bytes(len(chunks)),
         ),
-    ).fetchall()[0][0]
-    connection.executemany(
+    )[0][0]
+    connection.run_many(
         "INSERT INTO postings(segment, term, data) VALUES(?,?,?)",
         ((segment, term, data) for term, data in invert([chunk.counts for chunk in chunks])),
-    ).fetchall()
-    connection.executemany(
+    )
+    connection.run_many(
         "UPDATE chunks SET lengths=? WHERE id=?",
         [(np.array(chunk.lengths(), np.uint32).tobytes(), chunk.chunk) for chunk in chunks],
-    ).fetchall()
+    )
     return segment
 
 
-def _settle_states(connection: apsw.Connection, segment: int) -> None:
+def _settle_states(connection: Connection, segment: int) -> None:
     arrays = load_arrays(connection, segment)
     states = np.full(len(arrays.chunks), 2, np.uint8)
     for at, chunk in enumerate(arrays.chunks.tolist()):
-        row = connection.execute("SELECT state FROM chunks WHERE id=?", (chunk,)).fetchall()
+        row = connection.rows("SELECT state FROM chunks WHERE id=?", (chunk,))
         if row:
             states[at] = row[0][0]
-    connection.execute("UPDATE segments SET state=?, states=? WHERE id=?", (READY, states.tobytes(), segment)).fetchall()
+    connection.rows("UPDATE segments SET state=?, states=? WHERE id=?", (READY, states.tobytes(), segment))
 
 
-def _recount(connection: apsw.Connection) -> None:
+def _recount(connection: Connection) -> None:
     totals = np.zeros(len(FIELDS), np.int64)
     live = 0
-    for (lengths,) in connection.execute("SELECT lengths FROM chunks WHERE state=0"):
+    for (lengths,) in connection.rows("SELECT lengths FROM chunks WHERE state=0"):
         totals += np.frombuffer(lengths, np.uint32)
         live += 1
     rows = [(live, -1), *((int(total), field) for field, total in enumerate(totals))]
-    connection.executemany("UPDATE lexical_stats SET total=? WHERE field=?", rows).fetchall()
+    connection.run_many("UPDATE lexical_stats SET total=? WHERE field=?", rows)
 
 
 def leftovers(database: Database, repair: bool) -> Check:
     """Merges that a killed process left half done."""
     with database.read() as connection:
-        stale = connection.execute(
+        stale = connection.rows(
             "SELECT count(*) FROM segments WHERE state=? OR (state=? AND id NOT IN"
             " (SELECT target FROM merges WHERE lease_until >= ?))",
             (REPLACED, BUILDING, int(time.time())),
-        ).fetchall()[0][0]
+        )[0][0]
     if stale and repair:
         with database.write() as connection:
-            connection.execute(
-                "UPDATE segments SET state=? WHERE state=? AND id NOT IN (SELECT target FROM merges WHERE lease_until >= ?)",
+            connection.rows(
+                "UPDATE segments SET state=? WHERE state=? AND id NOT IN"
+                " (SELECT target FROM merges WHERE lease_until >= ?)",
                 (REPLACED, BUILDING, int(time.time())),
-            ).fetchall()
+            )
         clear_replaced(database)
     detail = "none" if not stale else f"{stale} segments wait to be cleared (harmless; the next write does it)"
     return Check("leftovers", True, detail, repaired=bool(stale and repair))

@@ -9,17 +9,33 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from recollect.errors import CorruptStore, Error, ReadOnlyStore, StoreError, Unavailable
+from recollect.errors import CorruptStore, ReadOnlyStore, StoreError, Unavailable
 
 APPLICATION_ID = 0x5265_636F  # "Reco"
 Row = tuple[Any, ...]
+
+
+class Connection(apsw.Connection):
+    """A connection whose statements run to their end at once (SQLite's cursors are lazy)."""
+
+    def rows(self, sql: str, values: Sequence[Any] | None = None) -> list[Row]:
+        """Run a statement and read all it answers."""
+        return super().execute(sql, values).fetchall()
+
+    def stream(self, sql: str, values: Sequence[Any] | None = None) -> Iterator[Row]:
+        """Run a query and read its rows as they are asked for."""
+        yield from super().execute(sql, values)
+
+    def run_many(self, sql: str, values: Iterable[Sequence[Any]]) -> None:
+        """Run a statement once for each set of values."""
+        super().executemany(sql, values).fetchall()
 
 
 class Database:
@@ -31,9 +47,9 @@ class Database:
         self.longest_write = 0.0
         self._local = threading.local()
         self._write_lock = threading.RLock()
-        self._connections: list[apsw.Connection] = []
+        self._connections: list[Connection] = []
         self._connections_lock = threading.Lock()
-        self._writer: apsw.Connection | None = None
+        self._writer: Connection | None = None
         self._closed = False
         self.read_only = False
         _prepare_file(path, create)
@@ -44,8 +60,8 @@ class Database:
         """Open once, without writing, to see what the file is before anything else touches it."""
         connection = self._connect()
         application = connection.pragma("application_id")
-        tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-        if application != APPLICATION_ID and (application != 0 or (tables and tables[0] > 0)):
+        tables = connection.rows("SELECT count(*) FROM sqlite_schema")[0][0]
+        if application != APPLICATION_ID and (application != 0 or tables):
             connection.close()
             raise CorruptStore(
                 f"{self.path} is a SQLite file, but not a Recollect store",
@@ -55,13 +71,13 @@ class Database:
             connection.pragma("journal_mode", "wal")
         self._local.connection = connection
 
-    def _connect(self) -> apsw.Connection:
+    def _connect(self) -> Connection:
         flags = apsw.SQLITE_OPEN_READWRITE
         if not os.access(self.path, os.W_OK) or not os.access(self.path.parent, os.W_OK):
             self.read_only = True
         if self.read_only:
             flags = apsw.SQLITE_OPEN_READONLY
-        connection = apsw.Connection(str(self.path), flags=flags)
+        connection = Connection(str(self.path), flags=flags)
         connection.set_busy_timeout(int(self.busy_seconds * 1000))
         connection.pragma("synchronous", "NORMAL")
         connection.pragma("foreign_keys", 1)
@@ -71,33 +87,32 @@ class Database:
             self._connections.append(connection)
         return connection
 
-    def connection(self) -> apsw.Connection:
+    def connection(self) -> Connection:
         """This thread's reader."""
         if self._closed:
             raise StoreError("the store is closed", hint="Open it again with Recollect.open().")
-        connection: apsw.Connection | None = getattr(self._local, "connection", None)
+        connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             with self.translated():
                 connection = self._local.connection = self._connect()
         return connection
 
     @contextmanager
-    def read(self) -> Iterator[apsw.Connection]:
+    def read(self) -> Iterator[Connection]:
         """A snapshot: all statements in the block see the same state. Blocks may nest."""
         connection = self.connection()
         with self.translated():
             if connection.in_transaction:
                 yield connection
                 return
-            connection.execute("BEGIN").fetchall()
+            connection.rows("BEGIN")
             try:
                 yield connection
             finally:
-                if connection.in_transaction:
-                    connection.execute("COMMIT").fetchall()
+                _end(connection, "COMMIT")
 
     @contextmanager
-    def write(self, *, durable: bool = False) -> Iterator[apsw.Connection]:
+    def write(self, *, durable: bool = False) -> Iterator[Connection]:
         """A write transaction; ``durable`` waits for the disk (what an agent was told is saved must stay)."""
         if self.read_only:
             raise ReadOnlyStore(
@@ -120,15 +135,14 @@ class Database:
             try:
                 yield writer
             except BaseException:
-                if writer.in_transaction:
-                    writer.execute("ROLLBACK").fetchall()
+                _end(writer, "ROLLBACK")
                 raise
-            writer.execute("COMMIT").fetchall()
+            writer.rows("COMMIT")
             self.longest_write = max(self.longest_write, time.perf_counter() - started)
 
-    def _begin(self, writer: apsw.Connection) -> None:
+    def _begin(self, writer: Connection) -> None:
         try:
-            writer.execute("BEGIN IMMEDIATE").fetchall()
+            writer.rows("BEGIN IMMEDIATE")
         except apsw.BusyError:
             holder = lock_holder(self.path)
             raise Unavailable(
@@ -153,7 +167,8 @@ class Database:
             ) from error
         except apsw.FullError as error:
             raise StoreError(
-                f"no space is left for the store {self.path}", hint="Free some disk space and try again; nothing is lost."
+                f"no space is left for the store {self.path}",
+                hint="Free some disk space and try again; nothing is lost.",
             ) from error
         except apsw.BusyError as error:
             raise Unavailable(
@@ -181,6 +196,12 @@ class Database:
             for connection in self._connections:
                 connection.close(True)
             self._connections.clear()
+
+
+def _end(connection: Connection, statement: str) -> None:
+    """End a transaction, unless SQLite already did because of an error."""
+    if connection.in_transaction:
+        connection.rows(statement)
 
 
 def _prepare_file(path: Path, create: bool) -> None:
@@ -212,6 +233,3 @@ def lock_holder(path: Path) -> str:
     except (OSError, IndexError, ValueError):
         pass
     return "another process"
-
-
-__all__ = ["APPLICATION_ID", "Database", "Error", "Row", "lock_holder"]

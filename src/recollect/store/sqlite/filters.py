@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import apsw
 import numpy as np
 
+from recollect.store.sqlite.connection import Connection
 from recollect.store.sqlite.postings import Array
 from recollect.store.sqlite.times import micros
 from recollect.values import Filters
@@ -65,11 +65,10 @@ def _path_condition(path: str, values: list[Any]) -> str:
     return "instr(i.path, ?) > 0"
 
 
-def allowed_items(connection: apsw.Connection, filters: Filters, *, as_of: bool = False) -> Array | None:
+def allowed_items(connection: Connection, filters: Filters, *, as_of: bool = False) -> Array | None:
     """Numbers of the items that pass; None when every indexed item does."""
     if filters.is_empty() and not as_of:
         return None
     condition, values = where(filters)
-    rows = connection.execute(f"SELECT i.n FROM items i WHERE {condition}", values).fetchall()
+    rows = connection.rows(f"SELECT i.n FROM items i WHERE {condition}", values)
     return np.fromiter((row[0] for row in rows), np.int64, len(rows))
-

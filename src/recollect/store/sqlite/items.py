@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-import apsw
 import numpy as np
 
+from recollect.store.sqlite.connection import Connection
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.postings import Array
 from recollect.store.sqlite.times import micros, moment, optional_moment
@@ -52,56 +52,58 @@ def _item(row: tuple[Any, ...], content: str = "", first_line: int = 1) -> Item:
     )
 
 
-def number_of(connection: apsw.Connection, ref: Ref) -> int | None:
+def number_of(connection: Connection, ref: Ref) -> int | None:
     """The number of the item at a ref; the latest one in the bin when none is live."""
-    rows = connection.execute(
+    rows = connection.rows(
         "SELECT n FROM items WHERE drive=? AND path=? ORDER BY state='deleted', deleted_at DESC LIMIT 1",
         (ref.drive, ref.path),
-    ).fetchall()
+    )
     return rows[0][0] if rows else None
 
 
-def by_number(connection: apsw.Connection, n: int) -> Item | None:
+def by_number(connection: Connection, n: int) -> Item | None:
     """One item, with its current content."""
-    rows = connection.execute(f"{_ITEM} WHERE i.n=?", (n,)).fetchall()
+    rows = connection.rows(f"{_ITEM} WHERE i.n=?", (n,))
     if not rows:
         return None
     content, first_line = content_of(connection, n, rows[0][6])
     return _item(rows[0], content, first_line)
 
 
-def by_numbers(connection: apsw.Connection, numbers: Sequence[int]) -> dict[int, Item]:
+def by_numbers(connection: Connection, numbers: Sequence[int]) -> dict[int, Item]:
     """Items without their content, by number."""
     found: dict[int, Item] = {}
     for at in range(0, len(numbers), 500):
         part = list(numbers[at : at + 500])
         marks = ",".join("?" * len(part))
-        for row in connection.execute(f"{_ITEM} WHERE i.n IN ({marks})", part):
+        for row in connection.rows(f"{_ITEM} WHERE i.n IN ({marks})", part):
             found[row[0]] = _item(row)
     return found
 
 
-def ref_by_id(connection: apsw.Connection, identity: str) -> Ref | None:
-    rows = connection.execute("SELECT drive, path FROM items WHERE id=?", (identity.lower(),)).fetchall()
+def ref_by_id(connection: Connection, identity: str) -> Ref | None:
+    """The ref of an item id."""
+    rows = connection.rows("SELECT drive, path FROM items WHERE id=?", (identity.lower(),))
     return Ref(*rows[0]) if rows else None
 
 
-def listing(connection: apsw.Connection, filters: Filters, limit: int, offset: int) -> list[tuple[int, Item]]:
+def listing(connection: Connection, filters: Filters, limit: int, offset: int) -> list[tuple[int, Item]]:
     """Items that pass the filters, newest first, with their numbers."""
     condition, values = where(filters)
-    rows = connection.execute(
+    rows = connection.rows(
         f"{_ITEM} WHERE {condition} ORDER BY i.updated_at DESC, i.drive, i.path LIMIT ? OFFSET ?",
         (*values, limit, offset),
-    ).fetchall()
+    )
     return [(row[0], _item(row)) for row in rows]
 
 
-def count(connection: apsw.Connection, filters: Filters) -> int:
+def count(connection: Connection, filters: Filters) -> int:
+    """How many items pass."""
     condition, values = where(filters)
-    return int(connection.execute(f"SELECT count(*) FROM items i WHERE {condition}", values).fetchall()[0][0])
+    return int(connection.rows(f"SELECT count(*) FROM items i WHERE {condition}", values)[0][0])
 
 
-def refs_below(connection: apsw.Connection, drive: str | None, prefix: str) -> Iterator[tuple[int, Ref, str]]:
+def refs_below(connection: Connection, drive: str | None, prefix: str) -> Iterator[tuple[int, Ref, str]]:
     """Live items below a path (or of all drives), with their titles, in order."""
     sql = "SELECT n, drive, path, title FROM items WHERE state='live'"
     values: list[Any] = []
@@ -112,39 +114,37 @@ def refs_below(connection: apsw.Connection, drive: str | None, prefix: str) -> I
     if folder:
         sql += " AND (path=? OR substr(path, 1, length(?)) = ?)"
         values += [folder, f"{folder}/", f"{folder}/"]
-    for n, item_drive, path, title in connection.execute(f"{sql} ORDER BY drive, path", values):
+    for n, item_drive, path, title in connection.rows(f"{sql} ORDER BY drive, path", values):
         yield n, Ref(item_drive, path), title
 
 
-def content_of(connection: apsw.Connection, n: int, number: int) -> tuple[str, int]:
+def content_of(connection: Connection, n: int, number: int) -> tuple[str, int]:
     """The text of a version, put together from its chunks, and the line it starts at."""
-    layout, first_line = connection.execute(
+    layout, first_line = connection.rows(
         "SELECT layout, first_line FROM versions WHERE item=? AND number=?", (n, number)
-    ).fetchall()[0]
+    )[0]
     order = np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist()
-    texts = dict(connection.execute("SELECT id, text FROM chunks WHERE item=?", (n,)).fetchall())
+    texts: dict[int, str] = dict(connection.rows("SELECT id, text FROM chunks WHERE item=?", (n,)))
     return "".join(texts[chunk] for chunk in order), first_line
 
 
-def blob_of(connection: apsw.Connection, n: int, number: int) -> bytes | None:
+def blob_of(connection: Connection, n: int, number: int) -> bytes | None:
     """The bytes of a version that holds no text."""
-    rows = connection.execute(
+    rows = connection.rows(
         "SELECT data FROM versions JOIN blobs ON blobs.hash = versions.blob WHERE item=? AND number=?", (n, number)
-    ).fetchall()
+    )
     return rows[0][0] if rows else None
 
 
-def layout_of(connection: apsw.Connection, n: int, number: int) -> tuple[Array, list[tuple[int, str]]]:
+def layout_of(connection: Connection, n: int, number: int) -> tuple[Array, list[tuple[int, str]]]:
     """Where each chunk of a version stands (chunk, character, lines), and the marks of pages and the like."""
-    layout, marks = connection.execute(
-        "SELECT layout, marks FROM versions WHERE item=? AND number=?", (n, number)
-    ).fetchall()[0]
+    layout, marks = connection.rows("SELECT layout, marks FROM versions WHERE item=? AND number=?", (n, number))[0]
     return np.frombuffer(layout, np.int64).reshape(-1, 4), [(at, label) for at, label in json.loads(marks)]
 
 
-def history(connection: apsw.Connection, n: int) -> list[Version]:
+def history(connection: Connection, n: int) -> list[Version]:
     """All kept versions, the newest first."""
-    head = connection.execute("SELECT version, state FROM items WHERE n=?", (n,)).fetchall()[0]
+    head = connection.rows("SELECT version, state FROM items WHERE n=?", (n,))[0]
     return [
         Version(
             number=row[0],
@@ -158,7 +158,7 @@ def history(connection: apsw.Connection, n: int) -> list[Version]:
             is_head=row[0] == head[0],
             state=head[1],
         )
-        for row in connection.execute(
+        for row in connection.rows(
             "SELECT number, previous, hash, created_at, drive, path, kind, fields, size FROM versions"
             " WHERE item=? ORDER BY number DESC",
             (n,),
@@ -166,26 +166,25 @@ def history(connection: apsw.Connection, n: int) -> list[Version]:
     ]
 
 
-def version_at(connection: apsw.Connection, n: int, when: datetime) -> int | None:
+def version_at(connection: Connection, n: int, when: datetime) -> int | None:
     """The number of the version that was current at a time."""
-    rows = connection.execute(
-        "SELECT max(number) FROM versions WHERE item=? AND created_at<=?", (n, micros(when))
-    ).fetchall()
+    rows = connection.rows("SELECT max(number) FROM versions WHERE item=? AND created_at<=?", (n, micros(when)))
     number: int | None = rows[0][0]
     return number
 
 
-def draft_of(connection: apsw.Connection, n: int, number: int) -> Draft | None:
+def draft_of(connection: Connection, n: int, number: int) -> Draft | None:
     """A version as a draft, cut as it was: to restore or move it without parsing again."""
-    rows = connection.execute(
-        "SELECT drive, path, kind, fields, layout, marks, first_line FROM versions WHERE item=? AND number=?", (n, number)
-    ).fetchall()
+    rows = connection.rows(
+        "SELECT drive, path, kind, fields, layout, marks, first_line FROM versions WHERE item=? AND number=?",
+        (n, number),
+    )
     if not rows:
         return None
     drive, path, kind, fields, layout, marks, first_line = rows[0]
     content, _ = content_of(connection, n, number)
     places = np.frombuffer(layout, np.int64).reshape(-1, 4)
-    headings = dict(connection.execute("SELECT id, heading FROM chunks WHERE item=?", (n,)).fetchall())
+    headings: dict[int, str] = dict(connection.rows("SELECT id, heading FROM chunks WHERE item=?", (n,)))
     starts = [*places[:, 1].tolist(), len(content)]
     passages = tuple(
         Passage(starts[i], starts[i + 1], headings[chunk]) for i, chunk in enumerate(places[:, 0].tolist())
@@ -202,11 +201,11 @@ def draft_of(connection: apsw.Connection, n: int, number: int) -> Draft | None:
     )
 
 
-def live_keys(connection: apsw.Connection, ref: Ref) -> set[bytes]:
+def live_keys(connection: Connection, ref: Ref) -> set[bytes]:
     """Keys of the chunks an item has now: those need no analysis when they come again."""
     return {
         row[0]
-        for row in connection.execute(
+        for row in connection.rows(
             "SELECT c.key FROM items i JOIN chunks c ON c.item = i.n WHERE i.drive=? AND i.path=? AND i.state='live'"
             " AND c.state=0",
             (ref.drive, ref.path),

@@ -15,10 +15,10 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import apsw
 import numpy as np
 
 from recollect.store.base import Matches, Scoring, Wanted
+from recollect.store.sqlite.connection import Connection
 from recollect.store.sqlite.postings import FIELDS, Array, Posting, decode
 from recollect.store.sqlite.segments import LIVE, READY, Arrays, load_arrays, with_retired
 
@@ -60,32 +60,30 @@ class LexicalIndex:
         self._cache: OrderedDict[tuple[int, str], Posting | None] = OrderedDict()
         self._cached_bytes = 0
 
-    def snapshot(self, connection: apsw.Connection) -> Snapshot:
+    def snapshot(self, connection: Connection) -> Snapshot:
         """The current state, re-read only where something changed."""
-        epoch = connection.execute("SELECT value FROM meta WHERE name='index_epoch'").fetchall()[0][0]
+        epoch = connection.rows("SELECT value FROM meta WHERE name='index_epoch'")[0][0]
         with self._lock:
             known = self._snapshot
             if known is None or known.epoch != epoch:
                 self._snapshot = known = self._reload(connection, epoch, known)
             return known
 
-    def _reload(self, connection: apsw.Connection, epoch: int, old: Snapshot | None) -> Snapshot:
+    def _reload(self, connection: Connection, epoch: int, old: Snapshot | None) -> Snapshot:
         after = old.retired_seq if old else 0
         if old and epoch < old.epoch:  # the file was replaced under us
             old, after = None, 0
             self._cache.clear()
             self._cached_bytes = 0
         held = {segment.id: segment.arrays for segment in old.segments} if old else {}
-        rows = connection.execute(
-            "SELECT seq, chunk, state FROM retired WHERE seq > ? ORDER BY seq", (after,)
-        ).fetchall()
+        rows = connection.rows("SELECT seq, chunk, state FROM retired WHERE seq > ? ORDER BY seq", (after,))
         log = {chunk: state for _, chunk, state in rows}
         segments = []
-        for (segment,) in connection.execute("SELECT id FROM segments WHERE state=? ORDER BY id", (READY,)):
+        for (segment,) in connection.rows("SELECT id FROM segments WHERE state=? ORDER BY id", (READY,)):
             known = held.get(segment)
             arrays = with_retired(load_arrays(connection, segment) if known is None else known, log)
             segments.append(Segment(segment, arrays, not arrays.states.any()))
-        totals = dict(connection.execute("SELECT field, total FROM lexical_stats").fetchall())
+        totals: dict[int, int] = dict(connection.rows("SELECT field, total FROM lexical_stats"))
         return Snapshot(
             epoch,
             rows[-1][0] if rows else after,
@@ -96,7 +94,7 @@ class LexicalIndex:
 
     def search(
         self,
-        connection: apsw.Connection,
+        connection: Connection,
         wanted: Sequence[Wanted],
         *,
         scoring: Scoring,
@@ -119,7 +117,7 @@ class LexicalIndex:
 
     def shares(
         self,
-        connection: apsw.Connection,
+        connection: Connection,
         wanted: Sequence[Wanted],
         chunks: Sequence[int],
         *,
@@ -131,23 +129,23 @@ class LexicalIndex:
         view.load({term for word in wanted for term in word.terms})
         return view.shares(wanted, chunks)
 
-    def terms_starting_with(self, connection: apsw.Connection, prefix: str, limit: int = 200) -> list[str]:
+    def terms_starting_with(self, connection: Connection, prefix: str, limit: int = 200) -> list[str]:
         """Index terms for a prefix: terms that start with it, and the stems of words that do."""
         end = prefix + "\U0010ffff"
         found: dict[str, None] = {}
         for segment in self.snapshot(connection).segments:
-            for (term,) in connection.execute(
+            for (term,) in connection.rows(
                 "SELECT term FROM postings WHERE segment=? AND term>=? AND term<? LIMIT ?",
                 (segment.id, prefix, end, limit),
             ):
                 found[term] = None
-        for (term,) in connection.execute(
+        for (term,) in connection.rows(
             "SELECT DISTINCT term FROM vocabulary WHERE word>=? AND word<? LIMIT ?", (prefix, end, limit)
         ):
             found[term] = None
         return list(found)[:limit]
 
-    def postings(self, connection: apsw.Connection, segment: int, terms: set[str]) -> dict[str, Posting]:
+    def postings(self, connection: Connection, segment: int, terms: set[str]) -> dict[str, Posting]:
         """Posting lists of a segment, from memory where possible."""
         found: dict[str, Posting] = {}
         missing = []
@@ -183,12 +181,12 @@ def _size(posting: Posting | None) -> int:
     return 200 if posting is None else 200 + len(posting.ordinals) * (4 + 2 * len(posting.frequencies))
 
 
-def _read_postings(connection: apsw.Connection, segment: int, terms: list[str]) -> dict[str, Posting]:
+def _read_postings(connection: Connection, segment: int, terms: list[str]) -> dict[str, Posting]:
     found: dict[str, Posting] = {}
     for at in range(0, len(terms), 500):
         part = terms[at : at + 500]
         marks = ",".join("?" * len(part))
-        for term, data in connection.execute(
+        for term, data in connection.rows(
             f"SELECT term, data FROM postings WHERE segment=? AND term IN ({marks})", (segment, *part)
         ):
             found[term] = decode(data)
@@ -199,7 +197,7 @@ class _View:
     """One query's look at a snapshot: postings loaded once, then masks, scores and shares from them."""
 
     def __init__(
-        self, index: LexicalIndex, connection: apsw.Connection, snapshot: Snapshot, scoring: Scoring, times: Array | None
+        self, index: LexicalIndex, connection: Connection, snapshot: Snapshot, scoring: Scoring, times: Array | None
     ) -> None:
         self.index = index
         self.connection = connection

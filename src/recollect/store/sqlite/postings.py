@@ -133,7 +133,9 @@ def combine(rows: Sequence[tuple[str, int, bytes]], moves: Sequence[Array]) -> I
     yield from _merged(rows, row, moved, planes)
 
 
-def _merged(rows: Sequence[tuple[str, int, bytes]], row: Array, moved: Array, planes: Array) -> Iterator[tuple[str, bytes]]:
+def _merged(
+    rows: Sequence[tuple[str, int, bytes]], row: Array, moved: Array, planes: Array
+) -> Iterator[tuple[str, bytes]]:
     """Drop what was left behind and write the rest, one row per term."""
     kept = moved >= 0
     if not kept.all():

@@ -14,11 +14,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import apsw
 import numpy as np
 
 from recollect.errors import Conflict, PathConflict
 from recollect.store.base import PreparedChunk, PreparedItem
+from recollect.store.sqlite.connection import Connection
 from recollect.store.sqlite.segments import DELETED, LIVE, SUPERSEDED, NewChunk, retire
 from recollect.store.sqlite.times import now_micros
 from recollect.values import Fields, Saved
@@ -50,24 +50,29 @@ class Head:
     immutable: bool
 
 
-def find_head(connection: apsw.Connection, drive: str, path: str) -> Head | None:
-    rows = connection.execute(
-        "SELECT n, id, state, version, hash, text_hash, json_extract(fields, '$.immutable') FROM items"
-        " WHERE drive=? AND path=? AND state <> 'deleted'",
-        (drive, path),
-    ).fetchall()
-    return Head(*rows[0][:6], bool(rows[0][6])) if rows else None
+_HEAD = "SELECT n, id, state, version, hash, text_hash, json_extract(fields, '$.immutable') = 1 FROM items "
+
+
+def find_head(connection: Connection, drive: str, path: str) -> Head | None:
+    """The item that holds a ref now."""
+    rows = connection.rows(f"{_HEAD} WHERE drive=? AND path=? AND state <> 'deleted'", (drive, path))
+    return Head(*rows[0]) if rows else None
+
+
+def head_of(connection: Connection, n: int) -> Head:
+    """The item with a number, in the bin or not."""
+    return Head(*connection.rows(f"{_HEAD} WHERE n=?", (n,))[0])
 
 
 def save(
-    connection: apsw.Connection, item: PreparedItem, policy: str, analyzer: Analyzer, keep_versions: int
+    connection: Connection, item: PreparedItem, policy: str, analyzer: Analyzer, keep_versions: int
 ) -> tuple[Saved, list[NewChunk]]:
     """Apply one prepared item: create, update, skip, or refuse with a conflict."""
     draft = item.draft
     ref = str(draft.ref)
     head = find_head(connection, draft.ref.drive, draft.ref.path)
     if head is None:
-        n, identity, chunks = _create(connection, item, analyzer)
+        identity, chunks = _create(connection, item, analyzer)
         return Saved(ref, "created", identity, 1, None, item.hash), chunks
     if policy == "error":
         raise PathConflict(
@@ -88,25 +93,26 @@ def refuse_immutable(head: Head, ref: str) -> None:
     """Immutable items refuse every change."""
     if head.immutable:
         raise Conflict(
-            f"{ref} is immutable", hint="It was saved as immutable on purpose; save a new item that supersedes it instead."
+            f"{ref} is immutable",
+            hint="It was saved as immutable on purpose; save a new item that supersedes it instead.",
         )
 
 
-def _create(connection: apsw.Connection, item: PreparedItem, analyzer: Analyzer) -> tuple[int, str, list[NewChunk]]:
+def _create(connection: Connection, item: PreparedItem, analyzer: Analyzer) -> tuple[str, list[NewChunk]]:
     now = now_micros()
     identity = new_id()
     draft = item.draft
-    n: int = connection.execute(
-        "INSERT INTO items(id, drive, path, kind, state, version, hash, text_hash, title, description, metadata, fields,"
-        " size, created_at, updated_at) VALUES(?,?,?,?,'live',0,'','','','','{}','{}',0,?,?) RETURNING n",
+    n: int = connection.rows(
+        "INSERT INTO items(id, drive, path, kind, state, version, hash, text_hash, title, description, metadata,"
+        " fields, size, created_at, updated_at) VALUES(?,?,?,?,'live',0,'','','','','{}','{}',0,?,?) RETURNING n",
         (identity, draft.ref.drive, draft.ref.path, draft.kind, now, now),
-    ).fetchall()[0][0]
+    )[0][0]
     head = Head(n, identity, "live", 0, "", "", False)
-    return n, identity, write_version(connection, head, item, analyzer, keep_versions=0)
+    return identity, write_version(connection, head, item, analyzer, keep_versions=0)
 
 
 def write_version(
-    connection: apsw.Connection, head: Head, item: PreparedItem, analyzer: Analyzer, keep_versions: int
+    connection: Connection, head: Head, item: PreparedItem, analyzer: Analyzer, keep_versions: int
 ) -> list[NewChunk]:
     """Write the next version of an item; answers the chunks that must be indexed."""
     now = now_micros()
@@ -117,7 +123,7 @@ def write_version(
     draft = item.draft
     number = head.version + 1
     fields_json = json.dumps(draft.fields.to_dict(), ensure_ascii=False, default=str)
-    connection.execute(
+    connection.rows(
         "INSERT INTO versions(item, number, previous, hash, text_hash, drive, path, kind, state, fields, layout, marks,"
         " first_line, size, blob, created_at) VALUES(?,?,?,?,?,?,?,?,'live',?,?,?,?,?,?,?)",
         (
@@ -125,7 +131,7 @@ def write_version(
             draft.kind, fields_json, layout.tobytes(), json.dumps([[m.offset, m.label] for m in draft.marks]),
             draft.first_line, _size(item), _keep_blob(connection, draft.blob), now,
         ),
-    ).fetchall()  # fmt: skip
+    )  # fmt: skip
     _write_head(connection, head, item, number, fields_json, now)
     if keep_versions:
         _prune_versions(connection, head.n, number - keep_versions)
@@ -138,14 +144,14 @@ def _size(item: PreparedItem) -> int:
 
 
 def _write_head(
-    connection: apsw.Connection, head: Head, item: PreparedItem, number: int, fields_json: str, now: int
+    connection: Connection, head: Head, item: PreparedItem, number: int, fields_json: str, now: int
 ) -> None:
     draft, fields = item.draft, item.draft.fields
-    connection.execute(
-        "UPDATE items SET drive=?, path=?, kind=?, state='live', version=?, hash=?, text_hash=?, title=?, description=?,"
-        " category=?, domain=?, severity=?, importance=?, loading=?, thread=?, seq=?, source_url=?, metadata=?, fields=?,"
-        " size=?, updated_at=CASE WHEN text_hash=? AND version>0 THEN updated_at ELSE ? END, indexed_at=?, deleted_at=NULL,"
-        " file_mtime=coalesce(?, file_mtime), file_size=coalesce(?, file_size) WHERE n=?",
+    connection.rows(
+        "UPDATE items SET drive=?, path=?, kind=?, state='live', version=?, hash=?, text_hash=?, title=?,"
+        " description=?, category=?, domain=?, severity=?, importance=?, loading=?, thread=?, seq=?, source_url=?,"
+        " metadata=?, fields=?, size=?, updated_at=CASE WHEN text_hash=? AND version>0 THEN updated_at ELSE ? END,"
+        " indexed_at=?, deleted_at=NULL, file_mtime=coalesce(?, file_mtime), file_size=coalesce(?, file_size) WHERE n=?",
         (
             draft.ref.drive, draft.ref.path, draft.kind, number, item.hash, item.text_hash, fields.title,
             fields.description, fields.category, fields.domain, fields.severity, fields.importance, fields.loading,
@@ -153,41 +159,39 @@ def _write_head(
             json.dumps(dict(fields.metadata), ensure_ascii=False, default=str), fields_json, _size(item),
             item.text_hash, now, now, item.file_mtime, item.file_size, head.n,
         ),
-    ).fetchall()  # fmt: skip
-    connection.execute("DELETE FROM item_tags WHERE item=?", (head.n,)).fetchall()
+    )  # fmt: skip
+    connection.rows("DELETE FROM item_tags WHERE item=?", (head.n,))
     _insert_tags(connection, head.n, fields)
 
 
-def _insert_tags(connection: apsw.Connection, n: int, fields: Fields) -> None:
+def _insert_tags(connection: Connection, n: int, fields: Fields) -> None:
     if fields.tags:
-        connection.executemany(
-            "INSERT OR IGNORE INTO item_tags(tag, item) VALUES(?,?)", [(tag, n) for tag in fields.tags]
-        ).fetchall()
+        connection.run_many("INSERT OR IGNORE INTO item_tags(tag, item) VALUES(?,?)", [(tag, n) for tag in fields.tags])
 
 
-def _note_file(connection: apsw.Connection, n: int, item: PreparedItem) -> None:
+def _note_file(connection: Connection, n: int, item: PreparedItem) -> None:
     if item.file_mtime is not None:
-        connection.execute(
+        connection.rows(
             "UPDATE items SET file_mtime=?, file_size=? WHERE n=? AND (file_mtime IS NOT ? OR file_size IS NOT ?)",
             (item.file_mtime, item.file_size, n, item.file_mtime, item.file_size),
-        ).fetchall()
+        )
 
 
-def _keep_blob(connection: apsw.Connection, blob: bytes | None) -> str | None:
+def _keep_blob(connection: Connection, blob: bytes | None) -> str | None:
     if blob is None:
         return None
     digest = hashlib.sha256(blob).hexdigest()
-    connection.execute("INSERT OR IGNORE INTO blobs(hash, data) VALUES(?,?)", (digest, blob)).fetchall()
+    connection.rows("INSERT OR IGNORE INTO blobs(hash, data) VALUES(?,?)", (digest, blob))
     return digest
 
 
 def _write_chunks(
-    connection: apsw.Connection, n: int, chunks: Sequence[PreparedChunk], analyzer: Analyzer, now: int
+    connection: Connection, n: int, chunks: Sequence[PreparedChunk], analyzer: Analyzer, now: int
 ) -> tuple[list[int], list[NewChunk]]:
     """Reuse live chunks with the same key, insert the others, supersede what is no longer part of the item."""
     free: dict[bytes, list[int]] = {}
     lengths: dict[int, bytes] = {}
-    for chunk, key, size in connection.execute(
+    for chunk, key, size in connection.rows(
         "SELECT id, key, lengths FROM chunks WHERE item=? AND state=? ORDER BY id DESC", (n, LIVE)
     ):
         free.setdefault(key, []).append(chunk)
@@ -208,87 +212,83 @@ def _write_chunks(
         rows.append((new.chunk, n, LIVE, now, part.key, part.embed_hash, measured, part.heading, part.text))
         ids.append(new.chunk)
         fresh.append(new)
-    connection.executemany(
+    connection.run_many(
         "INSERT INTO chunks(id, item, state, live_from, key, embed_hash, lengths, heading, text)"
         " VALUES(?,?,?,?,?,?,?,?,?)",
         rows,
-    ).fetchall()
+    )
     supersede(connection, [(chunk, LIVE, lengths[chunk]) for left in free.values() for chunk in left], now)
     return ids, fresh
 
 
-def next_chunk(connection: apsw.Connection) -> int:
+def next_chunk(connection: Connection) -> int:
     """The next chunk id: one past the highest ever given out, so that no chunk inherits anything."""
-    rows = connection.execute("SELECT seq FROM sqlite_sequence WHERE name='chunks'").fetchall()
+    rows = connection.rows("SELECT seq FROM sqlite_sequence WHERE name='chunks'")
     return int(rows[0][0]) + 1 if rows else 1
 
 
-def _counts_of(
-    connection: apsw.Connection, n: int, part: PreparedChunk, analyzer: Analyzer
-) -> tuple[dict[str, int], ...]:
+def _counts_of(connection: Connection, n: int, part: PreparedChunk, analyzer: Analyzer) -> tuple[dict[str, int], ...]:
     """Analyse late: another process took away the chunk we meant to keep."""
-    title, path, description, fields = connection.execute(
+    title, path, description, fields = connection.rows(
         "SELECT title, path, description, fields FROM items WHERE n=?", (n,)
-    ).fetchall()[0]
+    )[0]
     stored = json.loads(fields)
     context = f"{stored.get('context', '')}\n{part.heading}"
     texts = (title, path, description, "\n".join(stored.get("tags", ())), context, part.text)
     return tuple(analyzer.counts(text) for text in texts)
 
 
-def supersede(connection: apsw.Connection, chunks: Sequence[tuple[int, int, bytes]], now: int) -> None:
+def supersede(connection: Connection, chunks: Sequence[tuple[int, int, bytes]], now: int) -> None:
     """Chunks leave normal search, and stay searchable as of the time they were current."""
     if chunks:
-        connection.executemany(
+        connection.run_many(
             "UPDATE chunks SET state=?, live_until=? WHERE id=?", [(SUPERSEDED, now, chunk) for chunk, _, _ in chunks]
-        ).fetchall()
+        )
         retire(connection, chunks, SUPERSEDED)
 
 
-def delete_chunks(connection: apsw.Connection, chunks: Sequence[tuple[int, int, bytes]], *, erase: bool) -> None:
+def delete_chunks(connection: Connection, chunks: Sequence[tuple[int, int, bytes]], *, erase: bool) -> None:
     """Chunks leave every index; ``erase`` also removes their rows and so their text."""
     if not chunks:
         return
     ids = [(chunk,) for chunk, _, _ in chunks]
     if erase:
-        connection.executemany("DELETE FROM chunks WHERE id=?", ids).fetchall()
+        connection.run_many("DELETE FROM chunks WHERE id=?", ids)
     else:
         now = now_micros()
-        connection.executemany(
+        connection.run_many(
             "UPDATE chunks SET state=?, live_until=coalesce(live_until, ?) WHERE id=?",
             [(DELETED, now, chunk) for chunk, _, _ in chunks],
-        ).fetchall()
+        )
     retire(connection, [chunk for chunk in chunks if chunk[1] != DELETED], DELETED)
 
 
-def _prune_versions(connection: apsw.Connection, n: int, last: int) -> None:
+def _prune_versions(connection: Connection, n: int, last: int) -> None:
     """Drop versions up to a number, and the chunks that no remaining version holds."""
     if last <= 0:
         return
-    connection.execute("DELETE FROM versions WHERE item=? AND number<=?", (n, last)).fetchall()
+    connection.rows("DELETE FROM versions WHERE item=? AND number<=?", (n, last))
     if not connection.changes():
         return
     held: set[int] = set()
-    for (layout,) in connection.execute("SELECT layout FROM versions WHERE item=?", (n,)):
+    for (layout,) in connection.rows("SELECT layout FROM versions WHERE item=?", (n,)):
         held.update(np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist())
-    rows = connection.execute("SELECT id, state, lengths FROM chunks WHERE item=?", (n,)).fetchall()
+    rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,))
     delete_chunks(connection, [row for row in rows if row[0] not in held], erase=True)
-    connection.execute("DELETE FROM blobs WHERE hash NOT IN (SELECT blob FROM versions WHERE blob IS NOT NULL)").fetchall()
+    connection.rows("DELETE FROM blobs WHERE hash NOT IN (SELECT blob FROM versions WHERE blob IS NOT NULL)")
 
 
-def to_bin(connection: apsw.Connection, head: Head) -> None:
+def to_bin(connection: Connection, head: Head) -> None:
     """Delete an item from every index; its versions stay in the bin."""
-    rows = connection.execute("SELECT id, state, lengths FROM chunks WHERE item=?", (head.n,)).fetchall()
+    rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (head.n,))
     delete_chunks(connection, rows, erase=False)
-    connection.execute(
-        "UPDATE items SET state='deleted', deleted_at=? WHERE n=?", (now_micros(), head.n)
-    ).fetchall()
-    connection.execute("DELETE FROM item_tags WHERE item=?", (head.n,)).fetchall()
+    connection.rows("UPDATE items SET state='deleted', deleted_at=? WHERE n=?", (now_micros(), head.n))
+    connection.rows("DELETE FROM item_tags WHERE item=?", (head.n,))
 
 
-def erase_item(connection: apsw.Connection, n: int) -> None:
+def erase_item(connection: Connection, n: int) -> None:
     """Remove an item with all its versions and text."""
-    rows = connection.execute("SELECT id, state, lengths FROM chunks WHERE item=?", (n,)).fetchall()
+    rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,))
     delete_chunks(connection, rows, erase=True)
-    connection.execute("DELETE FROM items WHERE n=?", (n,)).fetchall()
-    connection.execute("DELETE FROM blobs WHERE hash NOT IN (SELECT blob FROM versions WHERE blob IS NOT NULL)").fetchall()
+    connection.rows("DELETE FROM items WHERE n=?", (n,))
+    connection.rows("DELETE FROM blobs WHERE hash NOT IN (SELECT blob FROM versions WHERE blob IS NOT NULL)")

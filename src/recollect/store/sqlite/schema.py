@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import apsw
-
 from recollect.errors import NewerSchema, ReadOnlyStore
-from recollect.store.sqlite.connection import APPLICATION_ID, Database
+from recollect.store.sqlite.connection import APPLICATION_ID, Connection, Database
 
 _FIRST = """
 CREATE TABLE meta(name TEXT PRIMARY KEY, value ANY) STRICT, WITHOUT ROWID;
@@ -129,14 +127,14 @@ CREATE TABLE usage(
 """
 
 
-def _first(connection: apsw.Connection) -> None:
-    connection.execute(_FIRST).fetchall()
-    connection.execute("INSERT INTO meta VALUES('index_epoch', 0)").fetchall()
+def _first(connection: Connection) -> None:
+    connection.rows(_FIRST)
+    connection.rows("INSERT INTO meta VALUES('index_epoch', 0)")
     # field -1 holds the number of live chunks, 0..5 the live terms per field
-    connection.executemany("INSERT INTO lexical_stats VALUES(?, 0)", [(field,) for field in range(-1, 6)]).fetchall()
+    connection.run_many("INSERT INTO lexical_stats VALUES(?, 0)", [(field,) for field in range(-1, 6)])
 
 
-MIGRATIONS: tuple[Callable[[apsw.Connection], None], ...] = (_first,)
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first,)
 SCHEMA_VERSION = len(MIGRATIONS)
 
 

@@ -14,10 +14,9 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import apsw
 import numpy as np
 
-from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.connection import Connection, Database
 from recollect.store.sqlite.postings import FIELDS, Array, TermCounts, combine, invert
 
 LIVE, SUPERSEDED, DELETED = 0, 1, 2
@@ -62,12 +61,12 @@ def inverted(counts: Sequence[TermCounts]) -> Inverted:
     return Inverted(counts, list(invert(counts)))
 
 
-def add_segment(connection: apsw.Connection, chunks: Sequence[NewChunk], made: Inverted) -> None:
+def add_segment(connection: Connection, chunks: Sequence[NewChunk], made: Inverted) -> None:
     """Index the chunks of one transaction as one segment."""
     if not chunks:
         return
     lengths = np.array([chunk.lengths() for chunk in chunks], np.uint32).T
-    row = connection.execute(
+    row = connection.rows(
         "INSERT INTO segments(state, docs, chunk_ids, item_ids, lengths, states) VALUES(?,?,?,?,?,?) RETURNING id",
         (
             READY,
@@ -77,37 +76,35 @@ def add_segment(connection: apsw.Connection, chunks: Sequence[NewChunk], made: I
             np.ascontiguousarray(lengths).tobytes(),
             bytes(len(chunks)),
         ),
-    ).fetchall()
+    )
     segment = row[0][0]
-    connection.executemany(
+    connection.run_many(
         "INSERT INTO postings(segment, term, data) VALUES(?,?,?)",
         ((segment, term, data) for term, data in made.rows_for(chunks)),
-    ).fetchall()
+    )
     _count(connection, len(chunks), lengths.sum(axis=1, dtype=np.int64))
     bump_epoch(connection)
 
 
-def retire(connection: apsw.Connection, chunks: Sequence[tuple[int, int, bytes]], state: int) -> None:
+def retire(connection: Connection, chunks: Sequence[tuple[int, int, bytes]], state: int) -> None:
     """Take chunks ``(id, its state so far, its lengths)`` out of normal search, at once."""
     if not chunks:
         return
-    connection.executemany(
-        "INSERT INTO retired(chunk, state) VALUES(?,?)", [(chunk, state) for chunk, _, _ in chunks]
-    ).fetchall()
+    connection.run_many("INSERT INTO retired(chunk, state) VALUES(?,?)", [(chunk, state) for chunk, _, _ in chunks])
     lost = [np.frombuffer(lengths, np.uint32) for _, before, lengths in chunks if before == LIVE]
     if lost:
-        _count(connection, -len(lost), -np.sum(lost, axis=0, dtype=np.int64))
+        _count(connection, -len(lost), -np.array(lost, np.int64).sum(axis=0))
     bump_epoch(connection)
 
 
-def bump_epoch(connection: apsw.Connection) -> None:
+def bump_epoch(connection: Connection) -> None:
     """Tell every process that what it remembers of the index is out of date."""
-    connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'index_epoch'").fetchall()
+    connection.rows("UPDATE meta SET value = value + 1 WHERE name = 'index_epoch'")
 
 
-def _count(connection: apsw.Connection, chunks: int, terms: Array) -> None:
+def _count(connection: Connection, chunks: int, terms: Array) -> None:
     totals = [(chunks, -1), *((int(total), field) for field, total in enumerate(terms))]
-    connection.executemany("UPDATE lexical_stats SET total = total + ? WHERE field = ?", totals).fetchall()
+    connection.run_many("UPDATE lexical_stats SET total = total + ? WHERE field = ?", totals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +117,11 @@ class Arrays:
     states: Array
 
 
-def load_arrays(connection: apsw.Connection, segment: int) -> Arrays:
+def load_arrays(connection: Connection, segment: int) -> Arrays:
     """Read a segment's arrays with the states it was made with."""
-    chunk_ids, item_ids, lengths, states = connection.execute(
+    chunk_ids, item_ids, lengths, states = connection.rows(
         "SELECT chunk_ids, item_ids, lengths, states FROM segments WHERE id = ?", (segment,)
-    ).fetchall()[0]
+    )[0]
     return Arrays(
         np.frombuffer(chunk_ids, np.int64),
         np.frombuffer(item_ids, np.int64),
@@ -146,11 +143,9 @@ def with_retired(arrays: Arrays, log: dict[int, int]) -> Arrays:
     return Arrays(arrays.chunks, arrays.items, arrays.lengths, states)
 
 
-def retired_log(connection: apsw.Connection, after: int = 0) -> dict[int, int]:
+def retired_log(connection: Connection, after: int = 0) -> dict[int, int]:
     """State changes newer than a sequence number: chunk → state, the latest winning."""
-    return dict(
-        connection.execute("SELECT chunk, state FROM retired WHERE seq > ? ORDER BY seq", (after,)).fetchall()
-    )
+    return dict(connection.rows("SELECT chunk, state FROM retired WHERE seq > ? ORDER BY seq", (after,)))
 
 
 def maintain(database: Database, *, everything: bool = False) -> int:
@@ -168,7 +163,7 @@ def rewrite(database: Database, segments: Iterable[int]) -> None:
     """Rewrite segments without their deleted chunks, so that no word of those is left in the file."""
     for segment in segments:
         with database.write() as connection:
-            if connection.execute("SELECT 1 FROM segments WHERE id=? AND state=?", (segment, READY)).fetchall():
+            if connection.rows("SELECT 1 FROM segments WHERE id=? AND state=?", (segment, READY)):
                 target, owner = _lease(connection, [segment])
             else:
                 continue
@@ -183,8 +178,8 @@ def _claim(database: Database, *, everything: bool) -> tuple[int, list[int], str
             return None
     with database.write() as connection:
         for target, _ in _expired(connection):
-            connection.execute("UPDATE segments SET state=? WHERE id=?", (REPLACED, target)).fetchall()
-            connection.execute("DELETE FROM merges WHERE target=?", (target,)).fetchall()
+            connection.rows("UPDATE segments SET state=? WHERE id=?", (REPLACED, target))
+            connection.rows("DELETE FROM merges WHERE target=?", (target,))
         sources = _due(connection, everything)
         if sources is None:
             return None
@@ -192,34 +187,33 @@ def _claim(database: Database, *, everything: bool) -> tuple[int, list[int], str
         return target, sources, owner
 
 
-def _lease(connection: apsw.Connection, sources: list[int]) -> tuple[int, str]:
-    target: int = connection.execute(
-        "INSERT INTO segments(state, docs, chunk_ids, item_ids, lengths, states) VALUES(?,0,x'',x'',x'',x'') RETURNING id",
+def _lease(connection: Connection, sources: list[int]) -> tuple[int, str]:
+    target: int = connection.rows(
+        "INSERT INTO segments(state, docs, chunk_ids, item_ids, lengths, states)"
+        " VALUES(?,0,x'',x'',x'',x'') RETURNING id",
         (BUILDING,),
-    ).fetchall()[0][0]
+    )[0][0]
     owner = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
-    connection.execute(
+    connection.rows(
         "INSERT INTO merges(target, sources, owner, lease_until) VALUES(?,?,?,?)",
         (target, json.dumps(sources), owner, int(time.time()) + LEASE_SECONDS),
-    ).fetchall()
+    )
     return target, owner
 
 
-def _expired(connection: apsw.Connection) -> list[tuple[int, str]]:
-    return connection.execute(
-        "SELECT target, sources FROM merges WHERE lease_until < ?", (int(time.time()),)
-    ).fetchall()
+def _expired(connection: Connection) -> list[tuple[int, str]]:
+    return connection.rows("SELECT target, sources FROM merges WHERE lease_until < ?", (int(time.time()),))
 
 
-def _due(connection: apsw.Connection, everything: bool) -> list[int] | None:
+def _due(connection: Connection, everything: bool) -> list[int] | None:
     """Segments of one size class that are many enough to merge; all that are small enough when asked."""
     busy = {
         source
-        for (sources,) in connection.execute("SELECT sources FROM merges WHERE lease_until >= ?", (int(time.time()),))
+        for (sources,) in connection.rows("SELECT sources FROM merges WHERE lease_until >= ?", (int(time.time()),))
         for source in json.loads(sources)
     }
     classes: dict[int, list[tuple[int, int]]] = {}
-    for segment, docs in connection.execute("SELECT id, docs FROM segments WHERE state=? ORDER BY id", (READY,)):
+    for segment, docs in connection.rows("SELECT id, docs FROM segments WHERE state=? ORDER BY id", (READY,)):
         if segment not in busy and docs <= MAX_MERGED // 2:
             level = 0 if everything else (max(docs, 1).bit_length() - 1) // 3  # size classes grow eightfold
             classes.setdefault(level, []).append((segment, docs))
@@ -233,17 +227,17 @@ def _due(connection: apsw.Connection, everything: bool) -> list[int] | None:
 def clear_replaced(database: Database) -> None:
     """Delete the rows of replaced segments, a bounded number at a time."""
     with database.read() as connection:
-        gone = [row[0] for row in connection.execute("SELECT id FROM segments WHERE state=?", (REPLACED,))]
+        gone = [row[0] for row in connection.rows("SELECT id FROM segments WHERE state=?", (REPLACED,))]
     for segment in gone:
         while True:
             with database.write() as connection:
-                connection.execute(
+                connection.rows(
                     "DELETE FROM postings WHERE segment=?1 AND term IN"
                     " (SELECT term FROM postings WHERE segment=?1 ORDER BY term LIMIT ?2)",
                     (segment, 2 * STEP_ROWS),
-                ).fetchall()
+                )
                 if connection.changes() == 0:
-                    connection.execute("DELETE FROM segments WHERE id=?", (segment,)).fetchall()
+                    connection.rows("DELETE FROM segments WHERE id=?", (segment,))
                     break
 
 
@@ -271,9 +265,7 @@ class Merge:
             with self.database.write() as connection:
                 if not self._still_ours(connection):
                     return
-                connection.executemany(
-                    "INSERT INTO postings(segment, term, data) VALUES(?,?,?)", merged
-                ).fetchall()
+                connection.run_many("INSERT INTO postings(segment, term, data) VALUES(?,?,?)", merged)
         self._swap(arrays, kept)
 
     def _steps(self) -> Iterator[list[tuple[str, int, bytes]]]:
@@ -283,10 +275,10 @@ class Merge:
         while True:
             with self.database.read() as connection:
                 batches = [
-                    connection.execute(
+                    connection.rows(
                         "SELECT term, data FROM postings WHERE segment=? AND term>? ORDER BY term LIMIT ?",
                         (source, after, limit),
-                    ).fetchall()
+                    )
                     for source in self.sources
                 ]
             if not any(batches):
@@ -305,11 +297,11 @@ class Merge:
                 return
             after = bound
 
-    def _still_ours(self, connection: apsw.Connection) -> bool:
-        connection.execute(
+    def _still_ours(self, connection: Connection) -> bool:
+        connection.rows(
             "UPDATE merges SET lease_until=? WHERE target=? AND owner=?",
             (int(time.time()) + LEASE_SECONDS, self.target, self.owner),
-        ).fetchall()
+        )
         return connection.changes() == 1
 
     def _swap(self, arrays: Sequence[Arrays], kept: Sequence[Array]) -> None:
@@ -322,7 +314,7 @@ class Merge:
             if not self._still_ours(connection):
                 return
             current = with_retired(Arrays(chunks, items, lengths, states), retired_log(connection))
-            connection.execute(
+            connection.rows(
                 "UPDATE segments SET state=?, docs=?, chunk_ids=?, item_ids=?, lengths=?, states=? WHERE id=?",
                 (
                     READY,
@@ -333,12 +325,12 @@ class Merge:
                     current.states.tobytes(),
                     self.target,
                 ),
-            ).fetchall()
-            connection.executemany(
+            )
+            connection.run_many(
                 "UPDATE segments SET state=? WHERE id=?", [(REPLACED, source) for source in self.sources]
-            ).fetchall()
+            )
             folded = set(everything)
-            done = [(seq,) for seq, chunk in connection.execute("SELECT seq, chunk FROM retired") if chunk in folded]
-            connection.executemany("DELETE FROM retired WHERE seq=?", done).fetchall()
-            connection.execute("DELETE FROM merges WHERE target=?", (self.target,)).fetchall()
+            done = [(seq,) for seq, chunk in connection.rows("SELECT seq, chunk FROM retired") if chunk in folded]
+            connection.run_many("DELETE FROM retired WHERE seq=?", done)
+            connection.rows("DELETE FROM merges WHERE target=?", (self.target,))
             bump_epoch(connection)

@@ -1,0 +1,130 @@
+"""The reading half of the store: items, versions and texts as values."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from recollect.errors import NotFound
+from recollect.store.sqlite import items
+from recollect.store.sqlite.connection import Connection, Database
+from recollect.values import Draft, Filters, Item, Ref, Version
+
+
+class Reading:
+    """Looks things up; writes nothing."""
+
+    database: Database
+
+    def number(self, ref: Ref) -> int | None:
+        with self.database.read() as connection:
+            return items.number_of(connection, ref)
+
+    def require(self, ref: Ref) -> int:
+        """The item's number, or not_found with the nearest refs."""
+        n = self.number(ref)
+        if n is None:
+            near = self.nearest(ref)
+            hint = f"Did you mean: {', '.join(near)}?" if near else "'recollect list' shows what is in the store."
+            raise NotFound(f"there is no item {ref}", hint=hint)
+        return n
+
+    def nearest(self, ref: Ref, count: int = 3) -> list[str]:
+        """Refs that look most like one that was not found."""
+        with self.database.read() as connection:
+            rows = connection.rows(
+                "SELECT drive || ':' || path, path FROM items WHERE state='live'"
+                " ORDER BY drive=? DESC, n DESC LIMIT 5000",
+                (ref.drive,),
+            )
+        wanted = ref.path.rpartition("/")[2].lower()
+        by_name: dict[str, list[str]] = {}
+        for text, path in rows:
+            by_name.setdefault(path.rpartition("/")[2].lower(), []).append(text)
+        names = difflib.get_close_matches(wanted, list(by_name), count, 0.5)
+        return [text for name in names for text in by_name[name]][:count]
+
+    def ref_by_id(self, identity: str) -> Ref | None:
+        with self.database.read() as connection:
+            return items.ref_by_id(connection, identity)
+
+    def item(self, n: int, *, version: int | None = None) -> Item:
+        """An item with its content, now or in one of its versions."""
+        with self.database.read() as connection:
+            item = items.by_number(connection, n)
+            if item is None:
+                raise NotFound("the item is gone", hint="It was removed a moment ago.")
+            if version is None or version == item.version:
+                return item
+            return self._item_in_version(connection, n, item, version)
+
+    def _item_in_version(self, connection: Connection, n: int, item: Item, number: int) -> Item:
+        for version in items.history(connection, n):
+            if version.number == number:
+                content, first_line = items.content_of(connection, n, number)
+                return replace(
+                    item,
+                    ref=version.ref,
+                    kind=version.kind,
+                    version=number,
+                    content_hash=version.content_hash,
+                    content=content,
+                    fields=version.fields,
+                    updated_at=version.created_at,
+                    first_line=first_line,
+                    size=version.size,
+                )
+        raise NotFound(f"{item.ref} has no version {number}", hint=f"'recollect history {item.ref}' lists them.")
+
+    def items_by_number(self, numbers: Sequence[int]) -> dict[int, Item]:
+        with self.database.read() as connection:
+            return items.by_numbers(connection, numbers)
+
+    def listing(self, filters: Filters, limit: int, offset: int) -> list[tuple[int, Item]]:
+        with self.database.read() as connection:
+            return items.listing(connection, filters, limit, offset)
+
+    def count(self, filters: Filters) -> int:
+        with self.database.read() as connection:
+            return items.count(connection, filters)
+
+    def refs_below(self, drive: str | None, prefix: str) -> list[tuple[int, Ref, str]]:
+        with self.database.read() as connection:
+            return list(items.refs_below(connection, drive, prefix))
+
+    def history(self, n: int) -> list[Version]:
+        with self.database.read() as connection:
+            return items.history(connection, n)
+
+    def version_at(self, n: int, when: datetime) -> int | None:
+        with self.database.read() as connection:
+            return items.version_at(connection, n, when)
+
+    def draft(self, n: int, number: int) -> Draft:
+        with self.database.read() as connection:
+            draft = items.draft_of(connection, n, number)
+        if draft is None:
+            raise NotFound(f"there is no version {number}", hint="'recollect history REF' lists the versions kept.")
+        return draft
+
+    def live_keys(self, ref: Ref) -> set[bytes]:
+        with self.database.read() as connection:
+            return items.live_keys(connection, ref)
+
+    def known_files(self, drive: str = "disk") -> dict[str, tuple[int | None, int | None]]:
+        """Path → (mtime, size) as last read, for every live item of a drive."""
+        with self.database.read() as connection:
+            rows = connection.rows(
+                "SELECT path, file_mtime, file_size FROM items WHERE drive=? AND state<>'deleted'", (drive,)
+            )
+        return {path: (mtime, size) for path, mtime, size in rows}
+
+    def texts(self) -> Iterator[tuple[int, Ref, str, int]]:
+        """Number, ref, whole text and first line of each live item, newest first; a row at a time."""
+        with self.database.read() as connection:
+            sql = "SELECT n, drive, path, version FROM items WHERE state='live' ORDER BY updated_at DESC, drive, path"
+            for number, drive, path, version in connection.rows(sql):
+                content, first_line = items.content_of(connection, number, version)
+                yield number, Ref(drive, path), content, first_line
