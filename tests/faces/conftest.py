@@ -16,6 +16,11 @@ from click.testing import CliRunner, Result
 
 from recollect.cli.program import program
 
+_START = (
+    "import signal; from recollect.cli import main; signal.signal(signal.SIGINT, signal.default_int_handler); main()"
+)
+"""A shell's background jobs ignore interrupts, and so would what they start."""
+
 
 @dataclass(frozen=True)
 class House:
@@ -46,7 +51,7 @@ class House:
     def start(self, *args: str, **options: Any) -> subprocess.Popen[bytes]:
         """In a process of its own."""
         return subprocess.Popen(
-            [sys.executable, "-m", "recollect", *args],
+            [sys.executable, "-c", _START, *args],
             cwd=self.folder,
             env={**os.environ, **self.env},
             **options,

@@ -16,6 +16,7 @@ def test_a_setting_is_set_read_listed_and_unset(house: Any) -> None:
     assert changed[0]["source"].startswith("user:")
     assert house.run("config", "unset", "search.limit").stdout == "search.limit = 10\n"
     assert house.json("config", "unset", "search.limit")["removed"] is False
+    assert house.run("config", "list", "--changed").stdout == ""
 
 
 def test_the_project_s_file_is_written_on_request_and_wins_over_the_user_s(house: Any) -> None:

@@ -238,9 +238,7 @@ def test_versions_mark_the_current_one(pipe: Screen) -> None:
 def test_a_tree_draws_branches_with_counts(pipe: Screen) -> None:
     leaf = TreeNode("a.md", "disk:/n/a.md", 1, ref="disk:/n/a.md", title="Alpha")
     other = TreeNode("b.md", "disk:/n/b.md", 1, ref="disk:/n/b.md", title="b.md")
-    show_tree(
-        pipe, TreeNode("disk", "disk:/", 2, children=(TreeNode("n", "disk:/n", 2, children=(leaf, other)),))
-    )
+    show_tree(pipe, TreeNode("disk", "disk:/", 2, children=(TreeNode("n", "disk:/n", 2, children=(leaf, other)),)))
     assert out(pipe).splitlines() == ["disk:/ (2)", "└── n (2)", "    ├── a.md  Alpha", "    └── b.md"]
 
 
@@ -258,9 +256,7 @@ def test_grep_prints_ref_line_and_text_with_its_neighbours(pipe: Screen) -> None
 
 
 def test_a_report_counts_and_says_why_each_failure_failed(pipe: Screen) -> None:
-    failed = Saved(
-        "disk:/x.pdf", "failed", error={"code": "unreadable", "message": "is encrypted", "hint": "h"}
-    )
+    failed = Saved("disk:/x.pdf", "failed", error={"code": "unreadable", "message": "is encrypted", "hint": "h"})
     saved = [Saved(f"disk:/{n}", "created", version=1) for n in range(12)]
     skipped = [Saved(f"disk:/s{n}", "skipped", reason="exists") for n in range(3)]
     show_saved(pipe, AddReport((*saved, *skipped, failed), ("a note",)).to_dict())
@@ -312,9 +308,7 @@ def test_a_refresh_names_what_changed_and_counts_the_rest(pipe: Screen) -> None:
 
 
 def test_checks_show_well_repaired_and_not_well(pipe: Screen) -> None:
-    show_checks(
-        pipe, DoctorReport((Check("a", True), Check("b", False, "x", True), Check("c", False, "bad")))
-    )
+    show_checks(pipe, DoctorReport((Check("a", True), Check("b", False, "x", True), Check("c", False, "bad"))))
     assert out(pipe).splitlines() == ["✓ a", "↻ repaired b  x", "✗ c  bad"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import runpy
 import sys
@@ -16,7 +17,7 @@ from recollect._version import __version__
 from recollect.cli.call import Call
 from recollect.cli.program import program
 from recollect.cli.verb import Verb, VerbGroup
-from recollect.cli.verbs import GROUPS, VERBS
+from recollect.cli.verbs import GROUPS, LATER, VERBS, shown_verbs
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,13 +53,21 @@ def test_the_table_of_verbs_names_commands_that_exist_in_groups_that_exist() -> 
 
 def test_help_shows_the_verbs_in_their_groups(house: Any) -> None:
     shown = house.run("--help").stdout
-    titles = [
-        f"\n{title}:\n" for group, title in GROUPS.items() if any(e.group == group for e in VERBS.values())
-    ]
+    titles = [f"\n{title}:\n" for group, title in GROUPS.items() if shown_verbs(group)]
     places = [shown.index(title) for title in titles]
     assert places == sorted(places)
     assert shown.index("\n  search ") > shown.index("\nFind:\n") > shown.index("\n  add ")
     assert "\nCommands:" not in shown
+
+
+def test_verbs_and_flags_are_shown_exactly_when_the_engine_has_them() -> None:
+    from recollect.engine import Recollect
+
+    assert {name for name in LATER if hasattr(Recollect, name)} == set(), "take them out of LATER"
+    known = set(inspect.signature(Recollect.search).parameters)
+    for param in dict(commands())["search"].params:
+        if param.name in ("boost_tags", "boost_domain", "diverse", "rerank"):
+            assert param.hidden == (param.name not in known), f"--{param.name} is hidden, or should be"
 
 
 def test_the_reference_page_is_current() -> None:
@@ -74,9 +83,7 @@ def test_version_is_a_verb_and_a_flag(house: Any) -> None:
 def test_global_flags_stand_on_either_side_and_the_later_one_wins(house: Any) -> None:
     before = json.loads(house.run("--json", "--store", "a.db", "config", "path").stdout)["data"]
     between = json.loads(house.run("config", "--store", "a.db", "path", "--json").stdout)["data"]
-    both = json.loads(house.run("--store", "b.db", "config", "path", "--json", "--store", "a.db").stdout)[
-        "data"
-    ]
+    both = json.loads(house.run("--store", "b.db", "config", "path", "--json", "--store", "a.db").stdout)["data"]
     assert before == between == both
     assert before["store"] == str(house.folder / "a.db")
     assert before["store_from"] == "flag"
@@ -134,9 +141,7 @@ def test_an_unexpected_error_is_one_line_and_the_trace_comes_on_request(
 
     monkeypatch.setattr("recollect.cli.config_verbs.load_config", broken)
     told = house.run("config", "list", code=1)
-    assert told.stderr == (
-        "error: unexpected error: ZeroDivisionError: a b\nhint: Run with --verbose for the trace.\n"
-    )
+    assert told.stderr == ("error: unexpected error: ZeroDivisionError: a b\nhint: Run with --verbose for the trace.\n")
     assert "Traceback" in house.run("config", "list", "--verbose", code=1).stderr
     assert house.json("config", "list", code=1)["code"] == "unexpected"
 
@@ -146,14 +151,10 @@ def test_an_error_of_the_system_is_told_without_a_trace(house: Any, monkeypatch:
         raise OSError(28, "No space left on device", "/x/y")
 
     monkeypatch.setattr("recollect.cli.config_verbs.load_config", full)
-    assert house.run("config", "list", code=1).stderr.startswith(
-        "error: No space left on device: /x/y\nhint: "
-    )
+    assert house.run("config", "list", code=1).stderr.startswith("error: No space left on device: /x/y\nhint: ")
 
 
-def test_an_interrupt_exits_130_and_says_that_nothing_is_lost(
-    house: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_exits_130_and_says_that_nothing_is_lost(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
@@ -182,7 +183,7 @@ def test_completion_offers_verbs_without_loading_them(house: Any) -> None:
 def test_help_and_version_import_nothing_but_click_and_the_table(imported: Callable[..., set[str]]) -> None:
     allowed = {
         "recollect", "recollect.cli", "recollect.cli.program", "recollect.cli.verb", "recollect.cli.verbs",
-        "recollect.cli.call", "recollect.cli.terminal", "recollect.errors",
+        "recollect.cli.call", "recollect.cli.terminal", "recollect.errors", "recollect._version",
     }  # fmt: skip
     found = imported("--help")
     assert {name for name in found if name.split(".")[0] == "recollect"} == allowed

@@ -47,9 +47,7 @@ def init(call: Call, folder: Path | None) -> int:
     ],
 )
 @click.argument("sources", nargs=-1, required=True, metavar="PATH|GLOB|URL|-...")
-@click.option(
-    "--kind", "-k", type=click.Choice(KINDS), metavar="KIND", help="What the items are: document, note, …"
-)
+@click.option("--kind", "-k", type=click.Choice(KINDS), metavar="KIND", help="What the items are: document, note, …")
 @click.option(
     "--on-conflict",
     type=click.Choice(["skip", "overwrite", "error"]),
@@ -62,9 +60,7 @@ def init(call: Call, folder: Path | None) -> int:
 @click.option("--title", help="The title of the item.")
 @click.option("--tag", "-t", "tags", multiple=True, metavar="TAG", help="A tag for every item (repeatable).")
 @click.option("--set", "pairs", multiple=True, metavar="FIELD=VALUE", help="Any other field (repeatable).")
-@click.option(
-    "--wait/--no-wait", default=True, help="Make vectors now (default), or leave them to the backlog."
-)
+@click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or leave them to the backlog.")
 def add(call: Call, sources: tuple[str, ...], **given: Any) -> int:
     """Folders are walked, leaving out what .gitignore and .recollectignore name. One bad file never stops the
     rest; the exit code is 1 if any failed. A ref that exists is skipped: use refresh to take in changed
@@ -95,9 +91,7 @@ def _standard_input(sources: tuple[str, ...], as_ref: str | None) -> bytes | Non
     return sys.stdin.buffer.read()
 
 
-@verb(
-    "refresh", examples=["recollect refresh --all", "recollect refresh notes/ url:/https://example.org/page"]
-)
+@verb("refresh", examples=["recollect refresh --all", "recollect refresh notes/ url:/https://example.org/page"])
 @click.argument("refs", nargs=-1, metavar="REF...")
 @click.option("--all", "everything", is_flag=True, help="Every item that has an origin.")
 @click.option("--prune", is_flag=True, help="Remove items whose file is gone.")

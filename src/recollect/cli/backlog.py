@@ -21,9 +21,7 @@ from recollect.values import KINDS
     ],
 )
 @click.option("--workers", type=click.IntRange(min=1), default=1, metavar="N", help="How many at once (1).")
-@click.option(
-    "--kind", "-k", "kinds", multiple=True, type=click.Choice(KINDS), metavar="KIND", help="Only this kind."
-)
+@click.option("--kind", "-k", "kinds", multiple=True, type=click.Choice(KINDS), metavar="KIND", help="Only this kind.")
 @click.option("--limit", "-n", type=click.IntRange(min=1), metavar="N", help="Stop after so many chunks.")
 @click.option("--enqueue-only", is_flag=True, help="Only find what lacks vectors and put it in the backlog.")
 def embed(call: Call, workers: int, kinds: tuple[str, ...], limit: int | None, enqueue_only: bool) -> int:

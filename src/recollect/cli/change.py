@@ -30,14 +30,10 @@ def _saved(call: Call, saved: Saved) -> int:
 )
 @click.argument("ref")
 @click.option("--title", help="A new title.")
-@click.option(
-    "--tag", "-t", "tags", multiple=True, metavar="TAG", help="New tags (repeatable), replacing the old."
-)
+@click.option("--tag", "-t", "tags", multiple=True, metavar="TAG", help="New tags (repeatable), replacing the old.")
 @click.option("--set", "pairs", multiple=True, metavar="FIELD=VALUE", help="Any other field (repeatable).")
 @click.option("--content", metavar="TEXT|-", help="New text; - reads standard input.")
-def edit(
-    call: Call, ref: str, title: str | None, tags: tuple[str, ...], pairs: tuple[str, ...], **given: Any
-) -> int:
+def edit(call: Call, ref: str, title: str | None, tags: tuple[str, ...], pairs: tuple[str, ...], **given: Any) -> int:
     """Without options, opens the text in your editor. An empty value clears a field: --set domain="""
     content: str | None = given["content"]
     fields = fields_from(pairs, title=title, tags=tags)

@@ -139,6 +139,8 @@ def list_settings(call: Call, section: str | None, changed: bool) -> int:
             ("setting", "value", "for" if screen.verbose else "from"),
             [(row["name"], _text(row["value"]), str(row[last])) for row in rows],
         )
+        if not rows:
+            screen.note("every setting is at its default")
         if settings.untrusted:
             screen.warn(f"not trusted, so not used: {', '.join(settings.untrusted)} (recollect config trust)")
 

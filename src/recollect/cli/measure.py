@@ -27,18 +27,10 @@ if TYPE_CHECKING:
     ],
 )
 @click.argument("folders", nargs=-1, metavar="DIR...", type=click.Path(path_type=Path))
-@click.option(
-    "--profile", "profiles", multiple=True, metavar="NAME", help="A profile or baseline (repeatable)."
-)
-@click.option(
-    "--per-query", type=click.Path(path_type=Path), metavar="FILE", help="Keep every query's result here."
-)
-@click.option(
-    "--compare", nargs=2, metavar="A B", help="Two profiles, or two files of --per-query: is B better?"
-)
-@click.option(
-    "--limit-queries", type=click.IntRange(min=1), metavar="N", help="Ask only so many, spread evenly."
-)
+@click.option("--profile", "profiles", multiple=True, metavar="NAME", help="A profile or baseline (repeatable).")
+@click.option("--per-query", type=click.Path(path_type=Path), metavar="FILE", help="Keep every query's result here.")
+@click.option("--compare", nargs=2, metavar="A B", help="Two profiles, or two files of --per-query: is B better?")
+@click.option("--limit-queries", type=click.IntRange(min=1), metavar="N", help="Ask only so many, spread evenly.")
 def evaluate(
     call: Call,
     folders: tuple[Path, ...],
@@ -53,9 +45,7 @@ def evaluate(
     if compare and all(Path(name).is_file() for name in compare):
         return _compare_files(call, *compare)
     if not folders:
-        raise UsageError(
-            "eval which set?", hint="Name a folder with corpus.jsonl, queries.jsonl and qrels.tsv."
-        )
+        raise UsageError("eval which set?", hint="Name a folder with corpus.jsonl, queries.jsonl and qrels.tsv.")
     names = [name for given in profiles or _asked(call) for name in given.split(",") if name]
     if compare:
         names = list(dict.fromkeys([*names, *compare]))
@@ -76,9 +66,7 @@ def _run(call: Call, folders: tuple[Path, ...], names: list[str], limit_queries:
     from recollect.evaluate.run import DEFAULT_PROFILES, evaluate_all
 
     with ProgressLine.for_call(call) as progress:
-        return evaluate_all(
-            folders, profiles=names or DEFAULT_PROFILES, limit_queries=limit_queries, progress=progress
-        )
+        return evaluate_all(folders, profiles=names or DEFAULT_PROFILES, limit_queries=limit_queries, progress=progress)
 
 
 def _compare_profiles(suite: Suite, first: str, second: str) -> Comparison:

@@ -12,7 +12,15 @@ import click
 
 from recollect.cli.verb import Verb
 from recollect.errors import Unavailable, UsageError
-from recollect.values import FIELD_NAMES, KINDS, SEVERITIES, Filters, checked_tags, parse_time
+from recollect.values import (
+    FIELD_NAMES,
+    KINDS,
+    SEVERITIES,
+    Filters,
+    checked_fields,
+    checked_tags,
+    parse_time,
+)
 
 if TYPE_CHECKING:
     from recollect.cli.call import Call
@@ -47,30 +55,20 @@ def limited(limit: int | None, what: str = "How many at most") -> Callable[[Func
 
 def paging(limit: int | None) -> Callable[[Function], Function]:
     """``--limit`` and ``--offset``."""
-    first = click.option(
-        "--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Leave out the first."
-    )
+    first = click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Leave out the first.")
     return together(limited(limit), first)
 
 
 FILTER_OPTIONS = together(
-    click.option(
-        "--kind", "-k", multiple=True, type=click.Choice(KINDS), metavar="KIND", help="Only this kind."
-    ),
+    click.option("--kind", "-k", multiple=True, type=click.Choice(KINDS), metavar="KIND", help="Only this kind."),
     click.option("--tag", "-t", multiple=True, metavar="TAG", help="Only items with one of these tags."),
     click.option("--all-tags", metavar="A,B", help="Only items with every one of these tags."),
-    click.option(
-        "--drive", "-d", multiple=True, metavar="DRIVE", help="Only this drive: disk, url, memory, …"
-    ),
-    click.option(
-        "--path", "-p", multiple=True, metavar="PREFIX|GLOB", help="Only paths that start so or match."
-    ),
+    click.option("--drive", "-d", multiple=True, metavar="DRIVE", help="Only this drive: disk, url, memory, …"),
+    click.option("--path", "-p", multiple=True, metavar="PREFIX|GLOB", help="Only paths that start so or match."),
     click.option("--category", multiple=True, metavar="NAME", help="Only this category."),
     click.option("--domain", multiple=True, metavar="NAME", help="Only this domain."),
     click.option("--severity", multiple=True, type=click.Choice(SEVERITIES), help="Only this severity."),
-    click.option(
-        "--importance", type=click.IntRange(1, 5), metavar="1-5", help="Only as important as this, or more."
-    ),
+    click.option("--importance", type=click.IntRange(1, 5), metavar="1-5", help="Only as important as this, or more."),
     click.option("--thread", multiple=True, metavar="ID", help="Only this conversation or series."),
     click.option("--after", metavar="DATE", help="Only items changed on or after this day or time (local)."),
     click.option("--before", metavar="DATE", help="Only items changed before this day or time (local)."),
@@ -117,9 +115,7 @@ RANKING_OPTIONS = together(
 )
 ANSWER_OPTIONS = together(
     paging(None),
-    click.option(
-        "--mode", type=click.Choice(["scan", "full"]), default="scan", help="Full adds the whole items."
-    ),
+    click.option("--mode", type=click.Choice(["scan", "full"]), default="scan", help="Full adds the whole items."),
     click.option("--min-score", type=float, metavar="0-1", help="Leave out hits below this score."),
     click.option("--track/--no-track", default=None, help="Remember what was found (default) or not."),
     click.option("--explain", is_flag=True, help="Say why: each signal, each word, the steps to the score."),
@@ -158,15 +154,11 @@ def weights_from(text: str) -> dict[str, float]:
                 raise ValueError
             weights[name.strip()] = float(number)
         except ValueError:
-            raise UsageError(
-                f"'{part.strip()}' is not a weight", hint="Write --weights vector=0.5,recency=0"
-            ) from None
+            raise UsageError(f"'{part.strip()}' is not a weight", hint="Write --weights vector=0.5,recency=0") from None
     return weights
 
 
-def fields_from(
-    pairs: Sequence[str], *, title: str | None = None, tags: Sequence[str] = ()
-) -> dict[str, Any]:
+def fields_from(pairs: Sequence[str], *, title: str | None = None, tags: Sequence[str] = ()) -> dict[str, Any]:
     """Fields of an item from ``--set name=value`` and the flags for the most common ones."""
     changes: dict[str, Any] = {}
     for pair in pairs:
@@ -179,11 +171,11 @@ def fields_from(
         changes["title"] = title
     if tags:
         changes["tags"] = checked_tags(",".join(tags))
-    return changes
+    return checked_fields(changes)
 
 
 def _field(name: str, text: str) -> object:
-    """The value of one field from its text; the values themselves check what is allowed."""
+    """The value of one field from its text; ``checked_fields`` says what is allowed."""
     value = text.strip()
     if name not in FIELD_NAMES or name == "tags":
         return value
@@ -209,9 +201,7 @@ def _metadata(value: str) -> Mapping[str, Any]:
     except ValueError:
         read = None
     if not isinstance(read, dict):
-        raise UsageError(
-            "metadata is a JSON object", hint="""For example --set 'metadata={"team": "search"}'"""
-        )
+        raise UsageError("metadata is a JSON object", hint="""For example --set 'metadata={"team": "search"}'""")
     return read
 
 

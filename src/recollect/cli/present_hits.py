@@ -17,17 +17,13 @@ BAR = 24
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _WORD = re.compile(r"[^\W_]+(?:['’_-][^\W_]+)*")
-_FILTER = re.compile(
-    r"(?<!\S)(?:kind|tag|drive|path|domain|severity|category|importance|tier|after|before):\S+"
-)
+_FILTER = re.compile(r"(?<!\S)(?:kind|tag|drive|path|domain|severity|category|importance|tier|after|before):\S+")
 _LEFT_OUT = re.compile(r"(?<!\S)-(?:\"[^\"]*\"?|\S+)")
 
 Highlight = Callable[[str], str]
 
 
-def show_answer(
-    screen: Screen, answer: Answer, *, query: str, language: str = "english", first: int = 1
-) -> None:
+def show_answer(screen: Screen, answer: Answer, *, query: str, language: str = "english", first: int = 1) -> None:
     """All hits on standard output; counts, notes and what was degraded on standard error."""
     highlight = highlighter(screen, query, language)
     for rank, hit in enumerate(answer.hits, first):
@@ -53,9 +49,7 @@ def show_answer(
 def show_hit(screen: Screen, hit: Hit, *, rank: str, highlight: Highlight) -> None:
     """One hit: rank, score and title; where; the passage; and why, when asked."""
     margin = " " * 4
-    labels = [
-        label for label in (hit.kind, hit.severity, hit.tier, *(f"#{tag}" for tag in hit.tags)) if label
-    ]
+    labels = [label for label in (hit.kind, hit.severity, hit.tier, *(f"#{tag}" for tag in hit.tags)) if label]
     tail = one_line(" ".join(labels))
     title = one_line(hit.title)
     if screen.is_terminal:
@@ -115,9 +109,7 @@ def show_why(screen: Screen, why: Explain, score: float, margin: str) -> None:
     width = max((len(share.name) for share in why.signals), default=0)
     for share in why.signals:
         sum_of_it = f"{share.value:7.4f} × {share.weight:.4f} = {share.contribution:7.4f}"
-        drawn = screen.style(
-            bar(share.contribution, largest), fg="green" if share.contribution >= 0 else "red"
-        )
+        drawn = screen.style(bar(share.contribution, largest), fg="green" if share.contribution >= 0 else "red")
         screen.line(f"{margin}{share.name.ljust(width)}  {sum_of_it}  {drawn}".rstrip())
     total = sum(abs(word.contribution) for word in why.terms)
     for word in why.terms:

@@ -37,8 +37,7 @@ def show_items(screen: Screen, items: Sequence[Item]) -> None:
         (short_ref(str(item.ref)), item.kind, f"v{item.version}", local_time(item.updated_at), item.title)
         for item in items
     ]
-    if rows:
-        screen.table(("ref", "kind", "version", "changed", "title"), rows)
+    screen.table(("ref", "kind", "version", "changed", "title"), rows)
 
 
 def show_content(screen: Screen, item: Item) -> None:
@@ -66,9 +65,7 @@ def show_several(screen: Screen, items: Iterable[Item]) -> None:
 def show_fields(screen: Screen, item: Item) -> None:
     """Everything an item carries beside its text; what is empty is left out."""
     plain = item.to_dict(with_content=False)
-    shown = {
-        name: _field_text(name, value) for name, value in plain.items() if value not in (None, "", [], {})
-    }
+    shown = {name: _field_text(name, value) for name, value in plain.items() if value not in (None, "", [], {})}
     width = max(map(len, shown))
     for name, value in shown.items():
         screen.line(f"{screen.dim(name.ljust(width))}  {one_line(value)}")

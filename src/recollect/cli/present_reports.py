@@ -69,9 +69,7 @@ def show_failures(screen: Screen, items: Sequence[Mapping[str, Any]]) -> None:
     for item in shown:
         error = item.get("error") or {}
         reason = error.get("message") or item.get("reason") or item["status"]
-        screen.error(
-            f"{short_ref(item['ref'])}: {one_line(reason)}", error.get("hint", "") if len(shown) == 1 else ""
-        )
+        screen.error(f"{short_ref(item['ref'])}: {one_line(reason)}", error.get("hint", "") if len(shown) == 1 else "")
     if len(failed) > len(shown):
         screen.error(f"{len(failed) - len(shown):,} more failed; --verbose lists them")
 
@@ -95,9 +93,7 @@ def show_refreshed(screen: Screen, report: Mapping[str, Any]) -> None:
             screen.line(f"{item['status']} {short_ref(item['ref'])}")
     show_failures(screen, items)
     names = ("checked", "updated", "unchanged", "missing", "reembedded", "chunks", "failed")
-    screen.line(
-        ", ".join(f"{report[name]:,} {name}" for name in names if report.get(name) or name == "checked")
-    )
+    screen.line(", ".join(f"{report[name]:,} {name}" for name in names if report.get(name) or name == "checked"))
 
 
 def show_removed(screen: Screen, items: Sequence[Mapping[str, Any]]) -> None:
@@ -123,14 +119,13 @@ def show_checks(screen: Screen, report: DoctorReport) -> None:
 
 def show_facts(screen: Screen, facts: Mapping[str, Any], indent: str = "") -> None:
     """Names and values, one per line; groups are indented under their name."""
-    width = max((len(name) for name, value in facts.items() if not isinstance(value, Mapping)), default=0)
-    for name, value in facts.items():
-        label = name.replace("_", " ")
+    shown = {name.replace("_", " "): value for name, value in facts.items() if value not in (None, "", [], (), {})}
+    width = max((len(label) for label, value in shown.items() if not isinstance(value, Mapping)), default=0)
+    for label, value in shown.items():
         if isinstance(value, Mapping):
-            if value:
-                screen.line(f"{indent}{screen.bold(label)}")
-                show_facts(screen, value, indent + "  ")
-        elif value not in (None, "", [], ()):
+            screen.line(f"{indent}{screen.bold(label)}")
+            show_facts(screen, value, indent + "  ")
+        else:
             screen.line(f"{indent}{screen.dim(label.ljust(width))}  {_fact(value)}")
 
 

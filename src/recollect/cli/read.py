@@ -32,9 +32,7 @@ from recollect.values import Item
     ],
 )
 @click.argument("refs", nargs=-1, required=True, metavar="REF...")
-@click.option(
-    "--version", type=click.IntRange(min=1), metavar="N", help="This version instead of the current one."
-)
+@click.option("--version", type=click.IntRange(min=1), metavar="N", help="This version instead of the current one.")
 @click.option("--as-of", metavar="DATE", help="The version that was current then.")
 @click.option("--meta", is_flag=True, help="The fields instead of the text.")
 @click.option("--track/--no-track", default=True, help="Count this as opening the item (default) or not.")

@@ -156,6 +156,8 @@ class Screen:
     def table(self, head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[int] = ()) -> None:
         """Columns under their heads; on a terminal the last column is cut to fit the window."""
         body = [[one_line(cell) for cell in row] for row in rows]
+        if not body:
+            return
         widths = [max(cells(row[i]) for row in [list(head), *body]) for i in range(len(head))]
         if self.is_terminal:
             widths = _fitted(widths, self.width)

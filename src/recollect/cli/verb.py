@@ -32,9 +32,7 @@ GLOBAL_OPTIONS: tuple[click.Option, ...] = (
     _global("--verbose", "-v", is_flag=True, help="Print more, and stack traces of unexpected errors."),
     _global("--tier", metavar="NAME", help="Use this tier alone: agent, project or team."),
     _global("--profile", metavar="NAME", help="Rank with this profile."),
-    _global(
-        "--no-color", "color", flag_value=False, is_flag=True, help="No colours (NO_COLOR does the same)."
-    ),
+    _global("--no-color", "color", flag_value=False, is_flag=True, help="No colours (NO_COLOR does the same)."),
 )
 
 

@@ -32,11 +32,7 @@ class Entry(NamedTuple):
 
 def shown_verbs(group: str = "") -> dict[str, Entry]:
     """The verbs that help, completion and the reference name, of one group or of all."""
-    return {
-        name: entry
-        for name, entry in VERBS.items()
-        if name not in LATER and (not group or entry.group == group)
-    }
+    return {name: entry for name, entry in VERBS.items() if name not in LATER and (not group or entry.group == group)}
 
 
 VERBS: dict[str, Entry] = {
@@ -45,9 +41,7 @@ VERBS: dict[str, Entry] = {
     "refresh": Entry("add", "refresh", "Read items again from where they came from.", "add"),
     "watch": Entry("add", "watch", "Keep folders up to date while they change.", "add"),
     "search": Entry("find", "search", "Find items by their words and their meaning.", "find"),
-    "explain": Entry(
-        "find", "explain", "Say why an item is where it is in an answer, or is not found.", "find"
-    ),
+    "explain": Entry("find", "explain", "Say why an item is where it is in an answer, or is not found.", "find"),
     "semantic": Entry("find", "semantic", "Find items by meaning alone.", "find"),
     "similar": Entry("find", "similar", "Find items like a given one.", "find"),
     "grep": Entry("grep", "grep", "Find lines of stored text by a regular expression.", "find"),

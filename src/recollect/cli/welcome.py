@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from recollect.cli.call import Call
 from recollect.cli.terminal import Screen
-from recollect.errors import Error, NotFound
+from recollect.config import load_config, locate_store
+from recollect.config_files import current_folder
+from recollect.errors import Error
 
 _WITHOUT_ITEMS = (
     ("recollect add notes/", "add a folder of files"),
@@ -36,11 +38,11 @@ def welcome(call: Call) -> int:
 
 def _state(call: Call) -> tuple[int, str]:
     try:
+        if not locate_store(call.store, load_config(), current_folder()).path.exists():
+            return 0, "There is no store yet; the first add makes one."
         with call.engine() as engine:
             items = engine.count()
             plural = "" if items == 1 else "s"
             return items, f"The store {engine.location} holds {items:,} item{plural}."
-    except NotFound:
-        return 0, "There is no store yet; the first add makes one."
     except Error as error:
         return 0, f"The store cannot be used: {error.message} {error.hint}".strip()

@@ -1,0 +1,463 @@
+"""The verbs on real stores, as people and scripts use them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from typing import Any
+
+import pytest
+
+KEYS = """---
+title: Rotating keys
+tags: [ops, security]
+---
+# Rotating keys
+
+Rotate the signing keys every quarter with the script in the vault.
+
+Then tell the on-call person.
+"""
+LUNCH = "# Lunch\n\nThe canteen serves soup on Tuesdays.\n"
+
+
+@pytest.fixture
+def notes(house: Any) -> Any:
+    """A house with three files in its store."""
+    house.write("notes/keys.md", KEYS)
+    house.write("notes/lunch.md", LUNCH)
+    house.write("plan.txt", "Ship the search page.\nThen rest.\n")
+    house.run("add", "notes", "plan.txt")
+    return house
+
+
+def disk(house: Any, name: str) -> str:
+    return f"disk:{house.folder / name}"
+
+
+# -- first steps ----------------------------------------------------------------------------------------------
+
+
+def test_recollect_alone_says_what_to_do_first(house: Any) -> None:
+    told = house.run()
+    assert told.stdout.startswith("There is no store yet")
+    assert "recollect add notes/" in told.stdout
+    assert house.json()["items"] == 0
+    assert not os.path.exists(house.env["RECOLLECT_DATA_HOME"] + "/recollect.db")
+
+
+def test_recollect_alone_says_how_the_store_is(notes: Any) -> None:
+    assert "holds 3 items" in notes.run().stdout
+    assert notes.json()["items"] == 3
+
+
+def test_init_makes_a_project_whose_store_is_used_below_it(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = house.json("init")
+    assert plain["store"] == str(house.folder / ".recollect" / "recollect.db")
+    assert house.run("init").stdout == f"the store of this project is {plain['store']}\n"
+    house.write("sub/a.md", "alpha")
+    monkeypatch.chdir(house.folder / "sub")
+    house.run("add", "a.md")
+    assert house.json("status")["store"] == plain["store"]
+    assert house.json("init", "nowhere", code=3)["code"] == "not_found"
+
+
+def test_reading_without_a_store_says_how_to_make_one_and_makes_none(house: Any) -> None:
+    for args in (("search", "x"), ("list",), ("get", "note:/x"), ("status",), ("grep", "x"), ("tree",)):
+        error = house.json(*args, code=5)
+        assert error["code"] == "store"
+        assert "recollect init" in error["hint"]
+    assert not os.path.exists(house.env["RECOLLECT_DATA_HOME"] + "/recollect.db")
+
+
+# -- add ------------------------------------------------------------------------------------------------------
+
+
+def test_add_counts_what_was_created_and_what_was_skipped(notes: Any) -> None:
+    notes.write("new.md", "new")
+    plain = notes.json("add", "notes", "new.md")
+    assert {name: plain[name] for name in ("created", "updated", "skipped", "failed")} == {
+        "created": 1, "updated": 0, "skipped": 2, "failed": 0,
+    }  # fmt: skip
+    item = next(item for item in plain["items"] if item["status"] == "created")
+    assert item["ref"] == disk(notes, "new.md")
+    assert (item["version"], item["previous_version"]) == (1, None)
+    assert len(item["content_hash"]) == 64
+    assert notes.run("add", "new.md").stdout.startswith("skipped new.md")
+
+
+def test_a_file_that_cannot_be_read_fails_alone(house: Any) -> None:
+    house.write("good.md", "fine")
+    told = house.run("add", "good.md", "missing.md", code=1)
+    assert "created good.md" in told.stdout
+    assert "1 created, 1 failed" in told.stdout
+    assert "missing.md" in told.stderr
+    envelope = house.envelope("add", "good.md", "missing.md", code=1)
+    assert envelope["data"]["failed"] == 1
+    assert envelope["error"]["code"] == "some_failed"
+    failed = [item for item in envelope["data"]["items"] if item["status"] == "failed"]
+    assert failed[0]["error"]["message"]
+
+
+def test_standard_input_is_added_under_a_name(house: Any) -> None:
+    house.run("add", "-", "--as", "note:/über", "--title", "Über", "--tag", "a,b", "--kind", "note", stdin="Grüße 你好")
+    plain = house.json("get", "note:/über")
+    assert (plain["content"], plain["title"], plain["tags"], plain["kind"]) == (
+        "Grüße 你好",
+        "Über",
+        ["a", "b"],
+        "note",
+    )
+
+
+def test_bytes_that_are_not_utf_8_never_crash_standard_input(house: Any) -> None:
+    house.run("add", "-", "--as", "note:/x", stdin=b"caf\xe9 \x00 \xff\xfe latin")
+    assert house.run("get", "note:/x").exit_code == 0
+
+
+def test_on_conflict_error_is_a_conflict_and_overwrite_makes_a_version(notes: Any) -> None:
+    notes.write("plan.txt", "Another plan.\n")
+    notes.run("add", "plan.txt", "--on-conflict", "error", code=4)
+    assert notes.json("add", "plan.txt", "--on-conflict", "error", code=4)["code"] == "path_conflict"
+    assert notes.run("add", "plan.txt", "--on-conflict", "overwrite").stdout == "updated plan.txt (version 2)\n"
+
+
+def test_fields_are_set_while_adding(house: Any) -> None:
+    house.write("a.md", "text")
+    house.run("add", "a.md", "--set", "severity=warning", "--set", "importance=4", "--set", 'metadata={"k": [1]}')
+    plain = house.json("get", "a.md", "--meta")
+    assert (plain["severity"], plain["importance"], plain["metadata"]) == ("warning", 4, {"k": [1]})
+    assert "content" not in plain
+    house.run("add", "a.md", "--set", "severity=huge", code=2)
+    house.run("add", "a.md", "--set", "colour=red", code=2)
+
+
+def test_only_files_that_match_the_glob_are_added(house: Any) -> None:
+    house.write("src/a.py", "x = 1")
+    house.write("src/b.txt", "b")
+    assert [item["ref"] for item in house.json("add", "src", "--glob", "*.py")["items"]] == [disk(house, "src/a.py")]
+
+
+# -- search ---------------------------------------------------------------------------------------------------
+
+
+def test_search_takes_several_words_and_shows_where(notes: Any) -> None:
+    told = notes.run("search", "how", "do", "I", "rotate", "keys")
+    lines = told.stdout.splitlines()
+    assert lines[0].endswith("document #ops #security")
+    assert "Rotating keys" in lines[0]
+    assert lines[1].strip().startswith("notes/keys.md:")
+    assert "candidates" in told.stderr
+    assert notes.run("search", "rotate", "-q").stderr == ""
+
+
+def test_search_answers_the_shape_that_scripts_rely_on(notes: Any) -> None:
+    plain = notes.json("search", "rotate keys")
+    hit = plain["hits"][0]
+    assert hit["ref"] == disk(notes, "notes/keys.md")
+    for name in (
+        "id", "title", "description", "kind", "domain", "severity", "tags", "tier", "score", "snippet", "lines",
+        "token_estimate",
+    ):  # fmt: skip
+        assert name in hit
+    assert 0 <= hit["score"] <= 1
+    assert "item" not in hit
+    assert "explain" not in hit
+    for name in ("candidates", "returned", "milliseconds", "profile", "weights", "tiers", "degraded"):
+        assert name in plain["meta"]
+    full = notes.json("search", "rotate keys", "--mode", "full")["hits"][0]
+    assert "quarter" in full["item"]["content"]
+
+
+def test_a_query_may_come_from_standard_input(notes: Any) -> None:
+    assert notes.json("search", "-", stdin="rotate keys\n")["hits"] == notes.json("search", "rotate keys")["hits"]
+
+
+@pytest.mark.parametrize(
+    "args", [["soup", "-keys", "signing"], ["-keys soup signing"], ["--", "-keys", "soup", "signing"]]
+)
+def test_a_word_with_a_dash_leaves_out_wherever_it_stands(notes: Any, args: list[str]) -> None:
+    found = [hit["ref"] for hit in json.loads(notes.run("--json", "search", *args).stdout)["data"]["hits"]]
+    assert found == [disk(notes, "notes/lunch.md")]
+
+
+def test_filters_limit_and_offset_narrow_the_answer(notes: Any) -> None:
+    everything = notes.json("search", "the")["hits"]
+    assert len(everything) == 3
+    assert notes.json("search", "the", "--limit", "1", "--offset", "1")["hits"] == everything[1:2]
+    assert len(notes.json("search", "the", "-n1")["hits"]) == 1
+    assert len(notes.json("search", "the", "--tag", "ops")["hits"]) == 1
+    assert len(notes.json("search", "the", "--all-tags", "ops,none")["hits"]) == 0
+    assert len(notes.json("search", "the", "--path", str(notes.folder / "notes"))["hits"]) == 2
+    assert notes.json("search", "the", "--kind", "memory")["hits"] == []
+    assert notes.json("search", "the", "--drive", "url")["hits"] == []
+    assert notes.json("search", "the", "--before", "2001-01-01")["hits"] == []
+    assert len(notes.json("search", "the", "--after", "2001-01-01")["hits"]) == 3
+
+
+def test_ranks_go_on_where_the_offset_starts(notes: Any) -> None:
+    assert notes.run("search", "the", "--offset", "2").stdout.startswith(" 3  ")
+
+
+def test_nothing_found_is_no_error(notes: Any) -> None:
+    told = notes.run("search", "xylophone", "--no-vectors")
+    assert told.stdout == ""
+    assert "nothing found" in told.stderr
+
+
+def test_explain_draws_signals_and_words_that_add_up(notes: Any) -> None:
+    why = notes.json("search", "rotate keys", "--explain")["hits"][0]["explain"]
+    assert sum(share["contribution"] for share in why["signals"]) == pytest.approx(why["value"], abs=1e-9)
+    assert {term["term"] for term in why["terms"]} >= {"rotat", "key"}
+    drawn = notes.run("search", "rotate keys", "--explain").stdout
+    assert " × " in drawn
+    assert "█" in drawn
+    assert "→ score " in drawn
+
+
+def test_explain_says_why_an_item_is_found_or_not(notes: Any) -> None:
+    found = notes.json("explain", "rotate", "keys", "notes/keys.md")
+    assert (found["found"], found["rank"]) == (True, 1)
+    missing = notes.json("explain", "rotate", "notes/lunch.md", "--no-vectors")
+    assert missing["found"] is False
+    assert missing["reason"]
+    assert missing["reason"] in notes.run("explain", "rotate", "notes/lunch.md", "--no-vectors").stdout
+    assert notes.json("explain", "rotate", "nowhere.md", code=3)["code"] == "not_found"
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--weights", "lexical=nan"],
+        ["--weights", "lexical=-1"],
+        ["--weights", "nonsense=1"],
+        ["--no-lexical", "--no-vectors"],
+        ["--profile", "nobody"],
+        ["--backend", "magic"],
+        ["--as-of", "tomorrowish"],
+    ],
+)
+def test_a_search_that_makes_no_sense_is_a_usage_error(notes: Any, flags: list[str]) -> None:
+    error = notes.json("search", "rotate", *flags, code=2)
+    assert error["code"] == "usage"
+    assert error["hint"]
+
+
+@pytest.mark.parametrize(
+    "query", ['"', '"unclosed phrase', "a AND (b OR", "*", "-", "tag:", "kind:poem x", "'; --", "\U0001f600"]
+)
+def test_any_text_is_a_safe_query(notes: Any, query: str) -> None:
+    args = ("search", "--", query)
+    result = notes.run("--json", *args) if query != "-" else notes.run("--json", *args, stdin="")
+    assert json.loads(result.stdout)["ok"]
+
+
+def test_grep_finds_lines_with_their_neighbours(notes: Any) -> None:
+    assert notes.run("grep", "SIGNING", "-i").stdout.startswith("notes/keys.md:7:Rotate the signing")
+    match = notes.json("grep", "soup.on", "-C", "1", "--glob", "*.md")["matches"][0]
+    assert (match["ref"], match["line"]) == (disk(notes, "notes/lunch.md"), 3)
+    assert notes.run("grep", "soup.on", "-F").stdout == ""
+    assert notes.run("grep", "zebra").stdout == ""
+    assert notes.json("grep", "(", code=2)["code"] == "usage"
+
+
+# -- reading and changing -------------------------------------------------------------------------------------
+
+
+def test_get_prints_the_text_exactly(notes: Any) -> None:
+    assert notes.run("get", "notes/lunch.md").stdout == LUNCH
+    assert notes.run("get", disk(notes, "notes/lunch.md")).stdout == LUNCH
+    identity = notes.json("get", "notes/lunch.md")["id"]
+    assert notes.run("get", identity).stdout == LUNCH
+
+
+def test_get_of_several_prints_each_under_its_ref_and_fails_in_part(notes: Any) -> None:
+    told = notes.run("get", "plan.txt", "nowhere.md", "notes/lunch.md", code=1)
+    assert told.stdout.startswith(f"==> {disk(notes, 'plan.txt')} <==\nShip")
+    assert told.stdout.endswith(LUNCH)
+    assert "nowhere.md" in told.stderr
+    envelope = notes.envelope("get", "plan.txt", "nowhere.md", code=1)
+    assert [item["title"] for item in envelope["data"]["items"]] == ["plan.txt"]
+    assert envelope["data"]["failed"][0]["error"]["code"] == "not_found"
+    notes.run("get", "nowhere.md", code=3)
+    notes.run("get", "nowhere.md", "nowhere.txt", code=3)
+
+
+def test_meta_shows_fields_without_the_text(notes: Any) -> None:
+    shown = notes.run("get", "notes/keys.md", "--meta").stdout
+    assert "ops, security" in shown
+    assert "quarter" not in shown
+
+
+def test_list_and_tree_show_what_is_kept(notes: Any) -> None:
+    plain = notes.json("list")
+    assert plain["total"] == 3
+    assert {item["title"] for item in plain["items"]} >= {"Rotating keys"}
+    assert "content" not in plain["items"][0]
+    assert notes.run("list", "--tag", "ops").stdout.count("\n") == 2
+    assert "1-1 of 3" in notes.run("list", "--limit", "1").stderr
+    tree = notes.run("tree").stdout
+    assert "notes" in tree
+    assert "keys.md" in tree
+    assert notes.json("tree", "--depth", "1")["items"] == 3
+
+
+def test_an_edit_is_a_version_that_history_diff_and_restore_know(notes: Any) -> None:
+    ref = "plan.txt"
+    assert notes.run("edit", ref, "--title", "The plan").stdout == "updated plan.txt (version 2)\n"
+    notes.run("edit", ref, "--content", "-", stdin="Ship the search page.\nThen party.\n")
+    versions = notes.json("history", ref)["versions"]
+    assert [version["version"] for version in versions] == [3, 2, 1]
+    assert notes.run("history", ref).stdout.splitlines()[1].startswith("3 *")
+    diff = notes.run("diff", ref).stdout
+    assert "-Then rest." in diff
+    assert "+Then party." in diff
+    assert "The plan" in notes.json("diff", ref, "1", "2")["diff"]
+    assert notes.run("get", ref, "--version", "1").stdout.endswith("rest.\n")
+    notes.run("restore", ref, "--version", "1")
+    assert notes.run("get", ref).stdout.endswith("rest.\n")
+    assert notes.json("history", ref)["versions"][0]["version"] == 4
+    notes.run("get", ref, "--version", "99", code=3)
+    notes.run("edit", ref, code=2)
+
+
+def test_rm_keeps_a_bin_and_purge_does_not(notes: Any) -> None:
+    assert "plan.txt" in notes.run("rm", "plan.txt", "--dry-run").stdout
+    assert notes.json("list")["total"] == 3
+    assert notes.run("rm", "plan.txt").stdout == "removed plan.txt\n"
+    notes.run("get", "plan.txt", code=3)
+    notes.run("rm", "plan.txt", code=3)
+    notes.run("restore", "plan.txt")
+    assert notes.run("get", "plan.txt").stdout.startswith("Ship")
+    assert notes.json("rm", "plan.txt", "--purge")["removed"] == 1
+    notes.run("restore", "plan.txt", code=3)
+    assert (notes.folder / "plan.txt").exists()
+
+
+def test_rm_of_a_folder_removes_what_is_below_it(notes: Any) -> None:
+    assert notes.json("rm", "notes/", "--dry-run")["removed"] == 0
+    assert notes.json("rm", "notes/")["removed"] == 2
+    assert notes.json("list")["total"] == 1
+
+
+def test_mv_gives_another_ref_and_keeps_the_history(notes: Any) -> None:
+    notes.run("mv", "plan.txt", "note:/plan")
+    assert notes.run("get", "note:/plan").stdout.startswith("Ship")
+    assert len(notes.json("history", "note:/plan")["versions"]) == 2
+    notes.run("get", "plan.txt", code=3)
+    assert notes.json("mv", "note:/plan", disk(notes, "notes/keys.md"), code=4)["hint"]
+
+
+def test_an_immutable_item_refuses_with_a_conflict(notes: Any) -> None:
+    notes.run("edit", "plan.txt", "--set", "immutable=true")
+    assert notes.json("edit", "plan.txt", "--title", "x", code=4)["hint"]
+    notes.run("rm", "plan.txt", code=4)
+
+
+# -- looking after --------------------------------------------------------------------------------------------
+
+
+def test_status_and_doctor_speak_of_the_store(notes: Any) -> None:
+    plain = notes.json("status")
+    assert plain["items"] == 3
+    assert plain["store"] in notes.run("status").stdout
+    report = notes.json("doctor")
+    assert report["ok"] is True
+    assert "✓" in notes.run("doctor").stdout
+
+
+def test_doctor_exits_1_on_a_file_that_is_no_store(house: Any) -> None:
+    house.write("bad.db", b"this is no database" * 100)
+    error = house.json("--store", "bad.db", "doctor", code=5)
+    assert error["code"] == "corrupt"
+    assert "Traceback" not in house.run("--store", "bad.db", "search", "x", code=5).stderr
+
+
+# -- streams --------------------------------------------------------------------------------------------------
+
+
+def test_json_is_utf_8_whatever_the_locale_says(notes: Any) -> None:
+    notes.run("add", "-", "--as", "note:/greek", stdin="Ελληνικά 你好 \U0001f600")
+    notes.env.update(LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    with notes.start("get", "note:/greek", "--json", stdout=-1) as process:
+        shown = process.communicate()[0]
+    assert "Ελληνικά 你好 \U0001f600" in shown.decode("utf-8")
+    assert json.loads(shown)["data"]["content"] == "Ελληνικά 你好 \U0001f600"
+
+
+def test_a_lone_surrogate_on_the_command_line_never_crashes(notes: Any) -> None:
+    with notes.start("search", b"caf\xe9", "--json", stdout=-1) as process:
+        shown = process.communicate()[0]
+    assert json.loads(shown)["ok"]
+    with notes.start("get", b"caf\xe9.md", "--json", stdout=-1) as process:
+        shown = process.communicate()[0]
+    assert process.returncode == 2
+    assert json.loads(shown)["error"]["code"] == "usage"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals and pipes of POSIX")
+def test_a_reader_that_goes_away_is_no_error(notes: Any) -> None:
+    notes.run("add", "-", "--as", "note:/long", stdin="word " * 100_000)
+    for args in (("get", "note:/long"), ("get", "note:/long", "--json")):
+        with notes.start(*args, stdout=-1, stderr=-1) as process:
+            process.stdout.close()
+            told = process.stderr.read()
+        assert (process.returncode, told) == (0, b"")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals and pipes of POSIX")
+def test_an_interrupt_ends_cleanly(house: Any) -> None:
+    with house.start("add", "-", "--as", "note:/x", stdin=-1, stderr=-1, stdout=-1) as process:
+        process.stdin.write(b"more than a pipe holds, so it is being read" * 50_000)
+        process.send_signal(signal.SIGINT)
+        process.stdin.close()
+        told = process.stderr.read()
+    assert process.returncode == 130
+    assert b"Nothing that was saved is lost" in told
+    assert b"Traceback" not in told
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals of POSIX")
+def test_a_terminal_gets_colours_and_a_pipe_does_not(notes: Any) -> None:
+    import pty
+
+    shown = {}
+    for flags in ((), ("--no-color",)):
+        lead, follow = pty.openpty()
+        notes.env["TERM"] = "xterm-256color"
+        with notes.start("search", "rotate", *flags, stdout=follow, stderr=-1) as process:
+            process.communicate()
+        os.close(follow)
+        shown[flags] = os.read(lead, 65536)
+        os.close(lead)
+    assert b"\x1b[33m\x1b[1mRotat" in shown[()]
+    assert b"\x1b[" not in shown[("--no-color",)]
+    assert "\x1b[" not in notes.run("search", "rotate").stdout
+
+
+# -- imports --------------------------------------------------------------------------------------------------
+
+HEAVY = {
+    "onnxruntime", "tokenizers", "trafilatura", "mcp", "httpx", "yaml", "rich", "fastapi", "pydantic", "watchfiles",
+    "rapidfuzz", "semantic_text_splitter", "pathspec", "charset_normalizer", "tomlkit",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("search", "rotate", "--no-vectors"),
+        ("search", "rotate", "--backend", "grep"),
+        ("get", "notes/lunch.md"),
+        ("list",),
+        ("tree",),
+        ("history", "plan.txt"),
+        ("grep", "soup"),
+        ("status",),
+    ],
+)
+def test_reading_verbs_import_nothing_heavy(notes: Any, imported: Any, args: tuple[str, ...]) -> None:
+    packages = {name.split(".")[0] for name in imported(*args)}
+    assert packages & HEAVY == set()
