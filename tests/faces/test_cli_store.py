@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,15 +38,12 @@ def disk(house: Any, name: str) -> str:
     return f"disk:{house.folder / name}"
 
 
-# -- first steps ----------------------------------------------------------------------------------------------
-
-
 def test_recollect_alone_says_what_to_do_first(house: Any) -> None:
     told = house.run()
     assert told.stdout.startswith("There is no store yet")
     assert "recollect add notes/" in told.stdout
     assert house.json()["items"] == 0
-    assert not os.path.exists(house.env["RECOLLECT_DATA_HOME"] + "/recollect.db")
+    assert not Path(house.env["RECOLLECT_DATA_HOME"], "recollect.db").exists()
 
 
 def test_recollect_alone_says_how_the_store_is(notes: Any) -> None:
@@ -69,10 +67,7 @@ def test_reading_without_a_store_says_how_to_make_one_and_makes_none(house: Any)
         error = house.json(*args, code=5)
         assert error["code"] == "store"
         assert "recollect init" in error["hint"]
-    assert not os.path.exists(house.env["RECOLLECT_DATA_HOME"] + "/recollect.db")
-
-
-# -- add ------------------------------------------------------------------------------------------------------
+    assert not Path(house.env["RECOLLECT_DATA_HOME"], "recollect.db").exists()
 
 
 def test_add_counts_what_was_created_and_what_was_skipped(notes: Any) -> None:
@@ -138,9 +133,6 @@ def test_only_files_that_match_the_glob_are_added(house: Any) -> None:
     house.write("src/a.py", "x = 1")
     house.write("src/b.txt", "b")
     assert [item["ref"] for item in house.json("add", "src", "--glob", "*.py")["items"]] == [disk(house, "src/a.py")]
-
-
-# -- search ---------------------------------------------------------------------------------------------------
 
 
 def test_search_takes_several_words_and_shows_where(notes: Any) -> None:
@@ -263,9 +255,6 @@ def test_grep_finds_lines_with_their_neighbours(notes: Any) -> None:
     assert notes.json("grep", "(", code=2)["code"] == "usage"
 
 
-# -- reading and changing -------------------------------------------------------------------------------------
-
-
 def test_get_prints_the_text_exactly(notes: Any) -> None:
     assert notes.run("get", "notes/lunch.md").stdout == LUNCH
     assert notes.run("get", disk(notes, "notes/lunch.md")).stdout == LUNCH
@@ -356,9 +345,6 @@ def test_an_immutable_item_refuses_with_a_conflict(notes: Any) -> None:
     notes.run("rm", "plan.txt", code=4)
 
 
-# -- looking after --------------------------------------------------------------------------------------------
-
-
 def test_status_and_doctor_speak_of_the_store(notes: Any) -> None:
     plain = notes.json("status")
     assert plain["items"] == 3
@@ -373,9 +359,6 @@ def test_doctor_exits_1_on_a_file_that_is_no_store(house: Any) -> None:
     error = house.json("--store", "bad.db", "doctor", code=5)
     assert error["code"] == "corrupt"
     assert "Traceback" not in house.run("--store", "bad.db", "search", "x", code=5).stderr
-
-
-# -- streams --------------------------------------------------------------------------------------------------
 
 
 def test_json_is_utf_8_whatever_the_locale_says(notes: Any) -> None:
@@ -436,8 +419,6 @@ def test_a_terminal_gets_colours_and_a_pipe_does_not(notes: Any) -> None:
     assert b"\x1b[" not in shown[("--no-color",)]
     assert "\x1b[" not in notes.run("search", "rotate").stdout
 
-
-# -- imports --------------------------------------------------------------------------------------------------
 
 HEAVY = {
     "onnxruntime", "tokenizers", "trafilatura", "mcp", "httpx", "yaml", "rich", "fastapi", "pydantic", "watchfiles",

@@ -18,7 +18,7 @@ from recollect.errors import UsageError
 from recollect.values import KINDS
 
 
-@verb("init", examples=["recollect init", "recollect init ~/work/project"])
+@verb("init", examples=["recollect init", "recollect init ~/projects/site"])
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
 def init(call: Call, folder: Path | None) -> int:
     """Makes a .recollect folder, which every command in and below that folder then uses. Without it, items go

@@ -77,7 +77,7 @@ def get(call: Call, refs: tuple[str, ...], meta: bool, **given: Any) -> int:
     examples=[
         "recollect list",
         "recollect list --kind memory --tag ops",
-        "recollect list --path '/work/**' --json",
+        "recollect list --path '/home/me/notes/**' --json",
     ],
 )
 @paging(50)
