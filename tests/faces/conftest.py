@@ -71,6 +71,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
     env = {
         "RECOLLECT_DATA_HOME": str(tmp_path / "data"),
         "RECOLLECT_CONFIG_HOME": str(tmp_path / "config"),
+        "XDG_CACHE_HOME": str(tmp_path / "cache"),
         "COLUMNS": "100",
     }
     for name in ("NO_COLOR", "FORCE_COLOR", "RECOLLECT_STORE"):

@@ -172,12 +172,13 @@ def test_completion_prints_a_script_for_the_shell(house: Any, shell: str) -> Non
 
 
 def test_completion_offers_verbs_without_loading_them(house: Any) -> None:
-    process = house.start(stdout=-1)
-    process.communicate()
     house.env.update(_RECOLLECT_COMPLETE="bash_complete", COMP_WORDS="recollect se", COMP_CWORD="1")
     with house.start(stdout=-1) as process:
         offered = process.communicate()[0].decode().split()
     assert offered == ["plain,search", "plain,semantic"]
+    house.env.update(COMP_WORDS="recollect get no", COMP_CWORD="2")
+    with house.start(stdout=-1) as process:
+        assert process.communicate()[0].decode().split() == ["file,no"]
 
 
 def test_help_and_version_import_nothing_but_click_and_the_table(imported: Callable[..., set[str]]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from recollect.cli.call import Call, later, some_failed
-from recollect.cli.options import fields_from
+from recollect.cli.options import REF, fields_from
 from recollect.cli.present_reports import show_refreshed, show_saved
 from recollect.cli.progress import ProgressLine
 from recollect.cli.terminal import Screen
@@ -46,7 +46,7 @@ def init(call: Call, folder: Path | None) -> int:
         "git log -20 | recollect add - --as note:/recent-commits",
     ],
 )
-@click.argument("sources", nargs=-1, required=True, metavar="PATH|GLOB|URL|-...")
+@click.argument("sources", nargs=-1, required=True, type=REF, metavar="PATH|GLOB|URL|-...")
 @click.option("--kind", "-k", type=click.Choice(KINDS), metavar="KIND", help="What the items are: document, note, …")
 @click.option(
     "--on-conflict",
@@ -92,7 +92,7 @@ def _standard_input(sources: tuple[str, ...], as_ref: str | None) -> bytes | Non
 
 
 @verb("refresh", examples=["recollect refresh --all", "recollect refresh notes/ url:/https://example.org/page"])
-@click.argument("refs", nargs=-1, metavar="REF...")
+@click.argument("refs", nargs=-1, type=REF, metavar="REF...")
 @click.option("--all", "everything", is_flag=True, help="Every item that has an origin.")
 @click.option("--prune", is_flag=True, help="Remove items whose file is gone.")
 def refresh(call: Call, refs: tuple[str, ...], everything: bool, prune: bool) -> int:
@@ -112,7 +112,7 @@ def refresh(call: Call, refs: tuple[str, ...], everything: bool, prune: bool) ->
 
 
 @verb("watch", examples=["recollect watch notes/", "recollect watch . --quiet"])
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, type=REF, metavar="PATH...")
 def watch(call: Call, paths: tuple[str, ...]) -> int:
     """Runs until interrupted. A changed file is searchable within two seconds."""
     screen = call.screen()

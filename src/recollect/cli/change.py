@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from recollect.cli.call import Call, some_failed
-from recollect.cli.options import fields_from
+from recollect.cli.options import REF, fields_from
 from recollect.cli.present_reports import show_removed, show_saved
 from recollect.cli.verb import verb
 from recollect.errors import UsageError
@@ -28,7 +28,7 @@ def _saved(call: Call, saved: Saved) -> int:
         "recollect edit note:/plan",
     ],
 )
-@click.argument("ref")
+@click.argument("ref", type=REF)
 @click.option("--title", help="A new title.")
 @click.option("--tag", "-t", "tags", multiple=True, metavar="TAG", help="New tags (repeatable), replacing the old.")
 @click.option("--set", "pairs", multiple=True, metavar="FIELD=VALUE", help="Any other field (repeatable).")
@@ -53,8 +53,8 @@ def _edited(text: str) -> str:
 
 
 @verb("mv", examples=["recollect mv note:/plan note:/plans/2026", "recollect mv old.md new.md"])
-@click.argument("ref")
-@click.argument("new_ref")
+@click.argument("ref", type=REF)
+@click.argument("new_ref", type=REF)
 def mv(call: Call, ref: str, new_ref: str) -> int:
     """The item keeps its id and history. A file on disk is not touched."""
     with call.engine() as engine:
@@ -69,7 +69,7 @@ def mv(call: Call, ref: str, new_ref: str) -> int:
         "recollect rm note:/x --purge",
     ],
 )
-@click.argument("refs", nargs=-1, required=True, metavar="REF...")
+@click.argument("refs", nargs=-1, required=True, type=REF, metavar="REF...")
 @click.option("--purge", is_flag=True, help="Erase the text from the store at once; it cannot be restored.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
@@ -99,7 +99,7 @@ def _confirm(count: int, *, purge: bool) -> None:
 
 
 @verb("restore", examples=["recollect restore notes/old.md", "recollect restore note:/plan --version 2"])
-@click.argument("ref")
+@click.argument("ref", type=REF)
 @click.option("--version", type=click.IntRange(min=1), metavar="N", help="The version to bring back.")
 def restore(call: Call, ref: str, version: int | None) -> int:
     """What is brought back becomes a newer version, so nothing is lost by it."""

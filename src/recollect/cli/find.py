@@ -12,6 +12,7 @@ from recollect.cli.options import (
     ASKING_OPTIONS,
     FILTER_OPTIONS,
     RANKING_OPTIONS,
+    REF,
     QueryVerb,
     query_from,
     refuse_unknown,
@@ -103,7 +104,7 @@ def explain(call: Call, words: tuple[str, ...], **given: Any) -> int:
     "similar",
     examples=["recollect similar notes/keys.md", "recollect similar memory:/login-bug --limit 3 --json"],
 )
-@click.argument("ref")
+@click.argument("ref", type=REF)
 @ANSWER_OPTIONS
 @FILTER_OPTIONS
 def similar(call: Call, ref: str, **given: Any) -> int:

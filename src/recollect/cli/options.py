@@ -45,6 +45,8 @@ def together(*decorators: Callable[[Any], Any]) -> Callable[[Function], Function
 
 
 COUNT = click.IntRange(min=1)
+REF = click.Path(allow_dash=True)
+"""A ref, an item's id, a URL or a path; shells complete it as a path, and the engine says what it is."""
 
 
 def limited(limit: int | None, what: str = "How many at most") -> Callable[[Function], Function]:

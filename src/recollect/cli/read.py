@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from recollect.cli.call import Call, some_failed
-from recollect.cli.options import FILTER_OPTIONS, filters_from, paging
+from recollect.cli.options import FILTER_OPTIONS, REF, filters_from, paging
 from recollect.cli.present_items import (
     show_content,
     show_diff,
@@ -31,7 +31,7 @@ from recollect.values import Item
         "recollect get notes/keys.md --version 2 > old.md",
     ],
 )
-@click.argument("refs", nargs=-1, required=True, metavar="REF...")
+@click.argument("refs", nargs=-1, required=True, type=REF, metavar="REF...")
 @click.option("--version", type=click.IntRange(min=1), metavar="N", help="This version instead of the current one.")
 @click.option("--as-of", metavar="DATE", help="The version that was current then.")
 @click.option("--meta", is_flag=True, help="The fields instead of the text.")
@@ -107,7 +107,7 @@ def list_items(call: Call, limit: int, offset: int, **given: Any) -> int:
 
 
 @verb("tree", examples=["recollect tree", "recollect tree disk:/home/me/notes --depth 2"])
-@click.argument("prefix", required=False)
+@click.argument("prefix", required=False, type=REF)
 @click.option("--depth", type=click.IntRange(min=1), metavar="N", help="How many levels to show.")
 def tree(call: Call, prefix: str | None, depth: int | None) -> int:
     """Each branch says how many items stand below it."""
@@ -117,7 +117,7 @@ def tree(call: Call, prefix: str | None, depth: int | None) -> int:
 
 
 @verb("history", examples=["recollect history notes/keys.md"])
-@click.argument("ref")
+@click.argument("ref", type=REF)
 def history(call: Call, ref: str) -> int:
     """The current version is marked with a star."""
     with call.engine() as engine:
@@ -127,7 +127,7 @@ def history(call: Call, ref: str) -> int:
 
 
 @verb("diff", examples=["recollect diff notes/keys.md", "recollect diff notes/keys.md 1 3"])
-@click.argument("ref")
+@click.argument("ref", type=REF)
 @click.argument("old", required=False, type=click.IntRange(min=1))
 @click.argument("new", required=False, type=click.IntRange(min=1))
 def diff(call: Call, ref: str, old: int | None, new: int | None) -> int:
