@@ -19,12 +19,14 @@ from recollect import registry
 from recollect.config import Config, ConfigProvider, locate_store
 from recollect.errors import NotFound, UsageError, from_dict
 from recollect.ingest.adding import Adding, kind_of
+from recollect.ingest.embed import EmbedReport, JobsReport, Worker, fingerprint_of
 from recollect.ingest.pipeline import Pipeline
 from recollect.look_after import check_store, store_status
+from recollect.models.base import Embedder
 from recollect.search.pipeline import Request, Searcher
 from recollect.search.reasons import explain_item
 from recollect.search.scan import grep_texts, tree_of
-from recollect.store.base import Store
+from recollect.store.base import Backlog, PreparedItem, Store
 from recollect.values import (
     KINDS,
     AddReport,
@@ -61,6 +63,7 @@ class Recollect:
         self.store = store
         self.location = location
         self._config = config
+        self._made: tuple[Any, Embedder | None] | None = None
 
     @classmethod
     def open(
@@ -104,7 +107,19 @@ class Recollect:
 
     @cached_property
     def _searcher(self) -> Searcher:
-        return Searcher(self.store, self._config)
+        return Searcher(self.store, self._config, self._embedder)
+
+    def _embedder(self) -> Embedder | None:
+        """The embedder in force; made anew only when its settings change, loaded only when it is used."""
+        settings = self.config.embedding
+        if self._made is None or self._made[0] != settings:
+            self._made = (settings, registry.embedder(self.config))
+        return self._made[1]
+
+    def _backlog(self) -> Backlog | None:
+        """Where new chunks wait for their vectors; None when there are none to be made."""
+        embedder = self._embedder()
+        return Backlog(fingerprint_of(embedder), embedder.dimensions) if embedder is not None else None
 
     @cached_property
     def _pipeline(self) -> Pipeline:
@@ -156,10 +171,23 @@ class Recollect:
         if text is not None:
             if as_ref is None:
                 raise UsageError("text from standard input needs a name", hint="Say where it goes: --as note:/my-note")
-            return adding.text(self.resolve(as_ref), text)
+            return self._embedded(adding.text(self.resolve(as_ref), text), wait, progress)
         if as_ref is not None and len(sources) != 1:
             raise UsageError("--as names one item, so it goes with one file", hint="Leave out --as, or add one file.")
-        return adding.sources(sources, globs=globs, as_ref=self.resolve(as_ref) if as_ref else None)
+        report = adding.sources(sources, globs=globs, as_ref=self.resolve(as_ref) if as_ref else None)
+        return self._embedded(report, wait, progress)
+
+    def _embedded(self, report: AddReport, wait: bool, progress: Callable[[Progress], None] | None = None) -> AddReport:
+        """Let the vectors follow; whatever stops them is a note, for what was written stays written."""
+        if not wait or not (report.count("created") or report.count("updated")):
+            return report
+        embedder = self._embedder()
+        if embedder is None:
+            return report
+        done = Worker(self.store, embedder, registry.worker_name(), progress).drain()
+        if not done.stopped:
+            return report
+        return replace(report, notes=(*report.notes, f"vectors: {done.stopped}"))
 
     def save(
         self,
@@ -170,11 +198,12 @@ class Recollect:
         fields: Mapping[str, Any] | None = None,
         on_conflict: str = "error",
         structure: str = "text",
+        wait: bool = True,
     ) -> Saved:
         """Write one text under a ref; an existing item is refused unless ``on_conflict`` says otherwise."""
         resolved = self.resolve(ref)
         entry = Entry(str(resolved), content, kind or kind_of(resolved), fields or {}, structure)
-        saved = self.save_many([entry], on_conflict=on_conflict, durable=True).items[0]
+        saved = self.save_many([entry], on_conflict=on_conflict, durable=True, wait=wait).items[0]
         if saved.error is not None:
             raise from_dict(saved.error)
         return saved
@@ -191,7 +220,8 @@ class Recollect:
         """Write many texts, in batches of one transaction each."""
         _check_choice("on_conflict", on_conflict, ON_CONFLICT)
         adding = self._adding(on_conflict, progress)
-        return adding.entries(((self.resolve(entry.ref), entry) for entry in entries), durable=durable)
+        report = adding.entries(((self.resolve(entry.ref), entry) for entry in entries), durable=durable)
+        return self._embedded(report, wait, progress)
 
     def _adding(
         self,
@@ -208,6 +238,7 @@ class Recollect:
             kind=kind,
             fields=fields or {},
             on_conflict=on_conflict,
+            backlog=self._backlog(),
             progress=progress,
         )
 
@@ -219,8 +250,13 @@ class Recollect:
         draft = self.store.draft(n, item.version)
         changed = replace(draft, fields=draft.fields.with_changes(fields or {}))
         if content is not None:
-            return self.store.rewrite(n, self._pipeline.prepare_text(changed, content), durable=True)
-        return self.store.rewrite(n, self._pipeline.prepare_draft(changed), durable=True)
+            return self._rewrite(n, self._pipeline.prepare_text(changed, content))
+        return self._rewrite(n, self._pipeline.prepare_draft(changed))
+
+    def _rewrite(self, n: int, item: PreparedItem) -> Saved:
+        saved = self.store.rewrite(n, item, durable=True, backlog=self._backlog())
+        self._embedded(AddReport((saved,)), wait=True)
+        return saved
 
     def mv(self, ref: str | Ref, new_ref: str | Ref) -> Saved:
         """Give an item another ref; its history moves with it."""
@@ -228,7 +264,7 @@ class Recollect:
         item = self.store.item(n)
         _refuse_binned(item)
         draft = replace(self.store.draft(n, item.version), ref=self.resolve(new_ref))
-        return self.store.rewrite(n, self._pipeline.prepare_draft(draft), durable=True)
+        return self._rewrite(n, self._pipeline.prepare_draft(draft))
 
     def rm(self, *refs: str | Ref, purge: bool = False, dry_run: bool = False) -> AddReport:
         """Remove items: to the bin, or with ``purge`` out of the file. A name ending in / or * means all below it."""
@@ -270,7 +306,7 @@ class Recollect:
                 f"{item.ref} is not in the bin", hint="Name the version to go back to: --version N (see history)."
             )
         draft = self.store.draft(n, version or item.version)
-        return self.store.rewrite(n, self._pipeline.prepare_draft(replace(draft, ref=item.ref)), durable=True)
+        return self._rewrite(n, self._pipeline.prepare_draft(replace(draft, ref=item.ref)))
 
     # -- finding ------------------------------------------------------------------------------------------------
 
@@ -383,6 +419,56 @@ class Recollect:
                 _lines_for_diff(before), _lines_for_diff(after), f"{before.ref}@{old}", f"{after.ref}@{new}"
             )
         )
+
+    def semantic(self, query: str, **options: Any) -> Answer:
+        """Ranked items by meaning alone."""
+        return self.search(query, profile="vector", literal=True, **options)
+
+    def similar(self, ref: str | Ref, *, limit: int = 10, filters: Filters | None = None) -> Answer:
+        """The items whose passages are nearest in meaning to those of one item."""
+        n = self._number(ref)
+        return self._searcher.similar(n, limit=limit, filters=filters or Filters())
+
+    # -- vectors ------------------------------------------------------------------------------------------------
+
+    def embed(
+        self,
+        *,
+        workers: int = 1,
+        kinds: Sequence[str] = (),
+        limit: int | None = None,
+        enqueue_only: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> EmbedReport:
+        """Work off the backlog of texts without a vector. Any number of processes may do so at once."""
+        embedder = self._embedder()
+        if embedder is None:
+            return EmbedReport(stopped="vectors are switched off (embedding.provider = none)")
+        found = 0
+        for kind in kinds or (None,):
+            found += self.store.enqueue_missing(fingerprint_of(embedder), embedder.dimensions, kind)
+        if enqueue_only:
+            return EmbedReport(enqueued=found)
+        worker = Worker(self.store, embedder, registry.worker_name(), progress)
+        return worker.drain(kinds=kinds, limit=limit, workers=workers)
+
+    def jobs(self) -> JobsReport:
+        """What waits for a vector, what failed, and how much is done."""
+        return JobsReport(self.store.job_summary())
+
+    def retry_jobs(self) -> int:
+        """Put failed jobs back; answers how many."""
+        return self.store.retry_jobs()
+
+    def reembed(self, *, progress: Callable[[Progress], None] | None = None) -> EmbedReport:
+        """Give every text a vector of the model in force; searches use the old ones until all are there."""
+        report = self.embed(progress=progress)
+        embedder = self._embedder()
+        if embedder is not None and not report.stopped and not report.failed:
+            fingerprint = fingerprint_of(embedder)
+            if not self.store.waiting_jobs(fingerprint) and self.store.active_fingerprint() != fingerprint:
+                self.store.activate(fingerprint)
+        return report
 
     # -- looking after ------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from recollect.values import Ref
 
 if TYPE_CHECKING:
     from recollect.config import Config, StoreLocation
-    from recollect.models.base import TokenCounter
+    from recollect.models.base import Embedder, TokenCounter
     from recollect.store.base import Store
 
 
@@ -32,6 +32,28 @@ def token_counter() -> TokenCounter:
     from recollect.models.local_onnx import WordPieceCounter
 
     return WordPieceCounter()
+
+
+def embedder(config: Config) -> Embedder | None:
+    """The embedder that is set, not loaded yet; None when vectors are switched off."""
+    provider = config.embedding.provider
+    if provider == "none":
+        return None
+    if provider == "local":
+        from recollect.models.local_onnx import LocalEmbedder
+
+        return LocalEmbedder(threads=config.embedding.threads or None)
+    raise Unavailable(
+        f"the embedding provider '{provider}' is not known to this version",
+        hint="Set embedding.provider to local or none.",
+    )
+
+
+def worker_name() -> str:
+    """How this process signs its leases."""
+    from recollect.store.sqlite.jobs import worker_name
+
+    return worker_name()
 
 
 def disk_ref(path: Path) -> Ref:

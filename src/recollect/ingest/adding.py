@@ -16,7 +16,7 @@ from recollect.ingest.parse import Limits, parse_bytes, parse_file
 from recollect.ingest.pipeline import Incoming, Pipeline
 from recollect.settings import Config
 from recollect.sources.disk import Found, Skipped, disk_ref, walk
-from recollect.store.base import Store
+from recollect.store.base import Backlog, Store
 from recollect.values import AddReport, Entry, Parsed, Progress, Ref, Saved
 
 CHANGED = "already in the store, and changed on disk since: use 'recollect refresh' to take the change in"
@@ -35,6 +35,7 @@ class Adding:
         kind: str | None,
         fields: Mapping[str, Any],
         on_conflict: str,
+        backlog: Backlog | None,
         progress: Callable[[Progress], None] | None,
     ) -> None:
         self.store = store
@@ -43,6 +44,7 @@ class Adding:
         self.kind = kind
         self.fields = fields
         self.on_conflict = on_conflict
+        self.backlog = backlog
         self.progress = progress
         self.limits = Limits(seconds=config.ingest.parse_seconds, memory_mb=config.ingest.parse_memory_mb)
         self.done: list[Saved] = []
@@ -58,7 +60,7 @@ class Adding:
             incoming.append(Incoming(ref, parse_bytes(data, ref.path), self.kind or kind_of(ref), self.fields))
         except Error as error:
             self.done.append(Saved(str(ref), "failed", error=error.to_dict()))
-        self.done.extend(self.pipeline.save_all(incoming, on_conflict=self.on_conflict, durable=True))
+        self.done.extend(self._save(incoming, durable=True))
         return self._report()
 
     def entries(self, entries: Iterable[tuple[Ref, Entry]], *, durable: bool) -> AddReport:
@@ -69,7 +71,7 @@ class Adding:
                 parsed = Parsed(entry.content, structure=entry.structure)
                 yield Incoming(ref, parsed, entry.kind, entry.fields)
 
-        for saved in self.pipeline.save_all(incoming(), on_conflict=self.on_conflict, durable=durable):
+        for saved in self._save(incoming(), durable=durable):
             self.done.append(saved)
             self._tell(None, saved.ref)
         return self._report()
@@ -158,7 +160,7 @@ class Adding:
                 if one is not None:
                     yield one
 
-        for saved in self.pipeline.save_all(incoming(), on_conflict=self.on_conflict):
+        for saved in self._save(incoming()):
             self.done.append(saved)
             self._tell(total, saved.ref)
 
@@ -194,6 +196,9 @@ class Adding:
             self.notes.append(f"{ref}: {warning}")
         fields = {"source": "file", **self.fields}
         return Incoming(ref, parsed, self.kind or kind_of(ref), fields, blob, entry.mtime_ns, entry.size)
+
+    def _save(self, incoming: Iterable[Incoming], *, durable: bool = False) -> Iterator[Saved]:
+        return self.pipeline.save_all(incoming, on_conflict=self.on_conflict, durable=durable, backlog=self.backlog)
 
     def _tell(self, total: int | None, label: str) -> None:
         if self.progress is None:

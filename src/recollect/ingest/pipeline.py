@@ -12,10 +12,10 @@ from typing import Any
 
 from recollect.ingest.chunk import chunk, line_ranges
 from recollect.ingest.parse.detect import TYPES
-from recollect.ingest.prefix import embedded_text, prefix_texts
+from recollect.ingest.prefix import prefix_texts
 from recollect.models.base import TokenCounter
 from recollect.settings import Config
-from recollect.store.base import PreparedItem, Store, prepare
+from recollect.store.base import Backlog, PreparedItem, Store, prepare
 from recollect.values import Draft, Fields, Parsed, Passage, Ref, Saved
 
 BATCH_CHUNKS = 1_000
@@ -82,21 +82,19 @@ class Pipeline:
             [passage.heading for passage in draft.passages],
             counter=self.counter,
         )
-        embedded = [
-            embedded_text(prefix, draft.content[passage.start : passage.end])
-            for prefix, passage in zip(prefixes, draft.passages, strict=True)
-        ]
         return prepare(
             draft,
             self.store.analyzer,
-            embedded=embedded,
+            prefixes=prefixes,
             lines=line_ranges(draft.content, draft.passages, draft.first_line),
             known=self.store.live_keys(draft.ref),
             file_mtime=file_mtime,
             file_size=file_size,
         )
 
-    def save_all(self, incoming: Iterable[Incoming], *, on_conflict: str, durable: bool = False) -> Iterator[Saved]:
+    def save_all(
+        self, incoming: Iterable[Incoming], *, on_conflict: str, durable: bool, backlog: Backlog | None
+    ) -> Iterator[Saved]:
         """Prepare and write, a batch per transaction; answers come as their batch commits."""
         batch: list[PreparedItem] = []
         size = 0
@@ -105,10 +103,10 @@ class Pipeline:
             batch.append(item)
             size += len(item.chunks)
             if size >= BATCH_CHUNKS or len(batch) >= BATCH_ITEMS:
-                yield from self.store.save(batch, on_conflict=on_conflict, durable=durable)
+                yield from self.store.save(batch, on_conflict=on_conflict, durable=durable, backlog=backlog)
                 batch, size = [], 0
         if batch:
-            yield from self.store.save(batch, on_conflict=on_conflict, durable=durable)
+            yield from self.store.save(batch, on_conflict=on_conflict, durable=durable, backlog=backlog)
 
 
 def merged_fields(incoming: Incoming) -> Fields:

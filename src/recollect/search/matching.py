@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,19 +34,24 @@ class KeywordPlan:
     @property
     def needs_text(self) -> bool:
         """Whether candidates must be checked on their text."""
-        return bool(self.phrases or self.prefixes)
+        return bool(self.phrases) or self.only_prefixes
+
+    @property
+    def only_prefixes(self) -> bool:
+        """Whether nothing but prefixes is asked for: then a match must be a true one, not one by its stem."""
+        return bool(self.prefixes) and len(self.wanted) == len(self.prefixes)
 
 
 def plan(query: ParsedQuery, analyzer: Analyzer, store: Store) -> KeywordPlan:
-    """Words become terms; a word asked for twice counts twice; a prefix stands for every term it starts."""
-    counts: dict[str, float] = {}
+    """Words become terms; a word asked for n times counts 1 + ln n times; a prefix stands for every term it starts."""
+    counts: dict[str, int] = {}
     phrase_terms = [tuple(analyzer.terms(phrase)) for phrase in query.phrases]
     for term in analyzer.query_terms(query.words) if query.words.strip() else ():
-        counts[term] = counts.get(term, 0.0) + 1.0
+        counts[term] = counts.get(term, 0) + 1
     for phrase in query.phrases:
         for term in analyzer.query_terms(phrase):
-            counts[term] = counts.get(term, 0.0) + 1.0
-    wanted = [Wanted(term, (term,), weight) for term, weight in list(counts.items())[:MAX_TERMS]]
+            counts[term] = counts.get(term, 0) + 1
+    wanted = [Wanted(term, (term,), 1.0 + math.log(times)) for term, times in list(counts.items())[:MAX_TERMS]]
     for prefix in query.prefixes:
         terms = store.terms_starting_with(fold(prefix))
         wanted.append(Wanted(f"{prefix}*", tuple(terms)))
@@ -61,11 +67,18 @@ def plan(query: ParsedQuery, analyzer: Analyzer, store: Store) -> KeywordPlan:
 
 
 def keyword_matches(
-    store: Store, plan: KeywordPlan, *, scoring: Scoring, limit: int, allowed: Array | None, times: Array | None
+    store: Store,
+    plan: KeywordPlan,
+    *,
+    scoring: Scoring,
+    limit: int,
+    allowed: Array | None,
+    times: Array | None,
+    also: Array | None = None,
 ) -> Matches:
     """The best chunks for a plan, phrases and prefixes verified on the text."""
     if plan.excluded_phrases:
-        allowed = _without_phrases(store, plan, scoring, allowed, times)
+        allowed = items_without(store, replace(plan, excluded=()), scoring, allowed, times)
 
     def search(count: int) -> Matches:
         return store.keyword_search(
@@ -76,6 +89,7 @@ def keyword_matches(
             required=plan.required,
             excluded=plan.excluded,
             times=times,
+            also=also,
         )
 
     if not plan.needs_text:
@@ -94,7 +108,6 @@ def _verified(store: Store, found: Matches, plan: KeywordPlan, limit: int) -> Ma
     kept: list[int] = []
     items: set[int] = set()
     titles: dict[int, str] = {}
-    only_prefix = len(plan.wanted) == len(plan.prefixes)
     for at in range(0, len(found.chunks), _CHECKED_AT_ONCE):
         part = found.chunks[at : at + _CHECKED_AT_ONCE].tolist()
         texts = store.chunk_texts(part)
@@ -107,7 +120,7 @@ def _verified(store: Store, found: Matches, plan: KeywordPlan, limit: int) -> Ma
             sources = (text, heading, *titles.get(n, "").split("\x00"))
             if not all(holds_phrase(sources, phrase) for phrase in plan.phrases):
                 continue
-            if only_prefix and not any(_holds_prefix(sources, prefix) for prefix in plan.prefixes):
+            if plan.only_prefixes and not any(_holds_prefix(sources, prefix) for prefix in plan.prefixes):
                 continue
             kept.append(at + offset)
             items.add(n)
@@ -122,19 +135,22 @@ def _item_text(item: Item) -> str:
     return "\x00".join((fields.title, item.ref.path, fields.description, "\n".join(fields.tags), fields.context))
 
 
-def _without_phrases(
+def items_without(
     store: Store, plan: KeywordPlan, scoring: Scoring, allowed: Array | None, times: Array | None
 ) -> Array:
-    """Item numbers without those that hold an excluded phrase."""
+    """Item numbers without those that hold an excluded word or phrase."""
+    analyzer = Analyzer(store.language)
     barred: set[int] = set()
-    for phrase in plan.excluded_phrases:
-        terms = tuple(Analyzer(store.language).terms(phrase))
+    groups = [(terms, "") for terms in plan.excluded]
+    groups += [(tuple(analyzer.terms(phrase)), phrase) for phrase in plan.excluded_phrases]
+    for terms, phrase in groups:
         if not terms:
             continue
         wanted = tuple(Wanted(term, (term,)) for term in dict.fromkeys(terms))
         found = store.keyword_search(wanted, scoring=scoring, limit=1 << 30, required=(terms,), times=times)
-        check = KeywordPlan(wanted, (terms,), (), (phrase,), (), ())
-        barred.update(_verified(store, found, check, 1 << 30).items.tolist())
+        if phrase:
+            found = _verified(store, found, KeywordPlan(wanted, (terms,), (), (phrase,), (), ()), 1 << 30)
+        barred.update(found.items.tolist())
     everything = allowed if allowed is not None else store.live_items()
     return everything[~np.isin(everything, np.fromiter(barred, np.int64, len(barred)))]
 

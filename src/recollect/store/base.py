@@ -54,6 +54,33 @@ class Matches:
 
 
 @dataclass(frozen=True, slots=True)
+class Backlog:
+    """Whose vectors new chunks wait for."""
+
+    fingerprint: str
+    dimensions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A text to embed, for one chunk of one item."""
+
+    chunk: int
+    item: int
+    hash: bytes
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class VectorMatches:
+    """Chunks with their items and cosines to a query, the nearest first."""
+
+    chunks: Array
+    items: Array
+    cosines: Array
+
+
+@dataclass(frozen=True, slots=True)
 class PreparedChunk:
     """A chunk ready to be written. ``counts`` is None when the store already holds a chunk with this key."""
 
@@ -61,6 +88,7 @@ class PreparedChunk:
     lines: tuple[int, int]
     text: str
     heading: str
+    prefix: str
     key: bytes
     embed_hash: bytes
     counts: TermCounts | None
@@ -95,17 +123,28 @@ def version_hash(draft: Draft, content_hash: str) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
+def embedded_text(prefix: str, text: str) -> str:
+    """Exactly what is embedded for a chunk."""
+    body = text.strip()
+    return f"{prefix}\n{body}" if prefix else body
+
+
+def embed_hash(prefix: str, text: str) -> bytes:
+    """The key of the embedding cache: SHA-256 of exactly what is embedded."""
+    return hashlib.sha256(embedded_text(prefix, text).encode("utf-8", "surrogatepass")).digest()
+
+
 def prepare(
     draft: Draft,
     analyzer: Analyzer,
     *,
-    embedded: Sequence[str],
+    prefixes: Sequence[str],
     lines: list[tuple[int, int]],
     known: Collection[bytes] = (),
     file_mtime: int | None = None,
     file_size: int | None = None,
 ) -> PreparedItem:
-    """Hash and analyse a draft. ``embedded[i]`` is what is embedded for passage i; ``known`` keys need no analysis."""
+    """Hash and analyse a draft. ``prefixes[i]`` is embedded in front of passage i; ``known`` keys need no analysis."""
     content_hash = text_hash(draft.content, draft.blob)
     fields = draft.fields
     shared_text = (fields.title, draft.ref.path, fields.description, "\n".join(fields.tags), fields.context)
@@ -129,8 +168,9 @@ def prepare(
                 lines[index],
                 text,
                 passage.heading,
+                prefixes[index],
                 key,
-                hashlib.sha256(embedded[index].encode("utf-8", "surrogatepass")).digest(),
+                embed_hash(prefixes[index], text),
                 counts,
             )
         )
@@ -152,9 +192,16 @@ class ItemStore(Protocol):
     language: str
 
     def save(
-        self, prepared: Sequence[PreparedItem], *, on_conflict: str = "overwrite", durable: bool = False
+        self,
+        prepared: Sequence[PreparedItem],
+        *,
+        on_conflict: str = "overwrite",
+        durable: bool = False,
+        backlog: Backlog | None = None,
     ) -> list[Saved]: ...
-    def rewrite(self, n: int, item: PreparedItem, *, durable: bool = False) -> Saved: ...
+    def rewrite(
+        self, n: int, item: PreparedItem, *, durable: bool = False, backlog: Backlog | None = None
+    ) -> Saved: ...
     def remove(self, n: int, *, purge: bool = False) -> None: ...
     def number(self, ref: Ref) -> int | None: ...
     def require(self, ref: Ref) -> int: ...
@@ -191,6 +238,7 @@ class LexicalIndex(Protocol):
         required: Sequence[Sequence[str]] = (),
         excluded: Sequence[Sequence[str]] = (),
         times: Array | None = None,
+        also: Array | None = None,
     ) -> Matches: ...
     def keyword_shares(
         self, wanted: Sequence[Wanted], chunks: Sequence[int], *, scoring: Scoring, times: Array | None = None
@@ -201,7 +249,38 @@ class LexicalIndex(Protocol):
     def places(self, n: int, version: int | None = None) -> tuple[Array, list[tuple[int, str]]]: ...
 
 
-class Store(ItemStore, LexicalIndex, Protocol):
+class VectorIndex(Protocol):
+    """Nearest neighbours among the vectors of one fingerprint."""
+
+    def vector_search(
+        self, fingerprint: str, query: Array, *, limit: int, allowed: Array | None = None, times: Array | None = None
+    ) -> VectorMatches: ...
+    def vector_scores(
+        self, fingerprint: str, query: Array, items: Array, *, times: Array | None = None
+    ) -> VectorMatches: ...
+    def chunk_vectors(self, fingerprint: str, n: int) -> Array: ...
+    def active_fingerprint(self) -> str | None: ...
+    def vector_counts(self, fingerprint: str) -> dict[str, int]: ...
+    def waiting_jobs(self, fingerprint: str) -> int: ...
+    def activate(self, fingerprint: str) -> None: ...
+
+
+class JobQueue(Protocol):
+    """Texts that wait to be embedded."""
+
+    def enqueue_missing(self, fingerprint: str, dimensions: int, kind: str | None = None) -> int: ...
+    def claim_jobs(
+        self, fingerprint: str, dimensions: int, owner: str, limit: int, kind: str | None = None
+    ) -> list[Job]: ...
+    def known_vectors(self, fingerprint: str, hashes: Sequence[bytes]) -> set[bytes]: ...
+    def finish_jobs(self, fingerprint: str, done: Sequence[Job], computed: Mapping[bytes, Array]) -> None: ...
+    def fail_jobs(self, fingerprint: str, failed: Sequence[Job], error: str) -> None: ...
+    def release_jobs(self, owner: str) -> None: ...
+    def retry_jobs(self) -> int: ...
+    def job_summary(self) -> dict[str, Any]: ...
+
+
+class Store(ItemStore, LexicalIndex, VectorIndex, JobQueue, Protocol):
     """All parts of a store, as the engine uses them."""
 
     def close(self) -> None: ...

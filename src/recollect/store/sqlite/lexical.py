@@ -59,6 +59,7 @@ class LexicalIndex:
         self._snapshot: Snapshot | None = None
         self._cache: OrderedDict[tuple[int, str], Posting | None] = OrderedDict()
         self._cached_bytes = 0
+        self._alive: tuple[int, Array] | None = None
 
     def snapshot(self, connection: Connection) -> Snapshot:
         """The current state, re-read only where something changed."""
@@ -92,6 +93,18 @@ class LexicalIndex:
             np.array([totals[i] for i in range(len(FIELDS))], np.float64),
         )
 
+    def alive(self, connection: Connection) -> Array:
+        """Whether a chunk is live, by chunk id."""
+        snapshot = self.snapshot(connection)
+        with self._lock:
+            if self._alive is None or self._alive[0] != snapshot.epoch:
+                highest = max((int(s.arrays.chunks.max(initial=0)) for s in snapshot.segments), default=0)
+                table = np.zeros(highest + 1, bool)
+                for segment in snapshot.segments:
+                    table[segment.arrays.chunks] = segment.arrays.states == LIVE
+                self._alive = (snapshot.epoch, table)
+            return self._alive[1]
+
     def search(
         self,
         connection: Connection,
@@ -103,17 +116,19 @@ class LexicalIndex:
         required: Sequence[Sequence[str]] = (),
         excluded: Sequence[Sequence[str]] = (),
         times: Array | None = None,
+        also: Array | None = None,
     ) -> Matches:
         """The best chunks until ``items`` different items are among them, ties included.
 
         ``allowed`` holds the item numbers that passed the filters; ``required`` are groups of terms that must all stand
         in the chunk (the words of a phrase); ``excluded`` are groups whose common presence in any chunk rules out its
-        item; ``times`` are the ids of the chunks that were live at the time asked for.
+        item; ``times`` are the ids of the chunks that were live at the time asked for; ``also`` are items whose
+        matching chunks are answered whatever their rank.
         """
         view = _View(self, connection, self.snapshot(connection), scoring, times)
         view.load({term for word in wanted for term in word.terms} | {t for g in (*required, *excluded) for t in g})
         masks = view.masks(allowed, required, excluded)
-        return view.best(view.score(wanted, masks), wanted, items)
+        return view.best(view.score(wanted, masks), wanted, items, also)
 
     def shares(
         self,
@@ -224,7 +239,7 @@ class _View:
         """Per segment, the chunks that may be answered at all; None where all may."""
         masks: list[Array | None] = list(self.visible)
         if allowed is not None:
-            masks = [_both(mask, np.isin(s.arrays.items, allowed)) for mask, s in self._each(masks)]
+            masks = [_both(mask, _lookup(s.arrays.items, allowed)) for mask, s in self._each(masks)]
         if required:
             groups = [term for group in required for term in group]
             masks = [_both(mask, self._holding(i, groups)) for i, mask in enumerate(masks)]
@@ -235,7 +250,7 @@ class _View:
             ]
             barred = np.unique(np.concatenate(holders)) if holders else np.zeros(0, np.int64)
             if len(barred):
-                masks = [_both(mask, ~np.isin(s.arrays.items, barred)) for mask, s in self._each(masks)]
+                masks = [_both(mask, ~_lookup(s.arrays.items, barred)) for mask, s in self._each(masks)]
         return masks
 
     def _each(self, masks: Sequence[Array | None]) -> zip[tuple[Array | None, Segment]]:
@@ -316,7 +331,7 @@ class _View:
             answers.append(scores)
         return answers
 
-    def best(self, scores: Sequence[Array], wanted: Sequence[Wanted], items: int) -> Matches:
+    def best(self, scores: Sequence[Array], wanted: Sequence[Wanted], items: int, also: Array | None) -> Matches:
         """Pick the best chunks of all segments until enough different items are among them."""
         chunks, owners, values = [], [], []
         for part, segment in zip(scores, self.segments, strict=True):
@@ -329,6 +344,10 @@ class _View:
         all_items = np.concatenate(owners) if owners else none
         all_scores = np.concatenate(values) if values else np.zeros(0)
         picked = best_of(all_scores, all_items, items)
+        if also is not None and len(also):
+            more = np.flatnonzero(_lookup(all_items, also))
+            picked = np.concatenate((picked, np.setdiff1d(more, picked)))
+            picked = picked[np.argsort(-all_scores[picked], kind="stable")]
         maximum = sum(self.idfs[word.label] * word.weight for word in wanted)
         return Matches(
             all_chunks[picked], all_items[picked], all_scores[picked], maximum, len(all_chunks), dict(self.idfs)
@@ -365,6 +384,14 @@ class _View:
                     if frequencies[place]:
                         counts[FIELDS[index]] = counts.get(FIELDS[index], 0) + int(frequencies[place])
         return counts
+
+
+def _lookup(values: Array, wanted: Array) -> Array:
+    """Like ``np.isin`` for small whole numbers, without sorting."""
+    table = np.zeros(int(max(values.max(initial=0), wanted.max(initial=0))) + 1, bool)
+    table[wanted] = True
+    found: Array = table[values]
+    return found
 
 
 def _both(mask: Array | None, other: Array) -> Array:

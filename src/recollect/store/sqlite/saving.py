@@ -151,7 +151,8 @@ def _write_head(
         "UPDATE items SET drive=?, path=?, kind=?, state='live', version=?, hash=?, text_hash=?, title=?,"
         " description=?, category=?, domain=?, severity=?, importance=?, loading=?, thread=?, seq=?, source_url=?,"
         " metadata=?, fields=?, size=?, updated_at=CASE WHEN text_hash=? AND version>0 THEN updated_at ELSE ? END,"
-        " indexed_at=?, deleted_at=NULL, file_mtime=coalesce(?, file_mtime), file_size=coalesce(?, file_size) WHERE n=?",
+        " indexed_at=?, deleted_at=NULL, file_mtime=coalesce(?, file_mtime), file_size=coalesce(?, file_size)"
+        " WHERE n=?",
         (
             draft.ref.drive, draft.ref.path, draft.kind, number, item.hash, item.text_hash, fields.title,
             fields.description, fields.category, fields.domain, fields.severity, fields.importance, fields.loading,
@@ -209,12 +210,14 @@ def _write_chunks(
         new = NewChunk(following, n, counts)
         following += 1
         measured = _LENGTHS.pack(*new.lengths())
-        rows.append((new.chunk, n, LIVE, now, part.key, part.embed_hash, measured, part.heading, part.text))
+        rows.append(
+            (new.chunk, n, LIVE, now, part.key, part.embed_hash, measured, part.heading, part.prefix, part.text)
+        )
         ids.append(new.chunk)
         fresh.append(new)
     connection.run_many(
-        "INSERT INTO chunks(id, item, state, live_from, key, embed_hash, lengths, heading, text)"
-        " VALUES(?,?,?,?,?,?,?,?,?)",
+        "INSERT INTO chunks(id, item, state, live_from, key, embed_hash, lengths, heading, prefix, text)"
+        " VALUES(?,?,?,?,?,?,?,?,?,?)",
         rows,
     )
     supersede(connection, [(chunk, LIVE, lengths[chunk]) for left in free.values() for chunk in left], now)

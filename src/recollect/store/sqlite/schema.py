@@ -87,6 +87,7 @@ CREATE TABLE chunks(
   embed_hash BLOB NOT NULL,        -- hash of exactly what is embedded
   lengths BLOB NOT NULL,           -- uint32 terms per field
   heading TEXT NOT NULL,
+  prefix TEXT NOT NULL,            -- embedded in front of the text
   text TEXT NOT NULL
 ) STRICT;
 CREATE INDEX chunks_item ON chunks(item);
@@ -115,6 +116,39 @@ CREATE TABLE merges(
 ) STRICT;
 CREATE TABLE lexical_stats(field INTEGER PRIMARY KEY, total INTEGER NOT NULL) STRICT;
 
+CREATE TABLE fingerprints(
+  id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, dimensions INTEGER NOT NULL, active INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE TABLE vectors(              -- float32, one per text embedded: the truth, and the cache
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  fingerprint INTEGER NOT NULL REFERENCES fingerprints(id),
+  hash BLOB NOT NULL,
+  vector BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX vectors_hash ON vectors(fingerprint, hash);
+CREATE TABLE vector_blocks(        -- which chunk has which vector, with its sketch, in the order of embedding
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  fingerprint INTEGER NOT NULL REFERENCES fingerprints(id),
+  entries INTEGER NOT NULL,
+  chunk_ids BLOB NOT NULL,         -- int64
+  item_ids BLOB NOT NULL,          -- int64
+  vector_ids BLOB NOT NULL,        -- int64
+  sketches BLOB NOT NULL           -- uint64, word by word: signs of the vector, one bit each
+) STRICT;
+CREATE TABLE jobs(                 -- chunks that wait for their vector
+  fingerprint INTEGER NOT NULL REFERENCES fingerprints(id),
+  chunk INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  state TEXT NOT NULL,             -- pending | running | failed
+  attempts INTEGER NOT NULL DEFAULT 0,
+  not_before INTEGER NOT NULL DEFAULT 0,
+  lease_until INTEGER,
+  owner TEXT,
+  error TEXT,
+  PRIMARY KEY(fingerprint, chunk)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX jobs_state ON jobs(state, not_before);
+
 CREATE TABLE usage(
   item INTEGER PRIMARY KEY REFERENCES items(n) ON DELETE CASCADE,
   retrieval_count INTEGER NOT NULL DEFAULT 0,
@@ -129,7 +163,7 @@ CREATE TABLE usage(
 
 def _first(connection: Connection) -> None:
     connection.rows(_FIRST)
-    connection.rows("INSERT INTO meta VALUES('index_epoch', 0)")
+    connection.rows("INSERT INTO meta VALUES('index_epoch', 0), ('vector_epoch', 0), ('jobs_done', 0)")
     # field -1 holds the number of live chunks, 0..5 the live terms per field
     connection.run_many("INSERT INTO lexical_stats VALUES(?, 0)", [(field,) for field in range(-1, 6)])
 

@@ -53,7 +53,9 @@ class Searching:
         required: Sequence[Sequence[str]] = (),
         excluded: Sequence[Sequence[str]] = (),
         times: Array | None = None,
+        also: Array | None = None,
     ) -> Matches:
+        """The best chunks by keyword, and every matching chunk of the items in ``also``."""
         if limit < 1:
             raise UsageError("a limit is at least 1")
         with self.database.read() as connection:
@@ -66,6 +68,7 @@ class Searching:
                 required=required,
                 excluded=excluded,
                 times=times,
+                also=also,
             )
 
     def keyword_shares(

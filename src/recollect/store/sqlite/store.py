@@ -12,22 +12,24 @@ from pathlib import Path
 from typing import Any
 
 from recollect.errors import Conflict, Error
-from recollect.store.base import PreparedItem
-from recollect.store.sqlite import checks, saving, segments
+from recollect.store.base import Backlog, PreparedItem
+from recollect.store.sqlite import checks, jobs, saving, segments
 from recollect.store.sqlite.connection import Connection, Database
 from recollect.store.sqlite.lexical import LexicalIndex
+from recollect.store.sqlite.meaning import Meaning
 from recollect.store.sqlite.reading import Reading
 from recollect.store.sqlite.schema import SCHEMA_VERSION, migrate
 from recollect.store.sqlite.searching import Searching
 from recollect.store.sqlite.segments import NewChunk
 from recollect.store.sqlite.times import now_micros
+from recollect.store.sqlite.vectors import VectorIndex
 from recollect.values import Saved
 from recollect.words import Analyzer
 
 DAY = 86_400_000_000
 
 
-class SqliteStore(Reading, Searching):
+class SqliteStore(Reading, Searching, Meaning):
     """One store file, open."""
 
     def __init__(
@@ -46,6 +48,7 @@ class SqliteStore(Reading, Searching):
         self.language = self._settle_language(language)
         self.analyzer = Analyzer(self.language)
         self.lexical = LexicalIndex()
+        self.vector_index = VectorIndex()
 
     def close(self) -> None:
         self.database.close()
@@ -63,11 +66,16 @@ class SqliteStore(Reading, Searching):
         return language
 
     def save(
-        self, prepared: Sequence[PreparedItem], *, on_conflict: str = "overwrite", durable: bool = False
+        self,
+        prepared: Sequence[PreparedItem],
+        *,
+        on_conflict: str = "overwrite",
+        durable: bool = False,
+        backlog: Backlog | None = None,
     ) -> list[Saved]:
         """Write items in one transaction: all searchable when it returns. Conflicts of single items are answered."""
         answers: list[Saved] = []
-        with self._writing(prepared, durable=durable) as (connection, fresh):
+        with self._writing(prepared, durable=durable, backlog=backlog) as (connection, fresh):
             for item in prepared:
                 try:
                     saved, chunks = saving.save(connection, item, on_conflict, self.analyzer, self.keep_versions)
@@ -79,7 +87,7 @@ class SqliteStore(Reading, Searching):
 
     @contextmanager
     def _writing(
-        self, prepared: Sequence[PreparedItem], *, durable: bool = False
+        self, prepared: Sequence[PreparedItem], *, durable: bool, backlog: Backlog | None
     ) -> Iterator[tuple[Connection, list[NewChunk]]]:
         """A transaction whose new chunks are indexed before it commits; merges that fall due follow it."""
         fresh: list[NewChunk] = []
@@ -88,6 +96,9 @@ class SqliteStore(Reading, Searching):
         with self.database.write(durable=durable) as connection:
             yield connection, fresh
             segments.add_segment(connection, fresh, made)
+            if backlog is not None and fresh:
+                number = jobs.fingerprint_id(connection, backlog.fingerprint, backlog.dimensions)
+                jobs.enqueue_chunks(connection, number, [chunk.chunk for chunk in fresh])
             self._store_words(connection)
         self.maintain()
 
@@ -99,10 +110,10 @@ class SqliteStore(Reading, Searching):
         """Merge small segments where enough have gathered."""
         segments.maintain(self.database)
 
-    def rewrite(self, n: int, item: PreparedItem, *, durable: bool = False) -> Saved:
+    def rewrite(self, n: int, item: PreparedItem, *, durable: bool = False, backlog: Backlog | None = None) -> Saved:
         """Give an item its next version, wherever it stands: an edit, a move, a restore from the bin."""
         draft = item.draft
-        with self._writing([item], durable=durable) as (connection, fresh):
+        with self._writing([item], durable=durable, backlog=backlog) as (connection, fresh):
             head = saving.head_of(connection, n)
             occupant = saving.find_head(connection, draft.ref.drive, draft.ref.path)
             if occupant is not None and occupant.n != n:

@@ -1,0 +1,183 @@
+"""The two sides of a search, by word and by meaning, brought together: a pool of items with both exact values.
+
+Every item of the pool gets its keyword score and its cosine, whichever side found it: a missing value is a true zero,
+never an unasked question. Ranking the pool happens elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from recollect.errors import ContractError, Unavailable
+from recollect.ingest.embed import fingerprint_of
+from recollect.models.base import Embedder
+from recollect.search.matching import KeywordPlan, items_without, keyword_matches, substring_chunks
+from recollect.search.query import ParsedQuery
+from recollect.store.base import Matches, Scoring, Store, VectorMatches
+
+Array = npt.NDArray[Any]
+SUBSTRING_VALUE = 0.5
+"""What a substring match counts for when no word matched: it has no frequency to weigh."""
+
+
+@dataclass(slots=True)
+class Member:
+    """An item of the pool: its best keyword score (of at most 1) and cosine, and the chunks that gave them."""
+
+    lexical: float = 0.0
+    cosine: float = 0.0
+    lexical_chunk: int | None = None
+    vector_chunk: int | None = None
+    chunks: dict[int, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Pool:
+    """What both sides brought, by item number."""
+
+    members: dict[int, Member] = field(default_factory=dict)
+    candidates: int = 0
+    maximum: float = 0.0
+    has_lexical: bool = False
+    has_vectors: bool = False
+    notes: list[str] = field(default_factory=list)
+    degraded: list[str] = field(default_factory=list)
+
+    def member(self, n: int) -> Member:
+        found = self.members.get(n)
+        if found is None:
+            found = self.members[n] = Member()
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Which sides to ask, and how much of each."""
+
+    lexical: bool
+    vectors: bool
+    limit: int
+
+
+class PoolMaker:
+    """Asks both sides of one store."""
+
+    def __init__(self, store: Store, embedder: Callable[[], Embedder | None]) -> None:
+        self.store = store
+        self.embedder = embedder
+
+    def make(
+        self,
+        query: ParsedQuery,
+        plan: KeywordPlan,
+        sides: Sides,
+        scoring: Scoring,
+        allowed: Array | None,
+        times: Array | None,
+    ) -> Pool:
+        """The pool for a query. Exclusions and phrases bind both sides; only the keyword side can check them."""
+        pool = Pool()
+        vector = self._query_vector(query.text, pool) if sides.vectors else None
+        if vector is not None and (plan.excluded or plan.excluded_phrases):
+            allowed = items_without(self.store, plan, scoring, allowed, times)
+        near = None
+        if vector is not None and not plan.phrases:
+            near = self._near(vector, sides.limit, allowed, times)
+            _take_cosines(pool, near)
+        if sides.lexical or plan.phrases:
+            also = np.unique(near.items) if near is not None else None
+            matches = keyword_matches(
+                self.store, plan, scoring=scoring, limit=sides.limit, allowed=allowed, times=times, also=also
+            )
+            _take_scores(pool, matches)
+            if not len(matches.chunks) and times is None and not plan.excluded:
+                self._take_substrings(pool, query, sides.limit, allowed)
+        if vector is not None:
+            self._complete(pool, vector, near, times)
+        pool.candidates = max(pool.candidates, len(pool.members))
+        return pool
+
+    def around(self, n: int, limit: int, allowed: Array | None) -> Pool:
+        """The items nearest to one item: to the middle of its passages, then by its nearest passage."""
+        pool = Pool()
+        embedder = self.embedder()
+        fingerprint = fingerprint_of(embedder) if embedder is not None else ""
+        own = self.store.chunk_vectors(fingerprint, n)
+        if not len(own):
+            pool.degraded.append("vectors: this item has none yet; run 'recollect embed'")
+            return pool
+        for vector in (own.mean(axis=0), *own[:8]):
+            unit = vector / max(float(np.linalg.norm(vector)), 1e-12)
+            _take_cosines(pool, self._near((fingerprint, unit), limit + 1, allowed, None))
+        pool.members.pop(n, None)
+        pool.candidates = len(pool.members)
+        pool.has_vectors = True
+        return pool
+
+    def _query_vector(self, text: str, pool: Pool) -> tuple[str, Array] | None:
+        """The query's vector and its fingerprint, or None with the reason noted."""
+        try:
+            embedder = self.embedder()
+            if embedder is None:
+                return None
+            fingerprint = fingerprint_of(embedder)
+            active = self.store.active_fingerprint()
+            if active is None:
+                return None  # nothing was ever embedded: nothing to compare with, and no model to load
+            if active != fingerprint:
+                pool.degraded.append(f"vectors: made by another model ({active}); run 'recollect reembed'")
+            waiting = self.store.waiting_jobs(fingerprint)
+            if waiting:
+                pool.degraded.append(f"vectors: {waiting} passages are not embedded yet; run 'recollect embed'")
+            return fingerprint, embedder.embed_query(text)
+        except (Unavailable, ContractError) as error:
+            pool.degraded.append(f"vectors: {error.message}")
+            return None
+
+    def _near(self, vector: tuple[str, Array], limit: int, allowed: Array | None, times: Array | None) -> VectorMatches:
+        fingerprint, query = vector
+        return self.store.vector_search(fingerprint, query, limit=limit, allowed=allowed, times=times)
+
+    def _complete(self, pool: Pool, vector: tuple[str, Array], near: VectorMatches | None, times: Array | None) -> None:
+        """Cosines for the items that only the keyword side found, and for their other chunks."""
+        fingerprint, query = vector
+        known = set(near.items.tolist()) if near is not None else set()
+        missing = np.array([n for n in pool.members if n not in known], np.int64)
+        _take_cosines(pool, self.store.vector_scores(fingerprint, query, missing, times=times))
+        pool.has_vectors = True
+
+    def _take_substrings(self, pool: Pool, query: ParsedQuery, limit: int, allowed: Array | None) -> None:
+        found = substring_chunks(self.store, query.text, limit=limit, allowed=allowed)
+        for chunk, n in found:
+            member = pool.member(n)
+            member.lexical, member.lexical_chunk = SUBSTRING_VALUE, chunk
+            member.chunks[chunk] = (SUBSTRING_VALUE, 0.0)
+        if found:
+            pool.has_lexical = True
+            pool.notes.append("no word was found; texts that hold the query as a substring stand in")
+
+
+def _take_scores(pool: Pool, matches: Matches) -> None:
+    pool.candidates = matches.total
+    pool.maximum = matches.maximum
+    pool.has_lexical = len(matches.chunks) > 0
+    scale = 1.0 / matches.maximum if matches.maximum else 0.0
+    for chunk, n, score in zip(matches.chunks.tolist(), matches.items.tolist(), matches.scores.tolist(), strict=True):
+        member = pool.member(n)
+        value = score * scale
+        member.chunks[chunk] = (value, member.chunks.get(chunk, (0.0, 0.0))[1])
+        if member.lexical_chunk is None or value > member.lexical:
+            member.lexical, member.lexical_chunk = value, chunk
+
+
+def _take_cosines(pool: Pool, near: VectorMatches) -> None:
+    for chunk, n, cosine in zip(near.chunks.tolist(), near.items.tolist(), near.cosines.tolist(), strict=True):
+        member = pool.member(n)
+        member.chunks[chunk] = (member.chunks.get(chunk, (0.0, 0.0))[0], cosine)
+        if member.vector_chunk is None or cosine > member.cosine:
+            member.cosine, member.vector_chunk = cosine, chunk
