@@ -15,7 +15,7 @@ _ADORNMENTS = frozenset("=-~^\"'`#*+.:_<>!$%&,/;?@")
 _LONGEST_ROW = 8_000
 _LONGEST_CRUMB = 120
 
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t\r]*\Z")
+_ATX = re.compile(r" {0,3}(#{1,6})(?=[ \t\r]|\Z)")
 _FENCE = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(`{3,}(?=[^`]*\Z)|~{3,})")
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
 _LINK = re.compile(r"!?\[([^\][]*)\](?:\([^()]*\)|\[[^\][]*\])")
@@ -145,7 +145,7 @@ class _MarkdownScan(_Scan):
                 continue
             mark = bare_line[0]
             if mark == "#" and (heading := _ATX.match(line)):
-                self._heading(start, offset, len(heading[1]), heading[2] or "")
+                self._heading(start, offset, len(heading[1]), _without_closing(line[heading.end() :].strip()))
                 continue
             if mark in "=-" and self.paragraph >= 0 and len(bare_line) > 1 and not bare_line.strip(mark):
                 self._underline(offset, 1 if mark == "=" else 2)
@@ -226,6 +226,12 @@ def lines_with_offsets(text: str) -> Iterator[tuple[int, str]]:
     for line in text.split("\n"):
         yield offset, line
         offset += len(line) + 1
+
+
+def _without_closing(title: str) -> str:
+    """An ATX heading may end in a run of ``#`` that is not part of it."""
+    bare = title.rstrip("#")
+    return bare.rstrip() if not bare or bare[-1] in " \t" else title
 
 
 def plain_heading(title: str) -> str:
