@@ -49,9 +49,7 @@ def test_runs_with_several_profiles_are_paired_by_name():
 
 
 def test_two_profiles_of_one_run_are_compared():
-    (row,) = compare_profiles(
-        report({"bm25": STEADY, "rrf": BETTER}), "bm25", "rrf", metrics=("mrr@10",)
-    ).rows
+    (row,) = compare_profiles(report({"bm25": STEADY, "rrf": BETTER}), "bm25", "rrf", metrics=("mrr@10",)).rows
     assert (row.metric, row.outcome.wins) == ("mrr@10", 20)
 
 
@@ -110,9 +108,7 @@ def test_a_report_has_the_shape_that_scripts_rely_on():
 
 
 def test_every_set_weighs_the_same_in_the_mean():
-    suite = Suite(
-        (report({"bm25": {"q0": 1.0}}), report({"bm25": dict.fromkeys(STEADY, 0.0)}, dataset="second"))
-    )
+    suite = Suite((report({"bm25": {"q0": 1.0}}), report({"bm25": dict.fromkeys(STEADY, 0.0)}, dataset="second")))
     assert suite.profiles["bm25"]["ndcg@10"] == pytest.approx(0.5)
     shape = suite.to_dict()
     assert (shape["queries"], [part["dataset"] for part in shape["sets"]]) == (21, ["made-up", "second"])

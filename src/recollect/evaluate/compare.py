@@ -64,9 +64,7 @@ def compare(
             notes.append(f"{left.dataset}: only in the first run")
             continue
         if left.digest != right.digest:
-            notes.append(
-                f"{left.dataset}: the set itself changed between the runs; equal query ids were compared"
-            )
+            notes.append(f"{left.dataset}: the set itself changed between the runs; equal query ids were compared")
         for name_a, name_b in _profile_pairs(left, right):
             rows += _compared(left, right, name_a, name_b, metrics, seed, notes)
     if not rows:

@@ -113,9 +113,7 @@ class Significance:
         }
 
 
-def significance(
-    a: Sequence[float], b: Sequence[float], *, rounds: int = 10_000, seed: int = 0
-) -> Significance:
+def significance(a: Sequence[float], b: Sequence[float], *, rounds: int = 10_000, seed: int = 0) -> Significance:
     """Compare two scores per query, in the same order of queries.
 
     The randomisation test asks how often a difference at least as large arises when each query's pair is

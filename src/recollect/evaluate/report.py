@@ -84,8 +84,7 @@ class Suite:
         tables = [report.profiles for report in self.reports]
         shared = [name for name in tables[0] if all(name in table for table in tables)] if tables else []
         return {
-            name: {column: mean([table[name][column] for table in tables]) for column in COLUMNS}
-            for name in shared
+            name: {column: mean([table[name][column] for table in tables]) for column in COLUMNS} for name in shared
         }
 
     def to_dict(self) -> dict[str, Any]:
@@ -102,17 +101,13 @@ class Suite:
 
 def _rounded(profiles: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
     """Six digits: enough for any comparison, and two runs' files differ only where their results do."""
-    return {
-        name: {column: round(value, 6) for column, value in row.items()} for name, row in profiles.items()
-    }
+    return {name: {column: round(value, 6) for column, value in row.items()} for name, row in profiles.items()}
 
 
 def write_results(reports: Sequence[Report], file: str | Path) -> None:
     """Keep every query's result, one JSON object a line; ``read_results`` takes the file back."""
     lines = (
-        json.dumps(
-            {"dataset": report.dataset, "digest": report.digest, **result.to_dict()}, ensure_ascii=False
-        )
+        json.dumps({"dataset": report.dataset, "digest": report.digest, **result.to_dict()}, ensure_ascii=False)
         for report in reports
         for result in report.results
     )

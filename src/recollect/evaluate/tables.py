@@ -31,17 +31,12 @@ def results_table(reports: Sequence[Report]) -> str:
     ]
     if len(reports) > 1:
         total = str(sum(report.queries for report in reports))
-        rows += [
-            ["mean", name, total, *_figures(figures)]
-            for name, figures in Suite(tuple(reports)).profiles.items()
-        ]
+        rows += [["mean", name, total, *_figures(figures)] for name, figures in Suite(tuple(reports)).profiles.items()]
     return aligned(("set", "profile", "queries", *COLUMNS), rows, left=2)
 
 
 def _figures(figures: dict[str, float]) -> list[str]:
-    return [
-        f"{figures[column]:.1f}" if column == "ms_p50" else f"{figures[column]:.4f}" for column in COLUMNS
-    ]
+    return [f"{figures[column]:.1f}" if column == "ms_p50" else f"{figures[column]:.4f}" for column in COLUMNS]
 
 
 def comparison_table(comparison: Comparison) -> str:
