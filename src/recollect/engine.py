@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -21,6 +22,8 @@ from recollect.errors import NotFound, UsageError, from_dict
 from recollect.ingest.adding import Adding, kind_of
 from recollect.ingest.embed import EmbedReport, JobsReport, Worker, fingerprint_of
 from recollect.ingest.pipeline import Pipeline
+from recollect.ingest.refreshing import Refresher, RefreshReport
+from recollect.ingest.watching import Watcher, WatchEvent
 from recollect.look_after import check_store, store_status
 from recollect.models.base import Embedder
 from recollect.search.pipeline import Request, Searcher
@@ -188,6 +191,51 @@ class Recollect:
         if not done.stopped:
             return report
         return replace(report, notes=(*report.notes, f"vectors: {done.stopped}"))
+
+    def refresh(
+        self,
+        *refs: str | Path | Ref,
+        all: bool = False,  # noqa: A002 - the word users know from the command line
+        prune: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> RefreshReport:
+        """Read items again from where they came from, and take in what is new below added folders."""
+        refresher = self._refresher(progress)
+        work = refresher.everything() if all else refresher.named([self.resolve(ref) for ref in refs])
+        return self._reembedded(refresher.run(work, prune=prune), progress)
+
+    def _refresher(self, progress: Callable[[Progress], None] | None = None) -> Refresher:
+        return Refresher(self.store, self._pipeline, self.config, self._backlog(), progress)
+
+    def _reembedded(self, report: RefreshReport, progress: Callable[[Progress], None] | None) -> RefreshReport:
+        embedder = self._embedder()
+        if embedder is None or not report.count("updated", "created", "moved"):
+            return report
+        done = Worker(self.store, embedder, registry.worker_name(), progress).drain()
+        notes = (*report.notes, f"vectors: {done.stopped}") if done.stopped else report.notes
+        return replace(report, reembedded=done.embedded, notes=notes)
+
+    def watch(
+        self,
+        *paths: str | Path,
+        on_event: Callable[[WatchEvent], None] | None = None,
+        stop: threading.Event | None = None,
+    ) -> None:
+        """Follow folders and keep their items current, until ``stop`` is set or the process is interrupted."""
+        folders = [Path(path).expanduser().resolve() for path in paths]
+        for folder in folders:
+            if not folder.exists():
+                raise NotFound(f"there is no file or folder {folder}", hint="Check the spelling.")
+            if folder.is_dir() and str(folder) not in dict(self.store.roots()):
+                self.store.remember_root(str(folder), ())
+
+        def on_batch(event: WatchEvent) -> None:
+            self._reembedded(event.report, None)
+            if on_event is not None:
+                on_event(event)
+
+        limit = int(self.config.ingest.max_file_mb * 1_000_000)
+        Watcher(self.store, self._refresher, limit).run(folders, stop or threading.Event(), on_batch)
 
     def save(
         self,

@@ -222,6 +222,8 @@ class Saved:
     content_hash: str | None = None
     reason: str | None = None
     error: Mapping[str, str] | None = None
+    chunks: int = 0
+    """How many chunks were written; those it shares with the version before are not."""
 
     def to_dict(self) -> dict[str, Any]:
         plain: dict[str, Any] = {

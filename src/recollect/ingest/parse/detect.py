@@ -147,10 +147,7 @@ def _zip_type(data: bytes, name: str) -> FileType:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = set(archive.namelist())
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, zlib.error):
-        # The list stands at the end. When that is cut off, the name and the first parts tell what it was.
-        promised = _FORMAT_OF_EXTENSION.get(_extension(name), "")
-        if promised in _ARCHIVES:
-            return TYPES[promised]
+        # The list stands at the end; when that is cut off, the first parts tell what it was.
         names = set(re.findall(r"word/document|ppt/presentation|xl/workbook", data[:65536].decode("latin-1")))
     for part, format_ in (("word/document", "docx"), ("ppt/presentation", "pptx"), ("xl/workbook", "xlsx")):
         if any(member.startswith(part) for member in names):
@@ -159,7 +156,8 @@ def _zip_type(data: bytes, name: str) -> FileType:
         return FileType("xlsx", "application/vnd.oasis.opendocument.spreadsheet", "markdown")
     if "META-INF/container.xml" in names and any(member.endswith(".opf") for member in names):
         return TYPES["epub"]
-    return TYPES["zip"]
+    promised = _FORMAT_OF_EXTENSION.get(_extension(name), "")
+    return TYPES[promised if promised in _ARCHIVES else "zip"]
 
 
 def _ole_type(data: bytes) -> FileType:

@@ -99,7 +99,8 @@ def _known(name: str) -> str:
         info = codecs.lookup(name.strip().strip("\"'")) if name.strip() else None
     except (LookupError, ValueError):
         return ""
-    if info is None or not info._is_text_encoding:
+    # No browser reads UTF-7: it can hide markup from whoever looks at the bytes.
+    if info is None or not info._is_text_encoding or info.name == "utf-7":
         return ""
     # Pages that declare Latin-1 are windows-1252 in practice, as every browser reads them.
     return "cp1252" if info.name in ("iso8859-1", "ascii") else info.name
@@ -132,7 +133,8 @@ def _mostly_utf8(data: bytes) -> bool:
     text = sample.decode("utf-8", "replace")
     broken = text.count("\ufffd")
     whole = sum(char > "\x7f" for char in text) - broken
-    return whole > 2 * broken
+    # By chance, texts in the older East Asian encodings have up to one whole sequence to three broken ones.
+    return whole > 0.5 * broken
 
 
 def _around_first_high_byte(data: bytes) -> bytes:

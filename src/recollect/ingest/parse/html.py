@@ -12,13 +12,14 @@ import re
 from recollect.ingest.parse.encoding import decode
 from recollect.ingest.parse.html_text import to_markdown
 from recollect.ingest.parse.source import Source
-from recollect.ingest.parse.trees import Element, html_tree
+from recollect.ingest.parse.trees import Element, html_tree, walk
 from recollect.values import Parsed
 
 _META_CHARSET = re.compile(rb"<(?:meta|\?xml)\b[^>]*?(?:charset|encoding)\s*=\s*[\"']?\s*([\w:.-]+)", re.IGNORECASE)
 _SHORTEST_MAIN = 80
 # Finding the main text copies the tree several times; a page this large is a document of its own anyway.
 _LARGEST_FOR_EXTRACTION = 4 * 1024 * 1024
+_DEEPEST_FOR_EXTRACTION = 200
 
 
 def parse(source: Source) -> Parsed:
@@ -61,7 +62,8 @@ def main_text(page: str, tree: Element) -> str:
         if len(text) >= _SHORTEST_MAIN:
             return text
     plain = to_markdown(tree, whole=False)
-    extracted = _extracted(page) if len(page) <= _LARGEST_FOR_EXTRACTION else ""
+    is_tame = len(page) <= _LARGEST_FOR_EXTRACTION and not _is_deeper_than(tree, _DEEPEST_FOR_EXTRACTION)
+    extracted = _extracted(page) if is_tame else ""
     # Far less than the page holds is a failed extraction, as happens with indexes and tables.
     if len(extracted) >= 0.25 * len(plain) and not _lost_headings(extracted, plain):
         return extracted
@@ -81,6 +83,15 @@ def _landmark(tree: Element) -> Element | None:
         if len(marked) == 1:
             return marked[0]
     return None
+
+
+def _is_deeper_than(tree: Element, limit: int) -> bool:
+    depth = 0
+    for event, _ in walk(tree):
+        depth += 1 if event == "start" else -1
+        if depth > limit:
+            return True
+    return False
 
 
 def _is_mostly_links(element: Element) -> bool:

@@ -31,7 +31,7 @@ _BLOCKS = frozenset(
 )  # fmt: skip
 # Links that documentation generators put beside each heading.
 _ANCHOR_SIGNS = frozenset(("¶", "§", "#", "🔗"))
-_SPACES = re.compile(r"[ \t\n\r\f\v]+")
+_DEEPEST = 8
 
 
 def to_markdown(root: Element, *, whole: bool = True) -> str:
@@ -120,7 +120,7 @@ class _Writer:
             self._start_item()
 
     def _start_item(self) -> None:
-        indent = "  " * max(0, len(self._lists) - 1)
+        indent = "  " * min(max(0, len(self._lists) - 1), _DEEPEST)
         if self._lists and self._lists[-1][0] == "ol":
             self._lists[-1][1] += 1
             self._prefix = f"{indent}{self._lists[-1][1]}. "
@@ -165,7 +165,7 @@ class _Writer:
 
     def _end_in_table(self, tag: str) -> None:
         if tag in ("td", "th") and self._row is not None:
-            self._row.append(_SPACES.sub(" ", "".join(self._inline)).strip().replace("|", "\\|"))
+            self._row.append(" ".join("".join(self._inline).split()).replace("|", "\\|"))
             self._inline = []
         elif tag == "tr" and self._row is not None:
             self._end_row()
@@ -187,20 +187,20 @@ class _Writer:
 
     def add(self, text: str | None) -> None:
         if text:
-            self._inline.append(text if self._pre else _SPACES.sub(" ", text))
+            self._inline.append(text if self._pre else _collapsed(text))
 
     def _flush(self) -> None:
         """End the paragraph that is being collected."""
         text = "".join(self._inline)
         self._inline = []
-        lines = [_SPACES.sub(" ", line).strip() for line in text.split("\n")]
+        lines = [" ".join(line.split()) for line in text.split("\n")]
         text = "\n".join(lines).strip("\n").replace("``", "")
         if not text.strip(" `"):
             return
         if self._prefix.startswith("#"):
             text = text.replace("\n", " ")
         is_item = self._prefix.lstrip()[:1] in ("-", *"0123456789") and bool(self._prefix)
-        block = "> " * self._quotes + self._prefix + text
+        block = "> " * min(self._quotes, _DEEPEST) + self._prefix + text
         if is_item and self._blocks and re.match(r"(> )*\s*(- |\d+\. )", self._blocks[-1]):
             # Items of a list stay together, one line each.
             self._blocks[-1] += "\n" + block
@@ -211,6 +211,12 @@ class _Writer:
     def text(self) -> str:
         self._flush()
         return "\n\n".join(self._blocks)
+
+
+def _collapsed(text: str) -> str:
+    """Runs of white space as one space, also at both ends."""
+    words = " ".join(text.split())
+    return f"{' ' * text[0].isspace()}{words}{' ' * text[-1].isspace()}" if words else " "
 
 
 def _classes(element: Element) -> str:

@@ -18,6 +18,8 @@ from recollect.values import Mark, Parsed
 
 # Part of the time allowed, after which the pages read so far have to do.
 _SHARE_OF_TIME = 0.8
+_MOST_UNREAD = 100
+_DAMAGED = "Open it in a PDF viewer and save it again."
 _LIGATURES = str.maketrans(
     {
         "\ufb00": "ff",
@@ -41,6 +43,7 @@ def parse(source: Source) -> Parsed:
     pieces: list[str] = []
     marks: list[Mark] = []
     warnings: list[str] = []
+    unread: list[int] = []
     length = 0
     try:
         pages = len(document)
@@ -54,8 +57,10 @@ def parse(source: Source) -> Parsed:
                 break
             try:
                 text = _page_text(document, number - 1)
-            except pdfium.PdfiumError as problem:
-                warnings.append(f"page {number} was left out: {problem}")
+            except pdfium.PdfiumError:
+                unread.append(number)
+                if len(unread) >= _MOST_UNREAD and not length:
+                    raise Unreadable(f"{source.name} is damaged: its pages cannot be read", hint=_DAMAGED) from None
                 continue
             if text:
                 between = "\n\n" if length else ""
@@ -64,7 +69,10 @@ def parse(source: Source) -> Parsed:
                 length += len(between) + len(text)
     finally:
         document.close()
-    if not length:
+    if unread:
+        shown = ", ".join(map(str, unread[:10])) + (" …" if len(unread) > 10 else "")
+        warnings.append(f"{len(unread)} of {pages} pages could not be read: {shown}")
+    elif not length:
         warnings.append("no text on its pages: a scan needs text recognition (OCR) first")
     return Parsed(
         text="".join(pieces),
@@ -86,7 +94,7 @@ def _opened(pdfium: Any, source: Source) -> Any:
             ) from None
         raise Unreadable(
             f"{source.name} is not a readable PDF: {problem}",
-            hint="Open it in a PDF viewer and save it again.",
+            hint=_DAMAGED,
         ) from None
 
 

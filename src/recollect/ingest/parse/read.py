@@ -21,6 +21,7 @@ from recollect.values import Parsed
 
 Parser = Callable[[Source], Parsed]
 
+_MOST_WARNINGS = 10
 _PACKAGE = "recollect.ingest.parse"
 # Format to the function that reads it, imported when first needed.
 _HERE: dict[str, str] = {
@@ -146,5 +147,7 @@ def _bounded(parsed: Parsed, limits: Limits) -> Parsed:
             f"only the first {limits.max_text_chars:,} of {len(text):,} characters were kept",
         )
         text = text[: limits.max_text_chars]
+    if len(warnings) > _MOST_WARNINGS:
+        warnings = (*warnings[:_MOST_WARNINGS], f"and {len(warnings) - _MOST_WARNINGS} more")
     marks = tuple(mark for mark in parsed.marks if mark.offset < len(text) or mark.offset == 0)
     return replace(parsed, text=text, warnings=warnings, marks=marks)

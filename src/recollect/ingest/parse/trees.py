@@ -5,6 +5,7 @@ The one place that touches lxml; its elements pass through as ``Element``.
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import Any
 
@@ -12,41 +13,49 @@ from recollect.errors import Unreadable
 
 # lxml publishes no types of its own.
 Element = Any
+_TAG = re.compile(r"<[^<>]*>")
 
 
 def xml_tree(data: bytes, part: str) -> Element:
     """The root of an XML part of a document; damage and entity tricks are ``Unreadable``."""
+    if b"<!ENTITY" in data:
+        raise Unreadable(f"{part} defines XML entities, which no office program writes", hint="Do not trust this file.")
     etree = import_module("lxml.etree")
     parser = etree.XMLParser(
-        resolve_entities=False,
-        load_dtd=False,
-        no_network=True,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
+        resolve_entities=False, load_dtd=False, no_network=True, remove_comments=True, remove_pis=True
     )
     try:
-        root = etree.fromstring(data, parser)
+        return etree.fromstring(data, parser)
     except etree.XMLSyntaxError as problem:
+        _raise_if_out_of_memory(parser)
         reason = str(problem).partition("\n")[0]
         raise Unreadable(f"{part} is not valid XML: {reason}", hint="The file is damaged; save it again.") from None
-    dtd = root.getroottree().docinfo.internalDTD
-    if dtd is not None and any(True for _ in dtd.iterentities()):
-        raise Unreadable(f"{part} defines XML entities, which no office program writes", hint="Do not trust this file.")
-    return root
 
 
 def html_tree(text: str) -> Element | None:
     """The root of a page, or None when there is nothing in it."""
-    etree = import_module("lxml.etree")
-    html = import_module("lxml.html")
     if not text.strip():
         return None
-    parser = html.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, encoding="utf-8")
+    etree = import_module("lxml.etree")
+    # Pages with unclosed tags nest deeper than the parser allows by default; it would drop their text.
+    parser = import_module("lxml.html").HTMLParser(
+        no_network=True, remove_comments=True, remove_pis=True, encoding="utf-8", huge_tree=True
+    )
     try:
-        return html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)
-    except (etree.ParserError, etree.XMLSyntaxError):
-        return None
+        root = etree.fromstring(text.encode("utf-8", "replace"), parser)
+    except etree.XMLSyntaxError as problem:
+        _raise_if_out_of_memory(parser)
+        raise Unreadable(f"the page cannot be parsed: {problem}", hint="Save the page again.") from None
+    if any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log):
+        # Nested beyond anything a person wrote, and cut off there: keep at least the words.
+        return html_tree(_TAG.sub(" ", text).replace("<", " "))
+    return root
+
+
+def _raise_if_out_of_memory(parser: Any) -> None:
+    """The parser reports a lack of memory as if the document were at fault."""
+    if any(error.type_name == "ERR_NO_MEMORY" for error in parser.error_log):
+        raise MemoryError
 
 
 def walk(root: Element, events: tuple[str, ...] = ("start", "end")) -> Any:

@@ -121,6 +121,17 @@ class Reading:
             )
         return {path: (mtime, size) for path, mtime, size in rows}
 
+    def file_state(self, n: int) -> tuple[int | None, int | None]:
+        """Time and size of an item's file when it was last read."""
+        with self.database.read() as connection:
+            mtime, size = connection.rows("SELECT file_mtime, file_size FROM items WHERE n=?", (n,))[0]
+        return mtime, size
+
+    def item_text_hash(self, n: int) -> str:
+        """The hash of an item's content alone."""
+        with self.database.read() as connection:
+            return str(connection.rows("SELECT text_hash FROM items WHERE n=?", (n,))[0][0])
+
     def texts(self) -> Iterator[tuple[int, Ref, str, int]]:
         """Number, ref, whole text and first line of each live item, newest first; a row at a time."""
         with self.database.read() as connection:

@@ -73,7 +73,7 @@ def save(
     head = find_head(connection, draft.ref.drive, draft.ref.path)
     if head is None:
         identity, chunks = _create(connection, item, analyzer)
-        return Saved(ref, "created", identity, 1, None, item.hash), chunks
+        return Saved(ref, "created", identity, 1, None, item.hash, chunks=len(chunks)), chunks
     if policy == "error":
         raise PathConflict(
             f"{ref} already exists (version {head.version})",
@@ -86,7 +86,7 @@ def save(
         return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="unchanged"), []
     refuse_immutable(head, ref)
     chunks = write_version(connection, head, item, analyzer, keep_versions)
-    return Saved(ref, "updated", head.id, head.version + 1, head.version, item.hash), chunks
+    return Saved(ref, "updated", head.id, head.version + 1, head.version, item.hash, chunks=len(chunks)), chunks
 
 
 def refuse_immutable(head: Head, ref: str) -> None:

@@ -1,7 +1,8 @@
 """The tables of a SQLite store, as ordered migrations: one function, one transaction, one number each.
 
-Canonical tables hold what people and sources gave (items, versions, chunks, blobs, roots); derived ones (segments,
-postings, retired, vocabulary, vectors) can be rebuilt from them. Times are whole microseconds since 1970, UTC.
+Canonical tables hold what people and sources gave (items, versions, chunks, blobs, roots, manual links); derived ones
+(segments, postings, retired, vocabulary, vectors, item names, links from texts) can be rebuilt from them. Times are
+whole microseconds since 1970, UTC.
 """
 
 from __future__ import annotations
@@ -158,6 +159,24 @@ CREATE TABLE usage(
   decay_score REAL NOT NULL DEFAULT 1.0,
   decay_at INTEGER
 ) STRICT;
+
+CREATE TABLE links(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  source INTEGER NOT NULL REFERENCES items(n) ON DELETE CASCADE,
+  target INTEGER REFERENCES items(n) ON DELETE CASCADE,  -- none while no item answers to the name
+  type TEXT NOT NULL,
+  origin TEXT NOT NULL,            -- manual | text
+  text TEXT NOT NULL,              -- the target as the source's text has it; empty for manual links
+  name TEXT NOT NULL,              -- what the target would be called; empty for manual links
+  created_at INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX links_once ON links(source, origin, type, name, text, iif(origin = 'manual', target, 0));
+CREATE INDEX links_target ON links(target) WHERE target IS NOT NULL;
+CREATE INDEX links_name ON links(name) WHERE origin = 'text';
+CREATE TABLE item_names(           -- what a link in a text may call an item: file name, title, address
+  name TEXT NOT NULL, item INTEGER NOT NULL REFERENCES items(n) ON DELETE CASCADE, PRIMARY KEY(name, item)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX item_names_item ON item_names(item);
 """
 
 

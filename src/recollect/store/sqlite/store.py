@@ -122,7 +122,9 @@ class SqliteStore(Reading, Searching, Meaning):
             if head.hash == item.hash and head.state == "live":
                 return Saved(str(draft.ref), "skipped", head.id, head.version, None, head.hash, reason="unchanged")
             fresh.extend(saving.write_version(connection, head, item, self.analyzer, self.keep_versions))
-        return Saved(str(draft.ref), "updated", head.id, head.version + 1, head.version, item.hash)
+        return Saved(
+            str(draft.ref), "updated", head.id, head.version + 1, head.version, item.hash, chunks=len(fresh)
+        )
 
     def remove(self, n: int, *, purge: bool = False) -> None:
         """Take an item out of every index; with ``purge`` erase it and its words from the file."""
