@@ -81,6 +81,19 @@ class VectorMatches:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredLink:
+    """A link by its items' numbers. ``target`` is None while no item answers to ``name``."""
+
+    source: int
+    target: int | None
+    type: str
+    origin: str
+    text: str
+    name: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class PreparedChunk:
     """A chunk ready to be written. ``counts`` is None when the store already holds a chunk with this key."""
 
@@ -282,7 +295,16 @@ class JobQueue(Protocol):
     def job_summary(self) -> dict[str, Any]: ...
 
 
-class Store(ItemStore, LexicalIndex, VectorIndex, JobQueue, Protocol):
+class LinkIndex(Protocol):
+    """Links between items, by their numbers."""
+
+    def add_link(self, source: int, target: int, type: str) -> bool: ...  # noqa: A002 - the domain's word
+    def remove_links(self, source: int, target: int, type: str | None = None) -> int: ...  # noqa: A002
+    def links_of(self, numbers: Sequence[int]) -> list[StoredLink]: ...
+    def neighbours(self, numbers: Sequence[int], depth: int = 2) -> dict[int, int]: ...
+
+
+class Store(ItemStore, LexicalIndex, VectorIndex, JobQueue, LinkIndex, Protocol):
     """All parts of a store, as the engine uses them."""
 
     def close(self) -> None: ...

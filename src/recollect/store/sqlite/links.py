@@ -7,10 +7,11 @@ when the text is saved, and again whenever an item that may answer to it comes, 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import batched
 from typing import TypeVar
 
+from recollect.store.base import StoredLink
 from recollect.store.sqlite.connection import Connection
+from recollect.store.sqlite.times import moment, now_micros
 
 _Value = TypeVar("_Value", int, str)
 
@@ -24,6 +25,42 @@ def parts(values: Iterable[_Value], size: int = 500) -> Iterator[tuple[str, list
     for at in range(0, len(ordered), size):
         part = ordered[at : at + size]
         yield ",".join("?" * len(part)), part
+
+
+def add(connection: Connection, source: int, target: int, type_: str) -> bool:
+    """Link two items by hand; whether the link is new."""
+    connection.rows(
+        "INSERT OR IGNORE INTO links(source, target, type, origin, text, name, created_at)"
+        " VALUES(?,?,?,'manual','','',?)",
+        (source, target, type_, now_micros()),
+    )
+    return bool(connection.changes())
+
+
+def remove(connection: Connection, source: int, target: int, type_: str | None) -> int:
+    """Take away manual links between two items; how many there were."""
+    connection.rows(
+        "DELETE FROM links WHERE source=? AND target=? AND origin='manual' AND type=coalesce(?, type)",
+        (source, target, type_),
+    )
+    return int(connection.changes())
+
+
+_LINK = (
+    "SELECT l.id, l.source, l.target, l.type, l.origin, l.text, l.name, l.created_at FROM links l"
+    " JOIN items s ON s.n = l.source AND s.state <> 'deleted'"
+    " LEFT JOIN items t ON t.n = l.target WHERE t.state IS NOT 'deleted' AND "
+)
+
+
+def of_items(connection: Connection, numbers: Sequence[int]) -> list[StoredLink]:
+    """Links that start or end at some items, in the order they were made."""
+    found: dict[int, StoredLink] = {}
+    for marks, part in parts(numbers):
+        for end in ("source", "target"):
+            for row in connection.rows(f"{_LINK} l.{end} IN ({marks})", part):
+                found[row[0]] = StoredLink(row[1], row[2], row[3], row[4], row[5], row[6], moment(row[7]))
+    return [found[identity] for identity in sorted(found)]
 
 
 def neighbours(connection: Connection, numbers: Sequence[int], depth: int) -> dict[int, int]:

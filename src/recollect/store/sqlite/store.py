@@ -16,6 +16,7 @@ from recollect.store.base import Backlog, PreparedItem
 from recollect.store.sqlite import checks, jobs, saving, segments
 from recollect.store.sqlite.connection import Connection, Database
 from recollect.store.sqlite.lexical import LexicalIndex
+from recollect.store.sqlite.linking import Linking
 from recollect.store.sqlite.meaning import Meaning
 from recollect.store.sqlite.reading import Reading
 from recollect.store.sqlite.schema import SCHEMA_VERSION, migrate
@@ -29,7 +30,7 @@ from recollect.words import Analyzer
 DAY = 86_400_000_000
 
 
-class SqliteStore(Reading, Searching, Meaning):
+class SqliteStore(Reading, Searching, Meaning, Linking):
     """One store file, open."""
 
     def __init__(

@@ -1,0 +1,35 @@
+"""The link half of the store: who links to whom, and how far apart items are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from recollect.store.base import StoredLink
+from recollect.store.sqlite import links
+from recollect.store.sqlite.connection import Database
+
+
+class Linking:
+    """Links between items of one store."""
+
+    database: Database
+
+    def add_link(self, source: int, target: int, type: str) -> bool:  # noqa: A002 - the domain's word
+        """Link two items; whether the link is new."""
+        with self.database.write(durable=True) as connection:
+            return links.add(connection, source, target, type)
+
+    def remove_links(self, source: int, target: int, type: str | None = None) -> int:  # noqa: A002
+        """Take manual links between two items away, of one type or of all; how many there were."""
+        with self.database.write(durable=True) as connection:
+            return links.remove(connection, source, target, type)
+
+    def links_of(self, numbers: Sequence[int]) -> list[StoredLink]:
+        """Links from and to some items; an end in the bin hides a link."""
+        with self.database.read() as connection:
+            return links.of_items(connection, numbers)
+
+    def neighbours(self, numbers: Sequence[int], depth: int = 2) -> dict[int, int]:
+        """Distances to all live items within ``depth`` links, whichever way they point; the given ones have 0."""
+        with self.database.read() as connection:
+            return links.neighbours(connection, numbers, depth)
