@@ -27,6 +27,7 @@ from recollect.ingest.watching import Watcher, WatchEvent
 from recollect.look_after import check_store, store_status
 from recollect.models.base import Embedder
 from recollect.search.pipeline import Request, Searcher
+from recollect.search.ranking import Boosts
 from recollect.search.reasons import explain_item
 from recollect.search.scan import grep_texts, tree_of
 from recollect.store.base import Backlog, PreparedItem, Store
@@ -376,6 +377,8 @@ class Recollect:
         track: bool = True,
         literal: bool = False,
         backend: str | None = None,
+        boost_tags: Sequence[str] = (),
+        boost_domain: str | None = None,
     ) -> Answer:
         """Ranked items for a query. ``literal`` takes the text as plain words, without operators."""
         settings = self.config.search
@@ -394,6 +397,7 @@ class Recollect:
             explain=explain,
             literal=literal,
             backend=backend or settings.backend,
+            boosts=Boosts(tuple(boost_tags), boost_domain),
         )
         return self._searcher.search(request)
 

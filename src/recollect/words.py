@@ -90,6 +90,11 @@ class Analyzer:
         """How often each term stands in the text."""
         return Counter(chain.from_iterable(map(self._cache.__getitem__, _WORD.findall(text))))
 
+    def content_counts(self, text: str) -> dict[str, int]:
+        """How often each term stands in the text, stop words left out."""
+        words = (word for word in _WORD.findall(text) if not self.is_stop_word(word))
+        return Counter(chain.from_iterable(map(self._cache.__getitem__, words)))
+
     def terms(self, text: str) -> list[str]:
         """All terms of a text in order, repeats kept."""
         return [term for word in _WORD.findall(text) for term in self.terms_of(word)]

@@ -10,18 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import pstdev
 
-LEXICAL_SHARE = 0.75
-"""What one standard deviation of the keyword side counts, relative to one of the vector side."""
 _FLOOR = 1e-6
 
 
-def spread_weights(lexical: Sequence[float], cosines: Sequence[float]) -> tuple[float, float]:
-    """The weights ``(lexical, vector)`` of the two sides for one query; they sum to 1."""
+def spread_weights(
+    lexical: Sequence[float], cosines: Sequence[float], lexical_share: float, vector_share: float
+) -> tuple[float, float]:
+    """The weights ``(lexical, vector)`` of the two sides for one query; together they stay what the shares sum to."""
+    together = lexical_share + vector_share
     if not any(lexical):
-        return 0.0, 1.0
+        return 0.0, together
     if not any(cosines):
-        return 1.0, 0.0
-    steady_lexical = LEXICAL_SHARE / max(pstdev(lexical), _FLOOR)
-    steady_vector = 1.0 / max(pstdev(cosines), _FLOOR)
-    vector = steady_vector / (steady_vector + steady_lexical)
-    return 1.0 - vector, vector
+        return together, 0.0
+    steady_lexical = lexical_share / max(pstdev(lexical), _FLOOR)
+    steady_vector = vector_share / max(pstdev(cosines), _FLOOR)
+    vector = together * steady_vector / (steady_vector + steady_lexical)
+    return together - vector, vector

@@ -3,7 +3,7 @@
 1. Take the query apart (words, phrases, exclusions, inline filters).
 2. Turn filters and as-of into masks; both sides use them before they pick their best.
 3. Ask both sides, by word and by meaning, for a pool of items with exact values of each.
-4. Weigh the values into one, rank, ties by ref.
+4. Let the profile's signals weigh the pool into one order, ties by ref.
 5. Cut to the page asked for, explain, and load what is shown.
 
 Nothing is written here; remembering use is the engine's, after the answer.
@@ -21,14 +21,15 @@ import numpy.typing as npt
 
 from recollect.errors import UsageError
 from recollect.models.base import Embedder
-from recollect.search.fusion import spread_weights
 from recollect.search.matching import KeywordPlan, items_without, plan, substring_chunks
 from recollect.search.present import Ranked, present
+from recollect.search.profile import Profile, find_profile
 from recollect.search.query import ParsedQuery, both, parse_query
+from recollect.search.ranking import Boosts, Ranker, Standing
 from recollect.search.sides import SUBSTRING_VALUE, Member, Pool, PoolMaker, Sides
 from recollect.settings import Config
 from recollect.store.base import Scoring, Store
-from recollect.values import Answer, Explain, Filters, SearchMeta, SignalShare, TermShare
+from recollect.values import Answer, Explain, Filters, Item, SearchMeta, SignalShare, TermShare
 from recollect.words import Analyzer
 
 Array = npt.NDArray[Any]
@@ -52,6 +53,7 @@ class Request:
     explain: bool = False
     literal: bool = False
     backend: str = "hybrid"
+    boosts: Boosts = field(default_factory=Boosts)
 
     def check(self) -> None:
         """Refuse what cannot be answered."""
@@ -64,14 +66,23 @@ class Request:
         if self.backend not in ("hybrid", "lexical", "grep"):
             raise UsageError(f"there is no backend '{self.backend}'", hint="One of: hybrid, lexical, grep.")
 
-    def sides(self) -> Sides:
-        """Which sides are asked: the backend ``lexical`` and the profile ``bm25`` leave meaning out."""
-        words_only = self.backend == "lexical" or self.profile == "bm25"
+    def sides(self, profile: Profile) -> Sides:
+        """Which sides are asked, and for how much; the backend ``lexical`` leaves meaning out."""
         return Sides(
-            lexical=self.lexical and self.profile != "vector",
-            vectors=self.vectors and not words_only,
-            limit=max(3 * (self.limit + self.offset), 100),
+            lexical=self.lexical and "lexical" in profile.sides,
+            vectors=self.vectors and "vector" in profile.sides and self.backend != "lexical",
+            limit=profile.per_side(self.limit + self.offset),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A search before it is shown: the pool, its order, the items, and the weights that made it."""
+
+    pool: Pool
+    standings: Sequence[Standing]
+    items: Mapping[int, Item]
+    weights: Mapping[str, float]
 
 
 class Searcher:
@@ -82,6 +93,7 @@ class Searcher:
         self.config = config
         self.analyzer = Analyzer(store.language)
         self.pools = PoolMaker(store, embedder)
+        self.ranker = Ranker(store, self.analyzer)
 
     @property
     def scoring(self) -> Scoring:
@@ -94,10 +106,11 @@ class Searcher:
         query = parse_query(request.query, literal=request.literal)
         filters = both(request.filters, query.filters)
         words = plan(query, self.analyzer, self.store)
-        pool, ordered, weights = self._ranked(query, words, filters, request)
-        page = self._page(pool, ordered, request)
+        profile = self._profile(request)
+        found = self._find(query, words, filters, profile, request)
+        page = self._page(found, profile, request)
         if request.explain:
-            page = self._explained(page, words, pool, weights, request)
+            page = self._explained(page, words, found, request)
         hits = present(
             self.store,
             page,
@@ -106,41 +119,44 @@ class Searcher:
             full=request.mode == "full",
         )
         meta = SearchMeta(
-            pool.candidates,
+            found.pool.candidates,
             len(hits),
             round((time.perf_counter() - started) * 1000, 3),
             request.profile,
-            weights,
-            degraded=tuple(pool.degraded),
-            notes=(*query.notes, *pool.notes),
+            dict(found.weights),
+            degraded=tuple(found.pool.degraded),
+            notes=(*query.notes, *found.pool.notes),
         )
         return Answer(hits, meta)
+
+    def _profile(self, request: Request) -> Profile:
+        profile = find_profile(self.config(), request.profile)
+        return profile.with_weights(request.weights) if request.weights else profile
 
     def similar(self, n: int, *, limit: int, filters: Filters) -> Answer:
         """Items whose passages are nearest to those of one item; the cosine is the score."""
         started = time.perf_counter()
+        request = Request("", limit=limit, profile="vector")
+        profile = self._profile(request)
         pool = self.pools.around(n, limit, self.store.allowed(filters))
-        values = [(other, max(member.cosine, 0.0)) for other, member in pool.members.items()]
-        page = self._page(pool, values, Request("", limit=limit))
+        found = Found(pool, *self.ranker.rank(pool, profile, "", Boosts(), limit))
+        page = self._page(found, profile, request)
         hits = present(self.store, page, terms=frozenset(), analyzer=self.analyzer, full=False)
         elapsed = round((time.perf_counter() - started) * 1000, 3)
-        meta = SearchMeta(pool.candidates, len(hits), elapsed, "vector", {"vector": 1.0}, degraded=tuple(pool.degraded))
-        return Answer(hits, meta)
+        degraded = tuple(pool.degraded)
+        return Answer(hits, SearchMeta(pool.candidates, len(hits), elapsed, "vector", found.weights, degraded=degraded))
 
-    def _ranked(
-        self, query: ParsedQuery, words: KeywordPlan, filters: Filters, request: Request
-    ) -> tuple[Pool, list[tuple[int, float]], dict[str, float]]:
-        """The pool, its items with their values (in order where the order is not by value), and the weights."""
+    def _find(
+        self, query: ParsedQuery, words: KeywordPlan, filters: Filters, profile: Profile, request: Request
+    ) -> Found:
         if not query.asks_for_text():
             return self._browse(words, filters, request)
         allowed, times = self._masks(filters, request.as_of)
         if request.backend == "grep":
             return self._grep(query, allowed, request)
-        pool = self.pools.make(query, words, request.sides(), self.scoring, allowed, times)
-        members = list(pool.members.items())
-        lexical, vector = spread_weights([m.lexical for _, m in members], [m.cosine for _, m in members])
-        values = [(n, lexical * member.lexical + vector * max(member.cosine, 0.0)) for n, member in members]
-        return pool, values, {"lexical": lexical, "vector": vector}
+        pool = self.pools.make(query, words, request.sides(profile), self.scoring, allowed, times)
+        limit = request.limit + request.offset
+        return Found(pool, *self.ranker.rank(pool, profile, query.text, request.boosts, limit))
 
     def _masks(self, filters: Filters, as_of: datetime | None) -> tuple[Array | None, Array | None]:
         if as_of is None:
@@ -148,20 +164,15 @@ class Searcher:
         filters = replace(filters, states=("live", "archived"))
         return self.store.allowed(filters, as_of=True), self.store.chunks_at(as_of)
 
-    def _grep(
-        self, query: ParsedQuery, allowed: Array | None, request: Request
-    ) -> tuple[Pool, list[tuple[int, float]], dict[str, float]]:
+    def _grep(self, query: ParsedQuery, allowed: Array | None, request: Request) -> Found:
         """The backend ``grep``: texts that hold the query, newest first."""
         pool = Pool()
         limit = request.limit + request.offset
         for chunk, n in substring_chunks(self.store, query.text, limit=limit, allowed=allowed):
             pool.members[n] = Member(SUBSTRING_VALUE, lexical_chunk=chunk, chunks={chunk: (SUBSTRING_VALUE, 0.0)})
-        pool.candidates = len(pool.members)
-        return pool, [(n, SUBSTRING_VALUE) for n in pool.members], {"substring": 1.0}
+        return self._in_order(pool, SUBSTRING_VALUE)
 
-    def _browse(
-        self, words: KeywordPlan, filters: Filters, request: Request
-    ) -> tuple[Pool, list[tuple[int, float]], dict[str, float]]:
+    def _browse(self, words: KeywordPlan, filters: Filters, request: Request) -> Found:
         """No words to look for: everything that passes the filters, newest first."""
         pool = Pool(notes=["nothing to search for; these are the newest"])
         kept = None
@@ -173,61 +184,59 @@ class Searcher:
                 pool.members[n] = Member()
                 if len(pool.members) >= wanted:
                     break
+        return self._in_order(pool, 0.0)
+
+    def _in_order(self, pool: Pool, value: float) -> Found:
+        """The pool as it came, every item with the same value."""
         pool.candidates = len(pool.members)
-        return pool, [(n, 0.0) for n in pool.members], {}
+        shares = (SignalShare("substring", value, 1.0, value),) if value else ()
+        standings = [Standing(n, value, shares) for n in pool.members]
+        return Found(
+            pool, standings, self.store.items_by_number(list(pool.members)), {"substring": 1.0} if value else {}
+        )
 
-    def _page(self, pool: Pool, values: Sequence[tuple[int, float]], request: Request) -> list[Ranked]:
-        """Rank, drop what is below the asked score, and cut the page."""
-        items = self.store.items_by_number([n for n, _ in values])
+    def _page(self, found: Found, profile: Profile, request: Request) -> list[Ranked]:
+        """Leave out what is below the asked score, and cut the page."""
+        floor = max(request.min_score, profile.min_score) if found.weights else 0.0
         ranked = []
-        for n, value in values:
-            item = items.get(n)
-            score = min(1.0, max(0.0, value))
-            if item is None or (score < request.min_score and pool.maximum):
-                continue
-            if request.as_of is not None:
-                number = self.store.version_at(n, request.as_of)
-                if number is None:
-                    continue
-                item = self.store.item(n, version=number)
-            ranked.append(Ranked(n, item, value, score, _evidence(pool.members[n])))
-        if request.backend != "grep" and any(value for _, value in values):
-            ranked.sort(key=lambda entry: (-entry.value, str(entry.item.ref)))
-        return ranked[request.offset : request.offset + request.limit]
+        for standing in found.standings:
+            score = min(1.0, max(0.0, standing.value))
+            item = self._as_it_was(found.items[standing.n], standing.n, request.as_of)
+            if item is not None and score >= floor:
+                member = found.pool.members[standing.n]
+                explain = Explain(standing.value, standing.shares) if request.explain else None
+                ranked.append(Ranked(standing.n, item, standing.value, score, _evidence(member), explain))
+        limit = self._guarded(found, profile, request.limit)
+        return ranked[request.offset : request.offset + limit]
 
-    def _explained(
-        self,
-        page: list[Ranked],
-        words: KeywordPlan,
-        pool: Pool,
-        weights: Mapping[str, float],
-        request: Request,
-    ) -> list[Ranked]:
-        """Give each hit its signals, and each matched word its share of the keyword signal."""
+    def _as_it_was(self, item: Item, n: int, when: datetime | None) -> Item | None:
+        if when is None:
+            return item
+        number = self.store.version_at(n, when)
+        return self.store.item(n, version=number) if number is not None else None
+
+    def _guarded(self, found: Found, profile: Profile, limit: int) -> int:
+        """A small store is not cut to less than half of what it found, where the profile says so."""
+        count = sum(member.lexical > 0 for member in found.pool.members.values())
+        return max(limit, count) if count < profile.guard and limit < count / 2 else limit
+
+    def _explained(self, page: list[Ranked], words: KeywordPlan, found: Found, request: Request) -> list[Ranked]:
+        """Give each matched word its share of the keyword signal."""
         times = self.store.chunks_at(request.as_of) if request.as_of is not None else None
+        pool = found.pool
         best = [chunk for entry in page if (chunk := pool.members[entry.n].lexical_chunk) is not None]
         shares = self.store.keyword_shares(words.wanted, best, scoring=self.scoring, times=times)
-        return [replace(entry, explain=_explain(entry, pool, weights, shares)) for entry in page]
-
-
-def _explain(
-    entry: Ranked,
-    pool: Pool,
-    weights: Mapping[str, float],
-    shares: Mapping[int, Sequence[tuple[str, Mapping[str, int], float, float]]],
-) -> Explain:
-    member = pool.members[entry.n]
-    raw = {"lexical": member.lexical, "vector": max(member.cosine, 0.0), "substring": member.lexical}
-    signals = tuple(SignalShare(name, raw[name], weight, raw[name] * weight) for name, weight in weights.items())
-    terms: Sequence[tuple[str, Mapping[str, int], float, float]] = ()
-    if member.lexical_chunk is not None:
-        terms = shares.get(member.lexical_chunk, ())
-    scale = weights.get("lexical", 0.0) / pool.maximum if pool.maximum else 0.0
-    return Explain(
-        entry.value,
-        signals,
-        tuple(TermShare(label, frequencies, idf, share * scale) for label, frequencies, idf, share in terms),
-    )
+        scale = found.weights.get("lexical", 1.0) / pool.maximum if pool.maximum else 0.0
+        explained = []
+        for entry in page:
+            chunk = pool.members[entry.n].lexical_chunk
+            terms = tuple(
+                TermShare(label, frequencies, idf, share * scale)
+                for label, frequencies, idf, share in (shares.get(chunk, ()) if chunk is not None else ())
+            )
+            explain = entry.explain or Explain(entry.value)
+            explained.append(replace(entry, explain=replace(explain, terms=terms)))
+        return explained
 
 
 def _evidence(member: Member) -> tuple[tuple[int, float], ...]:

@@ -45,8 +45,13 @@ class Pool:
     maximum: float = 0.0
     has_lexical: bool = False
     has_vectors: bool = False
+    allowed: Array | None = None
     notes: list[str] = field(default_factory=list)
     degraded: list[str] = field(default_factory=list)
+
+    def may_join(self, n: int) -> bool:
+        """Whether an item the sides did not bring passes the filters all the same."""
+        return n not in self.members and (self.allowed is None or n in self.allowed)
 
     def member(self, n: int) -> Member:
         found = self.members.get(n)
@@ -81,10 +86,10 @@ class PoolMaker:
         times: Array | None,
     ) -> Pool:
         """The pool for a query. Exclusions and phrases bind both sides; only the keyword side can check them."""
-        pool = Pool()
+        pool = Pool(allowed=allowed)
         vector = self._query_vector(query.text, pool) if sides.vectors else None
         if vector is not None and (plan.excluded or plan.excluded_phrases):
-            allowed = items_without(self.store, plan, scoring, allowed, times)
+            pool.allowed = allowed = items_without(self.store, plan, scoring, allowed, times)
         near = None
         if vector is not None and not plan.phrases:
             near = self._near(vector, sides.limit, allowed, times)

@@ -112,8 +112,11 @@ class Database:
                 _end(connection, "COMMIT")
 
     @contextmanager
-    def write(self, *, durable: bool = False) -> Iterator[Connection]:
-        """A write transaction; ``durable`` waits for the disk (what an agent was told is saved must stay)."""
+    def write(self, *, durable: bool = False, wait: float | None = None) -> Iterator[Connection]:
+        """A write transaction; ``durable`` waits for the disk (what an agent was told is saved must stay).
+
+        ``wait`` is for work that may as well not be done: so many seconds for other processes, instead of the usual.
+        """
         if self.read_only:
             raise ReadOnlyStore(
                 f"the store {self.path} can only be read",
@@ -130,7 +133,7 @@ class Database:
                 yield writer
                 return
             writer.pragma("synchronous", "FULL" if durable else "NORMAL")
-            self._begin(writer)
+            self._begin(writer, self.busy_seconds if wait is None else wait)
             started = time.perf_counter()
             try:
                 yield writer
@@ -140,15 +143,18 @@ class Database:
             writer.rows("COMMIT")
             self.longest_write = max(self.longest_write, time.perf_counter() - started)
 
-    def _begin(self, writer: Connection) -> None:
+    def _begin(self, writer: Connection, seconds: float) -> None:
+        writer.set_busy_timeout(int(seconds * 1000))
         try:
             writer.rows("BEGIN IMMEDIATE")
         except apsw.BusyError:
             holder = lock_holder(self.path)
             raise Unavailable(
-                f"the store {self.path} was busy for {self.busy_seconds:.0f} s, held by {holder}",
+                f"the store {self.path} was busy for {seconds:.0f} s, held by {holder}",
                 hint="Try again when that process is done, or raise store.busy_seconds.",
             ) from None
+        finally:
+            writer.set_busy_timeout(int(self.busy_seconds * 1000))
 
     @contextmanager
     def translated(self) -> Iterator[None]:

@@ -12,13 +12,14 @@ import numpy as np
 from recollect.store.sqlite.connection import Connection
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.postings import Array
-from recollect.store.sqlite.times import micros, moment, optional_moment
+from recollect.store.sqlite.times import DAY, micros, moment, now_micros, optional_moment
+from recollect.use import decayed
 from recollect.values import FIELD_NAMES, Draft, Fields, Filters, Item, Mark, Passage, Ref, Version
 
 _ITEM = (
     "SELECT i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.hash, i.fields, i.size, i.created_at,"
     " i.updated_at, i.indexed_at, u.retrieval_count, u.last_retrieved_at, u.access_count, u.last_accessed_at,"
-    " u.decay_score FROM items i LEFT JOIN usage u ON u.item = i.n "
+    " u.decay_score, u.decay_at FROM items i LEFT JOIN usage u ON u.item = i.n "
 )
 
 
@@ -29,7 +30,13 @@ def fields_of(text: str) -> Fields:
     return Fields(**plain)
 
 
+def decay_now(score: float | None, since: int, protected: bool) -> float:
+    """A stored decay score (1 when there is none yet) as it is by now."""
+    return decayed(1.0 if score is None else score, (now_micros() - since) / DAY, protected=protected)
+
+
 def _item(row: tuple[Any, ...], content: str = "", first_line: int = 1) -> Item:
+    fields = fields_of(row[8])
     return Item(
         id=row[1],
         ref=Ref(row[2], row[3]),
@@ -38,7 +45,7 @@ def _item(row: tuple[Any, ...], content: str = "", first_line: int = 1) -> Item:
         version=row[6],
         content_hash=row[7],
         content=content,
-        fields=fields_of(row[8]),
+        fields=fields,
         created_at=moment(row[10]),
         updated_at=moment(row[11]),
         first_line=first_line,
@@ -47,7 +54,7 @@ def _item(row: tuple[Any, ...], content: str = "", first_line: int = 1) -> Item:
         last_retrieved_at=optional_moment(row[14]),
         access_count=row[15] or 0,
         last_accessed_at=optional_moment(row[16]),
-        decay_score=1.0 if row[17] is None else row[17],
+        decay_score=decay_now(row[17], row[18] or row[10], fields.decay_protected),
         size=row[9],
     )
 

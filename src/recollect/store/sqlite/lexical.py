@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -143,6 +143,13 @@ class LexicalIndex:
         view = _View(self, connection, self.snapshot(connection), scoring, times)
         view.load({term for word in wanted for term in word.terms})
         return view.shares(wanted, chunks)
+
+    def document_frequencies(self, connection: Connection, terms: Collection[str]) -> tuple[int, dict[str, int]]:
+        """The number of live chunks, and for each term in how many of them it stands."""
+        snapshot = self.snapshot(connection)
+        view = _View(self, connection, snapshot, Scoring(), None)
+        view.load(set(terms))
+        return snapshot.live, {term: view.document_frequency(Wanted(term, (term,))) for term in terms}
 
     def terms_starting_with(self, connection: Connection, prefix: str, limit: int = 200) -> list[str]:
         """Index terms for a prefix: terms that start with it, and the stems of words that do."""

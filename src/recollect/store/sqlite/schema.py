@@ -177,6 +177,55 @@ CREATE TABLE item_names(           -- what a link in a text may call an item: fi
   name TEXT NOT NULL, item INTEGER NOT NULL REFERENCES items(n) ON DELETE CASCADE, PRIMARY KEY(name, item)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX item_names_item ON item_names(item);
+
+CREATE TABLE query_log(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  text TEXT NOT NULL,
+  tool TEXT NOT NULL,              -- what asked: search, semantic, similar, a tool of an agent
+  profile TEXT NOT NULL,
+  results INTEGER NOT NULL,
+  refs TEXT NOT NULL,              -- JSON, the best first
+  ms REAL NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX query_log_at ON query_log(at);
+CREATE TABLE retrieval_log(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  item INTEGER NOT NULL REFERENCES items(n) ON DELETE CASCADE,
+  ref TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  query INTEGER,                   -- in query_log; none when the item was opened by its name
+  score REAL,
+  at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX retrieval_log_at ON retrieval_log(at);
+CREATE INDEX retrieval_log_item ON retrieval_log(item);
+CREATE TABLE feedback(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  query TEXT NOT NULL,
+  item INTEGER REFERENCES items(n) ON DELETE SET NULL,
+  ref TEXT NOT NULL,
+  verdict TEXT NOT NULL,           -- accepted | modified | dismissed | failed
+  counted INTEGER NOT NULL,        -- whether weights learn from it: not when it failed or learning stood still
+  at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX feedback_item ON feedback(item);
+CREATE TABLE learned(              -- what is in force now, one row per profile that learned something
+  profile TEXT PRIMARY KEY,
+  shift REAL NOT NULL,
+  since INTEGER NOT NULL           -- feedback up to this id no longer counts: it was rolled back
+) STRICT, WITHOUT ROWID;
+CREATE TABLE weight_log(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  profile TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  before TEXT NOT NULL,            -- JSON: the weights
+  after TEXT NOT NULL,
+  shift_before REAL NOT NULL,
+  shift_after REAL NOT NULL,
+  counted INTEGER NOT NULL
+) STRICT;
 """
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -76,6 +76,11 @@ class Searching:
     ) -> dict[int, list[tuple[str, dict[str, int], float, float]]]:
         with self.database.read() as connection:
             return self.lexical.shares(connection, wanted, chunks, scoring=scoring, times=times)
+
+    def document_frequencies(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
+        """How many live chunks there are, and in how many of them each term stands."""
+        with self.database.read() as connection:
+            return self.lexical.document_frequencies(connection, terms)
 
     def terms_starting_with(self, prefix: str) -> list[str]:
         with self.database.read() as connection:

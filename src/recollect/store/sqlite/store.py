@@ -22,12 +22,10 @@ from recollect.store.sqlite.reading import Reading
 from recollect.store.sqlite.schema import SCHEMA_VERSION, migrate
 from recollect.store.sqlite.searching import Searching
 from recollect.store.sqlite.segments import NewChunk
-from recollect.store.sqlite.times import now_micros
+from recollect.store.sqlite.times import DAY, now_micros
 from recollect.store.sqlite.vectors import VectorIndex
 from recollect.values import Saved
 from recollect.words import Analyzer
-
-DAY = 86_400_000_000
 
 
 class SqliteStore(Reading, Searching, Meaning, Linking):

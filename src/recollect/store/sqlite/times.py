@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime, timedelta
 
+DAY = 86_400_000_000
 _START = datetime(1970, 1, 1, tzinfo=UTC)
 
 

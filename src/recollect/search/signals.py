@@ -1,0 +1,107 @@
+"""What an item has to say for itself, each as a pure function to [0, 1].
+
+A signal never decides alone: a profile names the ones it uses and weighs them. Nothing here reads a store.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from datetime import datetime, timedelta
+
+RANK_CONSTANT = 60
+RECENCY_DAYS = 365.0
+FRESHNESS_DAYS = 30.0
+DECAY_ZONE = 0.25
+"""The last part of a validity window, over which an item fades."""
+SEVERITY = {"critical": 1.0, "warning": 0.7, "suggestion": 0.4}
+GRAPH = {0: 1.0, 1: 0.5, 2: 0.33}
+_DAY = timedelta(days=1)
+
+
+def halving(age: timedelta, days: float) -> float:
+    """1 when new, one half after ``days``; the future counts as now."""
+    return float(0.5 ** (max(age / _DAY, 0.0) / days))
+
+
+def recency(changed: datetime, now: datetime) -> float:
+    """How recently the content changed, with a half-life of a year."""
+    return halving(now - changed, RECENCY_DAYS)
+
+
+def freshness(changed: datetime, now: datetime) -> float:
+    """How recently the content changed, with a half-life of a month."""
+    return halving(now - changed, FRESHNESS_DAYS)
+
+
+def validity(start: datetime, end: datetime, now: datetime) -> float:
+    """1 for the first three quarters of a window, then linear to 0 at its end; 0 outside."""
+    if not start <= now <= end:
+        return 0.0
+    zone = (end - start) * DECAY_ZONE
+    remaining = end - now
+    if remaining >= zone:
+        return 1.0
+    return remaining / zone
+
+
+def temporal(start: datetime | None, end: datetime | None, changed: datetime, now: datetime) -> float:
+    """The validity window where both dates exist, else recency."""
+    return validity(start, end, now) if start is not None and end is not None else recency(changed, now)
+
+
+def severity(value: str | None) -> float:
+    """critical 1, warning .7, suggestion .4, none 0."""
+    return SEVERITY.get(value or "", 0.0)
+
+
+def overlap(wanted: Collection[str], tags: Collection[str]) -> float:
+    """Jaccard similarity of two sets of tags, case ignored."""
+    one, other = {tag.lower() for tag in wanted}, {tag.lower() for tag in tags}
+    return len(one & other) / len(one | other) if one and other else 0.0
+
+
+def domain_match(wanted: str | None, domain: str | None) -> float:
+    """1 for the same domain, else 0."""
+    return float(bool(wanted) and bool(domain) and str(wanted).lower() == str(domain).lower())
+
+
+def graph_proximity(distance: int | None) -> float:
+    """1 for a best match itself, .5 and .33 for one and two links away, 0 beyond."""
+    return GRAPH.get(distance, 0.0) if distance is not None else 0.0
+
+
+def rank_score(rank: int | None) -> float:
+    """Reciprocal rank as fusion by ranks uses it, scaled so that the first place is 1; ranks from 1."""
+    return 0.0 if rank is None else (RANK_CONSTANT + 1) / (RANK_CONSTANT + rank)
+
+
+def reciprocal(rank: int | None) -> float:
+    """1/(1 + rank) with ranks from 1 counted as 0, 1, 2, …: first place 1, second one half."""
+    return 0.0 if rank is None else 1.0 / rank
+
+
+def relative(value: float, best: float) -> float:
+    """A value over the best in the pool."""
+    return value / best if best > 0 else 0.0
+
+
+def nearness(cosine: float | None, farthest: float) -> float:
+    """1 − distance / the largest distance in the pool; without a vector 0."""
+    if cosine is None:
+        return 0.0
+    return min(1.0, max(0.0, 1.0 - (1.0 - cosine) / farthest)) if farthest > 0 else 1.0
+
+
+def tfidf_cosine(query: Mapping[str, int], text: Mapping[str, int], idf: Mapping[str, float]) -> float:
+    """Cosine of the TF-IDF vectors of a query and a text; terms without an idf are unknown to both."""
+    dot = sum(count * text[term] * idf[term] ** 2 for term, count in query.items() if term in text and term in idf)
+    if not dot:
+        return 0.0
+    norms = [math.sqrt(sum((n * idf[t]) ** 2 for t, n in counts.items() if t in idf)) for counts in (query, text)]
+    return min(1.0, dot / (norms[0] * norms[1]))
+
+
+def tfidf_idf(documents: int, frequency: int) -> float:
+    """ln((N + 1)/(df + 1)) + 1."""
+    return math.log((documents + 1) / (frequency + 1)) + 1.0
