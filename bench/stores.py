@@ -13,6 +13,7 @@ import apsw
 from corpus import SourceDocument, documents_with
 from recollect.config import Config
 from recollect.engine import Recollect
+from recollect.store.sqlite.store import SqliteStore
 from recollect.values import Entry
 
 SLICE = 500
@@ -71,8 +72,15 @@ class GrowingStore:
                 if report.failed:
                     raise SystemExit(f"{report.failed} documents were not saved, e.g. {report.items[0]}")
                 held, characters = count_chunks(self.file)
-            longest = engine.store.longest_write * 1000
+            longest = longest_write_lock(engine)
         return Growth(held, held - before, characters, seconds, longest)
+
+
+def longest_write_lock(engine: Recollect) -> float:
+    """How long this process held the write lock at most, in milliseconds."""
+    store = engine.store
+    assert isinstance(store, SqliteStore)
+    return store.database.longest_write * 1000
 
 
 def count_chunks(file: Path) -> tuple[int, int]:

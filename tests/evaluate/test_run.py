@@ -1,10 +1,13 @@
 """A small set, measured from its files to its figures by the real engine."""
 
 import json
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from recollect import registry
 from recollect.config import Config
 from recollect.engine import Recollect
 from recollect.errors import UsageError
@@ -14,6 +17,21 @@ from recollect.evaluate.stores import position_of, ref_of
 from recollect.settings import LexicalSettings
 
 KITCHEN = Path(__file__).parent / "sets" / "kitchen"
+
+
+class LetterEmbedder:
+    """Texts with the same letters have the same vector."""
+
+    fingerprint = "letters/26"
+    dimensions = 26
+    max_tokens = 256
+
+    def embed_documents(self, texts):
+        counts = np.array([[text.lower().count(chr(97 + n)) + 0.01 for n in range(26)] for text in texts])
+        return (counts / np.linalg.norm(counts, axis=1, keepdims=True)).astype(np.float32)
+
+    def embed_query(self, text):
+        return LetterEmbedder.embed_documents(self, [text])[0]
 
 
 @pytest.fixture(scope="module")
@@ -144,8 +162,8 @@ def test_asking_for_nothing_is_a_usage_error(cache, options):
 
 def test_keyword_baselines_make_no_vectors_and_the_others_make_them_once(tmp_path):
     def waiting():
-        (folder,) = tmp_path.iterdir()
-        with Recollect.open(folder / "store.db", config=Config()) as engine:
+        (store,) = tmp_path.glob("*/store.db")
+        with Recollect.open(store, config=Config()) as engine:
             return engine.jobs().to_dict()["pending"]
 
     measure(tmp_path, profiles=("bm25",))
@@ -154,6 +172,24 @@ def test_keyword_baselines_make_no_vectors_and_the_others_make_them_once(tmp_pat
     assert list(report.profiles) == ["bm25", "vector", "default"]
     assert report.notes == ("1 queries have no relevant document and are not counted",)
     assert waiting() == 0
+
+
+def test_a_store_that_is_built_anew_takes_its_vectors_from_the_run_before(tmp_path, monkeypatch):
+    computed = []
+
+    class Counting(LetterEmbedder):
+        def embed_documents(self, texts):
+            computed.extend(texts)
+            return super().embed_documents(texts)
+
+    monkeypatch.setattr(registry, "embedder", lambda config: Counting())
+    before = measure(tmp_path, profiles=("vector",))
+    assert len(computed) == 12
+    (store,) = tmp_path.glob("*/store.db")
+    shutil.rmtree(store.parent)
+    after = measure(tmp_path, profiles=("vector",))
+    assert len(computed) == 12
+    assert [result.top for result in after.results] == [result.top for result in before.results]
 
 
 def test_meaning_finds_what_no_word_names(tmp_path):
@@ -166,3 +202,8 @@ def test_meaning_finds_what_no_word_names(tmp_path):
 def test_refs_of_documents_say_nothing_but_their_place():
     assert ref_of(123) == "eval:/0000123"
     assert position_of(ref_of(123)) == 123
+
+
+def test_an_unknown_profile_is_a_usage_error(cache):
+    with pytest.raises(UsageError, match="no-such-profile"):
+        measure(cache, profiles=("no-such-profile",))

@@ -59,8 +59,9 @@ def evaluate(
     results: list[QueryResult] = []
     notes = list(dataset.notes)
     with Recollect.open(store, config=settings, create=False) as engine:
-        if not WORDS_ALONE.issuperset(profiles) and (stopped := make_vectors(engine, progress)):
-            notes.append(f"vectors: {stopped}")
+        if not WORDS_ALONE.issuperset(profiles):
+            stopped = make_vectors(engine, dataset, cache_dir=cache_dir, progress=progress)
+            notes += [f"vectors: {stopped}"] if stopped else []
         for name in dict.fromkeys(profiles):
             results += _measure(engine, dataset, questions, name, notes, progress)
     return Report(dataset.name, dataset.digest, tuple(results), tuple(notes))

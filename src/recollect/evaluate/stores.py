@@ -21,7 +21,8 @@ from recollect.config import Config
 from recollect.engine import Recollect
 from recollect.errors import StoreError
 from recollect.evaluate.datasets import Dataset, Document
-from recollect.ingest.embed import fingerprint_of
+from recollect.evaluate.vector_cache import RememberingEmbedder
+from recollect.ingest.embed import Worker, fingerprint_of
 from recollect.values import Entry, Progress
 
 UNUSED_DAYS = 30
@@ -55,15 +56,28 @@ def position_of(ref: str) -> int:
     return int(ref.rpartition("/")[2])
 
 
-def make_vectors(engine: Recollect, progress: Callable[[Progress], None] | None = None) -> str:
+def make_vectors(
+    engine: Recollect,
+    dataset: Dataset,
+    *,
+    cache_dir: Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> str:
     """Work off the backlog of a cached store; answers why it stopped early, or nothing.
 
-    Vectors are kept as they are made: an evaluation that was interrupted goes on where it stopped.
+    Vectors are kept apart as well, by corpus and fingerprint: neither an interrupted run nor a store that is
+    built anew for another tokenizer has to compute them again.
     """
     embedder = registry.embedder(engine.config)
-    if embedder is None or not engine.store.waiting_jobs(fingerprint_of(embedder)):
+    if embedder is None:
         return ""
-    return engine.embed(progress=progress).stopped
+    fingerprint = fingerprint_of(embedder)
+    if not engine.store.waiting_jobs(fingerprint):
+        return ""
+    root = cache_dir or default_cache_folder()
+    folder = root / f"{dataset.corpus_digest[:16]}-vectors-{_short_hash({'fingerprint': fingerprint})}"
+    remembering = RememberingEmbedder(embedder, folder)
+    return Worker(engine.store, remembering, registry.worker_name(), progress).drain().stopped
 
 
 def default_cache_folder() -> Path:
