@@ -431,6 +431,7 @@ class Hit:
     tier: str = ""
     place: str = ""
     token_estimate: int = 0
+    version: int = 0
     evidence: tuple[Evidence, ...] = ()
     item: Item | None = None
     explain: Explain | None = None

@@ -60,6 +60,7 @@ def _hit(store: Store, entry: Ranked, evidence: tuple[Evidence, ...], full: bool
         tags=fields.tags,
         tier=item.tier,
         token_estimate=item.size // 4,
+        version=item.version,
         evidence=evidence,
         item=store.item(entry.n, version=item.version) if full else None,
         explain=entry.explain,

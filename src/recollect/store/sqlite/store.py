@@ -15,6 +15,7 @@ from recollect.errors import Conflict, Error
 from recollect.store.base import Backlog, PreparedItem
 from recollect.store.sqlite import checks, jobs, saving, segments
 from recollect.store.sqlite.connection import Connection, Database
+from recollect.store.sqlite.lessons import Lessons
 from recollect.store.sqlite.lexical import LexicalIndex
 from recollect.store.sqlite.linking import Linking
 from recollect.store.sqlite.meaning import Meaning
@@ -23,12 +24,13 @@ from recollect.store.sqlite.schema import SCHEMA_VERSION, migrate
 from recollect.store.sqlite.searching import Searching
 from recollect.store.sqlite.segments import NewChunk
 from recollect.store.sqlite.times import DAY, now_micros
+from recollect.store.sqlite.usage import UsageCounts
 from recollect.store.sqlite.vectors import VectorIndex
 from recollect.values import Saved
 from recollect.words import Analyzer
 
 
-class SqliteStore(Reading, Searching, Meaning, Linking):
+class SqliteStore(Reading, Searching, Meaning, Linking, UsageCounts, Lessons):
     """One store file, open."""
 
     def __init__(

@@ -1,0 +1,1 @@
+"""What agents know and what they use: remembering use after the answer, feedback, and learning from it."""
