@@ -213,8 +213,8 @@ def _cut(text: str, start: int, end: int, limit: int, outline: Outline, *, stret
     last = start + len(text[start:end].rstrip())
     while last - solid > limit:
         place = _best_place(text, solid, last, limit, outline, stretch)
-        if place >= last:
-            break
+        if last - place <= limit // 8 and last - solid <= limit * stretch:
+            break  # what is left is a crumb, and there is room for it
         place, solid = _settle(text, place)
         parts.append((start, place))
         start = place
