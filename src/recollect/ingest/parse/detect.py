@@ -204,7 +204,7 @@ _ARCHIVES = frozenset({"pdf", "docx", "pptx", "xlsx", "epub"})
 
 def _text_in_disguise(start: str) -> FileType:
     """A text whose name says nothing, or promises a PDF or an archive that its content is not."""
-    if re.match(r"(?i)(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*<(!doctype html|html)\b", start, re.DOTALL):
+    if re.match(r"(?i)(?>(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*)<(!doctype html|html)\b", start, re.DOTALL):
         return TYPES["html"]
     if re.match(r"---[ \t]*\n|#{1,6} \S", start):
         return TYPES["markdown"]

@@ -17,8 +17,7 @@ from recollect.values import Parsed
 
 _META_CHARSET = re.compile(rb"<(?:meta|\?xml)\b[^>]*?(?:charset|encoding)\s*=\s*[\"']?\s*([\w:.-]+)", re.IGNORECASE)
 _SHORTEST_MAIN = 80
-# Finding the main text copies the tree several times; a page this large is a document of its own anyway.
-_LARGEST_FOR_EXTRACTION = 4 * 1024 * 1024
+_MOST_FOR_EXTRACTION = 5000
 _DEEPEST_FOR_EXTRACTION = 200
 
 
@@ -62,8 +61,7 @@ def main_text(page: str, tree: Element) -> str:
         if len(text) >= _SHORTEST_MAIN:
             return text
     plain = to_markdown(tree, whole=False)
-    is_tame = len(page) <= _LARGEST_FOR_EXTRACTION and not _is_deeper_than(tree, _DEEPEST_FOR_EXTRACTION)
-    extracted = _extracted(page) if is_tame else ""
+    extracted = _extracted(page) if _is_tame(tree) else ""
     # Far less than the page holds is a failed extraction, as happens with indexes and tables.
     if len(extracted) >= 0.25 * len(plain) and not _lost_headings(extracted, plain):
         return extracted
@@ -85,13 +83,14 @@ def _landmark(tree: Element) -> Element | None:
     return None
 
 
-def _is_deeper_than(tree: Element, limit: int) -> bool:
+def _is_tame(tree: Element) -> bool:
+    """Whether finding the main text will end in good time: that takes the square of a page's size and its depth."""
     depth = 0
-    for event, _ in walk(tree):
+    for count, (event, _) in enumerate(walk(tree)):
         depth += 1 if event == "start" else -1
-        if depth > limit:
-            return True
-    return False
+        if depth > _DEEPEST_FOR_EXTRACTION or count > 2 * _MOST_FOR_EXTRACTION:
+            return False
+    return True
 
 
 def _is_mostly_links(element: Element) -> bool:

@@ -37,38 +37,45 @@ _DEEPEST = 8
 def to_markdown(root: Element, *, whole: bool = True) -> str:
     """The visible text under ``root``; ``whole=False`` leaves out navigation, asides and footers."""
     writer = _Writer()
+    left_out: Element | None = None
     steps = walk(root, ("start", "end", "comment", "pi"))
     for event, element in steps:
-        tag = local_name(element).lower()
-        is_read = bool(tag) and (element is root or not _is_silent(tag, element, whole))
         if event == "start":
-            if is_read:
+            tag = local_name(element)
+            if element is root or not _is_silent(tag, element, whole):
                 writer.start(tag, element)
                 writer.add(element.text)
             else:
-                # The end of the element still comes, with the text behind it.
+                left_out = element
                 steps.skip_subtree()
             continue
-        if is_read:
-            writer.end(tag, element)
+        # The end of what was left out still comes, with the text behind it.
+        if event == "end" and element is not left_out:
+            writer.end(local_name(element), element)
         if element is not root:
             writer.add(element.tail)
     return writer.text()
 
 
 def _is_silent(tag: str, element: Element, whole: bool) -> bool:
-    if tag in _SILENT or element.get("hidden") is not None or element.get("aria-hidden") == "true":
+    if not tag or tag in _SILENT or (not whole and tag in _FRAME):
         return True
-    if tag == "a" and (element.text or "").strip() in _ANCHOR_SIGNS:
-        return len(element) == 0
-    return not whole and (tag in _FRAME or element.get("role") in _FRAME_ROLES)
+    if tag == "a" and len(element) == 0 and (element.text or "").strip() in _ANCHOR_SIGNS:
+        return True
+    attributes = element.attrib
+    if not attributes:
+        return False
+    if "hidden" in attributes or attributes.get("aria-hidden") == "true":
+        return True
+    return not whole and attributes.get("role") in _FRAME_ROLES
 
 
 class _Writer:
     """Collects blocks of Markdown from the start, text and end of elements."""
 
     def __init__(self) -> None:
-        self._blocks: list[str] = []
+        self._pieces: list[str] = []
+        self._after_item = False
         self._inline: list[str] = []
         self._prefix = ""
         self._lists: list[list[Any]] = []
@@ -155,7 +162,7 @@ class _Writer:
         if code.strip():
             language = re.search(r"\b(?:lang|language|brush:?|highlight-source)[- ]([\w+#-]+)", _classes(element))
             fence = "````" if "```" in code else "```"
-            self._blocks.append(f"{fence}{language[1] if language else ''}\n{code}\n{fence}")
+            self._put(f"{fence}{language[1] if language else ''}\n{code}\n{fence}")
 
     def _end_table(self) -> None:
         self._flush()
@@ -180,9 +187,9 @@ class _Writer:
             return
         line = "| " + " | ".join(cells) + " |"
         if self._rows:
-            self._blocks[-1] += "\n" + line
+            self._pieces.append("\n" + line)
         else:
-            self._blocks.append(line + "\n|" + "---|" * len(cells))
+            self._put(line + "\n|" + "---|" * len(cells))
         self._rows += 1
 
     def add(self, text: str | None) -> None:
@@ -201,16 +208,19 @@ class _Writer:
             text = text.replace("\n", " ")
         is_item = self._prefix.lstrip()[:1] in ("-", *"0123456789") and bool(self._prefix)
         block = "> " * min(self._quotes, _DEEPEST) + self._prefix + text
-        if is_item and self._blocks and re.match(r"(> )*\s*(- |\d+\. )", self._blocks[-1]):
-            # Items of a list stay together, one line each.
-            self._blocks[-1] += "\n" + block
-        else:
-            self._blocks.append(block)
+        self._put(block, is_item=is_item)
         self._prefix = ""
+
+    def _put(self, block: str, *, is_item: bool = False) -> None:
+        """Add a block; items of a list stay together, one line each."""
+        if self._pieces:
+            self._pieces.append("\n" if is_item and self._after_item else "\n\n")
+        self._pieces.append(block)
+        self._after_item = is_item
 
     def text(self) -> str:
         self._flush()
-        return "\n\n".join(self._blocks)
+        return "".join(self._pieces)
 
 
 def _collapsed(text: str) -> str:

@@ -66,4 +66,6 @@ def walk(root: Element, events: tuple[str, ...] = ("start", "end")) -> Any:
 def local_name(element: Element) -> str:
     """The tag without its namespace; empty for a comment or an entity."""
     tag = element.tag
-    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
+    if not isinstance(tag, str):
+        return ""
+    return tag.rpartition("}")[2] if tag[0] == "{" else tag
