@@ -24,9 +24,13 @@ from recollect.ingest.embed import EmbedReport, JobsReport, Worker, fingerprint_
 from recollect.ingest.pipeline import Pipeline
 from recollect.ingest.refreshing import Refresher, RefreshReport
 from recollect.ingest.watching import Watcher, WatchEvent
+from recollect.insight import FeedbackReport, StatsReport
 from recollect.look_after import check_store, store_status
+from recollect.memory.feedback import Learner, Learning
+from recollect.memory.tracking import Tracker
 from recollect.models.base import Embedder
 from recollect.search.pipeline import Request, Searcher
+from recollect.search.profile import profiles
 from recollect.search.ranking import Boosts
 from recollect.search.reasons import explain_item
 from recollect.search.scan import grep_texts, tree_of
@@ -52,6 +56,7 @@ from recollect.values import (
 _ID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$", re.IGNORECASE)
 _URL = re.compile(r"^https?://", re.IGNORECASE)
 ON_CONFLICT = ("skip", "overwrite", "error")
+STATS_BY = ("query", "tool", "day")
 
 
 class Recollect:
@@ -68,6 +73,7 @@ class Recollect:
         self.location = location
         self._config = config
         self._made: tuple[Any, Embedder | None] | None = None
+        self._tracker = Tracker(store)
 
     @classmethod
     def open(
@@ -94,6 +100,7 @@ class Recollect:
 
     def close(self) -> None:
         """Close the store; open searches end first."""
+        self._tracker.close()
         self.store.close()
 
     def __enter__(self) -> Self:
@@ -374,11 +381,12 @@ class Recollect:
         weights: Mapping[str, float] | None = None,
         as_of: datetime | str | None = None,
         explain: bool = False,
-        track: bool = True,
+        track: bool | None = None,
         literal: bool = False,
         backend: str | None = None,
         boost_tags: Sequence[str] = (),
         boost_domain: str | None = None,
+        tool: str = "search",
     ) -> Answer:
         """Ranked items for a query. ``literal`` takes the text as plain words, without operators."""
         settings = self.config.search
@@ -399,7 +407,16 @@ class Recollect:
             backend=backend or settings.backend,
             boosts=Boosts(tuple(boost_tags), boost_domain),
         )
-        return self._searcher.search(request)
+        return self._tracked(self._searcher.search(request), query, tool, track)
+
+    def _tracked(self, answer: Answer, text: str, tool: str, track: bool | None) -> Answer:
+        """Remember, once it is there, what an answer held; the setting decides when the call does not say."""
+        config = self.config
+        if config.search.track if track is None else track:
+            profile = profiles(config).get(answer.meta.profile)
+            opened = profile is not None and profile.counts_as_opening
+            self._tracker.searched(answer, text=text, tool=tool, settings=config.usage, opened=opened)
+        return answer
 
     def explain(self, query: str, ref: str | Ref, **options: Any) -> Explanation:
         """Why an item is where it is in the answer to a query, or why it is not there."""
@@ -428,9 +445,14 @@ class Recollect:
         )
 
     def get(
-        self, ref: str | Ref, *, version: int | None = None, as_of: datetime | str | None = None, track: bool = True
+        self,
+        ref: str | Ref,
+        *,
+        version: int | None = None,
+        as_of: datetime | str | None = None,
+        track: bool | None = None,
     ) -> Item:
-        """An item with its content: now, in one version, or as it was at a time."""
+        """An item with its content: now, in one version, or as it was at a time. This counts as opening it."""
         n = self._number(ref)
         if as_of is not None:
             when = parse_time(as_of) if isinstance(as_of, str) else as_of
@@ -440,6 +462,9 @@ class Recollect:
         item = self.store.item(n, version=version)
         if version is None:
             _refuse_binned(item)
+        config = self.config
+        if config.search.track if track is None else track:
+            self._tracker.opened(item, settings=config.usage)
         return item
 
     def list(self, *, filters: Filters | None = None, limit: int = 50, offset: int = 0) -> list[Item]:
@@ -474,12 +499,47 @@ class Recollect:
 
     def semantic(self, query: str, **options: Any) -> Answer:
         """Ranked items by meaning alone."""
-        return self.search(query, profile="vector", literal=True, **options)
+        return self.search(query, profile="vector", literal=True, **{"tool": "semantic", **options})
 
-    def similar(self, ref: str | Ref, *, limit: int = 10, filters: Filters | None = None) -> Answer:
+    def similar(
+        self, ref: str | Ref, *, limit: int = 10, filters: Filters | None = None, track: bool | None = None
+    ) -> Answer:
         """The items whose passages are nearest in meaning to those of one item."""
-        n = self._number(ref)
-        return self._searcher.similar(n, limit=limit, filters=filters or Filters())
+        found = self.resolve(ref)
+        n = self.store.require(found)
+        answer = self._searcher.similar(n, limit=limit, filters=filters or Filters())
+        return self._tracked(answer, str(found), "similar", track)
+
+    # -- learning from use --------------------------------------------------------------------------------------
+
+    @cached_property
+    def learn(self) -> Learning:
+        """What profiles learned from feedback: ``learn.status()``, ``freeze()``, ``rollback()``, ``history()``."""
+        return Learning(self.store, self._config, self._learners)
+
+    def _learners(self) -> dict[str, Learner]:
+        config = self.config
+        vectors = config.embedding.provider != "none"
+        known = profiles(config).items()
+        return {name: Learner(one.learns, one.weights(vectors=vectors)) for name, one in known if one.learns}
+
+    def feedback(self, query: str, ref: str | Ref, verdict: str) -> FeedbackReport:
+        """Say what became of an item that a query found: accepted, modified, dismissed or failed."""
+        found = self.resolve(ref)
+        return self.learn.take(query, self.store.require(found), str(found), verdict)
+
+    def stats(self, *, days: float = 30, by: str = "query", limit: int = 10) -> StatsReport:
+        """What was asked and found in the last days, by query, tool or day."""
+        _check_choice("by", by, STATS_BY)
+        if not 0 < days <= 36500 or limit < 1:
+            raise UsageError("the limit is at least 1, and days are more than 0", hint="At most 36500 days.")
+        self._tracker.flush()
+        return self.store.stats(days=days, by=by, limit=limit)
+
+    def clear_log(self) -> int:
+        """Erase the log of queries and of what they found; answers how many queries it held."""
+        self._tracker.flush()
+        return self.store.clear_log()
 
     # -- vectors ------------------------------------------------------------------------------------------------
 

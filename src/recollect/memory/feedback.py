@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from recollect.errors import NotFound, UsageError
 from recollect.insight import FeedbackReport, Learned, LearningStatus, Move, ProfileLearning, WeightChange
@@ -49,7 +50,7 @@ class Learning:
         changes: list[WeightChange] = []
         if counted:
             for name, learner in self.learners().items():
-                change = self.store.move_weights(name, lambda state, learner=learner: _next_move(state, learner))
+                change = self.store.move_weights(name, partial(_next_move, learner))
                 if change is not None:
                     changes.append(change)
         return FeedbackReport(query, ref, verdict, counted, tuple(changes))
@@ -108,9 +109,7 @@ class Learning:
         made = []
         for name in names:
             learner = learners.get(name) or Learner("", {})
-            done = self.store.move_weights(
-                name, lambda state, learner=learner: _move(state, learner, shift, reason, restart=True)
-            )
+            done = self.store.move_weights(name, partial(_move, learner, shift=shift, reason=reason, restart=True))
             if done is not None:
                 made.append(done)
         return tuple(made)
@@ -129,12 +128,12 @@ class Learning:
         return self.config().learning.enabled and not self._is_frozen()
 
 
-def _next_move(state: Learned, learner: Learner) -> Move | None:
+def _next_move(learner: Learner, state: Learned) -> Move | None:
     """The move that the verdicts ask for; None while they are too few, or ask for what is there already."""
     shift = shift_for(state.verdicts)
-    return None if shift is None or shift == state.shift else _move(state, learner, shift, "feedback")
+    return None if shift is None or shift == state.shift else _move(learner, state, shift=shift, reason="feedback")
 
 
-def _move(state: Learned, learner: Learner, shift: float, reason: str, *, restart: bool = False) -> Move:
+def _move(learner: Learner, state: Learned, *, shift: float, reason: str, restart: bool = False) -> Move:
     entries, _ = tally(state.verdicts)
     return Move(shift, reason, learner.shifted(state.shift), learner.shifted(shift), entries, restart)

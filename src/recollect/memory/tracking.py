@@ -15,6 +15,9 @@ from recollect.settings import UsageSettings
 from recollect.store.base import UsageLog
 from recollect.values import Answer, Item
 
+LINGER_SECONDS = 0.1
+"""How long the thread waits for more before it writes: searches in quick succession cost one transaction."""
+
 CLOSE_SECONDS = 2.0
 """How long closing waits for what is still to be written."""
 
@@ -35,6 +38,7 @@ class Tracker:
         self._waiting: list[Use] = []
         self._keep_days = 0.0
         self._thread: threading.Thread | None = None
+        self._hurry = threading.Event()
         self._last_attempt: float | None = None
 
     def searched(self, answer: Answer, *, text: str, tool: str, settings: UsageSettings, opened: bool = False) -> None:
@@ -52,6 +56,8 @@ class Tracker:
         """Wait until all is written; answers whether it is."""
         with self._lock:
             thread = self._thread
+            if thread is not None:
+                self._hurry.set()
         if thread is not None:
             thread.join(seconds)
         return thread is None or not thread.is_alive()
@@ -71,11 +77,13 @@ class Tracker:
             self._waiting.append(use)
             self._keep_days = settings.retention_days
             if self._thread is None:
+                self._hurry.clear()
                 self._thread = threading.Thread(target=self._work, name="recollect-usage", daemon=True)
                 self._thread.start()
 
     def _work(self) -> None:
         while True:
+            self._hurry.wait(LINGER_SECONDS)
             with self._lock:
                 batch, self._waiting = self._waiting, []
                 if not batch:
