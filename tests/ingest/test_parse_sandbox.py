@@ -212,7 +212,12 @@ def test_the_worker_loads_neither_faces_nor_models(sandbox):
 
 
 def test_parsing_is_light_to_import():
-    script = "import sys; import recollect.ingest.parse as p; p.parse_bytes(b'# Title', 'a.md'); print('\\n'.join(sys.modules))"
+    script = (
+        "import sys\n"
+        "from recollect.ingest.parse import parse_bytes\n"
+        "parse_bytes(b'# Title', 'a.md')\n"
+        "print('\\n'.join(sys.modules))\n"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     heavy = {"lxml", "trafilatura", "yaml", "charset_normalizer", "numpy", "subprocess", "email", "pypdfium2"}
     assert not heavy & set(done.stdout.split("\n"))

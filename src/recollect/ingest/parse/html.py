@@ -17,6 +17,8 @@ from recollect.values import Parsed
 
 _META_CHARSET = re.compile(rb"<(?:meta|\?xml)\b[^>]*?(?:charset|encoding)\s*=\s*[\"']?\s*([\w:.-]+)", re.IGNORECASE)
 _SHORTEST_MAIN = 80
+# In a shorter page there is little to leave out, and much to lose.
+_SHORTEST_WITH_BALLAST = 500
 _MOST_FOR_EXTRACTION = 5000
 _DEEPEST_FOR_EXTRACTION = 200
 
@@ -47,6 +49,8 @@ def page_title(tree: Element) -> str:
     """The page's ``title``, else its first top heading."""
     for path in (".//head/title", ".//title", ".//h1"):
         for found in tree.iterfind(path):
+            if next(found.iterancestors("svg"), None) is not None:
+                continue
             text = " ".join("".join(str(part) for part in found.itertext()).split())
             if text:
                 return text[:300]
@@ -61,6 +65,8 @@ def main_text(page: str, tree: Element) -> str:
         if len(text) >= _SHORTEST_MAIN:
             return text
     plain = to_markdown(tree, whole=False)
+    if 0 < len(plain) < _SHORTEST_WITH_BALLAST:
+        return plain
     extracted = _extracted(page) if _is_tame(tree) else ""
     # Far less than the page holds is a failed extraction, as happens with indexes and tables.
     if len(extracted) >= 0.25 * len(plain) and not _lost_headings(extracted, plain):

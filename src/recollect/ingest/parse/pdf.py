@@ -1,7 +1,7 @@
 """PDF files: the text of each page under a mark ``page N``, and the title in the properties.
 
-Words broken at the end of a line are joined and ligatures taken apart, so that they can be found.
-Pictures of text (scans) are not read: such a file has no text and says so.
+Words broken at the end of a line are joined, ligatures taken apart and dot leaders shortened, so that
+words can be found. Pictures of text (scans) are not read: such a file has no text and says so.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ _LIGATURES = str.maketrans(
     }
 )
 _BROKEN_WORD = re.compile(r"(?:\ufffe|\u00ad|\x02)[ \t]*\n?[ \t]*")
+_DOT_LEADER = re.compile(r"(?: ?[.·]){6,}")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 
 
@@ -113,5 +114,5 @@ def _page_text(document: Any, index: int) -> str:
 def _cleaned(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = _BROKEN_WORD.sub("", text).translate(_LIGATURES)
-    text = _CONTROL.sub("", text)
+    text = _DOT_LEADER.sub(" …", _CONTROL.sub("", text))
     return "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")

@@ -11,6 +11,9 @@ from recollect.values import Parsed
 
 _REACH = 64 * 1024
 _RST_RULE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*$")
+# Fields at the very top, as in PEPs (``Title: ...``) and Docutils documents (``:Title: ...``).
+_RST_HEADER = re.compile(r"(?::?[A-Za-z][\w -]{0,40}:[^\n]*\n(?:[ \t]+[^\n]+\n)*){2,}")
+_RST_TITLE_FIELD = re.compile(r"^:?title:[ \t]*([^\n]+(?:\n[ \t]+[^\n]+)*)", re.IGNORECASE | re.MULTILINE)
 # Roles and links in a title, `:ref:`text <target>`` and ```code```: only their words are the title.
 _RST_MARKUP = re.compile(
     r":[\w:-]+:`([^`<]*?)\s*(?:<[^`>]*>)?`|``([^`]+)``|`([^`<]+?)\s*(?:<[^`>]*>)?`_{0,2}|\*{1,2}([^*]+)\*{1,2}"
@@ -31,7 +34,10 @@ def parse(source: Source) -> Parsed:
 
 
 def rst_title(text: str) -> str:
-    """The first section title: a line that a rule of punctuation, as long as itself, stands under."""
+    """The title in the header fields, else the first section's: a line with a rule of punctuation under it."""
+    header = _RST_HEADER.match(text[:_REACH])
+    if header and (named := _RST_TITLE_FIELD.search(header[0])):
+        return " ".join(named[1].split())[:300]
     lines = text[:_REACH].split("\n")
     for line, rule in pairwise(lines):
         title = line.strip()
