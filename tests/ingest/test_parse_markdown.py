@@ -49,9 +49,7 @@ def test_tags_may_be_a_line_of_words_with_commas():
 
 
 def test_unknown_keys_are_metadata_with_dates_as_iso_text():
-    parsed = markdown(
-        "---\nauthor: Zoë\ndate: 2024-03-01\nnested: {when: 2024-03-01T10:00:00Z, n: [1, 2]}\n---\nx"
-    )
+    parsed = markdown("---\nauthor: Zoë\ndate: 2024-03-01\nnested: {when: 2024-03-01T10:00:00Z, n: [1, 2]}\n---\nx")
     assert parsed.fields == {
         "metadata": {
             "author": "Zoë",
@@ -62,9 +60,7 @@ def test_unknown_keys_are_metadata_with_dates_as_iso_text():
 
 
 def test_validity_dates_become_iso_times():
-    fields = markdown(
-        "---\nvalid_from: 2024-03-01T00:00:00Z\nvalid_until: 2025-01-01T12:00+02:00\n---\nx"
-    ).fields
+    fields = markdown("---\nvalid_from: 2024-03-01T00:00:00Z\nvalid_until: 2025-01-01T12:00+02:00\n---\nx").fields
     assert fields == {"valid_from": "2024-03-01T00:00:00+00:00", "valid_until": "2025-01-01T10:00:00+00:00"}
 
 
