@@ -130,8 +130,11 @@ class Searcher:
         return Answer(hits, meta)
 
     def _profile(self, request: Request) -> Profile:
-        profile = find_profile(self.config(), request.profile)
-        return profile.with_weights(request.weights) if request.weights else profile
+        config = self.config()
+        profile = find_profile(config, request.profile)
+        if request.weights:
+            return profile.with_weights(request.weights)
+        return profile if config.learning.enabled else replace(profile, learns=None)
 
     def similar(self, n: int, *, limit: int, filters: Filters) -> Answer:
         """Items whose passages are nearest to those of one item; the cosine is the score."""

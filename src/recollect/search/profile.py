@@ -80,7 +80,7 @@ class Profile:
                     hint=f"{hint}Its weights are: {', '.join(signals)}.",
                 )
             signals[label] = replace(signals[label], weight=checked_weight(label, weight), without_vectors=None)
-        changed = replace(self, signals=signals)
+        changed = replace(self, signals=signals, learns=None)  # weights that someone chose are not moved
         if not any(term.weight for term in signals.values()):
             raise UsageError("all weights are 0", hint=f"Give at least one of {', '.join(signals)} a weight.")
         return changed

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from recollect.memory.learning import shifted
 from recollect.search import signals
 from recollect.search.fusion import spread_weights
 from recollect.search.profile import Profile
@@ -54,7 +55,6 @@ class Context:
     tfidf: Mapping[int, float] = field(default_factory=dict)
     distances: Mapping[int, int] = field(default_factory=dict)
     priors: Mapping[int, float] = field(default_factory=dict)
-    decays: Mapping[int, float] = field(default_factory=dict)
 
 
 Signal = Callable[[Context, int, Member, Item], float]
@@ -69,8 +69,8 @@ def _temporal(context: Context, _: int, __: Member, item: Item) -> float:
     return signals.temporal(_when(fields.valid_from), _when(fields.valid_until), item.updated_at, context.now)
 
 
-def _decayed_recency(context: Context, n: int, _: Member, item: Item) -> float:
-    return context.decays.get(n, 1.0) * signals.recency(item.updated_at, context.now)
+def _decayed_recency(context: Context, _: int, __: Member, item: Item) -> float:
+    return item.decay_score * signals.recency(item.updated_at, context.now)
 
 
 def importance_of(item: Item) -> float:
@@ -94,7 +94,7 @@ _SIGNALS: dict[str, Signal] = {
     "temporal": _temporal,
     "recency": lambda c, n, m, i: signals.recency(i.updated_at, c.now),
     "decayed_recency": _decayed_recency,
-    "decay": lambda c, n, m, i: c.decays.get(n, 1.0),
+    "decay": lambda c, n, m, i: i.decay_score,
     "importance": lambda c, n, m, i: signals.relative(importance_of(i), c.most_important),
     "tags": lambda c, n, m, i: signals.overlap(c.boosts.tags, i.fields.tags),
     "domain": lambda c, n, m, i: signals.domain_match(c.boosts.domain, i.fields.domain),
@@ -126,6 +126,8 @@ class Ranker:
             context.distances = distances
         if "tfidf" in used:
             context.tfidf = self._tfidf(pool, items, query_text)
+        if "feedback" in used:
+            context.priors = self.store.feedback_priors(list(pool.members))
         standings = [
             self._standing(context, profile, weights, n, member) for n, member in pool.members.items() if n in items
         ]
@@ -134,7 +136,10 @@ class Ranker:
 
     def _weights(self, pool: Pool, profile: Profile) -> dict[str, float]:
         weights = profile.weights(vectors=pool.has_vectors)
-        return self._spread(pool, weights) if profile.fusion == "spread" else weights
+        if profile.fusion == "spread":
+            weights = self._spread(pool, weights)
+        shift = self.store.learned_shift(profile.name) if profile.learns else 0.0
+        return shifted(weights, profile.learns, shift) if profile.learns and shift else weights
 
     def _spread(self, pool: Pool, weights: Mapping[str, float]) -> dict[str, float]:
         """Share what the two sides have together by how well each tells this pool apart."""
