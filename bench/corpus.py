@@ -167,9 +167,7 @@ def _pieces(text: str) -> Iterator[str]:
             yield rest
 
 
-def documents_with(
-    documents: Sequence[SourceDocument], sections: int, *, seed: int = 1
-) -> Iterator[SourceDocument]:
+def documents_with(documents: Sequence[SourceDocument], sections: int, *, seed: int = 1) -> Iterator[SourceDocument]:
     """Documents until they hold this many sections: the corpus itself, then varied copies of it."""
     vocabulary = [word for document in documents[::7] for word in _WORD.findall(document.text)]
     left = sections

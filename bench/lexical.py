@@ -16,7 +16,6 @@ write lock while adding, and how long a second process had to wait for the lock.
 from __future__ import annotations
 
 import argparse
-import re
 import subprocess
 import sys
 import tempfile
@@ -24,74 +23,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import apsw
-
 from corpus import add_corpus_options, questions_for, read_corpus
+from peers import ask_fts5, fill_fts5, open_peer
 from recollect.store.base import Scoring, Wanted
 from recollect.store.sqlite.store import SqliteStore
 from recollect.words import Analyzer
 from stores import GrowingStore, Growth
 from timing import aligned, print_json, summary, timed
+from words import query_words
 
 RESULTS = 50
-_WORD = re.compile(r"[^\W_]+")
-
-
-def fts5_copy(store: Path, target: Path) -> tuple[apsw.Connection, float]:
-    """An FTS5 table over the store's chunks, and the seconds it took to fill."""
-    weights = ", ".join(map(str, Scoring().weights))
-    connection = apsw.Connection(str(target))
-    connection.pragma("journal_mode", "wal")
-    connection.pragma("synchronous", "NORMAL")
-    connection.pragma("cache_size", -4_000_000)
-    connection.pragma("mmap_size", 1 << 34)
-    connection.execute(
-        "CREATE VIRTUAL TABLE passages USING fts5(title, path, description, tags, context, body,"
-        " tokenize='porter unicode61')"
-    )
-    connection.execute("INSERT INTO passages(passages, rank) VALUES('rank', ?)", (f"bm25({weights})",))
-    source = apsw.Connection(str(store), flags=apsw.SQLITE_OPEN_READONLY)
-    rows = source.execute(
-        "SELECT chunks.id, items.title, items.path, items.description,"
-        " coalesce((SELECT group_concat(tag, ' ') FROM item_tags WHERE item_tags.item = items.n), ''),"
-        " chunks.heading, chunks.text"
-        " FROM chunks JOIN items ON items.n = chunks.item WHERE chunks.state = 0 ORDER BY chunks.id"
-    )
-    seconds = 0.0
-    while batch := [row for row, _ in zip(rows, range(1000), strict=False)]:
-        seconds += timed(lambda batch=batch: _insert(connection, batch)) / 1000  # type: ignore[misc]
-    connection.execute("INSERT INTO passages(passages) VALUES('optimize')")
-    source.close()
-    return connection, seconds
-
-
-def _insert(connection: apsw.Connection, rows: Sequence[tuple[Any, ...]]) -> None:
-    with connection:
-        connection.executemany(
-            "INSERT INTO passages(rowid, title, path, description, tags, context, body)"
-            " VALUES(?,?,?,?,?,?,?)",
-            rows,
-        )
-
-
-def query_words(question: str, analyzer: Analyzer) -> list[str]:
-    """The words of a question that both sides look for."""
-    words = dict.fromkeys(word.lower() for word in _WORD.findall(question))
-    kept = [word for word in words if not analyzer.is_stop_word(word)]
-    return kept or list(words)
-
-
-def ask_fts5(connection: apsw.Connection) -> Callable[[Sequence[str]], list[int]]:
-    """A search for any of some words with FTS5: ids of the best chunks."""
-
-    def ask(words: Sequence[str]) -> list[int]:
-        found = connection.execute(
-            "SELECT rowid, rank FROM passages WHERE passages MATCH ? ORDER BY rank LIMIT ?",
-            (" OR ".join(f'"{word}"' for word in words), RESULTS),
-        ).fetchall()
-        return [row[0] for row in found]
-
-    return ask
 
 
 def ask_ours(store: SqliteStore) -> Callable[[Sequence[str]], list[int]]:
@@ -100,17 +41,13 @@ def ask_ours(store: SqliteStore) -> Callable[[Sequence[str]], list[int]]:
 
     def ask(words: Sequence[str]) -> list[int]:
         terms = dict.fromkeys(store.analyzer.query_terms(" ".join(words)))
-        found = store.keyword_search(
-            [Wanted(term, (term,)) for term in terms], scoring=scoring, limit=RESULTS
-        )
+        found = store.keyword_search([Wanted(term, (term,)) for term in terms], scoring=scoring, limit=RESULTS)
         return [int(chunk) for chunk in found.chunks[:RESULTS]]
 
     return ask
 
 
-def measure(
-    ask: Callable[[Sequence[str]], list[int]], queries: Sequence[Sequence[str]], repeat: int
-) -> dict[str, Any]:
+def measure(ask: Callable[[Sequence[str]], list[int]], queries: Sequence[Sequence[str]], repeat: int) -> dict[str, Any]:
     """Times of the first and of the repeated asking, and what was found."""
     first = [timed(lambda words=words: ask(words)) for words in queries]  # type: ignore[misc]
     warm = [timed(lambda words=words: ask(words)) for _ in range(repeat) for words in queries]  # type: ignore[misc]
@@ -150,24 +87,20 @@ class SecondWriter:
         return float(printed) * 1000
 
 
-def bench_size(
-    store: GrowingStore, chunks: int, queries: Sequence[Sequence[str]], repeat: int
-) -> dict[str, Any]:
+def bench_size(store: GrowingStore, chunks: int, queries: Sequence[Sequence[str]], repeat: int) -> dict[str, Any]:
     """Grow the store to a size, then measure both sides there."""
     other = SecondWriter(store.file)
     growth: Growth = store.grow(chunks)
     wait = other.stop()
     with tempfile.TemporaryDirectory(dir=store.file.parent) as folder:
-        peer, seconds = fts5_copy(store.file, Path(folder) / "fts5.db")
-        theirs = measure(ask_fts5(peer), queries, repeat)
+        peer = open_peer(Path(folder) / "fts5.db")
+        seconds = fill_fts5(peer, store.file)
+        theirs = measure(ask_fts5(peer, RESULTS), queries, repeat)
         peer.close()
     own = SqliteStore(store.file, create=False)
     ours = measure(ask_ours(own), queries, repeat)
     own.close()
-    shared = [
-        len(set(a[:10]) & set(b[:10])) / 10
-        for a, b in zip(theirs.pop("found"), ours.pop("found"), strict=True)
-    ]
+    shared = [len(set(a[:10]) & set(b[:10])) / 10 for a, b in zip(theirs.pop("found"), ours.pop("found"), strict=True)]
     return {
         **growth.to_dict(),
         "second_writer_longest_wait_ms": round(wait, 1),
@@ -186,9 +119,7 @@ def print_tables(sizes: Sequence[dict[str, Any]]) -> None:
             first, warm = size[name]["first"], size[name]["warm"]
             figures = (first["p50_ms"], first["p95_ms"], warm["p50_ms"], warm["p95_ms"])
             rows.append([name, f"{size['chunks']:,}", *(f"{value:.2f}" for value in figures)])
-        rows.append(
-            ["fts5 / ours", "", f"{size['ratio_p50_first']:.1f}x", "", f"{size['ratio_p50']:.1f}x", ""]
-        )
+        rows.append(["fts5 / ours", "", f"{size['ratio_p50_first']:.1f}x", "", f"{size['ratio_p50']:.1f}x", ""])
     print(aligned(("engine", "chunks", "first p50", "first p95", "warm p50", "warm p95 ms"), rows))
     print()
     rows = [
@@ -221,9 +152,7 @@ def main() -> None:
     parser.add_argument(
         "--chunks", type=int, nargs="+", default=[50_000, 400_000], metavar="N", help="sizes to measure at"
     )
-    parser.add_argument(
-        "--repeat", type=int, default=3, help="how often each question is asked when warm (3)"
-    )
+    parser.add_argument("--repeat", type=int, default=3, help="how often each question is asked when warm (3)")
     parser.add_argument("--folder", type=Path, help="where the stores are put (a temporary folder)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     options = parser.parse_args()
@@ -232,9 +161,7 @@ def main() -> None:
     questions = questions_for(documents, options.queries, file=options.questions, seed=options.seed)
     queries = [query_words(question, analyzer) for question in questions]
     with tempfile.TemporaryDirectory(prefix="recollect-bench-", dir=options.folder) as folder:
-        store = GrowingStore(
-            Path(folder) / "store.db", documents, most=max(options.chunks), seed=options.seed
-        )
+        store = GrowingStore(Path(folder) / "store.db", documents, most=max(options.chunks), seed=options.seed)
         sizes = [bench_size(store, size, queries, options.repeat) for size in sorted(options.chunks)]
     if options.json:
         print_json({"queries": len(queries), "repeat": options.repeat, "sizes": sizes})

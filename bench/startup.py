@@ -70,9 +70,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add_corpus_options(parser)
     parser.add_argument("--chunks", type=int, default=50_000, metavar="N", help="size of the store (50000)")
-    parser.add_argument(
-        "--store", type=Path, metavar="FILE", help="measure this store instead of building one"
-    )
+    parser.add_argument("--store", type=Path, metavar="FILE", help="measure this store instead of building one")
     parser.add_argument("--rounds", type=int, default=15, help="processes of each kind (15)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()

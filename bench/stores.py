@@ -16,7 +16,7 @@ from recollect.engine import Recollect
 from recollect.store.sqlite.store import SqliteStore
 from recollect.values import Entry
 
-SLICE = 500
+SLICE = 200
 """Documents handed over at once: a folder's worth."""
 
 

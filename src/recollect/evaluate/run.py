@@ -14,6 +14,7 @@ from recollect.evaluate.datasets import Dataset, Question, read_dataset
 from recollect.evaluate.metrics import judge
 from recollect.evaluate.report import QueryResult, Report, Suite
 from recollect.evaluate.stores import cached_store, make_vectors, position_of
+from recollect.search.profile import find_profile
 from recollect.values import Filters, Progress
 
 DEPTH = 100
@@ -53,6 +54,9 @@ def evaluate(
     if limit_queries is not None and limit_queries < 1:
         raise UsageError(f"cannot ask {limit_queries} queries", hint="Give 1 or more, or leave it out for all.")
     settings = config or load_config()
+    for name in profiles:
+        if name not in BASELINES:
+            find_profile(settings, name)  # refuses an unknown one before anything is built
     dataset = read_dataset(folder)
     store = cached_store(dataset, settings, cache_dir=cache_dir, progress=progress)
     questions = _spread(dataset.questions, limit_queries)

@@ -1,0 +1,166 @@
+"""Warm search by word and meaning, against FTS5 and sqlite-vec in the same run.
+
+``python bench/hybrid.py --corpus DIR --chunks 50000`` fills a store through the engine and asks questions through
+``Recollect.search``. Embedding the question costs the same for everybody and is reported apart; what is left
+(both sides, fusion, ranking, snippets) is compared with the bare lookups of the peers: FTS5 with OR and ``bm25()``
+plus sqlite-vec's nearest neighbours, without any fusion (target: at most a fifth).
+
+``--real`` chunks get their true vectors; the others get vectors made from pairs of true ones, because the time of
+a search does not depend on what a vector means.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from corpus import add_corpus_options, questions_for, read_corpus
+from embeddings import Matrix, query_vectors, real_vectors, shipped_embedder, spread
+from peers import ask_fts5, ask_sqlite_vec, fill_fts5, fill_sqlite_vec, open_peer
+from recollect import registry
+from recollect.config import Config
+from recollect.engine import Recollect
+from recollect.ingest.embed import fingerprint_of
+from recollect.models.base import Embedder
+from recollect.words import Analyzer
+from stores import GrowingStore
+from timing import aligned, print_json, summary, timed
+from words import query_words
+
+PER_SIDE = 30
+OWNER = "bench"
+
+
+class TimedEmbedder:
+    """The shipped model, noting how long each query took."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self.inner = inner
+        self.last = 0.0
+
+    @property
+    def fingerprint(self) -> str:
+        return self.inner.fingerprint
+
+    @property
+    def dimensions(self) -> int:
+        return self.inner.dimensions
+
+    @property
+    def max_tokens(self) -> int:
+        return self.inner.max_tokens
+
+    def embed_documents(self, texts: Sequence[str]) -> Matrix:
+        return self.inner.embed_documents(texts)
+
+    def embed_query(self, text: str) -> Matrix:
+        answer: list[Matrix] = []
+        self.last = timed(lambda: answer.append(self.inner.embed_query(text)))
+        return answer[0]
+
+
+def give_vectors(engine: Recollect, embedder: Embedder, vectors: Matrix) -> list[int]:
+    """Finish the backlog with vectors at hand; answers the chunks in the order of their vectors."""
+    fingerprint = fingerprint_of(embedder)
+    engine.store.enqueue_missing(fingerprint, embedder.dimensions)
+    chunks: list[int] = []
+    given: dict[bytes, Matrix] = {}
+    while jobs := engine.store.claim_jobs(fingerprint, embedder.dimensions, OWNER, 2_000):
+        for job in jobs:
+            given.setdefault(job.hash, vectors[len(given) % len(vectors)])
+        engine.store.finish_jobs(fingerprint, jobs, {job.hash: given[job.hash] for job in jobs})
+        chunks += [job.chunk for job in jobs]
+    return chunks
+
+
+def ask_engine(
+    engine: Recollect, embedder: TimedEmbedder, questions: Sequence[str], repeat: int
+) -> tuple[list[float], list[float]]:
+    """Milliseconds of whole searches and of their embeddings, after one round to warm up."""
+    whole, embedding = [], []
+    for turn in range(repeat + 1):
+        for question in questions:
+            taken = timed(lambda question=question: engine.search(question, track=False))  # type: ignore[misc]
+            if turn:
+                whole.append(taken)
+                embedding.append(embedder.last)
+    return whole, embedding
+
+
+def bench(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    documents = read_corpus(options.corpus)
+    questions = questions_for(documents, options.queries, file=options.questions, seed=options.seed)
+    embedder = TimedEmbedder(shipped_embedder())
+    real = real_vectors(documents, options.real, embedder)
+    store = GrowingStore(folder / "store.db", documents, most=options.chunks, seed=options.seed)
+    growth = store.grow(options.chunks)
+    vectors = spread(real, growth.chunks, seed=options.seed)
+    registry.embedder = lambda config: embedder
+    with Recollect.open(store.file, config=Config()) as engine:
+        chunks = give_vectors(engine, embedder, vectors)
+        degraded = engine.search(questions[0], track=False).meta.degraded
+        if degraded:
+            raise SystemExit(f"the search is degraded: {', '.join(degraded)}")
+        whole, embedding = ask_engine(engine, embedder, questions, options.repeat)
+    rest = [total - part for total, part in zip(whole, embedding, strict=True)]
+    words, meaning = ask_peers(store.file, folder, chunks, vectors, questions, embedder)
+    both = [word + near for word, near in zip(words, meaning, strict=True)]
+    ours, theirs = summary(rest), summary(both)
+    return {
+        "chunks": growth.chunks,
+        "ours": {"whole": summary(whole), "embedding": summary(embedding), "rest": ours},
+        "peers": {"fts5": summary(words), "sqlite-vec": summary(meaning), "both": theirs},
+        "ratio_p50": round(theirs["p50_ms"] / ours["p50_ms"], 2),
+    }
+
+
+def ask_peers(
+    store: Path, folder: Path, chunks: Sequence[int], vectors: Matrix, questions: Sequence[str], embedder: Embedder
+) -> tuple[list[float], list[float]]:
+    """Milliseconds of each question's two lookups, warm."""
+    connection = open_peer(folder / "peers.db")
+    fill_fts5(connection, store)
+    places = np.arange(len(chunks)) % len(vectors)
+    fill_sqlite_vec(connection, chunks, vectors[places])
+    by_word, by_meaning = ask_fts5(connection, PER_SIDE), ask_sqlite_vec(connection, PER_SIDE)
+    analyzer = Analyzer()
+    words, meaning = [], []
+    for question, query in zip(questions, query_vectors(questions, embedder), strict=True):
+        asked = query_words(question, analyzer)
+        by_word(asked)
+        by_meaning(query)
+        words.append(timed(lambda asked=asked: by_word(asked)))  # type: ignore[misc]
+        meaning.append(timed(lambda query=query: by_meaning(query)))  # type: ignore[misc]
+    connection.close()
+    return words, meaning
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    add_corpus_options(parser)
+    parser.add_argument("--chunks", type=int, default=50_000, metavar="N", help="size of the store (50000)")
+    parser.add_argument("--real", type=int, default=5_000, metavar="N", help="how many vectors are true (5000)")
+    parser.add_argument("--repeat", type=int, default=3, help="how often each question is asked when warm (3)")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+        figures = bench(options, Path(folder))
+    if options.json:
+        print_json(figures)
+        return
+    rows = [
+        [f"{side}: {name}", f"{row['p50_ms']:.2f}", f"{row['p95_ms']:.2f}"]
+        for side in ("peers", "ours")
+        for name, row in figures[side].items()
+    ]
+    rows.append(["peers both / ours rest", f"{figures['ratio_p50']:.1f}x", ""])
+    print(aligned((f"{figures['chunks']:,} chunks", "p50 ms", "p95 ms"), rows))
+
+
+if __name__ == "__main__":
+    main()
