@@ -10,7 +10,7 @@ import click
 from recollect.cli.call import Call
 from recollect.cli.program import program
 from recollect.cli.verb import GLOBAL_OPTIONS
-from recollect.cli.verbs import GROUPS, shown_verbs
+from recollect.cli.verbs import GROUPS, verbs_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 WIDTH = 88
@@ -71,7 +71,7 @@ def page() -> str:
         "recollect", [], resilient_parsing=True, terminal_width=WIDTH, max_content_width=WIDTH, obj=Call()
     )
     for group, title in GROUPS.items():
-        names = list(shown_verbs(group))
+        names = list(verbs_of(group))
         if names:
             parts.append(f"### {title}\n")
             parts += [_verb(root, name) for name in names]

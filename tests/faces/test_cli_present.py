@@ -289,22 +289,15 @@ def test_a_refresh_names_what_changed_and_counts_the_rest(pipe: Screen) -> None:
         {"ref": "note:/a", "status": "updated"},
         {"ref": "note:/b", "status": "unchanged"},
         {"ref": "note:/c", "status": "missing"},
+        {"ref": "note:/d", "status": "failed", "error": {"message": "is encrypted", "hint": ""}},
     ]
-    counts = {
-        "checked": 3,
-        "updated": 1,
-        "unchanged": 1,
-        "missing": 1,
-        "reembedded": 0,
-        "chunks": 2,
-        "failed": 0,
-    }
-    show_refreshed(pipe, {**counts, "items": items})
+    show_refreshed(pipe, {"checked": 4, "updated": 1, "created": 0, "missing": 1, "failed": 1, "items": items})
     assert out(pipe).splitlines() == [
         "updated note:/a",
-        "3 checked, 1 updated, 1 unchanged, 1 missing, 2 chunks",
+        "missing note:/c",
+        "4 checked, 1 updated, 1 missing, 1 failed",
     ]
-    assert err(pipe) == "error: note:/c: missing\n"
+    assert err(pipe).splitlines() == ["error: note:/d: is encrypted", "--prune removes what is missing"]
 
 
 def test_checks_show_well_repaired_and_not_well(pipe: Screen) -> None:

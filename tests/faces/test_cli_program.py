@@ -17,7 +17,7 @@ from recollect._version import __version__
 from recollect.cli.call import Call
 from recollect.cli.program import program
 from recollect.cli.verb import Verb, VerbGroup
-from recollect.cli.verbs import GROUPS, LATER, VERBS, shown_verbs
+from recollect.cli.verbs import GROUPS, VERBS, verbs_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,17 +53,16 @@ def test_the_table_of_verbs_names_commands_that_exist_in_groups_that_exist() -> 
 
 def test_help_shows_the_verbs_in_their_groups(house: Any) -> None:
     shown = house.run("--help").stdout
-    titles = [f"\n{title}:\n" for group, title in GROUPS.items() if shown_verbs(group)]
+    titles = [f"\n{title}:\n" for group, title in GROUPS.items() if verbs_of(group)]
     places = [shown.index(title) for title in titles]
     assert places == sorted(places)
     assert shown.index("\n  search ") > shown.index("\nFind:\n") > shown.index("\n  add ")
     assert "\nCommands:" not in shown
 
 
-def test_verbs_and_flags_are_shown_exactly_when_the_engine_has_them() -> None:
+def test_flags_are_shown_exactly_when_the_engine_takes_them() -> None:
     from recollect.engine import Recollect
 
-    assert {name for name in LATER if hasattr(Recollect, name)} == set(), "take them out of LATER"
     known = set(inspect.signature(Recollect.search).parameters)
     for param in dict(commands())["search"].params:
         if param.name in ("boost_tags", "boost_domain", "diverse", "rerank"):

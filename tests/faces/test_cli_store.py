@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import sys
 from pathlib import Path
@@ -171,7 +172,9 @@ def test_a_query_may_come_from_standard_input(notes: Any) -> None:
     "args", [["soup", "-keys", "signing"], ["-keys soup signing"], ["--", "-keys", "soup", "signing"]]
 )
 def test_a_word_with_a_dash_leaves_out_wherever_it_stands(notes: Any, args: list[str]) -> None:
-    found = [hit["ref"] for hit in json.loads(notes.run("--json", "search", *args).stdout)["data"]["hits"]]
+    found = [
+        hit["ref"] for hit in json.loads(notes.run("--json", "search", "--no-vectors", *args).stdout)["data"]["hits"]
+    ]
     assert found == [disk(notes, "notes/lunch.md")]
 
 
@@ -442,3 +445,72 @@ HEAVY = {
 def test_reading_verbs_import_nothing_heavy(notes: Any, imported: Any, args: tuple[str, ...]) -> None:
     packages = {name.split(".")[0] for name in imported(*args)}
     assert packages & HEAVY == set()
+
+
+def test_semantic_finds_by_meaning_and_similar_leaves_the_item_itself_out(notes: Any) -> None:
+    assert notes.json("semantic", "a", "meal", "at", "the", "cafeteria")["hits"][0]["ref"] == disk(
+        notes, "notes/lunch.md"
+    )
+    near = [hit["ref"] for hit in notes.json("similar", "plan.txt", "--limit", "5")["hits"]]
+    assert disk(notes, "plan.txt") not in near
+    assert notes.json("similar", "plan.txt", "--kind", "memory")["hits"] == []
+    notes.run("similar", "nowhere.md", code=3)
+
+
+def test_what_is_added_without_waiting_is_worked_off_later(house: Any) -> None:
+    house.write("a.md", "alpha beta")
+    house.run("add", "a.md", "--no-wait")
+    assert house.json("jobs")["pending"] == house.json("jobs", "list")["pending"] == 1
+    assert "pending" in house.run("jobs").stdout
+    assert house.json("embed", "--limit", "5")["embedded"] == 1
+    assert house.json("jobs")["pending"] == 0
+    assert house.json("jobs", "retry") == {"retried": 0}
+    assert house.run("jobs", "retry").stdout == "0 jobs will be tried again\n"
+    assert house.json("reembed")["failed"] == 0
+
+
+def test_without_vectors_embed_says_so(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOLLECT_EMBEDDING_PROVIDER", "none")
+    house.write("a.md", "alpha beta")
+    house.run("add", "a.md")
+    assert "switched off" in house.json("embed", code=5)["message"]
+
+
+def test_refresh_takes_in_changes_new_files_and_tells_what_is_missing(notes: Any) -> None:
+    assert notes.json("refresh", "--all")["unchanged"] == 3
+    notes.write("notes/lunch.md", "# Lunch\n\nThe canteen is closed.\n")
+    notes.write("notes/new.md", "new")
+    (notes.folder / "plan.txt").unlink()
+    told = notes.run("refresh", "--all")
+    for line in ("updated notes/lunch.md", "created notes/new.md", "missing plan.txt"):
+        assert f"{line}\n" in told.stdout
+    assert "--prune" in told.stderr
+    assert notes.run("get", "notes/lunch.md").stdout.endswith("closed.\n")
+    plain = notes.json("refresh", "--all", "--prune")
+    assert (plain["checked"], plain["unchanged"], plain["missing"] + plain["removed"]) == (4, 3, 1)
+    notes.run("get", "plan.txt", code=3)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals and pipes of POSIX")
+def test_watch_follows_a_folder_until_it_is_interrupted(notes: Any) -> None:
+    with notes.start("watch", "notes", "--json", stdout=-1, stderr=-1) as process:
+        assert json.loads(process.stdout.readline())["command"] == "watch"
+        for number in range(20):
+            notes.write(f"notes/late{number}.md", "A late note.")
+            if select.select([process.stdout], [], [], 2)[0]:
+                break
+        event = json.loads(process.stdout.readline())["data"]
+        process.send_signal(signal.SIGINT)
+        told = process.stderr.read()
+    assert disk(notes, "notes/late") in event["items"][0]["ref"]
+    assert event["items"][0]["status"] == "created"
+    assert process.returncode == 0
+    assert b"Traceback" not in told
+
+
+def test_a_title_that_is_no_utf_8_is_mended(house: Any) -> None:
+    house.write("a.md", "text")
+    with house.start("add", "a.md", "--title", b"caf\xe9") as process:
+        process.communicate()
+    assert process.returncode == 0
+    assert house.json("get", "a.md")["title"] == "caf?"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from recollect.cli.call import Call, later, some_failed
+from recollect.cli.call import Call, some_failed
 from recollect.cli.options import REF, fields_from
 from recollect.cli.present_reports import show_refreshed, show_saved
 from recollect.cli.progress import ProgressLine
@@ -16,6 +16,9 @@ from recollect.cli.terminal import Screen
 from recollect.cli.verb import verb
 from recollect.errors import UsageError
 from recollect.values import KINDS
+
+if TYPE_CHECKING:
+    from recollect.ingest.watching import WatchEvent
 
 
 @verb("init", examples=["recollect init", "recollect init ~/projects/site"])
@@ -100,7 +103,7 @@ def refresh(call: Call, refs: tuple[str, ...], everything: bool, prune: bool) ->
     if not refs and not everything:
         raise UsageError("refresh what?", hint="Name refs or folders, or use --all.")
     with call.engine() as engine, ProgressLine.for_call(call) as progress:
-        report = later(engine, "refresh")(*refs, all=everything, prune=prune, progress=progress)
+        report = engine.refresh(*refs, all=everything, prune=prune, progress=progress)
     plain = report.to_dict()
     failed = int(plain["failed"])
     return call.answer(
@@ -114,9 +117,20 @@ def refresh(call: Call, refs: tuple[str, ...], everything: bool, prune: bool) ->
 @verb("watch", examples=["recollect watch notes/", "recollect watch . --quiet"])
 @click.argument("paths", nargs=-1, required=True, type=REF, metavar="PATH...")
 def watch(call: Call, paths: tuple[str, ...]) -> int:
-    """Runs until interrupted. A changed file is searchable within two seconds."""
+    """Runs until interrupted, then exits 0. A changed file is searchable within two seconds. With --json, one
+    envelope per batch of changes.
+    """
     screen = call.screen()
+
+    def tell(event: WatchEvent) -> None:
+        plain = event.to_dict()
+        call.answer(plain, lambda screen: show_refreshed(screen, plain))
+        screen.out.flush()
+
     with call.engine(create=True) as engine:
         screen.note(f"watching {', '.join(paths)}; stop with Ctrl-C")
-        later(engine, "watch")(*paths, on_event=lambda event: screen.note(str(event)))
-    return call.answer({"watched": list(paths)}, lambda screen: None)
+        try:
+            engine.watch(*paths, on_event=tell)
+        except KeyboardInterrupt:  # the way to stop it, so no failure
+            screen.note("stopped")
+    return 0

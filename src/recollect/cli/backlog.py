@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from recollect.cli.call import Call, later
+from recollect.cli.call import Call
 from recollect.cli.present_reports import show_facts
 from recollect.cli.progress import ProgressLine
 from recollect.cli.terminal import Screen
 from recollect.cli.verb import verb, verb_group
 from recollect.values import KINDS
+
+if TYPE_CHECKING:
+    from recollect.ingest.embed import EmbedReport
 
 
 @verb(
@@ -27,10 +32,8 @@ from recollect.values import KINDS
 def embed(call: Call, workers: int, kinds: tuple[str, ...], limit: int | None, enqueue_only: bool) -> int:
     """Several processes may work on the backlog at the same time."""
     with call.engine() as engine, ProgressLine.for_call(call) as progress:
-        plain = later(engine, "embed")(
-            workers=workers, kinds=kinds, limit=limit, enqueue_only=enqueue_only, progress=progress
-        ).to_dict()
-    return call.answer(plain, lambda screen: show_facts(screen, plain))
+        report = engine.embed(workers=workers, kinds=kinds, limit=limit, enqueue_only=enqueue_only, progress=progress)
+    return _answer(call, report)
 
 
 jobs = verb_group("jobs", examples=["recollect jobs list", "recollect jobs retry"])
@@ -45,7 +48,7 @@ jobs = verb_group("jobs", examples=["recollect jobs list", "recollect jobs retry
 def list_jobs(call: Call) -> int:
     """With the rate, and how long the rest will take."""
     with call.engine() as engine:
-        plain = later(engine, "jobs")().to_dict()
+        plain = engine.jobs().to_dict()
     return call.answer(plain, lambda screen: show_facts(screen, plain))
 
 
@@ -54,7 +57,7 @@ def list_jobs(call: Call) -> int:
 def retry_jobs(call: Call) -> int:
     """They are tried again by embed, or by whoever works on the backlog."""
     with call.engine() as engine:
-        count = later(engine, "retry_jobs")()
+        count = engine.retry_jobs()
 
     def draw(screen: Screen) -> None:
         screen.line(f"{count:,} job{'' if count == 1 else 's'} will be tried again")
@@ -66,5 +69,28 @@ def retry_jobs(call: Call) -> int:
 def reembed(call: Call) -> int:
     """Searches use the old vectors until the new ones are whole."""
     with call.engine() as engine, ProgressLine.for_call(call) as progress:
-        plain = later(engine, "reembed")(progress=progress).to_dict()
-    return call.answer(plain, lambda screen: show_facts(screen, plain))
+        report = engine.reembed(progress=progress)
+    return _answer(call, report)
+
+
+def _answer(call: Call, report: EmbedReport) -> int:
+    """The counts; 1 when some failed, 5 when it stopped before the end."""
+    plain = report.to_dict()
+    problem, code = None, 0
+    if report.stopped:
+        problem = {"code": "unavailable", "message": report.stopped, "hint": "What is left stays in the backlog."}
+        code = 5
+    elif report.failed:
+        problem = {
+            "code": "some_failed",
+            "message": f"{report.failed} failed",
+            "hint": "recollect jobs shows why; recollect jobs retry tries again.",
+        }
+        code = 1
+
+    def draw(screen: Screen) -> None:
+        show_facts(screen, plain)
+        if problem:
+            screen.error(problem["message"], problem["hint"])
+
+    return call.answer(plain, draw, exit_code=code, error=problem)

@@ -73,16 +73,6 @@ def write_envelope(call: Call, plain: object, error: Mapping[str, str] | None) -
     sys.stdout.write(json.dumps(envelope, ensure_ascii=False, default=str) + "\n")
 
 
-def later(engine: Recollect, name: str) -> Any:
-    """A method of the engine that this version may not have yet (see ``verbs.LATER``)."""
-    from recollect.errors import Unavailable
-
-    method = getattr(engine, name, None)
-    if method is None:
-        raise Unavailable(f"this version has no '{name}' yet", hint="recollect --help shows what it has.")
-    return method
-
-
 def some_failed(failed: int, total: int) -> dict[str, str]:
     """The envelope's error when part of the work was done: the items say which failed and why."""
     return {

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from recollect.cli.call import Call, later
+from recollect.cli.call import Call
 from recollect.cli.options import (
     ANSWER_OPTIONS,
+    AS_OF,
     ASKING_OPTIONS,
     FILTER_OPTIONS,
     RANKING_OPTIONS,
     REF,
+    TRACK,
     QueryVerb,
+    filters_from,
+    limited,
     query_from,
     refuse_unknown,
     search_settings,
@@ -21,6 +25,10 @@ from recollect.cli.options import (
 from recollect.cli.present_hits import show_answer, show_explanation
 from recollect.cli.verb import verb
 from recollect.errors import UsageError
+
+if TYPE_CHECKING:
+    from recollect.engine import Recollect
+    from recollect.values import Answer
 
 
 @verb(
@@ -42,39 +50,48 @@ def search(call: Call, words: tuple[str, ...], **given: Any) -> int:
     path: domain: severity: category: importance: tier: after: before: filter. Without words, filters
     browse, newest first.
     """
-    return _search(call, query_from(words), given)
-
-
-@verb(
-    "semantic",
-    cls=QueryVerb,
-    examples=["recollect semantic getting things done", "recollect semantic -- -draft"],
-)
-@click.argument("words", nargs=-1, required=True, metavar="QUERY...")
-@ANSWER_OPTIONS
-@ASKING_OPTIONS
-@RANKING_OPTIONS
-def semantic(call: Call, words: tuple[str, ...], **given: Any) -> int:
-    """The same as search --no-lexical: words count only through what they mean."""
-    given["lexical"] = False
-    return _search(call, query_from(words), given)
-
-
-def _search(call: Call, query: str, given: dict[str, Any]) -> int:
+    query = query_from(words)
     settings = search_settings(call, given)
     with call.engine() as engine:
         refuse_unknown(engine.search, settings)
-        answer = engine.search(query, **settings)
-        return call.answer(
-            answer.to_dict(),
-            lambda screen: show_answer(
-                screen,
-                answer,
-                query=query,
-                language=engine.config.lexical.language,
-                first=given["offset"] + 1,
-            ),
-        )
+        return _answer(call, engine, engine.search(query, **settings), query, given["offset"])
+
+
+@verb("semantic", cls=QueryVerb, examples=["recollect semantic getting things done"])
+@click.argument("words", nargs=-1, required=True, metavar="QUERY...")
+@ANSWER_OPTIONS
+@FILTER_OPTIONS
+@AS_OF
+def semantic(call: Call, words: tuple[str, ...], **given: Any) -> int:
+    """Every word counts only through what it means: quotes, dashes and filters in the query are plain text."""
+    query = query_from(words)
+    settings = search_settings(call, given)
+    settings.pop("profile", None)  # meaning alone is a profile of its own
+    with call.engine() as engine:
+        return _answer(call, engine, engine.semantic(query, **settings), query, given["offset"])
+
+
+@verb(
+    "similar",
+    examples=["recollect similar notes/keys.md", "recollect similar memory:/login-bug --limit 3 --json"],
+)
+@click.argument("ref", type=REF)
+@limited(10)
+@TRACK
+@FILTER_OPTIONS
+def similar(call: Call, ref: str, limit: int, track: bool | None, **given: Any) -> int:
+    """Compares by meaning; the item itself is left out."""
+    with call.engine() as engine:
+        answer = engine.similar(ref, limit=limit, filters=filters_from(call, given), track=track)
+        return _answer(call, engine, answer)
+
+
+def _answer(call: Call, engine: Recollect, answer: Answer, query: str = "", offset: int = 0) -> int:
+    language = engine.config.lexical.language
+    return call.answer(
+        answer.to_dict(),
+        lambda screen: show_answer(screen, answer, query=query, language=language, first=offset + 1),
+    )
 
 
 @verb(
@@ -98,18 +115,3 @@ def explain(call: Call, words: tuple[str, ...], **given: Any) -> int:
             told.to_dict(),
             lambda screen: show_explanation(screen, told, language=engine.config.lexical.language),
         )
-
-
-@verb(
-    "similar",
-    examples=["recollect similar notes/keys.md", "recollect similar memory:/login-bug --limit 3 --json"],
-)
-@click.argument("ref", type=REF)
-@ANSWER_OPTIONS
-@FILTER_OPTIONS
-def similar(call: Call, ref: str, **given: Any) -> int:
-    """Compares by meaning; the item itself is left out."""
-    settings = search_settings(call, given)
-    with call.engine() as engine:
-        answer = later(engine, "similar")(ref, **settings)
-        return call.answer(answer.to_dict(), lambda screen: show_answer(screen, answer, query=""))

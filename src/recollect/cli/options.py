@@ -101,9 +101,10 @@ def filters_from(call: Call, given: dict[str, Any]) -> Filters:
     )
 
 
+AS_OF = click.option("--as-of", metavar="DATE", help="Search what was current then.")
 ASKING_OPTIONS = together(
     FILTER_OPTIONS,
-    click.option("--as-of", metavar="DATE", help="Search what was current then."),
+    AS_OF,
     click.option("--lexical/--no-lexical", default=True, help="Use words (default) or not."),
     click.option("--vectors/--no-vectors", default=True, help="Use meaning (default) or not."),
     click.option("--backend", metavar="NAME", help="hybrid, lexical (fts5) or grep, for this search."),
@@ -115,11 +116,12 @@ RANKING_OPTIONS = together(
     click.option("--diverse", is_flag=True, default=None, hidden=True, help="Prefer hits that differ."),
     click.option("--rerank", metavar="KIND", hidden=True, help="Look again: cross-encoder or llm."),
 )
+TRACK = click.option("--track/--no-track", default=None, help="Remember what was found (default) or not.")
 ANSWER_OPTIONS = together(
     paging(None),
     click.option("--mode", type=click.Choice(["scan", "full"]), default="scan", help="Full adds the whole items."),
     click.option("--min-score", type=float, metavar="0-1", help="Leave out hits below this score."),
-    click.option("--track/--no-track", default=None, help="Remember what was found (default) or not."),
+    TRACK,
     click.option("--explain", is_flag=True, help="Say why: each signal, each word, the steps to the score."),
 )
 
@@ -211,9 +213,9 @@ class QueryVerb(Verb):
     """A verb whose words may start with a dash: ``recollect search -draft plan`` leaves drafts out."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, self._with_words_last(ctx, args))
+        return super().parse_args(ctx, self._words_after_options(ctx, args))
 
-    def _with_words_last(self, ctx: click.Context, args: list[str]) -> list[str]:
+    def _words_after_options(self, ctx: click.Context, args: list[str]) -> list[str]:
         options = {
             name: param
             for param in self.get_params(ctx)
@@ -222,24 +224,32 @@ class QueryVerb(Verb):
         }
         flags: list[str] = []
         words: list[str] = []
-        tail: list[str] = []
         takes_value = False
         for index, arg in enumerate(args):
-            if arg == "--" and not takes_value:
-                tail = args[index + 1 :]
+            if takes_value:
+                flags.append(arg)
+                takes_value = False
+            elif arg == "--":
+                words += args[index + 1 :]
                 break
-            is_word = len(arg) > 2 and arg[0] == "-" and arg[1] not in "-=" and not _is_short(arg, options)
-            (words if is_word and not takes_value else flags).append(arg)
-            option = options.get(arg)
-            takes_value = not takes_value and option is not None and not (option.is_flag or option.count)
-        return [*flags, "--", *words, *tail] if words or tail else args
+            elif _is_word(arg, options):
+                words.append(arg)
+            else:
+                flags.append(arg)
+                option = options.get(arg)
+                takes_value = option is not None and not (option.is_flag or option.count)
+        return [*flags, "--", *words]
 
 
-def _is_short(arg: str, options: Mapping[str, click.Option]) -> bool:
-    """Whether ``-n5`` or ``-qv`` stands here, and not a word to leave out such as ``-notes``."""
+def _is_word(arg: str, options: Mapping[str, click.Option]) -> bool:
+    """Whether this is part of the query: ``plan``, ``-draft``, ``-``; not ``-n``, ``-n5``, ``-qv`` or ``--x``."""
+    if not arg.startswith("-") or arg == "-":
+        return True
+    if arg.startswith("--") or len(arg) == 2:
+        return False
     if arg[2:].isdigit():
-        return arg[:2] in options
-    return all(f"-{letter}" in options and options[f"-{letter}"].is_flag for letter in arg[1:])
+        return arg[:2] not in options
+    return not all(f"-{letter}" in options and options[f"-{letter}"].is_flag for letter in arg[1:])
 
 
 def query_from(words: Sequence[str]) -> str:

@@ -64,7 +64,7 @@ def _saved_line(screen: Screen, item: Mapping[str, Any]) -> str:
 
 def show_failures(screen: Screen, items: Sequence[Mapping[str, Any]]) -> None:
     """What failed, one line each, on standard error; never dropped by ``--quiet``."""
-    failed = [item for item in items if item["status"] in ("failed", "missing") or item.get("error")]
+    failed = [item for item in items if item["status"] == "failed"]
     shown = failed if screen.verbose else failed[:SHOWN_REASONS]
     for item in shown:
         error = item.get("error") or {}
@@ -86,14 +86,18 @@ def _show_reasons(screen: Screen, items: Sequence[Mapping[str, Any]]) -> None:
 
 
 def show_refreshed(screen: Screen, report: Mapping[str, Any]) -> None:
-    """What a refresh found, and which items changed."""
+    """What a refresh found, which items changed, and which have lost their origin."""
     items = report["items"]
     for item in items:
-        if item["status"] not in ("unchanged", "failed", "missing") or screen.verbose:
+        if item["status"] not in ("unchanged", "failed") or screen.verbose:
             screen.line(f"{item['status']} {short_ref(item['ref'])}")
     show_failures(screen, items)
-    names = ("checked", "updated", "unchanged", "missing", "reembedded", "chunks", "failed")
-    screen.line(", ".join(f"{report[name]:,} {name}" for name in names if report.get(name) or name == "checked"))
+    counts = {name: count for name, count in report.items() if isinstance(count, int) and count}
+    screen.line(", ".join(f"{count:,} {name}" for name, count in counts.items()) or "nothing to do")
+    if report.get("missing"):
+        screen.note("--prune removes what is missing")
+    for note in report.get("notes", ()):
+        screen.note(f"note: {note}")
 
 
 def show_removed(screen: Screen, items: Sequence[Mapping[str, Any]]) -> None:

@@ -16,7 +16,7 @@ import click
 from recollect.cli.call import Call, write_envelope
 from recollect.cli.terminal import prepare_streams
 from recollect.cli.verb import GLOBAL_OPTIONS, write_options
-from recollect.cli.verbs import GROUPS, VERBS, shown_verbs
+from recollect.cli.verbs import GROUPS, VERBS, verbs_of
 from recollect.errors import Error
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Program(click.Group):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for group, title in GROUPS.items():
-            lines = [(name, entry.line) for name, entry in shown_verbs(group).items()]
+            lines = [(name, entry.line) for name, entry in verbs_of(group).items()]
             if lines:
                 with formatter.section(title):
                     formatter.write_dl(lines)
@@ -68,11 +68,7 @@ class Program(click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        names = [
-            CompletionItem(name, help=entry.line)
-            for name, entry in shown_verbs().items()
-            if name.startswith(incomplete)
-        ]
+        names = [CompletionItem(name, help=entry.line) for name, entry in VERBS.items() if name.startswith(incomplete)]
         return names + click.Command.shell_complete(self, ctx, incomplete)
 
     def main(  # type: ignore[override]  # this one always ends the process

@@ -35,7 +35,7 @@ from recollect.values import Item
 @click.option("--version", type=click.IntRange(min=1), metavar="N", help="This version instead of the current one.")
 @click.option("--as-of", metavar="DATE", help="The version that was current then.")
 @click.option("--meta", is_flag=True, help="The fields instead of the text.")
-@click.option("--track/--no-track", default=True, help="Count this as opening the item (default) or not.")
+@click.option("--track/--no-track", default=None, help="Count this as opening the item (default) or not.")
 def get(call: Call, refs: tuple[str, ...], meta: bool, **given: Any) -> int:
     """One ref prints the text exactly as it is stored; several print each under its ref."""
     items: list[Item] = []

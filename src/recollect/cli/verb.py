@@ -49,7 +49,11 @@ class Verb(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.ensure_object(Call).command = ctx.command_path.partition(" ")[2]
-        return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
+        for param in self.params:
+            if param.type is click.STRING and param.name in ctx.params:
+                ctx.params[param.name] = _as_text(ctx.params[param.name])
+        return rest
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         write_help_text(self, formatter)
@@ -58,11 +62,21 @@ class Verb(click.Command):
         write_options(self, ctx, formatter)
 
 
-class VerbGroup(click.Group):
-    """A verb with verbs of its own, such as ``config get``; alone it does what its ``list`` does."""
+def _as_text(value: Any) -> Any:
+    """Bytes that are no UTF-8 may be the name of a file, but in text they are replaced."""
+    if isinstance(value, tuple):
+        return tuple(map(_as_text, value))
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
-    def __init__(self, *args: Any, examples: Sequence[str] = (), details: str = "", **settings: Any) -> None:
+
+class VerbGroup(click.Group):
+    """A verb with verbs of its own, such as ``config get``; alone it does what one of them does, mostly ``list``."""
+
+    def __init__(
+        self, *args: Any, examples: Sequence[str] = (), details: str = "", alone: str = "list", **settings: Any
+    ) -> None:
         super().__init__(*args, **settings)
+        self.alone = alone
         self.callback = self._list
         self.invoke_without_command = True
         self.no_args_is_help = False
@@ -83,7 +97,7 @@ class VerbGroup(click.Group):
 
     def _list(self) -> int:
         context = click.get_current_context()
-        return 0 if context.invoked_subcommand else int(context.invoke(self.commands["list"]))
+        return 0 if context.invoked_subcommand else int(context.invoke(self.commands[self.alone]))
 
 
 def write_help_text(command: Verb | VerbGroup, formatter: click.HelpFormatter) -> None:
@@ -130,6 +144,6 @@ def verb(
     return decorate
 
 
-def verb_group(name: str, *, examples: Sequence[str], details: str = "") -> VerbGroup:
+def verb_group(name: str, *, examples: Sequence[str], details: str = "", alone: str = "list") -> VerbGroup:
     """A group of verbs from the table, to which sub-verbs are added."""
-    return VerbGroup(name, help=VERBS[name].line, examples=examples, details=details)
+    return VerbGroup(name, help=VERBS[name].line, examples=examples, details=details, alone=alone)

@@ -17,10 +17,6 @@ GROUPS: dict[str, str] = {
 }
 
 
-LATER: frozenset[str] = frozenset({"refresh", "watch", "similar", "embed", "jobs", "reembed"})
-"""Verbs whose engine method is still to come: not shown, and refused with a clear message."""
-
-
 class Entry(NamedTuple):
     """One verb: the module of ``recollect.cli`` and the attribute that holds its command."""
 
@@ -30,9 +26,9 @@ class Entry(NamedTuple):
     group: str
 
 
-def shown_verbs(group: str = "") -> dict[str, Entry]:
-    """The verbs that help, completion and the reference name, of one group or of all."""
-    return {name: entry for name, entry in VERBS.items() if name not in LATER and (not group or entry.group == group)}
+def verbs_of(group: str) -> dict[str, Entry]:
+    """The verbs of one group, in the order help shows them."""
+    return {name: entry for name, entry in VERBS.items() if entry.group == group}
 
 
 VERBS: dict[str, Entry] = {
@@ -54,6 +50,9 @@ VERBS: dict[str, Entry] = {
     "mv": Entry("change", "mv", "Give an item another ref.", "remember"),
     "rm": Entry("change", "rm", "Remove items; they can be restored for a while.", "remember"),
     "restore": Entry("change", "restore", "Bring back a removed item or an earlier version.", "remember"),
+    "feedback": Entry("insight_verbs", "feedback", "Say whether what a query found was of use.", "find"),
+    "learn": Entry("insight_verbs", "learn", "Show, freeze or undo what feedback did to the ranking.", "look after"),
+    "stats": Entry("insight_verbs", "stats", "Show what was asked, found, and never found.", "look after"),
     "status": Entry("look_after", "status", "Say what the store holds and how it is.", "look after"),
     "doctor": Entry("look_after", "doctor", "Check the store, and repair it on request.", "look after"),
     "config": Entry("config_verbs", "config", "Read and change settings.", "look after"),
