@@ -1,6 +1,7 @@
 """What a store is given and what it answers: prepared items in, values out, no SQL outside ``store/``.
 
-``prepare`` does all that needs no lock (hashing, counting terms), so that the write transaction stays short.
+``prepare`` does all that needs no lock (hashing, counting terms, finding links), so that the write transaction stays
+short.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from recollect.insight import Learned, Move, StatsReport, Usage, Use, WeightChange
+from recollect.link_targets import LinkTarget, targets_in
 from recollect.values import Check, Draft, Filters, Item, Ref, Saved, Version
 from recollect.words import Analyzer
 
@@ -118,6 +120,7 @@ class PreparedItem:
     chunks: tuple[PreparedChunk, ...]
     file_mtime: int | None = None
     file_size: int | None = None
+    links: tuple[LinkTarget, ...] = ()
 
 
 def text_hash(content: str, blob: bytes | None = None) -> str:
@@ -312,6 +315,7 @@ class UsageLog(Protocol):
     def can_record(self) -> bool: ...
     def record_uses(self, uses: Sequence[Use], *, keep_days: float, wait: float | None = None) -> None: ...
     def usage_of(self, numbers: Sequence[int]) -> dict[int, Usage]: ...
+    def relink(self) -> int: ...
     def stats(self, *, days: float, by: str, limit: int) -> StatsReport: ...
     def clear_log(self) -> int: ...
 

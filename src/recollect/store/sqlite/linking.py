@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from recollect.store.base import StoredLink
-from recollect.store.sqlite import links
+from recollect.store.sqlite import links, relinking
 from recollect.store.sqlite.connection import Database
 
 
@@ -33,3 +33,7 @@ class Linking:
         """Distances to all live items within ``depth`` links, whichever way they point; the given ones have 0."""
         with self.database.read() as connection:
             return links.neighbours(connection, numbers, depth)
+
+    def relink(self) -> int:
+        """Find the links in all texts anew, and what each means; how many items were looked at."""
+        return relinking.relink(self.database)

@@ -6,20 +6,33 @@ when the text is saved, and again whenever an item that may answer to it comes, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TypeVar
+import posixpath
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from recollect.store.base import StoredLink
+from recollect.link_targets import Candidate, LinkTarget, best_candidate, names_of
+from recollect.store.base import PreparedItem, StoredLink
 from recollect.store.sqlite.connection import Connection
 from recollect.store.sqlite.times import moment, now_micros
-
-_Value = TypeVar("_Value", int, str)
+from recollect.values import Ref
 
 MOST_NEIGHBOURS = 1_000
 """Past so many neighbours the walk ends: what everything links to says nothing about anything."""
 
 
-def parts(values: Iterable[_Value], size: int = 500) -> Iterator[tuple[str, list[_Value]]]:
+MOST_CANDIDATES = 1_000
+"""So many items that go by one name are compared, the oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What an item brings to the links: the names it goes by, and what its text links to."""
+
+    names: Collection[str]
+    targets: Sequence[LinkTarget]
+
+
+def parts(values: Iterable[int | str], size: int = 500) -> Iterator[tuple[str, list[int | str]]]:
     """The values in lists short enough to bind, each with its question marks."""
     ordered = list(values)
     for at in range(0, len(ordered), size):
@@ -81,4 +94,107 @@ def neighbours(connection: Connection, numbers: Sequence[int], depth: int) -> di
         found |= dict.fromkeys(frontier, distance)
         if not frontier:
             break
+    return found
+
+
+def settle_saved(connection: Connection, written: Iterable[tuple[str, PreparedItem]]) -> None:
+    """Bring the links in line with items that were just written, named by their ids."""
+    items = dict(written)
+    ends: dict[int, Ends] = {}
+    for marks, part in parts(items):
+        for n, identity in connection.rows(f"SELECT n, id FROM items WHERE id IN ({marks})", part):
+            draft = items[identity].draft
+            names = names_of(draft.ref, draft.fields.title, draft.fields.source_url)
+            ends[n] = Ends(names, items[identity].links)
+    settle(connection, ends)
+
+
+def settle(connection: Connection, ends: Mapping[int, Ends]) -> None:
+    """Write names and targets of items, then look up what their links, and links to them, mean."""
+    touched = _write_names(connection, ends)
+    has_links = _write_targets(connection, ends)
+    _resolve(connection, sources=has_links, names=touched)
+
+
+def forget_names(connection: Connection, n: int) -> None:
+    """No link in a text means this item any more; its own stay with it."""
+    names = {row[0] for row in connection.rows("SELECT name FROM item_names WHERE item=?", (n,))}
+    connection.rows("DELETE FROM item_names WHERE item=?", (n,))
+    _resolve(connection, sources=(), names=names)
+
+
+def _write_names(connection: Connection, ends: Mapping[int, Ends]) -> set[str]:
+    """Replace the names of items; answers every name of an item that changed any."""
+    stored: dict[int, set[str]] = {n: set() for n in ends}
+    for marks, part in parts(ends):
+        for n, name in connection.rows(f"SELECT item, name FROM item_names WHERE item IN ({marks})", part):
+            stored[n].add(name)
+    touched: set[str] = set()
+    gone: list[tuple[str, int]] = []
+    new: list[tuple[str, int]] = []
+    for n, end in ends.items():
+        names = set(end.names)
+        if names != stored[n]:
+            touched |= names | stored[n]
+            gone += [(name, n) for name in stored[n] - names]
+            new += [(name, n) for name in names - stored[n]]
+    connection.run_many("DELETE FROM item_names WHERE name=? AND item=?", gone)
+    connection.run_many("INSERT INTO item_names(name, item) VALUES(?,?)", sorted(new))
+    return touched
+
+
+def _write_targets(connection: Connection, ends: Mapping[int, Ends]) -> list[int]:
+    """Replace the links in texts, those that stay keep their rows; answers the items that have any."""
+    stored: dict[tuple[int, str, str], int] = {}
+    for marks, part in parts(ends):
+        rows = connection.rows(
+            f"SELECT source, text, name, id FROM links WHERE source IN ({marks}) AND origin='text'", part
+        )
+        stored |= {(source, text, name): identity for source, text, name, identity in rows}
+    wanted = {(n, target.text, target.name) for n, end in ends.items() for target in end.targets}
+    connection.run_many("DELETE FROM links WHERE id=?", [(stored[key],) for key in stored.keys() - wanted])
+    now = now_micros()
+    connection.run_many(
+        "INSERT INTO links(source, text, name, type, origin, created_at) VALUES(?,?,?,'mentions','text',?)",
+        [(*key, now) for key in sorted(wanted - stored.keys())],
+    )
+    return [n for n, end in ends.items() if end.targets]
+
+
+def _resolve(connection: Connection, *, sources: Iterable[int], names: Iterable[str]) -> None:
+    """Look up again what links mean: those of some items, and those that ask for some names."""
+    found: dict[int, tuple[int, int | None, LinkTarget, Ref]] = {}
+    for column, values in (("l.source", sources), ("l.name", names)):
+        for marks, part in parts(values):
+            for identity, source, target, text, name, drive, path in connection.rows(
+                "SELECT l.id, l.source, l.target, l.text, l.name, s.drive, s.path FROM links l"
+                f" JOIN items s ON s.n = l.source WHERE l.origin='text' AND {column} IN ({marks})",
+                part,
+            ):
+                found[identity] = source, target, LinkTarget(text, name), Ref(drive, path)
+    candidates = _candidates(connection, {link[2].name for link in found.values()})
+    meant: dict[tuple[LinkTarget, str, str], int | None] = {}
+    changed = []
+    for identity, (source, target, wanted, ref) in found.items():
+        # Two links with the same words in the same folder mean the same item.
+        key = (wanted, ref.drive, posixpath.dirname(ref.path))
+        if key not in meant:
+            meant[key] = best_candidate(wanted, ref, candidates.get(wanted.name, ()))
+        best = meant[key] if meant[key] != source else None
+        if best != target:
+            changed.append((best, identity))
+    connection.run_many("UPDATE links SET target=? WHERE id=?", changed)
+
+
+def _candidates(connection: Connection, names: Iterable[str]) -> dict[str, list[Candidate]]:
+    found: dict[str, list[Candidate]] = {}
+    for marks, part in parts(names):
+        for name, n, drive, path, title, state in connection.rows(
+            "SELECT a.name, i.n, i.drive, i.path, i.title, i.state FROM item_names a JOIN items i ON i.n = a.item"
+            f" WHERE a.name IN ({marks}) AND i.state <> 'deleted' ORDER BY i.n",
+            part,
+        ):
+            known = found.setdefault(name, [])
+            if len(known) < MOST_CANDIDATES:
+                known.append(Candidate(n, Ref(drive, path), title, state == "live"))
     return found

@@ -13,7 +13,7 @@ from typing import Any
 
 from recollect.errors import Conflict, Error
 from recollect.store.base import Backlog, PreparedItem
-from recollect.store.sqlite import checks, jobs, saving, segments
+from recollect.store.sqlite import checks, jobs, links, relinking, saving, segments
 from recollect.store.sqlite.connection import Connection, Database
 from recollect.store.sqlite.lessons import Lessons
 from recollect.store.sqlite.lexical import LexicalIndex
@@ -76,6 +76,7 @@ class SqliteStore(Reading, Searching, Meaning, Linking, UsageCounts, Lessons):
     ) -> list[Saved]:
         """Write items in one transaction: all searchable when it returns. Conflicts of single items are answered."""
         answers: list[Saved] = []
+        written: list[tuple[str, PreparedItem]] = []
         with self._writing(prepared, durable=durable, backlog=backlog) as (connection, fresh):
             for item in prepared:
                 try:
@@ -84,6 +85,9 @@ class SqliteStore(Reading, Searching, Meaning, Linking, UsageCounts, Lessons):
                     saved, chunks = Saved(str(item.draft.ref), "failed", error=error.to_dict()), []
                 answers.append(saved)
                 fresh.extend(chunks)
+                if saved.id is not None and saved.status in ("created", "updated"):
+                    written.append((saved.id, item))
+            links.settle_saved(connection, written)
         return answers
 
     @contextmanager
@@ -123,6 +127,7 @@ class SqliteStore(Reading, Searching, Meaning, Linking, UsageCounts, Lessons):
             if head.hash == item.hash and head.state == "live":
                 return Saved(str(draft.ref), "skipped", head.id, head.version, None, head.hash, reason="unchanged")
             fresh.extend(saving.write_version(connection, head, item, self.analyzer, self.keep_versions))
+            links.settle_saved(connection, [(head.id, item)])
         return Saved(
             str(draft.ref), "updated", head.id, head.version + 1, head.version, item.hash, chunks=len(fresh)
         )
@@ -133,6 +138,7 @@ class SqliteStore(Reading, Searching, Meaning, Linking, UsageCounts, Lessons):
             head = saving.head_of(connection, n)
             ref = connection.rows("SELECT drive || ':' || path FROM items WHERE n=?", (n,))[0][0]
             saving.refuse_immutable(head, ref)
+            links.forget_names(connection, n)
             if purge:
                 touched = self._segments_of(connection, n)
                 texts = [row[0] for row in connection.rows("SELECT text FROM chunks WHERE item=?", (n,))]
@@ -228,5 +234,6 @@ class SqliteStore(Reading, Searching, Meaning, Linking, UsageCounts, Lessons):
             ("integrity", lambda repair: checks.integrity(database, repair)),
             ("versions", lambda repair: checks.versions(database, repair)),
             ("keyword index", lambda repair: checks.lexical(database, Analyzer(self.language), repair)),
+            ("links", lambda repair: relinking.check(database, repair)),
             ("leftovers", lambda repair: checks.leftovers(database, repair)),
         ]
