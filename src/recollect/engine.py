@@ -28,7 +28,7 @@ from recollect.insight import FeedbackReport, StatsReport
 from recollect.look_after import check_store, store_status
 from recollect.memory.feedback import Learner, Learning
 from recollect.memory.tracking import Tracker
-from recollect.models.base import Embedder
+from recollect.models.base import Embedder, Reranker
 from recollect.search.pipeline import Request, Searcher
 from recollect.search.profile import profiles
 from recollect.search.ranking import Boosts
@@ -73,6 +73,7 @@ class Recollect:
         self.location = location
         self._config = config
         self._made: tuple[Any, Embedder | None] | None = None
+        self._judge: tuple[Any, Reranker] | None = None
         self._tracker = Tracker(store)
 
     @classmethod
@@ -118,7 +119,14 @@ class Recollect:
 
     @cached_property
     def _searcher(self) -> Searcher:
-        return Searcher(self.store, self._config, self._embedder)
+        return Searcher(self.store, self._config, self._embedder, self._reranker)
+
+    def _reranker(self, kind: str) -> Reranker:
+        """The reranker in force; kept while its settings stay the same."""
+        key = (kind, self.config.rerank.model)
+        if self._judge is None or self._judge[0] != key:
+            self._judge = (key, registry.reranker(kind, self.config))
+        return self._judge[1]
 
     def _embedder(self) -> Embedder | None:
         """The embedder in force; made anew only when its settings change, loaded only when it is used."""
@@ -386,6 +394,8 @@ class Recollect:
         backend: str | None = None,
         boost_tags: Sequence[str] = (),
         boost_domain: str | None = None,
+        diverse: bool = False,
+        rerank: str | None = None,
         tool: str = "search",
     ) -> Answer:
         """Ranked items for a query. ``literal`` takes the text as plain words, without operators."""
@@ -406,6 +416,8 @@ class Recollect:
             literal=literal,
             backend=backend or settings.backend,
             boosts=Boosts(tuple(boost_tags), boost_domain),
+            diverse=diverse,
+            rerank=rerank,
         )
         return self._tracked(self._searcher.search(request), query, tool, track)
 

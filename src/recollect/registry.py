@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from recollect.errors import Unavailable
+from recollect.errors import Unavailable, UsageError
 from recollect.values import Ref
 
 if TYPE_CHECKING:
     from recollect.config import Config, StoreLocation
-    from recollect.models.base import Embedder, TokenCounter
+    from recollect.models.base import Embedder, Reranker, TokenCounter
     from recollect.store.base import Store
 
 
@@ -47,6 +47,21 @@ def embedder(config: Config) -> Embedder | None:
         f"the embedding provider '{provider}' is not known to this version",
         hint="Set embedding.provider to local or none.",
     )
+
+
+def reranker(kind: str, config: Config) -> Reranker:
+    """The reranker of a kind, not loaded yet."""
+    if kind == "cross-encoder":
+        from recollect.models.cross_encoder import CrossEncoder
+
+        if not config.rerank.model:
+            raise Unavailable(
+                "no cross-encoder is set", hint="Set rerank.model to a folder with model.onnx and tokenizer.json."
+            )
+        return CrossEncoder(Path(config.rerank.model).expanduser(), config.embedding.threads or None)
+    if kind == "llm":
+        raise Unavailable("no language model is configured", hint="Use --rerank cross-encoder, or leave it out.")
+    raise UsageError(f"there is no reranker '{kind}'", hint="One of: cross-encoder, llm, none.")
 
 
 def worker_name() -> str:

@@ -31,4 +31,10 @@ class Embedder(Protocol):
     def embed_query(self, text: str) -> Vectors: ...
 
 
+class Reranker(Protocol):
+    """Gives opinions in [0, 1] on how well texts answer a query."""
+
+    def score(self, query: str, texts: Sequence[str]) -> list[float]: ...
+
+
 __all__ = ["Any", "Embedder", "TokenCounter"]

@@ -19,13 +19,15 @@ from typing import Any
 
 import numpy.typing as npt
 
-from recollect.errors import UsageError
-from recollect.models.base import Embedder
+from recollect.errors import Unavailable, UsageError
+from recollect.models.base import Embedder, Reranker
+from recollect.search.diversity import diverse_order, similarity_of
 from recollect.search.matching import KeywordPlan, items_without, plan, substring_chunks
 from recollect.search.present import Ranked, present
 from recollect.search.profile import Profile, find_profile
 from recollect.search.query import ParsedQuery, both, parse_query
 from recollect.search.ranking import Boosts, Ranker, Standing
+from recollect.search.rerank import rerank
 from recollect.search.sides import SUBSTRING_VALUE, Member, Pool, PoolMaker, Sides
 from recollect.settings import Config
 from recollect.store.base import Scoring, Store
@@ -54,6 +56,8 @@ class Request:
     literal: bool = False
     backend: str = "hybrid"
     boosts: Boosts = field(default_factory=Boosts)
+    diverse: bool = False
+    rerank: str | None = None
 
     def check(self) -> None:
         """Refuse what cannot be answered."""
@@ -88,9 +92,16 @@ class Found:
 class Searcher:
     """Answers searches of one store."""
 
-    def __init__(self, store: Store, config: Callable[[], Config], embedder: Callable[[], Embedder | None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        config: Callable[[], Config],
+        embedder: Callable[[], Embedder | None],
+        rerankers: Callable[[str], Reranker],
+    ) -> None:
         self.store = store
         self.config = config
+        self.rerankers = rerankers
         self.analyzer = Analyzer(store.language)
         self.pools = PoolMaker(store, embedder)
         self.ranker = Ranker(store, self.analyzer)
@@ -108,7 +119,7 @@ class Searcher:
         words = plan(query, self.analyzer, self.store)
         profile = self._profile(request)
         found = self._find(query, words, filters, profile, request)
-        page = self._page(found, profile, request)
+        page = self._page(found, profile, request, query.text)
         if request.explain:
             page = self._explained(page, words, found, request)
         hits = present(
@@ -143,7 +154,7 @@ class Searcher:
         profile = self._profile(request)
         pool = self.pools.around(n, limit, self.store.allowed(filters))
         found = Found(pool, *self.ranker.rank(pool, profile, "", Boosts(), limit))
-        page = self._page(found, profile, request)
+        page = self._page(found, profile, request, "")
         hits = present(self.store, page, terms=frozenset(), analyzer=self.analyzer, full=False)
         elapsed = round((time.perf_counter() - started) * 1000, 3)
         degraded = tuple(pool.degraded)
@@ -198,8 +209,8 @@ class Searcher:
             pool, standings, self.store.items_by_number(list(pool.members)), {"substring": 1.0} if value else {}
         )
 
-    def _page(self, found: Found, profile: Profile, request: Request) -> list[Ranked]:
-        """Leave out what is below the asked score, and cut the page."""
+    def _page(self, found: Found, profile: Profile, request: Request, text: str) -> list[Ranked]:
+        """Leave out what is below the asked score, look again where asked to, and cut the page."""
         floor = max(request.min_score, profile.min_score) if found.weights else 0.0
         ranked = []
         for standing in found.standings:
@@ -210,7 +221,37 @@ class Searcher:
                 explain = Explain(standing.value, standing.shares) if request.explain else None
                 ranked.append(Ranked(standing.n, item, standing.value, score, _evidence(member), explain))
         limit = self._guarded(found, profile, request.limit)
-        return ranked[request.offset : request.offset + limit]
+        last = request.offset + limit
+        if request.diverse:
+            ranked = self._diverse(ranked, last)
+        ranked = self._looked_again(ranked, found.pool, request, text)
+        return ranked[request.offset : last]
+
+    def _diverse(self, ranked: list[Ranked], count: int) -> list[Ranked]:
+        """The best and, among the next, those that say something new."""
+        window = ranked[: max(3 * count, 30)]
+        best = [entry.chunks[0][0] if entry.chunks else 0 for entry in window]
+        vectors = self.store.vectors_of(self.store.active_fingerprint() or "", best)
+        texts = self.store.chunk_texts(best)
+        words = [frozenset(self.analyzer.counts(texts[c][2])) if c in texts else frozenset() for c in best]
+        similarity = similarity_of([vectors.get(chunk) for chunk in best], words)
+        order = diverse_order([entry.value for entry in window], similarity, count)
+        return [window[position] for position in order]
+
+    def _looked_again(self, ranked: list[Ranked], pool: Pool, request: Request, text: str) -> list[Ranked]:
+        settings = self.config().rerank
+        kind = settings.kind if request.rerank is None else request.rerank
+        if kind == "none" or not text:
+            return ranked
+        try:
+            reranker = self.rerankers(kind)
+        except Unavailable as error:
+            pool.degraded.append(f"rerank: {error.message}")
+            return ranked
+        judged = rerank(self.store, reranker, text, ranked, top=settings.top, budget_ms=settings.budget_ms)
+        if judged.problem:
+            pool.degraded.append(judged.problem)
+        return judged.page
 
     def _as_it_was(self, item: Item, n: int, when: datetime | None) -> Item | None:
         if when is None:

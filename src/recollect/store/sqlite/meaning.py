@@ -62,6 +62,17 @@ class Meaning:
             )
         return np.array([np.frombuffer(row[0], np.float32) for row in rows], np.float32)
 
+    def vectors_of(self, fingerprint: str, chunks: Sequence[int]) -> dict[int, Array]:
+        """The vectors of some chunks, as far as they have one."""
+        marks = ",".join("?" * len(chunks))
+        with self.database.read() as connection:
+            rows = connection.rows(
+                "SELECT c.id, v.vector FROM chunks c JOIN vectors v ON v.hash = c.embed_hash"
+                f" JOIN fingerprints f ON f.id = v.fingerprint WHERE f.name=? AND c.id IN ({marks})",
+                (fingerprint, *chunks),
+            )
+        return {chunk: np.frombuffer(data, np.float32) for chunk, data in rows}
+
     def active_fingerprint(self) -> str | None:
         """The fingerprint whose vectors searches use."""
         with self.database.read() as connection:
