@@ -9,6 +9,7 @@ from typing import Any
 from recollect.insight import Learned, Move, WeightChange
 from recollect.store.sqlite.connection import Connection, Database
 from recollect.store.sqlite.times import moment, now_micros
+from recollect.store.sqlite.usage import writable
 from recollect.use import feedback_prior
 
 _CHANGE = "SELECT id, profile, at, reason, before, after, counted, shift_before, shift_after FROM weight_log "
@@ -25,7 +26,7 @@ class Lessons:
             connection.rows(
                 "INSERT INTO feedback(query, item, ref, verdict, counted, at)"
                 " SELECT ?, n, drive || ':' || path, ?, ?, ? FROM items WHERE n = ?",
-                (query, verdict, counted, now_micros(), n),
+                (writable(query), verdict, counted, now_micros(), n),
             )
 
     def feedback_counts(self) -> dict[str, int]:
@@ -60,6 +61,8 @@ class Lessons:
 
     def move_weights(self, profile: str, decide: Callable[[Learned], Move | None]) -> WeightChange | None:
         """Let ``decide`` look at what was learned and, where it wants another shift, put it in force and log it."""
+        if decide(self.learned(profile)) is None:
+            return None  # most verdicts move nothing, and need no second transaction
         with self.database.write(durable=True) as connection:
             state = _learned(connection, profile)
             move = decide(state)

@@ -100,12 +100,17 @@ class UsageCounts:
         return count
 
 
+def writable(text: str) -> str:
+    """The text as SQLite takes it: a lone surrogate in a query, which matches nothing, is replaced."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def _record(connection: Connection, use: Use, now: int) -> None:
     query = None
     if use.logged and use.text is not None:
         query = connection.rows(
             "INSERT INTO query_log(text, tool, profile, results, refs, ms, at) VALUES(?,?,?,?,?,?,?) RETURNING id",
-            (use.text, use.tool, use.profile, len(use.items), json.dumps(use.refs), use.ms, now),
+            (writable(use.text), use.tool, use.profile, len(use.items), json.dumps(use.refs), use.ms, now),
         )[0][0]
     by_id = {item.id: item for item in use.items}
     # An item may have left the store since it was shown; it is then simply not found here.

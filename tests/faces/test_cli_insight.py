@@ -1,0 +1,124 @@
+"""The verbs feedback, learn and stats, as people and scripts use them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def notes(house: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A house with two notes, found by their words."""
+    monkeypatch.setenv("RECOLLECT_EMBEDDING_PROVIDER", "none")
+    house.env["RECOLLECT_EMBEDDING_PROVIDER"] = "none"
+    house.write("keys.md", "Rotate the signing keys every quarter.\n")
+    house.write("lunch.md", "The canteen serves soup on Tuesdays.\n")
+    house.run("add", "keys.md", "lunch.md")
+    return house
+
+
+def disk(house: Any, name: str) -> str:
+    return f"disk:{house.folder / name}"
+
+
+def learned(house: Any, profile: str = "vault") -> dict[str, Any]:
+    return next(one for one in house.json("learn", "status")["profiles"] if one["profile"] == profile)
+
+
+def test_feedback_takes_a_query_of_several_words(notes: Any) -> None:
+    plain = notes.json("feedback", "rotate", "the", "keys", "keys.md", "accepted")
+    assert plain == {
+        "query": "rotate the keys", "ref": disk(notes, "keys.md"), "verdict": "accepted", "counted": True,
+        "changes": [],
+    }  # fmt: skip
+    assert notes.run("feedback", "-x keys", "keys.md", "failed").stdout == "noted: failed keys.md\n"
+    assert "1 accepted, 1 failed" in notes.run("learn").stdout
+
+
+def test_feedback_says_what_is_wrong(notes: Any) -> None:
+    error = notes.json("feedback", "keys", "keys.md", "great", code=2)
+    assert error["hint"] == "One of: accepted, modified, dismissed, failed."
+    assert notes.json("feedback", "keys.md", "accepted", code=2)["code"] == "usage"
+    assert notes.json("feedback", "keys", "nothing.md", "accepted", code=3)["code"] == "not_found"
+
+
+def test_forty_verdicts_move_the_weights_and_rollback_restores_them(notes: Any) -> None:
+    own = learned(notes)
+    for number in range(40):
+        notes.run("feedback", "keys", "keys.md", "accepted" if number < 30 else "dismissed")
+    moved = learned(notes)
+    assert (moved["counted"], moved["acceptance"]) == (40, 0.75)
+    assert moved["weights"]["semantic"] == pytest.approx(own["weights"]["semantic"] + 0.075)
+    assert sum(moved["weights"].values()) == pytest.approx(1)
+    used = notes.json("search", "keys", "--profile", "vault", "--no-track")["meta"]["weights"]
+    assert used == pytest.approx(moved["weights"])
+    assert "+0.0750" in notes.run("learn", "status").stdout
+    changes = notes.json("learn", "history", "--limit", "3")["changes"]
+    assert len(changes) == 3
+    assert changes[0]["after"]["semantic"] != changes[0]["before"]["semantic"]
+    assert "feedback" in notes.run("learn", "history").stdout
+    assert len(notes.json("learn", "rollback")["changes"]) == 2
+    assert learned(notes)["weights"] == pytest.approx(own["weights"])
+    assert notes.json("learn", "rollback", code=3)["code"] == "not_found"
+    assert notes.json("learn", "rollback", "9999", code=3)["code"] == "not_found"
+
+
+def test_another_process_uses_the_new_weights_at_its_next_query(notes: Any) -> None:
+    from recollect import Recollect
+
+    with Recollect.open(notes.json("status")["store"]) as engine:
+        before = engine.search("keys", profile="vault").meta.weights
+        for _ in range(29):
+            engine.feedback("keys", disk(notes, "keys.md"), "accepted")
+        assert notes.start("feedback", "keys", "keys.md", "accepted", "-q").wait() == 0
+        after = engine.search("keys", profile="vault").meta.weights
+    assert after["semantic"] == pytest.approx(before["semantic"] + 0.15)
+
+
+def test_learning_is_frozen_and_thawed(notes: Any) -> None:
+    assert notes.json("learn", "freeze") == {"frozen": True}
+    assert "learning is frozen" in notes.run("learn").stdout
+    told = notes.run("feedback", "keys", "keys.md", "accepted")
+    assert "does not count" in told.stderr
+    assert notes.json("learn", "unfreeze") == {"frozen": False}
+    assert notes.json("feedback", "keys", "keys.md", "accepted")["counted"]
+
+
+def test_stats_count_queries_results_and_items(notes: Any) -> None:
+    notes.run("search", "keys")
+    notes.run("search", "keys")
+    notes.run("search", "xylophone")
+    notes.run("search", "soup", "--no-track")
+    notes.run("get", "keys.md")
+    plain = notes.json("stats")
+    assert (plain["queries"], plain["zero_results"], plain["by"]) == (3, 1, "query")
+    assert plain["rows"][0]["name"] == "keys"
+    assert [row["name"] for row in plain["zero_result"]] == ["xylophone"]
+    assert [(one["ref"], one["count"]) for one in plain["most_retrieved"]] == [(disk(notes, "keys.md"), 3)]
+    assert plain["never_retrieved"] == [disk(notes, "lunch.md")]
+    assert [row["name"] for row in notes.json("stats", "--by", "tool")["rows"]] == ["search"]
+    assert len(notes.json("stats", "--by", "day", "--days", "2")["rows"]) == 1
+    shown = notes.run("stats").stdout
+    for part in ("3 queries in 30 days", "most frequent, by query", "without result", "slowest", "never retrieved: 1"):
+        assert part in shown
+
+
+def test_stats_are_cleared_on_request(notes: Any) -> None:
+    notes.run("search", "keys")
+    assert notes.run("stats", "--clear").stdout == "1 query erased from the log\n"
+    assert notes.json("stats")["queries"] == 0
+    assert notes.json("get", "keys.md", "--no-track")["retrieval_count"] == 1
+
+
+def test_stats_refuse_other_groupings(notes: Any) -> None:
+    assert notes.json("stats", "--by", "moon", code=2)["code"] == "usage"
+    assert notes.json("stats", "--days", "0", code=2)["code"] == "usage"
+
+
+def test_use_shows_in_an_items_fields(notes: Any) -> None:
+    notes.run("search", "keys")
+    notes.run("get", "keys.md")
+    plain = notes.json("get", "keys.md", "--no-track")
+    assert (plain["retrieval_count"], plain["access_count"]) == (2, 1)
+    assert plain["decay_score"] == pytest.approx(1.0, abs=1e-3)
