@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import runpy
 import sys
@@ -58,15 +57,6 @@ def test_help_shows_the_verbs_in_their_groups(house: Any) -> None:
     assert places == sorted(places)
     assert shown.index("\n  search ") > shown.index("\nFind:\n") > shown.index("\n  add ")
     assert "\nCommands:" not in shown
-
-
-def test_flags_are_shown_exactly_when_the_engine_takes_them() -> None:
-    from recollect.engine import Recollect
-
-    known = set(inspect.signature(Recollect.search).parameters)
-    for param in dict(commands())["search"].params:
-        if param.name in ("boost_tags", "boost_domain", "diverse", "rerank"):
-            assert param.hidden == (param.name not in known), f"--{param.name} is hidden, or should be"
 
 
 def test_the_reference_page_is_current() -> None:

@@ -192,6 +192,18 @@ def test_filters_limit_and_offset_narrow_the_answer(notes: Any) -> None:
     assert len(notes.json("search", "the", "--after", "2001-01-01")["hits"]) == 3
 
 
+def test_tags_and_domains_can_be_preferred_without_leaving_others_out(notes: Any) -> None:
+    assert len(notes.json("search", "the", "--boost-tags", "ops,x", "--boost-domain", "d", "--diverse")["hits"]) == 3
+
+
+def test_backends_are_chosen_by_name_and_by_alias(notes: Any) -> None:
+    lexical = notes.json("search", "rotate keys", "--backend", "lexical", "--no-track")["hits"]
+    assert notes.json("search", "rotate keys", "--backend", "fts5")["hits"] == lexical
+    assert [hit["ref"] for hit in notes.json("search", "quarter", "--backend", "grep")["hits"]] == [
+        disk(notes, "notes/keys.md")
+    ]
+
+
 def test_ranks_go_on_where_the_offset_starts(notes: Any) -> None:
     assert notes.run("search", "the", "--offset", "2").stdout.startswith(" 3  ")
 
@@ -425,7 +437,7 @@ def test_a_terminal_gets_colours_and_a_pipe_does_not(notes: Any) -> None:
 
 HEAVY = {
     "onnxruntime", "tokenizers", "trafilatura", "mcp", "httpx", "yaml", "rich", "fastapi", "pydantic", "watchfiles",
-    "rapidfuzz", "semantic_text_splitter", "pathspec", "charset_normalizer", "tomlkit",
+    "rapidfuzz", "semantic_text_splitter", "charset_normalizer", "tomlkit",
 }  # fmt: skip
 
 

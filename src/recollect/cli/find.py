@@ -19,7 +19,6 @@ from recollect.cli.options import (
     filters_from,
     limited,
     query_from,
-    refuse_unknown,
     search_settings,
 )
 from recollect.cli.present_hits import show_answer, show_explanation
@@ -53,7 +52,6 @@ def search(call: Call, words: tuple[str, ...], **given: Any) -> int:
     query = query_from(words)
     settings = search_settings(call, given)
     with call.engine() as engine:
-        refuse_unknown(engine.search, settings)
         return _answer(call, engine, engine.search(query, **settings), query, given["offset"])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from recollect.cli.verb import Verb
-from recollect.errors import Unavailable, UsageError
+from recollect.errors import UsageError
+from recollect.settings import find_setting
 from recollect.values import (
     FIELD_NAMES,
     KINDS,
@@ -111,10 +111,10 @@ ASKING_OPTIONS = together(
     click.option("--weights", metavar="A=1,B=0", help="Other weights for the profile's signals."),
 )
 RANKING_OPTIONS = together(
-    click.option("--boost-tags", metavar="A,B", hidden=True, help="Prefer these tags, leaving none out."),
-    click.option("--boost-domain", metavar="NAME", hidden=True, help="Prefer this domain, leaving none out."),
-    click.option("--diverse", is_flag=True, default=None, hidden=True, help="Prefer hits that differ."),
-    click.option("--rerank", metavar="KIND", hidden=True, help="Look again: cross-encoder or llm."),
+    click.option("--boost-tags", metavar="A,B", help="Prefer items with these tags, leaving none out."),
+    click.option("--boost-domain", metavar="NAME", help="Prefer items of this domain, leaving none out."),
+    click.option("--diverse", is_flag=True, default=None, help="Prefer hits that differ from one another."),
+    click.option("--rerank", metavar="KIND", help="Look at the best hits again: cross-encoder or llm."),
 )
 TRACK = click.option("--track/--no-track", default=None, help="Remember what was found (default) or not.")
 ANSWER_OPTIONS = together(
@@ -131,21 +131,16 @@ def search_settings(call: Call, given: dict[str, Any]) -> dict[str, Any]:
     settings = dict(given)
     settings["filters"] = filters_from(call, settings)
     settings["profile"] = call.profile
-    for name, read in (("weights", weights_from), ("boost_tags", checked_tags), ("as_of", parse_time)):
+    readers = {
+        "weights": weights_from,
+        "boost_tags": checked_tags,
+        "as_of": parse_time,
+        "backend": find_setting("search.backend").read,
+    }
+    for name, read in readers.items():
         if settings.get(name):
             settings[name] = read(settings[name])
     return {name: value for name, value in settings.items() if value is not None}
-
-
-def refuse_unknown(search: Callable[..., Any], settings: Mapping[str, Any]) -> None:
-    """Flags that the engine's search does not take yet are refused, never silently dropped."""
-    known = inspect.signature(search).parameters
-    for name in settings:
-        if name not in known:
-            raise Unavailable(
-                f"this version has no --{name.replace('_', '-')} yet",
-                hint="recollect search --help shows what it has.",
-            )
 
 
 def weights_from(text: str) -> dict[str, float]:
