@@ -108,3 +108,20 @@ def test_a_vague_content_type_yields_to_the_name():
 def test_source_code_is_known_by_name_or_first_line(name, first, language):
     parsed = parse_bytes(first.encode(), name)
     assert (parsed.structure, parsed.language, parsed.text) == ("code", language, first)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "%PDF-1.7 is how such a file begins.",
+        "A file that begins with %PDF-1.4 and has an obj in it is a PDF: 1 0 obj",
+        "The ftyp box names the brand.",
+        "ID3 tags stand before the music.",
+        "GIF89a was the last version.",
+        "BZh is a sign of bzip2.",
+        "PK means Phil Katz.",
+    ],
+)
+def test_writing_about_a_file_format_is_still_writing(text):
+    parsed = parse_bytes(text.encode(), "notes.txt")
+    assert (parsed.text, parsed.mime_type) == (text, "text/plain")

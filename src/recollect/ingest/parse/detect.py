@@ -1,15 +1,11 @@
 """What a file is, by its content first and its name second: a PDF named ``.txt`` is a PDF.
 
-Answers a ``FileType``; reads only the given bytes and never fails. An archive is opened just far enough
-to list it.
+Answers a ``FileType``; reads only the given bytes and never fails. Nothing is unpacked.
 """
 
 from __future__ import annotations
 
-import io
 import re
-import zipfile
-import zlib
 
 from recollect.ingest.parse import encoding
 from recollect.ingest.parse.languages import language_of_first_line, language_of_name
@@ -109,6 +105,12 @@ _MAGIC: tuple[tuple[int, bytes, str], ...] = (
     (0, b"OTTO\x00", "font/otf"),
     (0, b"\x00\x01\x00\x00\x00", "font/ttf"),
 )
+_MAIN_PARTS = {
+    "docx": b"word/document",
+    "pptx": b"ppt/presentation",
+    "xlsx": b"xl/workbook",
+    "epub": b"META-INF/container.xml",
+}
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
@@ -123,16 +125,25 @@ def detect(name: str, data: bytes, mime: str | None = None) -> FileType:
 
 
 def _by_magic(data: bytes, name: str) -> FileType | None:
-    if b"%PDF-" in data[:1024] and not data[:1024].lstrip().startswith((b"<", b"#")):
+    if _is_pdf(data, name):
         return TYPES["pdf"]
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _zip_type(data, name)
     if data.startswith(_OLE):
         return _ole_type(data)
     for offset, magic, mime in _MAGIC:
-        if data.startswith(magic, offset) and (len(magic) > 3 or encoding.looks_binary(data)):
+        # A sign made of letters may also be the start of a sentence.
+        if data.startswith(magic, offset) and (not magic.isalnum() or encoding.looks_binary(data)):
             return _binary(mime)
     return None
+
+
+def _is_pdf(data: bytes, name: str) -> bool:
+    """Whether the sign of a PDF stands at the top, and is not just being written about."""
+    place = data.find(b"%PDF-", 0, 1024)
+    if place < 0 or (data[:place].strip() and not encoding.looks_binary(data)):
+        return False
+    return b" obj" in data or _extension(name) == "pdf"
 
 
 def _binary(mime: str) -> FileType:
@@ -140,33 +151,37 @@ def _binary(mime: str) -> FileType:
 
 
 def _zip_type(data: bytes, name: str) -> FileType:
-    """Which of the formats that are ZIP archives this one is, by the parts it lists."""
-    if data[30:58] == b"mimetypeapplication/epub+zip":
-        return TYPES["epub"]
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = set(archive.namelist())
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, zlib.error):
-        # The list stands at the end; when that is cut off, the first parts tell what it was.
-        names = set(re.findall(r"word/document|ppt/presentation|xl/workbook", data[:65536].decode("latin-1")))
-    for part, format_ in (("word/document", "docx"), ("ppt/presentation", "pptx"), ("xl/workbook", "xlsx")):
-        if any(member.startswith(part) for member in names):
-            return TYPES[format_]
-    if data[30:80].startswith(b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"[:50]):
+    """Which of the formats that are ZIP archives this one is, by the names of its parts.
+
+    The archive is not opened: its list of parts may be cut off, or hold millions.
+    """
+    if data.startswith(b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet", 30):
         return FileType("xlsx", "application/vnd.oasis.opendocument.spreadsheet", "markdown")
-    if "META-INF/container.xml" in names and any(member.endswith(".opf") for member in names):
+    if data.startswith(b"mimetypeapplication/epub+zip", 30):
         return TYPES["epub"]
     promised = _FORMAT_OF_EXTENSION.get(_extension(name), "")
-    return TYPES[promised if promised in _ARCHIVES else "zip"]
+    found = {format_: place for format_, part in _MAIN_PARTS.items() if (place := _part_at(data, part)) >= 0}
+    if promised in found or (promised in _ARCHIVES and not found):
+        return TYPES[promised]
+    # A document may hold another, unpacked; its own main part usually comes first.
+    return TYPES[min(found, key=lambda format_: found[format_])] if found else TYPES["zip"]
+
+
+def _part_at(data: bytes, part: bytes) -> int:
+    """Where the header of an archive's part with such a name stands, or -1."""
+    place = data.find(part)
+    while place >= 0 and not data.startswith(b"PK\x03\x04", max(0, place - 30)):
+        place = data.find(part, place + 1)
+    return place
 
 
 def _ole_type(data: bytes) -> FileType:
     """Files of the old Office: what is in them is named in UTF-16 somewhere inside."""
     for stream, known in (
         ("EncryptedPackage", TYPES["ole"]),
-        ("Workbook", FileType("xlsx", "application/vnd.ms-excel", "markdown")),
         ("WordDocument", _binary("application/msword")),
         ("PowerPoint Document", _binary("application/vnd.ms-powerpoint")),
+        ("Workbook", FileType("xlsx", "application/vnd.ms-excel", "markdown")),
         ("__properties_version1.0", _binary("application/vnd.ms-outlook")),
     ):
         if stream.encode("utf-16-le") in data:

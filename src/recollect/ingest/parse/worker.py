@@ -6,14 +6,17 @@ meant to be killed: whatever a file does to it, only that file is lost.
 
 from __future__ import annotations
 
+import mmap
 import os
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from io import FileIO
+from pathlib import Path
 
 from recollect.errors import Unreadable
 from recollect.ingest.parse import wire
@@ -31,6 +34,7 @@ def main() -> None:
     questions, answers = _take_over_pipes()
     life = _Life()
     threading.Thread(target=life.watch, daemon=True).start()
+    memory_at_start = _address_space()
     wire.send(answers, {"ready": True})
     while True:
         try:
@@ -38,7 +42,7 @@ def main() -> None:
         except EOFError:
             return
         life.busy = True
-        with _Bounds(source.limits):
+        with _Bounds(source.limits, memory_at_start):
             reply = _read(place, source)
         try:
             reply(answers)
@@ -75,14 +79,24 @@ def _read(place: str, source: Source) -> Callable[[FileIO], None]:
     return lambda stream: wire.send(stream, {"error": error})
 
 
+def _address_space() -> int:
+    """What the interpreter itself takes, where the system says so; files may take their limit beside it."""
+    try:
+        fields = Path("/proc/self/statm").read_text(encoding="ascii").split()
+    except OSError:
+        return 0
+    return int(fields[0]) * mmap.PAGESIZE
+
+
 class _Bounds:
     """Limits that the system enforces while one file is read, where it can (not on Windows)."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, memory_at_start: int) -> None:
         self._limits = limits
+        self._memory_at_start = memory_at_start
 
     def __enter__(self) -> None:
-        self._limit_memory(self._limits.memory_mb * 1024 * 1024)
+        self._limit_memory(self._memory_at_start + self._limits.memory_mb * 1024 * 1024)
         # The parent keeps the time. Should it die meanwhile, this ends the process even in a loop of C code.
         self._alarm(self._limits.seconds + _GRACE_SECONDS)
 
@@ -97,17 +111,14 @@ class _Bounds:
 
     @staticmethod
     def _limit_memory(size: int | None) -> None:
-        if sys.platform == "win32":
-            return
-        import resource
+        if sys.platform != "win32":
+            import resource
 
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        soft = hard if size is None else size if hard == resource.RLIM_INFINITY else min(size, hard)
-        try:
-            resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-        except (ValueError, OSError):
+            _, hard = resource.getrlimit(resource.RLIMIT_AS)
+            soft = hard if size is None else size if hard == resource.RLIM_INFINITY else min(size, hard)
             # macOS knows the limit and refuses to set it.
-            return
+            with suppress(ValueError, OSError):
+                resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 class _Life:
