@@ -1,7 +1,7 @@
 """How the values of the pool become one ranking value: weights that depend on the query, contributions that add up.
 
 The two sides are weighted by how well they tell the items of this pool apart: each side's weight is the inverse of its
-spread over the pool. The order is that of summed z-scores (cosine + .75 × keyword), but the value stays a convex
+spread over the pool. The order is that of summed z-scores, but the value stays a convex
 combination of absolute scores, so it means the same from query to query. Pure functions.
 """
 

@@ -141,7 +141,14 @@ class SqliteStore(Reading, Searching, Meaning, Linking, UsageCounts, Lessons):
             links.forget_names(connection, n)
             if purge:
                 touched = self._segments_of(connection, n)
-                texts = [row[0] for row in connection.rows("SELECT text FROM chunks WHERE item=?", (n,))]
+                texts = [
+                    " ".join(row)
+                    for sql in (
+                        "SELECT heading, text FROM chunks WHERE item=?",
+                        "SELECT path, fields FROM versions WHERE item=?",
+                    )
+                    for row in connection.rows(sql, (n,))
+                ]
                 saving.erase_item(connection, n)
             elif head.state != "deleted":
                 saving.to_bin(connection, head)

@@ -1,0 +1,52 @@
+"""What every test may ask for: a clean home, an engine without vectors, and one with the shipped model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import ConfigProvider, Recollect
+
+
+@pytest.fixture(autouse=True)
+def clean_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test sees, or leaves, anything in the user's own folders."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("RECOLLECT_DATA_HOME", str(home / "data"))
+    monkeypatch.setenv("RECOLLECT_CONFIG_HOME", str(home / "config"))
+    monkeypatch.delenv("RECOLLECT_STORE", raising=False)
+
+
+Opener = Callable[..., Recollect]
+
+
+@pytest.fixture
+def open_engine(tmp_path: Path) -> Iterator[Opener]:
+    """Opens engines by store name, with settings as keywords: ``open_engine("a", **{"search.limit": 5})``."""
+    opened: list[Recollect] = []
+
+    def open_one(name: str = "store", *, vectors: bool = False, **settings: Any) -> Recollect:
+        if not vectors:
+            settings = {"embedding.provider": "none", **settings}
+        engine = Recollect.open(tmp_path / f"{name}.db", config=ConfigProvider(settings))
+        opened.append(engine)
+        return engine
+
+    yield open_one
+    for engine in opened:
+        engine.close()
+
+
+@pytest.fixture
+def engine(open_engine: Opener) -> Recollect:
+    """An empty store searched by words."""
+    return open_engine()
+
+
+@pytest.fixture
+def meaning(open_engine: Opener) -> Recollect:
+    """An empty store searched by words and meaning, with the shipped model."""
+    return open_engine(vectors=True)

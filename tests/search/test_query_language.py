@@ -1,0 +1,152 @@
+"""What can be asked: words, phrases, exclusions, prefixes, inline filters; and that any text is a safe query."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from recollect import Filters, Recollect, UsageError
+
+TEXTS = {
+    "note:/cats": ("Cats are running along the wall at night.", {"title": "Cats", "tags": ["pets", "night"]}),
+    "note:/dogs": ("The dog runs in the park, and the dog barks.", {"title": "Dogs", "tags": ["pets"]}),
+    "note:/code": ("parseHttpHeader calls snake_case_name and kebab-case-flag.", {"domain": "code"}),
+    "note:/tokyo": ("東京都は日本の首都です。", {}),
+    "note:/cafe": ("Meet at the Café Éléphant at noon.", {"severity": "critical", "importance": 5}),
+    "memory:/keys": ("Rotate the signing keys every quarter.", {"category": "security"}),
+}
+
+
+@pytest.fixture
+def filled(engine: Recollect) -> Recollect:
+    for ref, (text, fields) in TEXTS.items():
+        engine.save(ref, text, fields=fields)
+    return engine
+
+
+def refs(engine: Recollect, query: str, **options: object) -> list[str]:
+    return [hit.ref for hit in engine.search(query, **options).hits]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("run", ["note:/dogs", "note:/cats"]),
+        ("parse header", ["note:/code"]),
+        ("parsehttpheader", ["note:/code"]),
+        ("snake_case_name", ["note:/code"]),
+        ("kebab case", ["note:/code"]),
+        ("elephant cafe", ["note:/cafe"]),
+        ("東京", ["note:/tokyo"]),
+        ("首都", ["note:/tokyo"]),
+        ("rotat*", ["memory:/keys"]),
+        ("quart*", ["memory:/keys"]),
+        ('"dog barks"', ["note:/dogs"]),
+        ('"barks dog"', []),
+        ('"in the park"', ["note:/dogs"]),
+        ("pets -dogs", ["note:/cats"]),
+        ('pets -"along the wall"', ["note:/dogs"]),
+        ("tag:pets tag:night", ["note:/cats"]),
+        ("kind:memory", ["memory:/keys"]),
+        ("domain:code", ["note:/code"]),
+        ("severity:critical noon", ["note:/cafe"]),
+        ("importance:>=4", ["note:/cafe"]),
+        ("category:security keys", ["memory:/keys"]),
+        ("path:/ca kind:note", ["note:/cafe", "note:/cats"]),
+        ("before:2001-01-01", []),
+        ("pets kind:memory", []),
+    ],
+)
+def test_a_query_finds_what_it_says(filled: Recollect, query: str, expected: list[str]) -> None:
+    found = refs(filled, query)
+    assert sorted(found) == sorted(expected)
+
+
+def test_more_matching_words_rank_higher(filled: Recollect) -> None:
+    assert refs(filled, "dog park barks night")[0] == "note:/dogs"
+
+
+def test_a_natural_question_finds_its_answer(filled: Recollect) -> None:
+    assert refs(filled, "How often do I have to rotate the signing keys?")[0] == "memory:/keys"
+
+
+def test_only_stop_words_still_find_something(filled: Recollect) -> None:
+    assert refs(filled, "the and in")
+
+
+def test_an_unusable_filter_is_taken_as_words_and_said(filled: Recollect) -> None:
+    answer = filled.search("after:yesterday dog")
+    assert [hit.ref for hit in answer.hits] == ["note:/dogs"]
+    assert "yesterday" in answer.meta.notes[0]
+
+
+def test_a_substring_is_found_when_no_word_is(filled: Recollect) -> None:
+    answer = filled.search("ttpHead")
+    assert [hit.ref for hit in answer.hits] == ["note:/code"]
+    assert "substring" in answer.meta.notes[0]
+
+
+def test_an_empty_query_with_filters_browses_the_newest_first(filled: Recollect) -> None:
+    assert refs(filled, "", filters=Filters(kinds=("note",)))[0] == "note:/cafe"
+
+
+def test_switching_both_sides_off_is_a_usage_error(filled: Recollect) -> None:
+    with pytest.raises(UsageError):
+        filled.search("cat", lexical=False, vectors=False)
+
+
+def test_the_lines_of_a_hit_are_those_of_the_original(engine: Recollect, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    path = tmp_path / "long.md"
+    sections = [f"## Section {n}\n\n" + f"Paragraph {n} about topic{n}. " * 12 + "\n" for n in range(12)]
+    path.write_text("---\ntitle: Long\n---\n\n# Long\n\n" + "\n".join(sections))
+    engine.add(path)
+    hit = engine.search("topic7").hits[0]
+    lines = path.read_text().split("\n")
+    first, last = hit.lines
+    assert "topic7" in "\n".join(lines[first - 1 : last])
+    assert hit.title == "Long"
+
+
+def test_explain_says_why_an_item_is_missing(filled: Recollect) -> None:
+    assert "none of the words" in filled.explain("zebra", "note:/cats").reason
+    assert "excluded" in filled.explain("pets -cats", "note:/cats").reason
+    assert "phrase" in filled.explain('"no such words" cats', "note:/cats").reason
+    assert "filter" in filled.explain("cats kind:memory", "note:/cats").reason
+    told = filled.explain("cats", "note:/cats")
+    assert told.found
+    assert told.rank == 1
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@example("\x00")
+@example('"')
+@example("-" * 50)
+@example("a:b:c (x OR y) NOT z NEAR/3 {w} ^q ~1 \\ ' ; DROP TABLE items; --")
+@example("🙂🙂 👩‍👩‍👧")
+@example("\ud800 lone surrogate")
+@example("*")
+@example("kind: tag: after:")
+@example("word " * 200_000)
+@given(st.text(max_size=60) | st.lists(st.sampled_from(['"', "-", "*", ":", "kind:note", "cat", " "])).map("".join))
+def test_any_text_is_a_safe_query(filled: Recollect, query: str) -> None:
+    answer = filled.search(query, explain=True, track=False)
+    assert len(answer.hits) <= 10
+    assert all(0.0 <= hit.score <= 1.0 for hit in answer.hits)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    kinds=st.lists(st.sampled_from(["note", "memory"]), max_size=2, unique=True),
+    tags=st.lists(st.sampled_from(["pets", "night"]), max_size=2, unique=True),
+    query=st.sampled_from(["dog cat keys", "the", "running night park", "東京 cat"]),
+)
+def test_a_filter_never_costs_a_result(filled: Recollect, kinds: list[str], tags: list[str], query: str) -> None:
+    everything = filled.search(query, limit=100, track=False).hits
+    filters = Filters(kinds=tuple(kinds), tags_all=tuple(tags))
+    kept = [
+        hit.ref
+        for hit in everything
+        if (not kinds or hit.kind in kinds) and all(tag in hit.tags for tag in tags)
+    ]
+    assert [hit.ref for hit in filled.search(query, limit=100, filters=filters, track=False).hits] == kept

@@ -1,0 +1,57 @@
+"""Many processes, one file: nothing is lost, nobody fails, and everyone sees what was committed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from recollect import ConfigProvider, Recollect
+
+_ADDER = """
+import sys
+from recollect import ConfigProvider, Recollect
+with Recollect.open(sys.argv[1], config=ConfigProvider({"embedding.provider": "none"})) as engine:
+    for number in range(int(sys.argv[3])):
+        engine.save(f"note:/{sys.argv[2]}/{number}", f"{sys.argv[2]} entry number {number} shared words")
+"""
+_SEARCHER = """
+import sys
+from recollect import ConfigProvider, Recollect
+with Recollect.open(sys.argv[1], config=ConfigProvider({"embedding.provider": "none"})) as engine:
+    last = 0
+    for number in range(int(sys.argv[2])):
+        found = engine.search("shared words", limit=1, track=False).meta.candidates
+        assert found >= last, (found, last)
+        last = found
+"""
+
+
+def test_two_processes_add_while_one_searches(tmp_path: Path) -> None:
+    path = tmp_path / "shared.db"
+    each = 350
+    workers = [
+        subprocess.Popen([sys.executable, "-c", _ADDER, str(path), name, str(each)], stderr=subprocess.PIPE)
+        for name in ("left", "right")
+    ]
+    workers.append(
+        subprocess.Popen([sys.executable, "-c", _SEARCHER, str(path), "300"], stderr=subprocess.PIPE)
+    )
+    for worker in workers:
+        _, errors = worker.communicate(timeout=300)
+        assert worker.returncode == 0, errors.decode()
+    with Recollect.open(path, config=ConfigProvider({"embedding.provider": "none"})) as engine:
+        assert engine.count() == 2 * each
+        assert engine.search("shared words", limit=5).meta.candidates == 2 * each
+        report = engine.doctor()
+        assert report.ok, report
+
+
+def test_an_open_engine_sees_what_another_committed(tmp_path: Path) -> None:
+    config = ConfigProvider({"embedding.provider": "none"})
+    with Recollect.open(tmp_path / "s.db", config=config) as one, Recollect.open(tmp_path / "s.db", config=config) as two:
+        assert two.search("giraffe").hits == ()
+        one.save("note:/g", "a giraffe")
+        assert [hit.ref for hit in two.search("giraffe").hits] == ["note:/g"]
+        two.rm("note:/g")
+        assert one.search("giraffe").hits == ()
