@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Unreadable,
         UsageError,
     )
+    from recollect.insight import FeedbackReport, LearningStatus, StatsReport, WeightChange
     from recollect.values import (
         AddReport,
         Answer,
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
         GrepMatch,
         Hit,
         Item,
+        Link,
+        LinkReport,
         Progress,
         Ref,
         Saved,
@@ -59,9 +62,10 @@ _MODULES = {
         "Conflict", "ContractError", "CorruptStore", "Error", "MissingExtra", "NewerSchema", "NotFound",
         "PathConflict", "ReadOnlyStore", "StoreError", "Unavailable", "Unreadable", "UsageError",
     ),
+    "recollect.insight": ("FeedbackReport", "LearningStatus", "StatsReport", "WeightChange"),
     "recollect.values": (
         "AddReport", "Answer", "DoctorReport", "Entry", "Explain", "Explanation", "Fields", "Filters", "GrepMatch",
-        "Hit", "Item", "Progress", "Ref", "Saved", "SearchMeta", "TreeNode", "Version",
+        "Hit", "Item", "Link", "LinkReport", "Progress", "Ref", "Saved", "SearchMeta", "TreeNode", "Version",
     ),
 }  # fmt: skip
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
@@ -79,11 +83,15 @@ __all__ = [
     "Error",
     "Explain",
     "Explanation",
+    "FeedbackReport",
     "Fields",
     "Filters",
     "GrepMatch",
     "Hit",
     "Item",
+    "LearningStatus",
+    "Link",
+    "LinkReport",
     "MissingExtra",
     "NewerSchema",
     "NotFound",
@@ -94,12 +102,14 @@ __all__ = [
     "Ref",
     "Saved",
     "SearchMeta",
+    "StatsReport",
     "StoreError",
     "TreeNode",
     "Unavailable",
     "Unreadable",
     "UsageError",
     "Version",
+    "WeightChange",
     "__version__",
 ]
 

@@ -26,6 +26,7 @@ from recollect.ingest.refreshing import Refresher, RefreshReport
 from recollect.ingest.watching import Watcher, WatchEvent
 from recollect.insight import FeedbackReport, StatsReport
 from recollect.look_after import check_store, store_status
+from recollect.memory import links
 from recollect.memory.feedback import Learner, Learning
 from recollect.memory.tracking import Tracker
 from recollect.models.base import Embedder, Reranker
@@ -45,6 +46,8 @@ from recollect.values import (
     Filters,
     GrepMatch,
     Item,
+    Link,
+    LinkReport,
     Progress,
     Ref,
     Saved,
@@ -552,6 +555,39 @@ class Recollect:
         """Erase the log of queries and of what they found; answers how many queries it held."""
         self._tracker.flush()
         return self.store.clear_log()
+
+    # -- links --------------------------------------------------------------------------------------------------
+
+    def link(self, source: str | Ref, target: str | Ref, type: str = "mentions") -> Link:  # noqa: A002 - the domain's word
+        """Link one item to another; doing so again changes nothing."""
+        return links.link(self.store, self._present(source), self._present(target), type)
+
+    def unlink(self, source: str | Ref, target: str | Ref, type: str | None = None) -> int:  # noqa: A002
+        """Take a link made by ``link`` away, of one type or of all; how many there were."""
+        return links.unlink(self.store, self._present(source), self._present(target), type)
+
+    def links(self, ref: str | Ref, *, depth: int = 2) -> LinkReport:
+        """The links around an item, both ways, by hand and from texts."""
+        return links.around(self.store, self._present(ref), depth)
+
+    def suggest_links(self, ref: str | Ref, *, limit: int = 10) -> Answer:
+        """Items that are like one but not linked with it: by meaning or, without vectors, by the words of its title."""
+        n = self._present(ref)
+        deep = limit + len(self.store.neighbours([n], 1))
+        answer = self._searcher.similar(n, limit=deep, filters=Filters())
+        if not answer.hits:
+            title = self.store.items_by_number([n])[n].title
+            answer = self._searcher.search(Request(title, limit=deep, vectors=False, literal=True))
+        return links.without_linked(self.store, n, answer, limit)
+
+    def relink(self) -> int:
+        """Find the links in all texts anew; how many items were looked at."""
+        return self.store.relink()
+
+    def _present(self, name: str | Ref) -> int:
+        n = self._number(name)
+        _refuse_binned(self.store.items_by_number([n])[n])
+        return n
 
     # -- vectors ------------------------------------------------------------------------------------------------
 

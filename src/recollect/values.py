@@ -20,6 +20,9 @@ KINDS: tuple[str, ...] = (
 SEVERITIES: tuple[str, ...] = ("critical", "warning", "suggestion")
 LOADINGS: tuple[str, ...] = ("always", "contextual")
 SOURCES: tuple[str, ...] = ("user", "agent", "file", "url")
+LINK_TYPES: tuple[str, ...] = (
+    "supports", "contradicts", "extends", "sequences", "supersedes", "corrects", "mentions",
+)  # fmt: skip
 
 _DRIVE = re.compile(r"^[a-z][a-z0-9_-]+$")
 
@@ -581,6 +584,48 @@ class Explanation:
             "rank": self.rank,
             "reason": self.reason,
             "hit": self.hit.to_dict() if self.hit else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link between two items, seen from one: ``ref`` is the far end, ``distance`` how many links away it is.
+
+    ``origin`` is ``manual`` or ``text``; ``text`` is the target as the source's text has it.
+    """
+
+    source: str
+    target: str
+    type: str
+    origin: str
+    created_at: datetime
+    distance: int = 1
+    direction: str = "out"
+    ref: str = ""
+    title: str = ""
+    text: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        plain: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain["created_at"] = self.created_at.isoformat()
+        return plain
+
+
+@dataclass(frozen=True, slots=True)
+class LinkReport:
+    """What lies around an item; ``unresolved`` are targets in its text that no item answers to yet."""
+
+    ref: str
+    depth: int
+    links: tuple[Link, ...]
+    unresolved: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "ref": self.ref,
+            "depth": self.depth,
+            "links": [link.to_dict() for link in self.links],
+            "unresolved": list(self.unresolved),
         }
 
 

@@ -1,0 +1,59 @@
+"""Links on the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def vault(house: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Three files, two of them linked in their texts."""
+    monkeypatch.setenv("RECOLLECT_EMBEDDING_PROVIDER", "none")
+    house.write("plan.md", "# Plan\n\nSee [[Keys]] and [[Not Yet]].\n")
+    house.write("keys.md", "# Keys\n\nRotate them.\n")
+    house.write("spare.md", "# Spare keys\n\nIn the hall.\n")
+    house.run("add", "plan.md", "keys.md", "spare.md")
+    return house
+
+
+def disk(house: Any, name: str) -> str:
+    return f"disk:{house.folder / name}"
+
+
+def test_links_shows_what_the_texts_say(vault: Any) -> None:
+    told = vault.run("links", "plan.md").stdout.splitlines()
+    assert told == ["plan.md", "  → mentions keys.md  Keys", "  → mentions Not Yet (not in the store)"]
+    assert vault.run("links", "spare.md").stdout == "spare.md\n"
+    plain = vault.json("links", "keys.md", "--depth", "1")
+    assert (plain["ref"], plain["depth"]) == (disk(vault, "keys.md"), 1)
+    (link,) = plain["links"]
+    assert (link["ref"], link["direction"], link["origin"]) == (disk(vault, "plan.md"), "in", "text")
+
+
+def test_link_and_unlink_by_hand(vault: Any) -> None:
+    made = vault.json("link", "keys.md", "spare.md", "--type", "extends")
+    assert (made["source"], made["target"], made["type"]) == (
+        disk(vault, "keys.md"),
+        disk(vault, "spare.md"),
+        "extends",
+    )
+    assert vault.run("link", "keys.md", "spare.md").stdout == "keys.md mentions spare.md\n"
+    assert "    → extends spare.md  Spare keys  via keys.md" in vault.run("links", "plan.md").stdout
+    assert vault.json("unlink", "keys.md", "spare.md", "--type", "extends") == {"removed": 1}
+    assert vault.run("unlink", "keys.md", "spare.md").stdout == "1 link removed\n"
+
+
+def test_what_cannot_be_linked_says_why(vault: Any) -> None:
+    assert vault.json("link", "keys.md", "nowhere.md", code=3)["code"] == "not_found"
+    assert "supports, contradicts" in vault.json("link", "keys.md", "spare.md", "--type", "No", code=2)["hint"]
+    assert vault.json("unlink", "keys.md", "spare.md", code=3)["code"] == "not_found"
+    assert vault.json("unlink", "plan.md", "keys.md", code=4)["code"] == "conflict"
+
+
+def test_suggest_links_leaves_out_what_is_linked(vault: Any) -> None:
+    (hit,) = vault.json("suggest-links", "keys.md")["hits"]
+    assert hit["ref"] == disk(vault, "spare.md")
+    vault.run("link", "keys.md", "spare.md")
+    assert vault.json("suggest-links", "keys.md")["hits"] == []

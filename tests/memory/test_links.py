@@ -1,0 +1,410 @@
+"""Links between items: by hand and from texts, resolved as items come and go, and how far they reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from recollect import Conflict, Entry, NotFound, Recollect, UsageError
+from recollect.link_targets import targets_in
+from recollect.store.sqlite.links import MOST_NEIGHBOURS
+from recollect.values import LINK_TYPES, Ref
+
+
+@pytest.fixture
+def memory(engine: Recollect) -> Recollect:
+    """An empty store."""
+    return engine
+
+
+def names(text: str, ref: str = "disk:/vault/notes/a.md", mime_type: str | None = "text/markdown") -> list[str]:
+    return [target.name for target in targets_in(text, Ref.parse(ref), mime_type)]
+
+
+def linked(memory: Recollect, ref: str) -> list[str]:
+    """The refs an item's own links lead to."""
+    return [link.ref for link in memory.links(ref, depth=1).links if link.direction == "out"]
+
+
+# -- what a text links to ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[[Wiki Target]]", ["wiki-target"]),
+        ("[[target|label]] and [[target#heading]] and [[target#heading|label]]", ["target"]),
+        ("![[Embedded Note]]", ["embedded-note"]),
+        ("| [[cell\\|label]] |", ["cell"]),
+        ("[[note:/slug]]", ["note:/slug"]),
+        ("[text](other.md)", ["disk:/vault/notes/other"]),
+        ("[text](../x/y.md#h)", ["disk:/vault/x/y"]),
+        ("[text](./y.md)", ["disk:/vault/notes/y"]),
+        ("[text](/etc/y.txt)", ["disk:/etc/y.txt"]),
+        ("[text](note:/slug)", ["note:/slug"]),
+        ('[text](other.md "a title")', ["disk:/vault/notes/other"]),
+        ("[text](<with spaces.md>) [text](with%20spaces.md)", ["disk:/vault/notes/with spaces"] * 2),
+        ("[text](a_(b).md)", ["disk:/vault/notes/a_(b)"]),
+        ("[![picture](p.png)](page.md)", ["disk:/vault/notes/page"]),
+        ("see [it][one]\n\n[one]: ../one.md", ["disk:/vault/one"]),
+        ("[page](HTTPS://Example.org/Page/#part)", ["https://example.org/Page"]),
+    ],
+)
+def test_wiki_and_markdown_links_are_found_in_texts(text: str, expected: list[str]) -> None:
+    assert names(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`[[code]]` and ``a ` [[code]] ``",
+        "```\n[[fenced]]\n[a](b.md)\n```",
+        "~~~~py\n[[fenced]]\n```\n[[still fenced]]\n~~~~",
+        "- item\n  ```\n  [[fenced]]\n  ```",
+        "![picture](p.png)",
+        "[here](#heading) [mail](mailto:a@b.c) [call](tel:123)",
+        "[[]] [[ ]] [[#heading]] []() [text]()",
+        "[^1]: a footnote",
+        "plain [brackets] and (parentheses)",
+    ],
+)
+def test_code_pictures_and_other_schemes_are_no_links(text: str) -> None:
+    assert names(text) == []
+
+
+def test_brackets_in_code_and_tables_are_no_links() -> None:
+    assert names("[[package]]", mime_type="text/x-toml") == []
+    assert names("[[1,2],[3,4]]", mime_type="application/json") == []
+    assert names("[[package]]", mime_type="text/plain") == ["package"]
+
+
+def test_a_tick_that_nothing_closes_hides_no_link() -> None:
+    assert names("a lone ` tick [[after]]\n\nand ` another") == ["after"]
+
+
+@pytest.mark.parametrize("noise", ["`", "[", "[[", "](", "](<", '](a "', "`` ` ", "[a]:", "](a\\", "((a"])
+def test_long_runs_of_signs_are_read_in_linear_time(noise: str) -> None:
+    text = "[[ok]]\n\n" + noise * 20_000
+    assert names(text)[0] == "ok"
+
+
+# -- which item is meant ----------------------------------------------------------------------------------------
+
+
+def test_a_link_in_a_text_leads_to_the_item_it_names(memory: Recollect) -> None:
+    memory.save("note:/keys", "Rotate them.", fields={"title": "The Signing Keys"})
+    memory.save("note:/plan", "See [[the signing keys]].")
+    (link,) = memory.links("note:/plan").links
+    assert (link.source, link.target, link.type, link.origin) == ("note:/plan", "note:/keys", "mentions", "text")
+    assert link.text == "the signing keys"
+
+
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        ("[[two words]]", "/two-words"),
+        ("[[Two_Words]]", "/deep/below/Two Words.md"),
+        ("[[folder/plan]]", "/vault/folder/plan.md"),
+        ("[[script.py]]", "/script.py"),
+        ("[[script]]", "/script.py"),
+        ("[plan](sub/plan.md)", "/vault/sub/plan.md"),
+        ("[plan](sub/plan)", "/vault/sub/plan.md"),
+        ("[plan](/elsewhere/plan.md)", "/elsewhere/plan.md"),
+    ],
+)
+def test_a_target_is_a_path_a_file_name_or_a_slug(memory: Recollect, target: str, path: str) -> None:
+    memory.save(f"agent:{path}", "the target")
+    memory.save("agent:/vault/source.md", target)
+    assert linked(memory, "agent:/vault/source.md") == [f"agent:{path}"]
+
+
+def test_a_markdown_link_means_that_file_alone(memory: Recollect) -> None:
+    memory.save("agent:/other/README.md", "another readme")
+    memory.save("agent:/here/a.md", "[read me](README.md)")
+    report = memory.links("agent:/here/a.md")
+    assert report.links == ()
+    assert report.unresolved == ("README.md",)
+
+
+def test_among_several_the_title_wins_then_the_nearest_then_the_first_ref(memory: Recollect) -> None:
+    for path in ("/a/x/plan", "/a/b/c/plan", "/z/plan", "/y/plan"):
+        memory.save(f"agent:{path}", "a plan")
+    memory.save("agent:/a/b/source", "[[plan]]")
+    memory.save("agent:/q/source", "[[plan]]")
+    assert linked(memory, "agent:/a/b/source") == ["agent:/a/b/c/plan"]
+    assert linked(memory, "agent:/q/source") == ["agent:/y/plan"]
+    memory.save("agent:/far/away/below/thing", "titled", fields={"title": "Plan"})
+    assert linked(memory, "agent:/a/b/source") == ["agent:/far/away/below/thing"]
+
+
+def test_the_order_in_which_items_come_does_not_matter(open_engine: Callable[[str], Recollect]) -> None:
+    entries = [
+        Entry("agent:/a/one", "[[two]] [[three]]"),
+        Entry("agent:/a/two", "[[one]]"),
+        Entry("agent:/b/two", "[[one]] [x](../a/one)"),
+        Entry("agent:/c/d", "[[two]]", fields={"title": "Three"}),
+    ]
+    reports = []
+    for number, order in enumerate((entries, entries[::-1], entries[2:] + entries[:2])):
+        memory = open_engine(str(number))
+        for entry in order:
+            memory.save_many([entry])
+        reports.append({entry.ref: linked(memory, entry.ref) for entry in entries})
+    assert reports[0] == reports[1] == reports[2]
+    assert reports[0]["agent:/a/one"] == ["agent:/a/two", "agent:/c/d"]
+
+
+def test_a_link_waits_for_its_target(memory: Recollect) -> None:
+    memory.save("note:/plan", "See [[keys]].")
+    assert memory.links("note:/plan").unresolved == ("keys",)
+    memory.save("note:/keys", "Here.")
+    assert linked(memory, "note:/plan") == ["note:/keys"]
+    assert memory.links("note:/plan").unresolved == ()
+
+
+def test_an_address_counts_only_when_it_is_an_item(memory: Recollect) -> None:
+    memory.save("note:/plan", "[page](https://example.org/page#part) [other](https://example.org/other)")
+    assert memory.links("note:/plan").to_dict()["links"] == []
+    assert memory.links("note:/plan").unresolved == ()
+    memory.save("url:/https://example.org/page", "The page, with [a relative link](other).")
+    memory.save("article:/copy", "A copy.", fields={"source_url": "https://example.org/other/"})
+    assert linked(memory, "note:/plan") == ["article:/copy", "url:/https://example.org/page"]
+    assert linked(memory, "url:/https://example.org/page") == ["article:/copy"]
+
+
+def test_files_that_link_to_each_other_are_linked_when_they_are_added(tmp_path: Path, memory: Recollect) -> None:
+    (tmp_path / "vault" / "sub").mkdir(parents=True)
+    (tmp_path / "vault" / "index.md").write_text("# Index\n\n- [[Deep Note]]\n- [b](sub/b.md)\n")
+    (tmp_path / "vault" / "sub" / "b.md").write_text("---\ntitle: Deep Note\n---\nback to [the index](../index.md)\n")
+    memory.add(tmp_path / "vault")
+    index, deep = (f"disk:{tmp_path / 'vault' / name}" for name in ("index.md", "sub/b.md"))
+    assert linked(memory, index) == [deep, deep]
+    assert linked(memory, deep) == [index]
+
+
+# -- items that change and go -----------------------------------------------------------------------------------
+
+
+def test_an_edit_of_the_text_changes_the_links(memory: Recollect) -> None:
+    memory.save_many([Entry("note:/a", "[[b]] [[c]]"), Entry("note:/b", "b"), Entry("note:/c", "c")])
+    memory.edit("note:/a", content="[[c]] only")
+    assert linked(memory, "note:/a") == ["note:/c"]
+    memory.restore("note:/a", version=1)
+    assert linked(memory, "note:/a") == ["note:/b", "note:/c"]
+
+
+def test_a_new_title_or_ref_brings_other_links(memory: Recollect) -> None:
+    memory.save_many([Entry("note:/a", "[[The Plan]]"), Entry("note:/b", "b")])
+    assert linked(memory, "note:/a") == []
+    memory.edit("note:/b", fields={"title": "The plan"})
+    assert linked(memory, "note:/a") == ["note:/b"]
+    memory.edit("note:/b", fields={"title": "Another"})
+    assert linked(memory, "note:/a") == []
+    memory.mv("note:/b", "note:/the-plan")
+    assert linked(memory, "note:/a") == ["note:/the-plan"]
+
+
+def test_links_of_a_removed_item_vanish_and_come_back_with_it(memory: Recollect) -> None:
+    memory.save_many([Entry("note:/a", "[[b]]"), Entry("note:/b", "[[c]]"), Entry("note:/c", "c")])
+    memory.link("note:/b", "note:/a", "supports")
+    memory.rm("note:/b")
+    assert memory.links("note:/a").links == ()
+    assert memory.links("note:/c").links == ()
+    memory.restore("note:/b")
+    assert {(one.source, one.target, one.type) for one in memory.links("note:/b", depth=1).links} == {
+        ("note:/a", "note:/b", "mentions"),
+        ("note:/b", "note:/c", "mentions"),
+        ("note:/b", "note:/a", "supports"),
+    }
+
+
+def test_a_text_link_to_a_removed_item_means_the_next_best(memory: Recollect) -> None:
+    memory.save_many([Entry("agent:/x/a", "[[plan]]"), Entry("agent:/x/plan", "near"), Entry("agent:/y/plan", "far")])
+    memory.rm("agent:/x/plan")
+    assert linked(memory, "agent:/x/a") == ["agent:/y/plan"]
+    memory.rm("agent:/y/plan", purge=True)
+    assert memory.links("agent:/x/a").unresolved == ("plan",)
+    memory.restore("agent:/x/plan")
+    assert linked(memory, "agent:/x/a") == ["agent:/x/plan"]
+
+
+def test_a_purged_item_leaves_no_link_behind_and_a_new_one_inherits_none(memory: Recollect) -> None:
+    memory.save_many([Entry("note:/a", "a"), Entry("note:/b", "b")])
+    memory.link("note:/a", "note:/b", "extends")
+    memory.rm("note:/b", purge=True)
+    memory.save("note:/b", "another b")
+    assert memory.links("note:/a").links == ()
+    assert memory.doctor().ok
+
+
+def test_an_item_is_not_linked_to_itself(memory: Recollect) -> None:
+    memory.save("note:/a", "this is [[a]]")
+    assert memory.links("note:/a").links == ()
+    with pytest.raises(UsageError, match="itself"):
+        memory.link("note:/a", "note:/a")
+
+
+# -- by hand ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("type_", [*LINK_TYPES, "depends-on", "is_part_of"])
+def test_items_are_linked_by_built_in_and_own_types(memory: Recollect, type_: str) -> None:
+    memory.save_many([Entry("note:/a", "a"), Entry("note:/b", "b")])
+    made = memory.link("note:/a", "note:/b", type_)
+    assert (made.source, made.target, made.type, made.origin) == ("note:/a", "note:/b", type_, "manual")
+    assert memory.link("note:/a", "note:/b", type_) == made
+    assert [one.direction for one in memory.links("note:/b").links] == ["in"]
+
+
+@pytest.mark.parametrize("type_", ["", "x", "Supports", "two words", "1st", "a" * 42, "supports\n"])
+def test_a_type_that_is_no_word_is_refused_with_the_built_in_ones(memory: Recollect, type_: str) -> None:
+    memory.save_many([Entry("note:/a", "a"), Entry("note:/b", "b")])
+    with pytest.raises(UsageError) as refused:
+        memory.link("note:/a", "note:/b", type_)
+    assert all(known in refused.value.hint for known in LINK_TYPES)
+
+
+def test_unlink_takes_one_type_or_all(memory: Recollect) -> None:
+    memory.save_many([Entry("note:/a", "a"), Entry("note:/b", "b")])
+    for type_ in ("supports", "extends", "corrects"):
+        memory.link("note:/a", "note:/b", type_)
+    assert memory.unlink("note:/a", "note:/b", "extends") == 1
+    with pytest.raises(NotFound, match="no link 'extends'"):
+        memory.unlink("note:/a", "note:/b", "extends")
+    with pytest.raises(NotFound):
+        memory.unlink("note:/b", "note:/a")
+    assert memory.unlink("note:/a", "note:/b") == 2
+    assert memory.links("note:/a").links == ()
+
+
+def test_a_link_in_a_text_is_not_unlinked_by_hand(memory: Recollect) -> None:
+    memory.save_many([Entry("note:/a", "[[b]]"), Entry("note:/b", "b")])
+    with pytest.raises(Conflict, match="stands in the text"):
+        memory.unlink("note:/a", "note:/b")
+
+
+def test_links_need_items_that_are_there(memory: Recollect) -> None:
+    memory.save_many([Entry("note:/a", "a"), Entry("note:/b", "b")])
+    memory.rm("note:/b")
+    for target in ("note:/b", "note:/nowhere"):
+        with pytest.raises(NotFound):
+            memory.link("note:/a", target)
+
+
+# -- around an item ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def chain(memory: Recollect) -> Recollect:
+    """a → b → c → d, and e alone."""
+    memory.save_many([Entry(f"note:/{name}", f"about {name}", fields={"title": f"Note {name}"}) for name in "abcde"])
+    for source, target in ("ab", "bc", "cd"):
+        memory.link(f"note:/{source}", f"note:/{target}", "sequences")
+    return memory
+
+
+def test_links_are_shown_both_ways_with_their_distance(chain: Recollect) -> None:
+    found = [(one.distance, one.direction, one.ref, one.title) for one in chain.links("note:/b").links]
+    assert found == [
+        (1, "out", "note:/c", "Note c"),
+        (1, "in", "note:/a", "Note a"),
+        (2, "out", "note:/d", "Note d"),
+    ]
+    assert len(chain.links("note:/b", depth=1).links) == 2
+    assert len(chain.links("note:/a", depth=3).links) == 3
+    with pytest.raises(UsageError):
+        chain.links("note:/a", depth=0)
+
+
+def test_a_report_is_plain_data(chain: Recollect) -> None:
+    plain = chain.links("note:/d", depth=1).to_dict()
+    assert (plain["ref"], plain["depth"], plain["unresolved"]) == ("note:/d", 1, [])
+    (link,) = plain["links"]
+    assert (link["source"], link["target"], link["type"]) == ("note:/c", "note:/d", "sequences")
+    assert (link["direction"], link["distance"]) == ("in", 1)
+
+
+def test_neighbours_are_counted_whichever_way_the_links_point(chain: Recollect) -> None:
+    store = chain.store
+    numbers = {name: store.require(Ref.parse(f"note:/{name}")) for name in "abcde"}
+    by_name = {
+        start: {name: distance for name, n in numbers.items() if (distance := found.get(n)) is not None}
+        for start in "abcde"
+        for found in [store.neighbours([numbers[start]])]
+    }
+    assert by_name["a"] == {"a": 0, "b": 1, "c": 2}
+    assert by_name["d"] == {"d": 0, "c": 1, "b": 2}
+    assert by_name["e"] == {"e": 0}
+    assert store.neighbours([numbers["a"], numbers["d"]], depth=1) == {
+        numbers["a"]: 0, numbers["d"]: 0, numbers["b"]: 1, numbers["c"]: 1,
+    }  # fmt: skip
+    assert store.neighbours([]) == {}
+
+
+def test_removed_items_are_no_neighbours_and_no_bridge(chain: Recollect) -> None:
+    a = chain.store.require(Ref.parse("note:/a"))
+    chain.rm("note:/b")
+    assert chain.store.neighbours([a]) == {a: 0}
+
+
+def test_what_everything_links_to_does_not_flood_the_neighbours(memory: Recollect) -> None:
+    memory.save("note:/hub", "the hub")
+    memory.save_many(Entry(f"note:/n{i}", "see [[hub]]") for i in range(MOST_NEIGHBOURS + 200))
+    hub = memory.store.require(Ref.parse("note:/hub"))
+    found = memory.store.neighbours([hub])
+    assert len(found) == MOST_NEIGHBOURS + 1
+    assert found == memory.store.neighbours([hub])
+
+
+# -- items that are already in ----------------------------------------------------------------------------------
+
+
+def test_relink_finds_the_links_of_items_that_are_already_in(memory: Recollect) -> None:
+    memory.save_many([Entry("note:/a", "[[b]]"), Entry("note:/b", "[[a]]"), Entry("note:/c", "c")])
+    memory.link("note:/c", "note:/a", "extends")
+    with memory.store.database.write() as connection:  # type: ignore[attr-defined]
+        connection.rows("DELETE FROM links WHERE origin='text'")
+        connection.rows("DELETE FROM item_names")
+    report = memory.doctor()
+    assert [check.name for check in report.checks if not check.ok] == ["links"]
+    assert memory.relink() == 3
+    assert memory.doctor().ok
+    assert (linked(memory, "note:/a"), linked(memory, "note:/b")) == (["note:/b"], ["note:/a"])
+    assert linked(memory, "note:/c") == ["note:/a"]
+
+
+def test_doctor_repairs_links_that_are_not_those_in_the_texts(memory: Recollect) -> None:
+    memory.save_many([Entry("note:/a", "[[b]]"), Entry("note:/b", "b")])
+    with memory.store.database.write() as connection:  # type: ignore[attr-defined]
+        connection.rows("UPDATE links SET name='other', target=NULL")
+    assert not memory.doctor().ok
+    assert memory.doctor(repair=True).ok
+    assert memory.doctor().ok
+    assert linked(memory, "note:/a") == ["note:/b"]
+
+
+# -- suggestions ------------------------------------------------------------------------------------------------
+
+
+def test_suggestions_are_like_the_item_and_not_linked_with_it(memory: Recollect) -> None:
+    memory.save_many(
+        [
+            Entry("note:/keys", "Rotate them.", fields={"title": "signing keys"}),
+            Entry("note:/linked", "The signing keys are old."),
+            Entry("note:/new", "Who holds the signing keys?"),
+            Entry("note:/soup", "Soup on Tuesdays."),
+        ]
+    )
+    memory.link("note:/linked", "note:/keys")
+    assert [hit.ref for hit in memory.suggest_links("note:/keys").hits] == ["note:/new"]
+
+
+def test_suggestions_go_by_meaning_where_there_are_vectors(meaning: Recollect) -> None:
+    meaning.save("note:/a", "A note about productivity and doing more in less time.")
+    meaning.save("note:/b", "Getting things done: how to organise your work day.")
+    meaning.save("note:/c", "The geology of volcanic islands.")
+    assert [hit.ref for hit in meaning.suggest_links("note:/a", limit=1).hits] == ["note:/b"]
+    meaning.link("note:/a", "note:/b", "extends")
+    assert [hit.ref for hit in meaning.suggest_links("note:/a", limit=1).hits] == ["note:/c"]
