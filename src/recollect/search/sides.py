@@ -139,7 +139,10 @@ class PoolMaker:
             waiting = self.store.waiting_jobs(fingerprint)
             if waiting:
                 pool.degraded.append(f"vectors: {waiting} passages are not embedded yet; run 'recollect embed'")
-            return fingerprint, embedder.embed_query(text)
+            vector = embedder.embed_query(text)
+            if vector.shape != (embedder.dimensions,) or not np.isfinite(vector).all():
+                raise ContractError(f"{embedder.fingerprint} gave an unusable vector for the query")
+            return fingerprint, vector
         except (Unavailable, ContractError) as error:
             pool.degraded.append(f"vectors: {error.message}")
             return None
@@ -155,6 +158,7 @@ class PoolMaker:
         missing = np.array([n for n in pool.members if n not in known], np.int64)
         _take_cosines(pool, self.store.vector_scores(fingerprint, query, missing, times=times))
         pool.has_vectors = True
+        _stand_in(pool)
 
     def _take_substrings(self, pool: Pool, query: ParsedQuery, limit: int, allowed: Array | None) -> None:
         found = substring_chunks(self.store, query.text, limit=limit, allowed=allowed)
@@ -165,6 +169,14 @@ class PoolMaker:
         if found:
             pool.has_lexical = True
             pool.notes.append("no word was found; texts that hold the query as a substring stand in")
+
+
+def _stand_in(pool: Pool) -> None:
+    """An item that waits for its vector is neither near nor far: it gets the middle of what the others have."""
+    known = sorted(m.cosine for m in pool.members.values() if m.vector_chunk is not None)
+    for member in pool.members.values():
+        if member.vector_chunk is None and known:
+            member.cosine = known[len(known) // 2]
 
 
 def _take_scores(pool: Pool, matches: Matches) -> None:

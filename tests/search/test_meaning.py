@@ -1,0 +1,187 @@
+"""Search by meaning with the shipped model: what it finds, how it explains itself, and how it does without."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recollect import Recollect, Unavailable
+from recollect.store.sqlite import vectors
+
+NOTES = {
+    "note:/gtd": "Getting things done: capture every task in a trusted list and choose the next action. Review weekly.",
+    "note:/bread": "Feed the sourdough starter with flour and water, and bake in a hot oven.",
+    "note:/jwt": "Validate the JWT signature and check that the token has not expired.",
+    "note:/garden": "Prune the roses in late winter and water the tomatoes in the evening.",
+}
+
+
+@pytest.fixture
+def filled(meaning: Recollect) -> Recollect:
+    for ref, text in NOTES.items():
+        meaning.save(ref, text, wait=False)
+    meaning.embed()
+    return meaning
+
+
+def test_notes_about_productivity_are_found_without_the_word(filled: Recollect) -> None:
+    answer = filled.search("notes about productivity")
+    assert answer.hits[0].ref == "note:/gtd"
+    assert answer.meta.degraded == ()
+
+
+def test_each_kind_of_search_answers_by_its_own_side(filled: Recollect) -> None:
+    assert filled.semantic("baking").hits[0].ref == "note:/bread"
+    assert filled.search("authentication", lexical=False).hits[0].ref == "note:/jwt"
+    assert filled.search("productivity", vectors=False).hits == ()
+    assert filled.similar("note:/garden").hits[0].ref != "note:/garden"
+
+
+def test_contributions_add_up_exactly_and_words_to_the_keyword_share(filled: Recollect) -> None:
+    for query in ("water the roses", "check the next action", "token signature weekly oven", "water"):
+        for hit in filled.search(query, explain=True).hits:
+            assert hit.explain is not None
+            assert sum(share.contribution for share in hit.explain.signals) == hit.explain.value
+            assert all(share.contribution == share.value * share.weight for share in hit.explain.signals)
+            lexical = next(share for share in hit.explain.signals if share.name == "lexical")
+            assert math.isclose(
+                sum(term.contribution for term in hit.explain.terms), lexical.contribution, abs_tol=1e-12
+            )
+            assert 0.0 <= hit.score <= 1.0
+
+
+def test_what_waits_for_its_vector_is_found_by_word_and_said(meaning: Recollect) -> None:
+    meaning.save("note:/a", "an embedded text about sailing")
+    meaning.save("note:/b", "a waiting text about harbours", wait=False)
+    answer = meaning.search("harbours")
+    assert answer.hits[0].ref == "note:/b"
+    assert any("not embedded yet" in reason for reason in answer.meta.degraded)
+    assert meaning.embed().embedded == 1
+    assert meaning.search("harbours").meta.degraded == ()
+
+
+def test_the_same_text_is_embedded_once_across_items_and_versions(meaning: Recollect) -> None:
+    meaning.save("note:/a", "exactly this text", fields={"title": "T"}, wait=False)
+    meaning.save("note:/b", "exactly this text", fields={"title": "T"}, wait=False)
+    report = meaning.embed()
+    assert (report.embedded, report.cached) == (1, 1)
+    meaning.mv("note:/b", "note:/c")
+    assert meaning.jobs().to_dict()["pending"] == 0
+    meaning.edit("note:/a", "another text")
+    meaning.edit("note:/a", "exactly this text")
+    assert meaning.embed().embedded == 0
+
+
+class Broken:
+    """An embedder that cannot be loaded."""
+
+    fingerprint = "broken/1"
+    dimensions = 384
+    max_tokens = 256
+
+    def embed_documents(self, texts: Sequence[str]) -> Any:
+        raise Unavailable("the model file is broken", hint="Install Recollect anew.")
+
+    def embed_query(self, text: str) -> Any:
+        raise Unavailable("the model file is broken", hint="Install Recollect anew.")
+
+
+class Other(Broken):
+    """Another model, with vectors of its own."""
+
+    fingerprint = "other/1"
+    dimensions = 8
+
+    def embed_documents(self, texts: Sequence[str]) -> Any:
+        rows = np.array([[len(text) % (n + 2) + 1 for n in range(8)] for text in texts], np.float32)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    def embed_query(self, text: str) -> Any:
+        return self.embed_documents([text])[0]
+
+
+def use(engine: Recollect, embedder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_embedder", lambda: embedder)
+    engine.__dict__.pop("_searcher", None)
+
+
+def test_a_broken_model_degrades_search_and_loses_no_write(
+    filled: Recollect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(filled, Broken(), monkeypatch)
+    answer = filled.search("sourdough")
+    assert answer.hits[0].ref == "note:/bread"
+    assert any("vectors" in reason for reason in answer.meta.degraded)
+    saved = filled.save("note:/new", "written all the same")
+    assert saved.status == "created"
+    assert filled.search("written").hits[0].ref == "note:/new"
+    assert filled.jobs().to_dict()["pending"] >= 1
+
+
+def test_another_model_is_said_and_reembed_swaps_at_once(
+    filled: Recollect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(filled, Other(), monkeypatch)
+    before = filled.search("sourdough")
+    assert before.hits[0].ref == "note:/bread"
+    assert any("reembed" in reason for reason in before.meta.degraded)
+    report = filled.reembed()
+    assert report.embedded == len(NOTES)
+    after = filled.search("sourdough")
+    assert after.meta.degraded == ()
+    assert filled.doctor().ok
+
+
+class Liar(Other):
+    """Promises eight numbers and gives nine, or none that is a number."""
+
+    def __init__(self, width: int, value: float) -> None:
+        self.width, self.value = width, value
+
+    def embed_documents(self, texts: Sequence[str]) -> Any:
+        return np.full((len(texts), self.width), self.value, np.float32)
+
+
+@pytest.mark.parametrize(("width", "value"), [(9, 0.1), (8, math.nan)])
+def test_a_bad_vector_is_refused_and_nothing_is_stored(
+    meaning: Recollect, monkeypatch: pytest.MonkeyPatch, width: int, value: float
+) -> None:
+    use(meaning, Liar(width, value), monkeypatch)
+    meaning.save("note:/a", "text", wait=False)
+    report = meaning.embed()
+    assert report.failed == 1
+    assert "bad vector" in report.stopped
+    assert meaning.search("text").hits[0].ref == "note:/a"
+
+
+def test_failed_jobs_can_be_tried_again(meaning: Recollect, monkeypatch: pytest.MonkeyPatch) -> None:
+    use(meaning, Liar(9, 0.1), monkeypatch)
+    meaning.save("note:/a", "text", wait=False)
+    meaning.embed()
+    use(meaning, Other(), monkeypatch)
+    assert meaning.embed().embedded == 0, "it waits before the next try"
+    assert meaning.retry_jobs() == 1
+    assert meaning.embed().embedded == 1
+
+
+def test_the_sketch_scan_agrees_with_exact_search() -> None:
+    random = np.random.default_rng(7)
+    centres = random.normal(size=(60, 384))
+    points = centres[random.integers(0, 60, 20_000)] + random.normal(scale=0.9, size=(20_000, 384))
+    points = (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float32)
+    sketches = vectors.sketch(points)
+    found = []
+    for _ in range(20):
+        query = points[random.integers(0, len(points))] + random.normal(scale=0.03, size=384).astype(np.float32)
+        query /= np.linalg.norm(query)
+        exact = set(np.argsort(-(points @ query))[:50].tolist())
+        near = vectors.nearest_sketches(
+            sketches, vectors.sketch(query[None, :])[:, 0], np.arange(len(points)), vectors.RESCORED_MIN
+        )
+        best = near[np.argsort(-(points[near] @ query))[:50]]
+        found.append(len(exact & set(best.tolist())) / 50)
+    assert np.mean(found) >= 0.97
