@@ -29,6 +29,7 @@ class Growth:
     characters: int
     seconds: float
     longest_lock_ms: float
+    processor_seconds: float
 
     @property
     def rate(self) -> float:
@@ -40,6 +41,8 @@ class Growth:
             "chunks": self.chunks,
             "characters_per_chunk": round(self.characters / max(self.chunks, 1)),
             "chunks_per_second": round(self.rate),
+            "per_700_characters": round(self.rate * self.characters / max(self.chunks, 1) / 700),
+            "chunks_per_processor_second": round(self.added / max(self.processor_seconds, 1e-9)),
             "longest_write_lock_ms": round(self.longest_lock_ms, 1),
         }
 
@@ -60,20 +63,21 @@ class GrowingStore:
         """Add documents until there are at least so many chunks."""
         before, _ = count_chunks(self.file)
         held, characters = before, 0
-        seconds = 0.0
+        seconds = processor = 0.0
         with Recollect.open(self.file, config=self._config) as engine:
             while held < chunks:
                 part = [entry_of(document) for document in islice(self._source, SLICE)]
                 if not part:
                     raise SystemExit("the corpus ran out of text")
-                started = time.perf_counter()
+                started, busy = time.perf_counter(), time.process_time()
                 report = engine.save_many(part, wait=False)
                 seconds += time.perf_counter() - started
+                processor += time.process_time() - busy
                 if report.failed:
                     raise SystemExit(f"{report.failed} documents were not saved, e.g. {report.items[0]}")
                 held, characters = count_chunks(self.file)
             longest = longest_write_lock(engine)
-        return Growth(held, held - before, characters, seconds, longest)
+        return Growth(held, held - before, characters, seconds, longest, processor)
 
 
 def longest_write_lock(engine: Recollect) -> float:
