@@ -164,7 +164,8 @@ def _grouped(
 def _most_retrieved(connection: Connection, since: int, limit: int) -> tuple[RetrievedItem, ...]:
     rows = connection.rows(
         "SELECT i.drive || ':' || i.path, i.title, count(*), max(r.at) FROM retrieval_log r"
-        " JOIN items i ON i.n = r.item WHERE r.at >= ? AND i.state = 'live' GROUP BY r.item ORDER BY 3 DESC, 4 DESC, 1 LIMIT ?",
+        " JOIN items i ON i.n = r.item WHERE r.at >= ? AND i.state = 'live'"
+        " GROUP BY r.item ORDER BY 3 DESC, 4 DESC, 1 LIMIT ?",
         (since, limit),
     )
     return tuple(RetrievedItem(ref, title, count, moment(last)) for ref, title, count, last in rows)
