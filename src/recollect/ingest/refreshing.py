@@ -124,6 +124,14 @@ class Refresher:
                 self.store.require(ref)  # says not found, with the nearest refs
         return work
 
+    def below(self, paths: Iterable[Path]) -> Work:
+        """The items at or below these paths and the files there, however many there are."""
+        work = Work()
+        for path in paths:
+            work.items |= {n: found for n, found, _ in self.store.refs_below("disk", disk_ref(path).path)}
+            self._add_new_files(work, path)
+        return work
+
     def _add_new_files(self, work: Work, folder: Path) -> None:
         for root, globs in self.store.roots():
             if folder == Path(root) or Path(root) in folder.parents:

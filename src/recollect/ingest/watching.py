@@ -40,11 +40,15 @@ class Watcher:
         self.max_bytes = max_bytes
 
     def run(self, paths: Sequence[Path], stop: threading.Event, on_batch: Callable[[WatchEvent], None]) -> None:
-        """Catch up with what changed meanwhile, then follow."""
-        refresher = self.refresher()
-        work = refresher.named([disk_ref(path) for path in paths])
-        on_batch(WatchEvent(refresher.run(work, prune=True)))
+        """Follow; once that has begun, catch up with what changed before, so that nothing falls between."""
+        caught_up = False
         for batch in changes(paths, stop):
+            if not caught_up:
+                caught_up = True
+                refresher = self.refresher()
+                on_batch(WatchEvent(refresher.run(refresher.below(paths), prune=True)))
+            if not batch:
+                continue
             refresher = self.refresher()
             work = self._work(batch)
             if work.items or work.files:

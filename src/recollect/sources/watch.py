@@ -9,13 +9,23 @@ from pathlib import Path
 SETTLE_MS = 400
 """A burst is over when nothing changed for STEP_MS, and is handed on after SETTLE_MS at the latest."""
 STEP_MS = 80
+FIRST_MS = 500
+"""An empty batch comes at least this often: the first says that watching has begun."""
 
 
 def changes(paths: Sequence[Path], stop: threading.Event) -> Iterator[set[Path]]:
-    """Sets of paths that were created, changed or deleted, until ``stop`` is set."""
+    """Sets of paths that were created, changed or deleted, until ``stop`` is set; empty ones when nothing happens."""
     from watchfiles import watch
 
-    for batch in watch(
-        *paths, watch_filter=None, debounce=SETTLE_MS, step=STEP_MS, stop_event=stop, raise_interrupt=False
-    ):
+    following = watch(
+        *paths,
+        watch_filter=None,
+        debounce=SETTLE_MS,
+        step=STEP_MS,
+        stop_event=stop,
+        raise_interrupt=True,
+        rust_timeout=FIRST_MS,
+        yield_on_timeout=True,
+    )
+    for batch in following:
         yield {Path(name) for _, name in batch}
