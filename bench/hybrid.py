@@ -20,12 +20,11 @@ from typing import Any
 import numpy as np
 
 from corpus import add_corpus_options, questions_for, read_corpus
-from embeddings import Matrix, query_vectors, real_vectors, shipped_embedder, spread
+from embeddings import Matrix, give_vectors, query_vectors, real_vectors, shipped_embedder, spread
 from peers import ask_fts5, ask_sqlite_vec, fill_fts5, fill_sqlite_vec, open_peer
 from recollect import registry
 from recollect.config import Config
 from recollect.engine import Recollect
-from recollect.ingest.embed import fingerprint_of
 from recollect.models.base import Embedder
 from recollect.words import Analyzer
 from stores import GrowingStore
@@ -33,7 +32,6 @@ from timing import aligned, print_json, summary, timed
 from words import query_words
 
 PER_SIDE = 30
-OWNER = "bench"
 
 
 class TimedEmbedder:
@@ -62,20 +60,6 @@ class TimedEmbedder:
         answer: list[Matrix] = []
         self.last = timed(lambda: answer.append(self.inner.embed_query(text)))
         return answer[0]
-
-
-def give_vectors(engine: Recollect, embedder: Embedder, vectors: Matrix) -> list[int]:
-    """Finish the backlog with vectors at hand; answers the chunks in the order of their vectors."""
-    fingerprint = fingerprint_of(embedder)
-    engine.store.enqueue_missing(fingerprint, embedder.dimensions)
-    chunks: list[int] = []
-    given: dict[bytes, Matrix] = {}
-    while jobs := engine.store.claim_jobs(fingerprint, embedder.dimensions, OWNER, 2_000):
-        for job in jobs:
-            given.setdefault(job.hash, vectors[len(given) % len(vectors)])
-        engine.store.finish_jobs(fingerprint, jobs, {job.hash: given[job.hash] for job in jobs})
-        chunks += [job.chunk for job in jobs]
-    return chunks
 
 
 def ask_engine(
