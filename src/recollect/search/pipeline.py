@@ -13,70 +13,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 import numpy.typing as npt
 
-from recollect.errors import Unavailable, UsageError
+from recollect.errors import Unavailable
 from recollect.models.base import Embedder, Reranker
 from recollect.search.diversity import diverse_order, similarity_of
 from recollect.search.matching import KeywordPlan, items_without, plan, substring_chunks
 from recollect.search.present import Ranked, present
 from recollect.search.profile import Profile, find_profile
 from recollect.search.query import ParsedQuery, both, parse_query
-from recollect.search.ranking import Boosts, Ranker, Standing
+from recollect.search.ranking import Ranker, Standing
+from recollect.search.request import Boosts, Request
 from recollect.search.rerank import rerank
-from recollect.search.sides import SUBSTRING_VALUE, Member, Pool, PoolMaker, Sides
+from recollect.search.sides import SUBSTRING_VALUE, Member, Pool, PoolMaker
 from recollect.settings import Config
 from recollect.store.base import Scoring, Store
 from recollect.values import Answer, Explain, Filters, Item, SearchMeta, SignalShare, TermShare
 from recollect.words import Analyzer
 
 Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A search as the engine was asked for it."""
-
-    query: str
-    limit: int = 10
-    offset: int = 0
-    mode: str = "scan"
-    filters: Filters = field(default_factory=Filters)
-    min_score: float = 0.0
-    lexical: bool = True
-    vectors: bool = True
-    profile: str = "default"
-    weights: Mapping[str, float] = field(default_factory=dict)
-    as_of: datetime | None = None
-    explain: bool = False
-    literal: bool = False
-    backend: str = "hybrid"
-    boosts: Boosts = field(default_factory=Boosts)
-    diverse: bool = False
-    rerank: str | None = None
-
-    def check(self) -> None:
-        """Refuse what cannot be answered."""
-        if not self.lexical and not self.vectors:
-            raise UsageError("both sides of the search are off", hint="Leave out --no-lexical or --no-vectors.")
-        if self.limit < 1 or self.offset < 0:
-            raise UsageError("the limit is at least 1 and the offset at least 0")
-        if self.mode not in ("scan", "full"):
-            raise UsageError(f"there is no mode '{self.mode}'", hint="One of: scan, full.")
-        if self.backend not in ("hybrid", "lexical", "grep"):
-            raise UsageError(f"there is no backend '{self.backend}'", hint="One of: hybrid, lexical, grep.")
-
-    def sides(self, profile: Profile) -> Sides:
-        """Which sides are asked, and for how much; the backend ``lexical`` leaves meaning out."""
-        return Sides(
-            lexical=self.lexical and "lexical" in profile.sides,
-            vectors=self.vectors and "vector" in profile.sides and self.backend != "lexical",
-            limit=profile.per_side(self.limit + self.offset),
-        )
 
 
 @dataclass(frozen=True, slots=True)

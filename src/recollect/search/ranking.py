@@ -14,20 +14,13 @@ from recollect.memory.learning import shifted
 from recollect.search import signals
 from recollect.search.fusion import spread_weights
 from recollect.search.profile import Profile
+from recollect.search.request import Boosts
 from recollect.search.sides import Member, Pool
 from recollect.store.base import Store
 from recollect.values import Item, SignalShare
 from recollect.words import Analyzer
 
 GRAPH_SEEDS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Boosts:
-    """What the asker cares for, without filtering by it."""
-
-    tags: tuple[str, ...] = ()
-    domain: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

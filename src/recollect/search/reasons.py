@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from recollect.search.matching import holds_phrase, plan
-from recollect.search.pipeline import Request, Searcher
+from recollect.search.pipeline import Searcher
 from recollect.search.query import both, parse_query
+from recollect.search.request import Request
 from recollect.store.base import Store
 from recollect.values import Explanation
 

@@ -18,6 +18,7 @@ from recollect.ingest.embed import fingerprint_of
 from recollect.models.base import Embedder
 from recollect.search.matching import KeywordPlan, items_without, keyword_matches, substring_chunks
 from recollect.search.query import ParsedQuery
+from recollect.search.request import Sides
 from recollect.store.base import Matches, Scoring, Store, VectorMatches
 
 Array = npt.NDArray[Any]
@@ -58,15 +59,6 @@ class Pool:
         if found is None:
             found = self.members[n] = Member()
         return found
-
-
-@dataclass(frozen=True, slots=True)
-class Sides:
-    """Which sides to ask, and how much of each."""
-
-    lexical: bool
-    vectors: bool
-    limit: int
 
 
 class PoolMaker:

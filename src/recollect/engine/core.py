@@ -1,0 +1,145 @@
+"""What every part of the engine stands on: the open store, the settings, names, and the parts made when needed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from recollect import registry
+from recollect.config import Config, ConfigProvider, locate_store
+from recollect.errors import NotFound, UsageError
+from recollect.memory.tracking import Tracker
+from recollect.store.base import Backlog, Store
+from recollect.values import Item, Ref
+
+if TYPE_CHECKING:
+    from recollect.ingest.pipeline import Pipeline
+    from recollect.models.base import Embedder, Reranker
+    from recollect.search.pipeline import Searcher
+
+_ID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$", re.IGNORECASE)
+_URL = re.compile(r"^https?://", re.IGNORECASE)
+
+
+class Core:
+    """An open store with its settings; holds no verb of its own."""
+
+    def __init__(self, store: Store, location: str, config: Callable[[], Config]) -> None:
+        self.store = store
+        self.location = location
+        self._config = config
+        self._made: tuple[Any, Embedder | None] | None = None
+        self._judge: tuple[Any, Reranker] | None = None
+        self._tracker = Tracker(store)
+
+    @classmethod
+    def open(
+        cls,
+        store: str | Path | None = None,
+        *,
+        config: ConfigProvider | Config | None = None,
+        create: bool = True,
+        start: Path | None = None,
+    ) -> Self:
+        """Open a store: the one named, else RECOLLECT_STORE, the nearest project's, or the user's own."""
+        provider: Callable[[], Config]
+        if config is None:
+            provider = ConfigProvider()
+        elif isinstance(config, Config):
+            fixed = config
+            provider = lambda: fixed  # noqa: E731 - a constant provider
+        else:
+            provider = config
+        settings = provider()
+        location = locate_store(str(store) if store is not None else None, settings, start or Path.cwd())
+        opened = registry.open_store(location, settings, create=create)
+        return cls(opened, str(location.path), provider)
+
+    def close(self) -> None:
+        """Close the store; open searches end first."""
+        self._tracker.close()
+        self.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def config(self) -> Config:
+        """The settings as they are now; files are looked at again when they changed."""
+        return self._config()
+
+    @cached_property
+    def _searcher(self) -> Searcher:
+        from recollect.search.pipeline import Searcher
+
+        return Searcher(self.store, self._config, self._embedder, self._reranker)
+
+    def _reranker(self, kind: str) -> Reranker:
+        """The reranker in force; kept while its settings stay the same."""
+        key = (kind, self.config.rerank.model)
+        if self._judge is None or self._judge[0] != key:
+            self._judge = (key, registry.reranker(kind, self.config))
+        return self._judge[1]
+
+    def _embedder(self) -> Embedder | None:
+        """The embedder in force; made anew only when its settings change, loaded only when it is used."""
+        settings = self.config.embedding
+        if self._made is None or self._made[0] != settings:
+            self._made = (settings, registry.embedder(self.config))
+        return self._made[1]
+
+    def _backlog(self) -> Backlog | None:
+        """Where new chunks wait for their vectors; None when there are none to be made."""
+        from recollect.ingest.embed import fingerprint_of
+
+        embedder = self._embedder()
+        return Backlog(fingerprint_of(embedder), embedder.dimensions) if embedder is not None else None
+
+    @cached_property
+    def _pipeline(self) -> Pipeline:
+        from recollect.ingest.pipeline import Pipeline
+
+        return Pipeline(self.store, self._config, registry.token_counter())
+
+    def resolve(self, text: str | Path | Ref) -> Ref:
+        """A ref from a ref, an item id, a URL or a file path."""
+        if isinstance(text, Ref):
+            return text
+        if isinstance(text, Path):
+            return registry.disk_ref(text)
+        if _ID.match(text):
+            found = self.store.ref_by_id(text)
+            if found is None:
+                raise NotFound(f"there is no item with the id {text}", hint="'recollect list' shows what is there.")
+            return found
+        if _URL.match(text):
+            return registry.url_ref(text)
+        if Ref.looks_like(text):
+            return Ref.parse(text)
+        if not text.strip():
+            raise UsageError("an empty name is not a ref", hint="Name a file, a ref such as note:/plan, or an item id.")
+        return registry.disk_ref(Path(text))
+
+    def _number(self, name: str | Path | Ref) -> int:
+        return self.store.require(self.resolve(name))
+
+
+def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
+    """Refuse a value that is not among the allowed ones."""
+    if value not in allowed:
+        raise UsageError(f"{name} cannot be '{value}'", hint=f"One of: {', '.join(allowed)}.")
+
+
+def refuse_binned(item: Item) -> None:
+    """An item in the bin counts as not there."""
+    if item.state == "deleted":
+        raise NotFound(f"{item.ref} is in the bin", hint=f"'recollect restore {item.ref}' brings it back.")

@@ -1,0 +1,74 @@
+"""The engine's verbs that look after a store: vectors, the backlog, status, doctor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from recollect import registry
+from recollect.engine.core import Core
+from recollect.values import DoctorReport, Progress
+
+if TYPE_CHECKING:
+    from recollect.ingest.embed import EmbedReport, JobsReport
+
+
+class LookingAfter(Core):
+    """Keeps a store whole and its vectors complete."""
+
+    def embed(
+        self,
+        *,
+        workers: int = 1,
+        kinds: Sequence[str] = (),
+        limit: int | None = None,
+        enqueue_only: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> EmbedReport:
+        """Work off the backlog of texts without a vector. Any number of processes may do so at once."""
+        from recollect.ingest.embed import EmbedReport, Worker, fingerprint_of
+
+        embedder = self._embedder()
+        if embedder is None:
+            return EmbedReport(stopped="vectors are switched off (embedding.provider = none)")
+        found = 0
+        for kind in kinds or (None,):
+            found += self.store.enqueue_missing(fingerprint_of(embedder), embedder.dimensions, kind)
+        if enqueue_only:
+            return EmbedReport(enqueued=found)
+        worker = Worker(self.store, embedder, registry.worker_name(), progress)
+        return worker.drain(kinds=kinds, limit=limit, workers=workers)
+
+    def jobs(self) -> JobsReport:
+        """What waits for a vector, what failed, and how much is done."""
+        from recollect.ingest.embed import JobsReport
+
+        return JobsReport(self.store.job_summary())
+
+    def retry_jobs(self) -> int:
+        """Put failed jobs back; answers how many."""
+        return self.store.retry_jobs()
+
+    def reembed(self, *, progress: Callable[[Progress], None] | None = None) -> EmbedReport:
+        """Give every text a vector of the model in force; searches use the old ones until all are there."""
+        from recollect.ingest.embed import fingerprint_of
+
+        report = self.embed(progress=progress)
+        embedder = self._embedder()
+        if embedder is not None and not report.stopped and not report.failed:
+            fingerprint = fingerprint_of(embedder)
+            if not self.store.waiting_jobs(fingerprint) and self.store.active_fingerprint() != fingerprint:
+                self.store.activate(fingerprint)
+        return report
+
+    def status(self) -> dict[str, Any]:
+        """What the store holds and how it is."""
+        from recollect.look_after import store_status
+
+        return store_status(self.store, self.location, self.config)
+
+    def doctor(self, *, repair: bool = False) -> DoctorReport:
+        """Check the store, and with ``repair`` mend what can be rebuilt."""
+        from recollect.look_after import check_store
+
+        return check_store(self.store, self.location, repair=repair)

@@ -1,0 +1,80 @@
+"""The engine's verbs about use and relations: feedback, learning, stats, links."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from recollect.engine.core import Core, check_choice, refuse_binned
+from recollect.errors import UsageError
+from recollect.insight import FeedbackReport, StatsReport
+from recollect.memory import links
+from recollect.memory.feedback import Learner, Learning
+from recollect.search.profile import profiles
+from recollect.search.request import Request
+from recollect.values import Answer, Filters, Link, LinkReport, Ref
+
+STATS_BY = ("query", "tool", "day")
+
+
+class Remembering(Core):
+    """Learns from use, and knows what belongs together."""
+
+    @cached_property
+    def learn(self) -> Learning:
+        """What profiles learned from feedback: ``learn.status()``, ``freeze()``, ``rollback()``, ``history()``."""
+        return Learning(self.store, self._config, self._learners)
+
+    def _learners(self) -> dict[str, Learner]:
+        config = self.config
+        vectors = config.embedding.provider != "none"
+        known = profiles(config).items()
+        return {name: Learner(one.learns, one.weights(vectors=vectors)) for name, one in known if one.learns}
+
+    def feedback(self, query: str, ref: str | Ref, verdict: str) -> FeedbackReport:
+        """Say what became of an item that a query found: accepted, modified, dismissed or failed."""
+        found = self.resolve(ref)
+        return self.learn.take(query, self.store.require(found), str(found), verdict)
+
+    def stats(self, *, days: float = 30, by: str = "query", limit: int = 10) -> StatsReport:
+        """What was asked and found in the last days, by query, tool or day."""
+        check_choice("by", by, STATS_BY)
+        if not 0 < days <= 36500 or limit < 1:
+            raise UsageError("the limit is at least 1, and days are more than 0", hint="At most 36500 days.")
+        self._tracker.flush()
+        return self.store.stats(days=days, by=by, limit=limit)
+
+    def clear_log(self) -> int:
+        """Erase the log of queries and of what they found; answers how many queries it held."""
+        self._tracker.flush()
+        return self.store.clear_log()
+
+    def link(self, source: str | Ref, target: str | Ref, type: str = "mentions") -> Link:  # noqa: A002 - the domain's word
+        """Link one item to another; doing so again changes nothing."""
+        return links.link(self.store, self._present(source), self._present(target), type)
+
+    def unlink(self, source: str | Ref, target: str | Ref, type: str | None = None) -> int:  # noqa: A002
+        """Take a link made by ``link`` away, of one type or of all; how many there were."""
+        return links.unlink(self.store, self._present(source), self._present(target), type)
+
+    def links(self, ref: str | Ref, *, depth: int = 2) -> LinkReport:
+        """The links around an item, both ways, by hand and from texts."""
+        return links.around(self.store, self._present(ref), depth)
+
+    def suggest_links(self, ref: str | Ref, *, limit: int = 10) -> Answer:
+        """Items that are like one but not linked with it: by meaning or, without vectors, by the words of its title."""
+        n = self._present(ref)
+        deep = limit + len(self.store.neighbours([n], 1))
+        answer = self._searcher.similar(n, limit=deep, filters=Filters())
+        if not answer.hits:
+            title = self.store.items_by_number([n])[n].title
+            answer = self._searcher.search(Request(title, limit=deep, vectors=False, literal=True))
+        return links.without_linked(self.store, n, answer, limit)
+
+    def relink(self) -> int:
+        """Find the links in all texts anew; how many items were looked at."""
+        return self.store.relink()
+
+    def _present(self, name: str | Ref) -> int:
+        n = self._number(name)
+        refuse_binned(self.store.items_by_number([n])[n])
+        return n

@@ -1,0 +1,240 @@
+"""The engine's verbs that change what is kept: add, refresh, watch, save, edit, move, remove, restore."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recollect import registry
+from recollect.engine.core import Core, check_choice, refuse_binned
+from recollect.errors import NotFound, UsageError, from_dict
+from recollect.store.base import PreparedItem
+from recollect.values import KINDS, AddReport, Entry, Progress, Ref, Saved
+
+if TYPE_CHECKING:
+    from recollect.ingest.adding import Adding
+    from recollect.ingest.refreshing import Refresher, RefreshReport
+    from recollect.ingest.watching import WatchEvent
+
+ON_CONFLICT = ("skip", "overwrite", "error")
+
+
+class TakingIn(Core):
+    """Brings content in and changes it; every change is a version."""
+
+    def add(
+        self,
+        *sources: str | Path,
+        kind: str | None = None,
+        fields: Mapping[str, Any] | None = None,
+        on_conflict: str = "skip",
+        as_ref: str | None = None,
+        text: str | bytes | None = None,
+        globs: Sequence[str] = (),
+        wait: bool = True,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> AddReport:
+        """Take in files and folders, or ``text`` under the ref ``as_ref``. One bad file never stops the rest."""
+        check_choice("on_conflict", on_conflict, ON_CONFLICT)
+        if kind is not None:
+            check_choice("kind", kind, KINDS)
+        adding = self._adding(on_conflict, progress, kind=kind, fields=fields or {})
+        if text is not None:
+            if as_ref is None:
+                raise UsageError("text from standard input needs a name", hint="Say where it goes: --as note:/my-note")
+            return self._embedded(adding.text(self.resolve(as_ref), text), wait, progress)
+        if as_ref is not None and len(sources) != 1:
+            raise UsageError("--as names one item, so it goes with one file", hint="Leave out --as, or add one file.")
+        report = adding.sources(sources, globs=globs, as_ref=self.resolve(as_ref) if as_ref else None)
+        return self._embedded(report, wait, progress)
+
+    def _embedded(self, report: AddReport, wait: bool, progress: Callable[[Progress], None] | None = None) -> AddReport:
+        """Let the vectors follow; whatever stops them is a note, for what was written stays written."""
+        if not wait or not (report.count("created") or report.count("updated")):
+            return report
+        embedder = self._embedder()
+        if embedder is None:
+            return report
+        from recollect.ingest.embed import Worker
+
+        done = Worker(self.store, embedder, registry.worker_name(), progress).drain()
+        if not done.stopped:
+            return report
+        return replace(report, notes=(*report.notes, f"vectors: {done.stopped}"))
+
+    def refresh(
+        self,
+        *refs: str | Path | Ref,
+        all: bool = False,  # noqa: A002 - the word users know from the command line
+        prune: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> RefreshReport:
+        """Read items again from where they came from, and take in what is new below added folders."""
+        refresher = self._refresher(progress)
+        work = refresher.everything() if all else refresher.named([self.resolve(ref) for ref in refs])
+        return self._reembedded(refresher.run(work, prune=prune), progress)
+
+    def _refresher(self, progress: Callable[[Progress], None] | None = None) -> Refresher:
+        from recollect.ingest.refreshing import Refresher
+
+        return Refresher(self.store, self._pipeline, self.config, self._backlog(), progress)
+
+    def _reembedded(self, report: RefreshReport, progress: Callable[[Progress], None] | None) -> RefreshReport:
+        embedder = self._embedder()
+        if embedder is None or not report.count("updated", "created", "moved"):
+            return report
+        from recollect.ingest.embed import Worker
+
+        done = Worker(self.store, embedder, registry.worker_name(), progress).drain()
+        notes = (*report.notes, f"vectors: {done.stopped}") if done.stopped else report.notes
+        return replace(report, reembedded=done.embedded, notes=notes)
+
+    def watch(
+        self,
+        *paths: str | Path,
+        on_event: Callable[[WatchEvent], None] | None = None,
+        stop: threading.Event | None = None,
+    ) -> None:
+        """Follow folders and keep their items current, until ``stop`` is set or the process is interrupted."""
+        from recollect.ingest.watching import Watcher
+
+        folders = [Path(path).expanduser().resolve() for path in paths]
+        for folder in folders:
+            if not folder.exists():
+                raise NotFound(f"there is no file or folder {folder}", hint="Check the spelling.")
+            if folder.is_dir() and str(folder) not in dict(self.store.roots()):
+                self.store.remember_root(str(folder), ())
+
+        def on_batch(event: WatchEvent) -> None:
+            self._reembedded(event.report, None)
+            if on_event is not None:
+                on_event(event)
+
+        limit = int(self.config.ingest.max_file_mb * 1_000_000)
+        Watcher(self.store, self._refresher, limit).run(folders, stop or threading.Event(), on_batch)
+
+    def save(
+        self,
+        ref: str | Ref,
+        content: str,
+        *,
+        kind: str | None = None,
+        fields: Mapping[str, Any] | None = None,
+        on_conflict: str = "error",
+        structure: str = "text",
+        wait: bool = True,
+    ) -> Saved:
+        """Write one text under a ref; an existing item is refused unless ``on_conflict`` says otherwise."""
+        from recollect.ingest.adding import kind_of
+
+        resolved = self.resolve(ref)
+        entry = Entry(str(resolved), content, kind or kind_of(resolved), fields or {}, structure)
+        saved = self.save_many([entry], on_conflict=on_conflict, durable=True, wait=wait).items[0]
+        if saved.error is not None:
+            raise from_dict(saved.error)
+        return saved
+
+    def save_many(
+        self,
+        entries: Iterable[Entry],
+        *,
+        on_conflict: str = "overwrite",
+        wait: bool = True,
+        durable: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> AddReport:
+        """Write many texts, in batches of one transaction each."""
+        check_choice("on_conflict", on_conflict, ON_CONFLICT)
+        adding = self._adding(on_conflict, progress)
+        report = adding.entries(((self.resolve(entry.ref), entry) for entry in entries), durable=durable)
+        return self._embedded(report, wait, progress)
+
+    def _adding(
+        self,
+        on_conflict: str,
+        progress: Callable[[Progress], None] | None,
+        *,
+        kind: str | None = None,
+        fields: Mapping[str, Any] | None = None,
+    ) -> Adding:
+        from recollect.ingest.adding import Adding
+
+        return Adding(
+            self.store,
+            self._pipeline,
+            self.config,
+            kind=kind,
+            fields=fields or {},
+            on_conflict=on_conflict,
+            backlog=self._backlog(),
+            progress=progress,
+        )
+
+    def edit(self, ref: str | Ref, content: str | None = None, fields: Mapping[str, Any] | None = None) -> Saved:
+        """Change an item's content, its fields, or both: a new version."""
+        n = self._number(ref)
+        item = self.store.item(n)
+        refuse_binned(item)
+        draft = self.store.draft(n, item.version)
+        changed = replace(draft, fields=draft.fields.with_changes(fields or {}))
+        if content is not None:
+            return self._rewrite(n, self._pipeline.prepare_text(changed, content))
+        return self._rewrite(n, self._pipeline.prepare_draft(changed))
+
+    def _rewrite(self, n: int, item: PreparedItem) -> Saved:
+        saved = self.store.rewrite(n, item, durable=True, backlog=self._backlog())
+        self._embedded(AddReport((saved,)), wait=True)
+        return saved
+
+    def mv(self, ref: str | Ref, new_ref: str | Ref) -> Saved:
+        """Give an item another ref; its history moves with it."""
+        n = self._number(ref)
+        item = self.store.item(n)
+        refuse_binned(item)
+        draft = replace(self.store.draft(n, item.version), ref=self.resolve(new_ref))
+        return self._rewrite(n, self._pipeline.prepare_draft(draft))
+
+    def rm(self, *refs: str | Ref, purge: bool = False, dry_run: bool = False) -> AddReport:
+        """Remove items: to the bin, or with ``purge`` out of the file. A name ending in / or * means all below it."""
+        removed = []
+        for number, ref in self._named(refs, in_bin=purge):
+            if not dry_run:
+                self.store.remove(number, purge=purge)
+            status = "would be removed" if dry_run else "purged" if purge else "removed"
+            removed.append(Saved(str(ref), status))
+        if not dry_run:
+            self.store.empty_bin(self.config.store.bin_days)
+        return AddReport(tuple(removed))
+
+    def _named(self, names: Sequence[str | Ref], *, in_bin: bool) -> list[tuple[int, Ref]]:
+        """Numbers and refs for names, subtrees included; nothing is touched before all are found."""
+        found: dict[int, Ref] = {}
+        for name in names:
+            text = str(name)
+            if text.endswith(("/", "/*")):
+                ref = self.resolve(text.removesuffix("*").rstrip("/") or "/")
+                below = self.store.refs_below(ref.drive, ref.path)
+                if not below:
+                    raise NotFound(f"there is nothing below {ref}", hint="'recollect tree' shows what is in the store.")
+                found |= {number: below_ref for number, below_ref, _ in below}
+                continue
+            number = self._number(name)
+            item = self.store.item(number)
+            if not in_bin:
+                refuse_binned(item)
+            found[number] = item.ref
+        return list(found.items())
+
+    def restore(self, ref: str | Ref, version: int | None = None) -> Saved:
+        """Bring an item back from the bin, or an earlier version to the front (as a newer version)."""
+        n = self._number(ref)
+        item = self.store.item(n)
+        if version is None and item.state == "live":
+            raise UsageError(
+                f"{item.ref} is not in the bin", hint="Name the version to go back to: --version N (see history)."
+            )
+        draft = self.store.draft(n, version or item.version)
+        return self._rewrite(n, self._pipeline.prepare_draft(replace(draft, ref=item.ref)))
