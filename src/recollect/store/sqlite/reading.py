@@ -121,6 +121,22 @@ class Reading:
             )
         return {path: (mtime, size) for path, mtime, size in rows}
 
+    def thread_neighbours(self, numbers: Sequence[int], reach: int) -> dict[int, list[tuple[int, int]]]:
+        """For items of a thread, the items up to ``reach`` places away: ``(number, places away)``."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        with self.database.read() as connection:
+            for at in range(0, len(numbers), 500):
+                part = list(numbers[at : at + 500])
+                marks = ",".join("?" * len(part))
+                for n, other, away in connection.rows(
+                    "SELECT a.n, b.n, b.seq - a.seq FROM items a JOIN items b ON b.thread = a.thread"
+                    f" AND b.seq BETWEEN a.seq - {int(reach)} AND a.seq + {int(reach)} AND b.n <> a.n"
+                    f" AND b.state = 'live' WHERE a.thread IS NOT NULL AND a.n IN ({marks})",
+                    part,
+                ):
+                    found.setdefault(n, []).append((other, away))
+        return found
+
     def file_state(self, n: int) -> tuple[int | None, int | None]:
         """Time and size of an item's file when it was last read."""
         with self.database.read() as connection:

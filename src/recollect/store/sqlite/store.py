@@ -13,7 +13,7 @@ from typing import Any
 
 from recollect.errors import Conflict, Error
 from recollect.store.base import Backlog, PreparedItem
-from recollect.store.sqlite import checks, jobs, links, relinking, saving, segments
+from recollect.store.sqlite import checks, jobs, links, relinking, saving, segments, vector_checks
 from recollect.store.sqlite.connection import Connection, Database
 from recollect.store.sqlite.lessons import Lessons
 from recollect.store.sqlite.lexical import LexicalIndex
@@ -242,5 +242,6 @@ class SqliteStore(Reading, Searching, Meaning, Linking, UsageCounts, Lessons):
             ("versions", lambda repair: checks.versions(database, repair)),
             ("keyword index", lambda repair: checks.lexical(database, Analyzer(self.language), repair)),
             ("links", lambda repair: relinking.check(database, repair)),
+            ("vectors", lambda repair: vector_checks.vectors(database, repair)),
             ("leftovers", lambda repair: checks.leftovers(database, repair)),
         ]
