@@ -21,6 +21,8 @@ from recollect.values import Item, SignalShare
 from recollect.words import Analyzer
 
 GRAPH_SEEDS = 5
+MOST_MENTIONS = 1e12
+"""Metadata may hold anything; what is no count (negative, infinite, absurd) says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,11 @@ def _decayed_recency(context: Context, _: int, __: Member, item: Item) -> float:
 
 def importance_of(item: Item) -> float:
     """Its importance; how often it was mentioned stands in for an entity without one."""
-    mentions = item.fields.metadata.get("mention_count", 0)
-    return float(item.fields.importance or (mentions if isinstance(mentions, (int, float)) else 0))
+    if item.fields.importance:
+        return float(item.fields.importance)
+    mentions = item.fields.metadata.get("mention_count")
+    counted = isinstance(mentions, (int, float)) and not isinstance(mentions, bool)
+    return float(mentions) if counted and 0 < mentions <= MOST_MENTIONS else 0.0
 
 
 _SIGNALS: dict[str, Signal] = {

@@ -35,14 +35,10 @@ def freshness(changed: datetime, now: datetime) -> float:
 
 
 def validity(start: datetime, end: datetime, now: datetime) -> float:
-    """1 for the first three quarters of a window, then linear to 0 at its end; 0 outside."""
-    if not start <= now <= end:
+    """1 for the first three quarters of a window, then linear to 0 at its end; 0 outside, and in an empty window."""
+    if not start <= now < end:
         return 0.0
-    zone = (end - start) * DECAY_ZONE
-    remaining = end - now
-    if remaining >= zone:
-        return 1.0
-    return remaining / zone
+    return min(1.0, (end - now) / (end - start) / DECAY_ZONE)
 
 
 def temporal(start: datetime | None, end: datetime | None, changed: datetime, now: datetime) -> float:
