@@ -155,6 +155,7 @@ def rebuild_lexical(database: Database, analyzer: Analyzer) -> None:
         connection.run_many("UPDATE segments SET state=? WHERE id=?", [(REPLACED, s) for s in old])
         for segment in built:
             _settle_states(connection, segment)
+        connection.rows("DELETE FROM retired WHERE chunk <= ?", (last,))  # the states just settled say it all
         _recount(connection)
         bump_epoch(connection)
     clear_replaced(database)
