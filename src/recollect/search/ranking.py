@@ -73,8 +73,9 @@ def importance_of(item: Item) -> float:
     if item.fields.importance:
         return float(item.fields.importance)
     mentions = item.fields.metadata.get("mention_count")
-    counted = isinstance(mentions, (int, float)) and not isinstance(mentions, bool)
-    return float(mentions) if counted and 0 < mentions <= MOST_MENTIONS else 0.0
+    if isinstance(mentions, bool) or not isinstance(mentions, (int, float)):
+        return 0.0
+    return float(mentions) if 0 < mentions <= MOST_MENTIONS else 0.0
 
 
 _SIGNALS: dict[str, Signal] = {
