@@ -40,7 +40,7 @@ _HINT = "Reinstall recollect (pip install --force-reinstall recollect), or resto
 def _user_cache() -> Path:
     from platformdirs import user_cache_path
 
-    return user_cache_path("recollect", appauthor=False)
+    return user_cache_path("recollect")
 
 
 def _read(memory: Path) -> dict[str, Any]:
