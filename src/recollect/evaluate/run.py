@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,7 @@ def evaluate(
     if limit_queries is not None and limit_queries < 1:
         raise UsageError(f"cannot ask {limit_queries} queries", hint="Give 1 or more, or leave it out for all.")
     settings = config or load_config()
+    settings = replace(settings, usage=replace(settings.usage, log=False))
     for name in profiles:
         if name not in BASELINES:
             find_profile(settings, name)  # refuses an unknown one before anything is built
