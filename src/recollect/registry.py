@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from recollect.errors import Unavailable, UsageError
+from recollect.errors import Error, Unavailable, UsageError
 from recollect.values import Ref
 
 if TYPE_CHECKING:
@@ -25,6 +25,13 @@ def open_store(location: StoreLocation, config: Config, *, create: bool) -> Stor
         keep_versions=config.store.keep_versions,
         create=create,
     )
+
+
+def unopened_store(error: Error) -> Store:
+    """What stands for a store that could not be opened, where others can answer."""
+    from recollect.store.unopened import UnopenedStore
+
+    return cast("Store", UnopenedStore(error))
 
 
 def token_counter() -> TokenCounter:

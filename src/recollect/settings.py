@@ -137,6 +137,9 @@ class TiersSettings:
     team_weight: float = setting(
         0.6, "Factor of the team tier.", sensitive=True, minimum=0, maximum=_HEAVIEST
     )
+    seconds: float = setting(
+        5.0, "How long a tier may take before the others answer without it.", minimum=0.01, maximum=3600
+    )
 
 
 @dataclass(frozen=True, slots=True)

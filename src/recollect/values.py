@@ -588,6 +588,22 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
+class TierState:
+    """One of the stores that are searched together; ``detail`` says why it cannot be reached."""
+
+    name: str
+    location: str
+    weight: float
+    reachable: bool
+    items: int | None = None
+    detail: str = ""
+    is_written: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     """A link between two items, seen from one: ``ref`` is the far end, ``distance`` how many links away it is.
 

@@ -37,7 +37,7 @@ class Call:
         """The store's engine; verbs that only read do not make a store."""
         from recollect.engine import Recollect
 
-        return Recollect.open(self.store, create=create)
+        return Recollect.open(self.store, create=create, tier=self.tier)
 
     def answer(
         self,

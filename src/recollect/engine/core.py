@@ -10,10 +10,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from recollect import registry
-from recollect.config import Config, ConfigProvider, locate_store
-from recollect.errors import NotFound, UsageError
+from recollect.config import Config, ConfigProvider
+from recollect.errors import NotFound, StoreError, Unavailable, UsageError
 from recollect.memory.tracking import Tracker
 from recollect.store.base import Backlog, Store
+from recollect.tier_places import Located, locate, places
 from recollect.values import Item, Ref
 
 if TYPE_CHECKING:
@@ -28,9 +29,11 @@ _URL = re.compile(r"^https?://", re.IGNORECASE)
 class Core:
     """An open store with its settings; holds no verb of its own."""
 
-    def __init__(self, store: Store, location: str, config: Callable[[], Config]) -> None:
+    def __init__(self, store: Store, located: Located, config: Callable[[], Config], start: Path) -> None:
         self.store = store
-        self.location = location
+        self.located = located
+        self.location = str(located.location.path)
+        self._start = start
         self._config = config
         self._made: tuple[Any, Embedder | None] | None = None
         self._judge: tuple[Any, Reranker] | None = None
@@ -41,11 +44,15 @@ class Core:
         cls,
         store: str | Path | None = None,
         *,
-        config: ConfigProvider | Config | None = None,
+        config: Callable[[], Config] | Config | None = None,
         create: bool = True,
         start: Path | None = None,
+        tier: str | None = None,
     ) -> Self:
-        """Open a store: the one named, else RECOLLECT_STORE, the nearest project's, or the user's own."""
+        """Open a store: the one named, else RECOLLECT_STORE, the nearest project's, or the user's own.
+
+        Where the settings name tiers, their stores are searched together with it; ``tier`` opens one of them alone.
+        """
         provider: Callable[[], Config]
         if config is None:
             provider = ConfigProvider()
@@ -55,9 +62,9 @@ class Core:
         else:
             provider = config
         settings = provider()
-        location = locate_store(str(store) if store is not None else None, settings, start or Path.cwd())
-        opened = registry.open_store(location, settings, create=create)
-        return cls(opened, str(location.path), provider)
+        folder = start or Path.cwd()
+        located = locate(str(store) if store is not None else None, settings, folder, tier)
+        return cls(_opened(located, settings, create=create), located, provider, folder)
 
     def close(self) -> None:
         """Close the store; open searches end first."""
@@ -116,7 +123,7 @@ class Core:
             return text
         if isinstance(text, Path):
             return registry.disk_ref(text)
-        if _ID.match(text):
+        if is_id(text):
             found = self.store.ref_by_id(text)
             if found is None:
                 raise NotFound(f"there is no item with the id {text}", hint="'recollect list' shows what is there.")
@@ -131,6 +138,21 @@ class Core:
 
     def _number(self, name: str | Path | Ref) -> int:
         return self.store.require(self.resolve(name))
+
+
+def is_id(text: str) -> bool:
+    """Whether a text has the form of an item's id."""
+    return _ID.match(text) is not None
+
+
+def _opened(located: Located, config: Config, *, create: bool) -> Store:
+    """The store itself; where other tiers can answer, one that cannot be opened says why when it is used."""
+    try:
+        return registry.open_store(located.location, config, create=create)
+    except (StoreError, Unavailable) as error:
+        if all(place.store == str(located.location.path) for place in places(located, config)):
+            raise
+        return registry.unopened_store(error)
 
 
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:

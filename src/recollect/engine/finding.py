@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from recollect.engine.core import Core, refuse_binned
+from recollect.engine.core import refuse_binned
+from recollect.engine.tiered import Tiered
 from recollect.errors import NotFound
 from recollect.search.profile import profiles
 from recollect.search.request import Boosts, Request
@@ -15,7 +17,7 @@ from recollect.search.scan import grep_texts, tree_of
 from recollect.values import Answer, Explanation, Filters, GrepMatch, Item, Ref, TreeNode, Version, parse_time
 
 
-class Finding(Core):
+class Finding(Tiered):
     """Finds and shows; changes nothing but what is remembered of use."""
 
     def search(
@@ -63,7 +65,7 @@ class Finding(Core):
             diverse=diverse,
             rerank=rerank,
         )
-        return self._tracked(self._searcher.search(request), query, tool, track)
+        return self._tracked(self._federation.search(request), query, tool, track)
 
     def _tracked(self, answer: Answer, text: str, tool: str, track: bool | None) -> Answer:
         """Remember, once it is there, what an answer held; the setting decides when the call does not say."""
@@ -72,6 +74,7 @@ class Finding(Core):
             profile = profiles(config).get(answer.meta.profile)
             opened = profile is not None and profile.counts_as_opening
             self._tracker.searched(answer, text=text, tool=tool, settings=config.usage, opened=opened)
+            self._used_elsewhere(answer, text=text, tool=tool, opened=opened)
         return answer
 
     def explain(
@@ -87,12 +90,12 @@ class Finding(Core):
         """Why an item is where it is in the answer to a query, or why it is not there."""
         from recollect.search.reasons import explain_item
 
-        n = self.store.require(self.resolve(ref))
+        tier, n = self._holder(ref)
         settings = self.config.search
         limit = options.pop("limit", None) or settings.limit
         boosts = Boosts(tuple(boost_tags), boost_domain)
         request = Request(query, limit=limit, profile=profile or settings.profile, boosts=boosts, **options)
-        return explain_item(self._searcher, self.store, request, n)
+        return explain_item(self._federation.search, tier.searcher, request, n, tier=tier.name)
 
     def grep(
         self,
@@ -120,18 +123,18 @@ class Finding(Core):
         track: bool | None = None,
     ) -> Item:
         """An item with its content: now, in one version, or as it was at a time. This counts as opening it."""
-        n = self._number(ref)
+        tier, n = self._holder(ref)
         if as_of is not None:
             when = parse_time(as_of) if isinstance(as_of, str) else as_of
-            version = self.store.version_at(n, when)
+            version = tier.store.version_at(n, when)
             if version is None:
                 raise NotFound(f"{ref} did not exist at {when.isoformat()}", hint="See its history for since when.")
-        item = self.store.item(n, version=version)
+        item = replace(tier.store.item(n, version=version), tier=tier.name)
         if version is None:
             refuse_binned(item)
         config = self.config
         if config.search.track if track is None else track:
-            self._tracker.opened(item, settings=config.usage)
+            self._tracker_of(tier).opened(item, settings=config.usage)
         return item
 
     def list(self, *, filters: Filters | None = None, limit: int = 50, offset: int = 0) -> list[Item]:
@@ -172,10 +175,9 @@ class Finding(Core):
         self, ref: str | Ref, *, limit: int = 10, filters: Filters | None = None, track: bool | None = None
     ) -> Answer:
         """The items whose passages are nearest in meaning to those of one item."""
-        found = self.resolve(ref)
-        n = self.store.require(found)
-        answer = self._searcher.similar(n, limit=limit, filters=filters or Filters())
-        return self._tracked(answer, str(found), "similar", track)
+        tier, n = self._holder(ref)
+        answer = tier.label(tier.searcher.similar(n, limit=limit, filters=filters or Filters()))
+        return self._tracked(answer, str(tier.store.items_by_number([n])[n].ref), "similar", track)
 
 
 def _lines_for_diff(item: Item) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from recollect.search.matching import holds_phrase, plan
@@ -9,13 +10,16 @@ from recollect.search.pipeline import Searcher
 from recollect.search.query import both, parse_query
 from recollect.search.request import Request
 from recollect.store.base import Store
-from recollect.values import Explanation
+from recollect.values import Answer, Explanation
 
 DEEP = 1_000
 
 
-def explain_item(searcher: Searcher, store: Store, request: Request, n: int) -> Explanation:
-    """Search as asked, but far deeper, and look for the item."""
+def explain_item(
+    search: Callable[[Request], Answer], searcher: Searcher, request: Request, n: int, *, tier: str
+) -> Explanation:
+    """Search as asked (all tiers, say), but far deeper, and look for the item that ``searcher``'s store holds."""
+    store = searcher.store
     item = store.item(n)
     ref = str(item.ref)
 
@@ -24,12 +28,16 @@ def explain_item(searcher: Searcher, store: Store, request: Request, n: int) -> 
 
     if item.state == "deleted":
         return not_found("it is in the bin; 'recollect restore' brings it back")
-    answer = searcher.search(replace(request, limit=DEEP, explain=True))
+    answer = search(replace(request, limit=DEEP, explain=True))
     for rank, hit in enumerate(answer.hits, start=1):
         if hit.ref == ref:
             where = f"rank {rank} of {answer.meta.candidates} candidates, score {hit.score:.3f}"
             reason = where if rank <= request.limit else f"{where}: beyond the first {request.limit}; raise --limit"
             return Explanation(request.query, ref, True, reason, rank, hit)
+    if tier not in answer.meta.tiers:
+        return not_found(f"its tier, {tier}, was not searched")
+    if len(answer.meta.tiers) > 1 and any(hit.ref == ref for hit in searcher.search(replace(request, limit=DEEP)).hits):
+        return not_found("a higher tier answers with the same ref or the same text")
     return not_found(_missing(searcher, store, request, n))
 
 

@@ -84,6 +84,14 @@ class VectorMatches:
 
 
 @dataclass(frozen=True, slots=True)
+class ContentMark:
+    """The hash of a version's content alone (empty for no content), and when the item last changed."""
+
+    text_hash: str
+    changed: int
+
+
+@dataclass(frozen=True, slots=True)
 class StoredLink:
     """A link by its items' numbers. ``target`` is None while no item answers to ``name``."""
 
@@ -244,6 +252,7 @@ class ItemStore(Protocol):
     def thread_neighbours(self, numbers: Sequence[int], reach: int) -> dict[int, list[tuple[int, int]]]: ...
     def file_state(self, n: int) -> tuple[int | None, int | None]: ...
     def item_text_hash(self, n: int) -> str: ...
+    def content_marks(self, versions: Sequence[tuple[str, int]]) -> dict[str, ContentMark]: ...
     def texts(self) -> Iterator[tuple[int, Ref, str, int]]: ...
 
 

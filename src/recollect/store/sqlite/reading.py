@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from recollect.errors import NotFound
+from recollect.store.base import ContentMark
 from recollect.store.sqlite import items
 from recollect.store.sqlite.connection import Connection, Database
 from recollect.values import Draft, Filters, Item, Ref, Version
@@ -147,6 +148,19 @@ class Reading:
         """The hash of an item's content alone."""
         with self.database.read() as connection:
             return str(connection.rows("SELECT text_hash FROM items WHERE n=?", (n,))[0][0])
+
+    def content_marks(self, versions: Sequence[tuple[str, int]]) -> dict[str, ContentMark]:
+        """What tells whether two stores hold the same text, for versions of items named by id."""
+        marks: dict[str, ContentMark] = {}
+        with self.database.read() as connection:
+            for identity, version in versions:
+                for text_hash, changed in connection.rows(
+                    "SELECT iif(v.size > 0, v.text_hash, ''), i.updated_at FROM items i JOIN versions v"
+                    " ON v.item = i.n AND v.number = ? WHERE i.id = ?",
+                    (version, identity),
+                ):
+                    marks[identity] = ContentMark(text_hash, changed)
+        return marks
 
     def texts(self) -> Iterator[tuple[int, Ref, str, int]]:
         """Number, ref, whole text and first line of each live item, newest first; a row at a time."""

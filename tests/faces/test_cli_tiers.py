@@ -1,0 +1,56 @@
+"""Tiers on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def tiers(house: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A house whose agent and team each keep a note about the harbour."""
+    monkeypatch.setenv("RECOLLECT_EMBEDDING_PROVIDER", "none")
+    for name in ("agent", "team"):
+        house.run("add", "-", "--as", f"note:/{name}", "--store", str(tmp_path / f"{name}.db"), stdin=f"{name} harbour")
+        monkeypatch.setenv(f"RECOLLECT_TIERS_{name.upper()}", str(tmp_path / f"{name}.db"))
+    return house
+
+
+def test_search_answers_from_all_tiers(tiers: Any) -> None:
+    plain = tiers.json("search", "harbour")
+    assert [(hit["ref"], hit["tier"]) for hit in plain["hits"]] == [("note:/agent", "agent"), ("note:/team", "team")]
+    assert plain["meta"]["tiers"] == ["agent", "team"]
+    told = tiers.run("search", "harbour", "--explain")
+    assert "tier team ×0.6" in told.stdout
+    assert "tiers agent, team" in told.stderr
+
+
+def test_tier_restricts_a_search_and_picks_where_to_write(tiers: Any) -> None:
+    assert [hit["tier"] for hit in tiers.json("search", "harbour", "--tier", "team")["hits"]] == ["team"]
+    assert [hit["tier"] for hit in tiers.json("search", "harbour", "tier:team")["hits"]] == ["team"]
+    tiers.run("--tier", "team", "add", "-", "--as", "note:/ours", stdin="ours")
+    tiers.run("add", "-", "--as", "note:/mine", stdin="mine")
+    assert tiers.json("get", "note:/ours")["tier"] == "team"
+    assert tiers.json("get", "note:/mine")["tier"] == "agent"
+    assert {item["ref"] for item in tiers.json("list", "--tier", "team")["items"]} == {"note:/team", "note:/ours"}
+    assert "config set tiers.project" in tiers.json("list", "--tier", "project", code=2)["hint"]
+
+
+def test_tiers_lists_stores_weights_and_problems(tiers: Any, tmp_path: Path) -> None:
+    (agent, team) = tiers.json("tiers")["tiers"]
+    assert (agent["name"], agent["weight"], agent["items"], agent["is_written"]) == ("agent", 1.0, 1, True)
+    assert (team["location"], team["weight"], team["reachable"]) == (str(tmp_path / "team.db"), 0.6, True)
+    (tmp_path / "team.db").unlink()
+    lines = tiers.run("tiers").stdout.splitlines()
+    assert lines[1].startswith("agent *")
+    assert "there is no store at" in lines[2]
+    told = tiers.run("search", "harbour")
+    assert "degraded: tier team: there is no store at" in told.stderr
+
+
+def test_a_store_alone_is_one_tier(house: Any) -> None:
+    house.run("add", "-", "--as", "note:/a", stdin="a")
+    (own,) = house.json("tiers")["tiers"]
+    assert (own["name"], own["items"], own["is_written"]) == ("agent", 1, True)

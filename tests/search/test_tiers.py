@@ -1,0 +1,499 @@
+"""Stores searched together: weights, duplicates, tiers that fail, and where things are written."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from recollect import ConfigProvider, Error, Filters, NotFound, Recollect, UsageError
+from recollect.search.tiers import SharedQueries, Threads
+
+NAMES = ("agent", "project", "team")
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> dict[str, Path]:
+    """Three stores, each with a note of its own about the same word."""
+    paths = {name: tmp_path / f"{name}.db" for name in NAMES}
+    for name, path in paths.items():
+        with Recollect.open(path, config=words_only()) as memory:
+            memory.save(f"note:/{name}", f"The harbour, as the {name} knows it.")
+    return paths
+
+
+def words_only(**settings: Any) -> ConfigProvider:
+    given = {name.replace("__", "."): value for name, value in settings.items()}
+    return ConfigProvider({"embedding.provider": "none", **given})
+
+
+@pytest.fixture
+def opened(stores: dict[str, Path]) -> Iterator[Callable[..., Recollect]]:
+    """Opens an engine on the given tiers (all of them unless said otherwise)."""
+    engines: list[Recollect] = []
+
+    def open_them(*names: str, tier: str | None = None, create: bool = False, **settings: Any) -> Recollect:
+        tiers = {f"tiers__{name}": str(stores[name]) for name in names or NAMES}
+        config = words_only(**tiers, **settings)
+        engines.append(Recollect.open(config=config, start=stores["agent"].parent, tier=tier, create=create))
+        return engines[-1]
+
+    yield open_them
+    for engine in engines:
+        engine.close()
+
+
+def put(path: Path, ref: str, text: str, **fields: Any) -> None:
+    with Recollect.open(path, config=words_only()) as memory:
+        memory.save(ref, text, fields=fields, on_conflict="overwrite")
+
+
+# -- one store --------------------------------------------------------------------------------------------------
+
+
+def test_a_store_that_stands_alone_only_says_which_tier_it_is(tmp_path: Path) -> None:
+    with Recollect.open(tmp_path / "own.db", config=words_only()) as memory:
+        memory.save("note:/a", "the harbour")
+        answer = memory.search("harbour", explain=True)
+        assert [(hit.tier, hit.explain and hit.explain.steps) for hit in answer.hits] == [("agent", ())]
+        assert answer.meta.tiers == ("agent",)
+        assert memory.get("note:/a").tier == "agent"
+    (tmp_path / ".recollect").mkdir()
+    with Recollect.open(config=words_only(), start=tmp_path) as memory:
+        memory.save("note:/a", "the harbour")
+        assert memory.search("harbour").hits[0].tier == "project"
+        assert [state.name for state in memory.tiers()] == ["project"]
+
+
+def test_a_filter_for_another_tier_finds_nothing_in_a_store_that_stands_alone(engine: Recollect) -> None:
+    engine.save("note:/a", "the harbour")
+    assert len(engine.search("harbour tier:agent").hits) == 1
+    answer = engine.search("harbour tier:team")
+    assert answer.hits == ()
+    assert answer.meta.notes == ("there is no tier team here",)
+
+
+# -- several ----------------------------------------------------------------------------------------------------
+
+
+def test_scores_are_multiplied_by_the_weight_of_their_tier(opened: Callable[..., Recollect]) -> None:
+    alone = {name: opened(tier=name, **{f"tiers__{name}_weight": 1.0}).search("harbour").hits[0] for name in NAMES}
+    answer = opened().search("harbour", explain=True)
+    assert [hit.tier for hit in answer.hits] == list(NAMES)
+    assert answer.meta.tiers == NAMES
+    for hit, weight in zip(answer.hits, (1.0, 0.8, 0.6), strict=True):
+        assert hit.score == pytest.approx(alone[hit.tier].score * weight)
+        assert hit.explain is not None
+        assert hit.explain.steps[-1] == (f"tier {hit.tier} ×{weight}", hit.score)
+        assert sum(share.contribution for share in hit.explain.signals) == pytest.approx(hit.explain.value)
+
+
+def test_weights_are_settings_and_decide_the_order(opened: Callable[..., Recollect]) -> None:
+    memory = opened(tiers__team_weight=2.0, tiers__agent_weight=0.0)
+    hits = memory.search("harbour").hits
+    assert [hit.tier for hit in hits] == ["team", "project", "agent"]
+    assert hits[0].score <= 1.0
+    assert hits[2].score == 0.0
+
+
+def test_the_same_ref_or_the_same_text_is_answered_by_the_highest_tier(
+    stores: dict[str, Path], opened: Callable[..., Recollect]
+) -> None:
+    put(stores["team"], "note:/agent", "A harbour of the same name, quite another text.")
+    put(stores["project"], "note:/copied", "The harbour, as the agent knows it.")
+    put(stores["team"], "note:/other-copy", "The harbour, as the project knows it.")
+    put(stores["agent"], "note:/twin", "The harbour, as the agent knows it.")
+    found = {(hit.ref, hit.tier) for hit in opened().search("harbour").hits}
+    assert found == {
+        ("note:/agent", "agent"),
+        ("note:/twin", "agent"),
+        ("note:/project", "project"),
+        ("note:/team", "team"),
+    }
+
+
+def test_items_without_text_are_no_duplicates_of_each_other(
+    stores: dict[str, Path], opened: Callable[..., Recollect]
+) -> None:
+    put(stores["agent"], "note:/empty-a", "", title="Lighthouse")
+    put(stores["team"], "note:/empty-b", "", title="Lighthouse")
+    memory = opened()
+    assert {item.ref for item in memory.search("kind:note").hits} >= {"note:/empty-a", "note:/empty-b"}
+
+
+def test_equal_scores_are_ordered_by_ref(stores: dict[str, Path], opened: Callable[..., Recollect]) -> None:
+    put(stores["agent"], "note:/zebra", "a lonely beast")
+    put(stores["team"], "note:/antelope", "beast a lonely")
+    hits = opened(tiers__team_weight=1.0).search("lonely", profile="bm25").hits
+    assert hits[0].score == hits[1].score
+    assert [hit.ref for hit in hits] == ["note:/antelope", "note:/zebra"]
+
+
+def test_pages_follow_each_other_without_a_gap(stores: dict[str, Path], opened: Callable[..., Recollect]) -> None:
+    for name in NAMES:
+        for number in range(5):
+            put(stores[name], f"note:/{name}-{number}", f"harbour {name} {'quay ' * number}")
+    memory = opened()
+    whole = [hit.ref for hit in memory.search("harbour", limit=18).hits]
+    pages = [hit.ref for offset in (0, 6, 12) for hit in memory.search("harbour", limit=6, offset=offset).hits]
+    assert pages == whole
+    assert len(set(whole)) == len(whole) > 12
+
+
+def test_the_least_score_counts_after_the_weights(opened: Callable[..., Recollect]) -> None:
+    memory = opened()
+    scores = {hit.tier: hit.score for hit in memory.search("harbour").hits}
+    floor = (scores["project"] + scores["team"]) / 2
+    assert [hit.tier for hit in memory.search("harbour", min_score=floor).hits] == ["agent", "project"]
+    exact = memory.search("harbour", min_score=scores["project"]).hits
+    assert [hit.tier for hit in exact] == ["agent", "project"]
+
+
+def test_browsing_all_tiers_shows_the_newest_first(stores: dict[str, Path], opened: Callable[..., Recollect]) -> None:
+    put(stores["team"], "note:/newest", "Added last.")
+    refs = [hit.ref for hit in opened().search("").hits]
+    assert refs == ["note:/newest", "note:/team", "note:/project", "note:/agent"]
+    assert [hit.ref for hit in opened().search("harbour", backend="grep").hits] == refs[1:]
+
+
+def test_one_tier_can_be_asked_alone(opened: Callable[..., Recollect]) -> None:
+    memory = opened()
+    for answer in (
+        memory.search("harbour tier:team"),
+        memory.search("harbour", filters=Filters(tiers=("team",))),
+        opened(tier="team").search("harbour"),
+    ):
+        assert [(hit.ref, hit.tier) for hit in answer.hits] == [("note:/team", "team")]
+        assert answer.meta.tiers == ("team",)
+    both = memory.search("harbour tier:team", filters=Filters(tiers=("team", "agent")))
+    assert both.meta.tiers == ("team",)
+    assert memory.search("harbour tier:team", filters=Filters(tiers=("agent",))).hits == ()
+    assert [hit.tier for hit in memory.search("harbour tier:team tier:agent").hits] == ["agent", "team"]
+
+
+def test_a_score_is_the_same_whether_its_tier_is_asked_alone_or_with_others(opened: Callable[..., Recollect]) -> None:
+    together = {hit.ref: hit.score for hit in opened().search("harbour").hits}
+    for name in NAMES:
+        assert opened().search(f"harbour tier:{name}").hits[0].score == together[f"note:/{name}"]
+        assert opened(tier=name).search("harbour").hits[0].score == together[f"note:/{name}"]
+
+
+def test_an_item_is_read_from_the_highest_tier_that_holds_it(
+    stores: dict[str, Path], opened: Callable[..., Recollect]
+) -> None:
+    put(stores["team"], "note:/project", "The team's view of the project.")
+    memory = opened()
+    item = memory.get("note:/project")
+    assert (item.tier, item.content) == ("project", "The harbour, as the project knows it.")
+    hit = memory.search("harbour tier:team").hits[0]
+    assert memory.get(hit.id).tier == "team"
+    full = memory.search("harbour tier:team", mode="full").hits[0]
+    assert full.item is not None
+    assert full.item.tier == "team"
+    with pytest.raises(NotFound):
+        memory.get("note:/nowhere")
+
+
+def test_an_item_removed_from_a_high_tier_is_read_from_a_lower_one(
+    stores: dict[str, Path], opened: Callable[..., Recollect]
+) -> None:
+    put(stores["team"], "note:/agent", "The team keeps one too.")
+    memory = opened()
+    memory.rm("note:/agent")
+    assert memory.get("note:/agent").tier == "team"
+
+
+def test_explain_tells_the_rank_among_all_tiers(stores: dict[str, Path], opened: Callable[..., Recollect]) -> None:
+    memory = opened()
+    told = memory.explain("harbour", "note:/team")
+    assert (told.found, told.rank) == (True, 3)
+    assert told.hit is not None
+    assert told.hit.explain is not None
+    assert told.hit.explain.steps[-1][0] == "tier team ×0.6"
+    assert memory.explain("harbour tier:agent", "note:/team").reason == "its tier, team, was not searched"
+    put(stores["team"], "note:/copy", "The harbour, as the agent knows it.")
+    assert "same text" in memory.explain("harbour", "note:/copy").reason
+
+
+def test_use_is_remembered_where_the_item_is(opened: Callable[..., Recollect]) -> None:
+    memory = opened()
+    memory.search("harbour")
+    memory.get("note:/team")
+    memory.close()
+    for name, opens in (("agent", 0), ("team", 1)):
+        item = opened(tier=name).get(f"note:/{name}", track=False)
+        assert item.retrieval_count == 1 + opens
+        assert item.access_count == opens
+    assert opened(tier="team").stats().queries == 0
+    assert opened(tier="agent").stats().queries == 1
+
+
+# -- writing ----------------------------------------------------------------------------------------------------
+
+
+def test_things_are_written_to_the_located_store_unless_a_tier_is_named(opened: Callable[..., Recollect]) -> None:
+    memory = opened()
+    assert memory.location.endswith("agent.db")
+    memory.save("note:/mine", "mine")
+    memory.tier("team").save("note:/ours", "ours")
+    opened(tier="project").save("note:/projects", "the project's")
+    assert {ref: memory.get(ref).tier for ref in ("note:/mine", "note:/ours", "note:/projects")} == {
+        "note:/mine": "agent",
+        "note:/ours": "team",
+        "note:/projects": "project",
+    }
+
+
+def test_a_project_store_stands_among_the_tiers_that_are_set(
+    stores: dict[str, Path], opened: Callable[..., Recollect], tmp_path: Path
+) -> None:
+    (tmp_path / ".recollect").mkdir()
+    memory = opened("agent", "team", create=True)
+    memory.save("note:/here", "The harbour of this project.")
+    assert [(state.name, state.is_written) for state in memory.tiers()] == [
+        ("agent", False),
+        ("project", True),
+        ("team", False),
+    ]
+    assert {hit.tier for hit in memory.search("harbour").hits} == {"agent", "project", "team"}
+
+
+def test_a_named_store_takes_the_place_of_the_agents(stores: dict[str, Path], tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    put(other, "note:/other", "Another harbour.")
+    config = words_only(tiers__agent=str(stores["agent"]), tiers__team=str(stores["team"]))
+    with Recollect.open(other, config=config, start=tmp_path) as memory:
+        assert [hit.ref for hit in memory.search("harbour").hits] == ["note:/other", "note:/team"]
+    with Recollect.open(stores["team"], config=config, start=tmp_path) as memory:
+        assert [(state.name, state.is_written) for state in memory.tiers()] == [("agent", False), ("team", True)]
+
+
+def test_in_a_project_the_agents_tier_is_the_users_own_store(tmp_path: Path) -> None:
+    (tmp_path / ".recollect").mkdir()
+    with Recollect.open(config=words_only(), start=tmp_path) as memory:
+        memory.save("note:/here", "the project's")
+        memory.tier("agent").save("note:/mine", "the user's")
+        assert memory.tier("agent").location != memory.location
+        assert [item.ref.path for item in memory.tier("project").list()] == ["/here"]
+    with Recollect.open(config=words_only(), start=tmp_path.parent) as memory:
+        assert [item.ref.path for item in memory.list()] == ["/mine"]
+
+
+def test_a_tier_that_is_not_set_cannot_be_used_alone(opened: Callable[..., Recollect]) -> None:
+    with pytest.raises(UsageError) as refused:
+        opened("agent", tier="team")
+    assert "tiers.team" in refused.value.hint
+    with pytest.raises(UsageError) as refused:
+        opened("agent", tier="planet")
+    assert "agent, project, team" in refused.value.hint
+
+
+def test_a_new_setting_counts_at_the_next_search(stores: dict[str, Path], tmp_path: Path) -> None:
+    from recollect.config import set_value
+
+    config = ConfigProvider({"embedding.provider": "none"}, start=tmp_path)
+    with Recollect.open(stores["agent"], config=config, start=tmp_path) as memory:
+        assert [hit.tier for hit in memory.search("harbour").hits] == ["agent"]
+        set_value("tiers.team", str(stores["team"]))
+        hits = memory.search("harbour").hits
+        assert [hit.tier for hit in hits] == ["agent", "team"]
+        set_value("tiers.team_weight", "0.1")
+        assert memory.search("harbour").hits[1].score < hits[1].score
+
+
+# -- tiers that fail --------------------------------------------------------------------------------------------
+
+
+def missing(path: Path) -> None:
+    path.unlink()
+
+
+def corrupt(path: Path) -> None:
+    path.write_bytes(b"not a store at all " * 300)
+
+
+def a_folder_without_a_store(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def foreign(path: Path) -> None:
+    path.unlink()
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE other(x)")
+    connection.close()
+
+
+def newer(path: Path) -> None:
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+
+
+@pytest.mark.parametrize("damage", [missing, corrupt, a_folder_without_a_store, foreign, newer])
+@pytest.mark.parametrize("broken", NAMES)
+def test_a_failing_tier_degrades_the_answer_and_never_fails_it(
+    stores: dict[str, Path], opened: Callable[..., Recollect], broken: str, damage: Callable[[Path], None]
+) -> None:
+    damage(stores[broken])
+    for tail in ("-wal", "-shm"):
+        Path(f"{stores[broken]}{tail}").unlink(missing_ok=True)
+    memory = opened()
+    answer = memory.search("harbour")
+    others = tuple(name for name in NAMES if name != broken)
+    assert tuple(hit.tier for hit in answer.hits) == answer.meta.tiers == others
+    (problem,) = answer.meta.degraded
+    assert problem.startswith(f"tier {broken}: ")
+    states = {state.name: state for state in memory.tiers()}
+    assert [name for name, state in states.items() if not state.reachable] == [broken]
+    assert states[broken].detail
+    assert memory.get(f"note:/{others[0]}").tier == others[0]
+
+
+def test_writing_to_a_store_that_cannot_be_opened_says_why(
+    stores: dict[str, Path], opened: Callable[..., Recollect]
+) -> None:
+    corrupt(stores["agent"])
+    memory = opened()
+    assert len(memory.search("harbour").hits) == 2
+    with pytest.raises(Error, match="damaged"):
+        memory.save("note:/x", "x")
+    with pytest.raises(Error, match="damaged"):
+        memory.list()
+
+
+def test_when_all_tiers_fail_the_search_fails(stores: dict[str, Path], opened: Callable[..., Recollect]) -> None:
+    for path in stores.values():
+        corrupt(path)
+    memory = opened()
+    with pytest.raises(Error) as failed:
+        memory.search("harbour")
+    assert all(f"tier {name}: " in failed.value.message for name in NAMES)
+    assert failed.value.exit_code == 5
+
+
+def test_a_wrong_request_is_refused_by_all_tiers_together(opened: Callable[..., Recollect]) -> None:
+    with pytest.raises(UsageError):
+        opened().search("harbour", weights={"nonsense": 1.0})
+
+
+def test_a_tier_that_comes_back_is_searched_again(stores: dict[str, Path], opened: Callable[..., Recollect]) -> None:
+    away = stores["team"].rename(stores["team"].with_suffix(".away"))
+    memory = opened()
+    assert memory.search("harbour").meta.tiers == ("agent", "project")
+    away.rename(stores["team"])
+    answer = memory.search("harbour")
+    assert answer.meta.tiers == NAMES
+    assert answer.meta.degraded == ()
+
+
+def test_a_locked_tier_is_left_out_in_time(stores: dict[str, Path], opened: Callable[..., Recollect]) -> None:
+    lock = apsw.Connection(str(stores["team"]))
+    lock.pragma("journal_mode", "delete")
+    lock.execute("BEGIN EXCLUSIVE").fetchall()
+    try:
+        started = time.monotonic()
+        answer = opened(tiers__seconds=0.5).search("harbour")
+        assert time.monotonic() - started < 10
+    finally:
+        lock.close()
+    assert answer.meta.tiers == ("agent", "project")
+    assert answer.meta.degraded[0].startswith("tier team: ")
+
+
+def test_a_tier_that_hangs_does_not_hold_up_the_others(
+    opened: Callable[..., Recollect], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from recollect.search.pipeline import Searcher
+
+    release = threading.Event()
+    search = Searcher.search
+
+    def slow(self: Searcher, request: Any) -> Any:
+        if "team" in str(self.store.path):  # type: ignore[attr-defined]
+            release.wait(30)
+        return search(self, request)
+
+    monkeypatch.setattr(Searcher, "search", slow)
+    memory = opened(tiers__seconds=0.3)
+    for _ in range(6):
+        answer = memory.search("harbour")
+        assert answer.meta.tiers == ("agent", "project")
+        assert answer.meta.degraded == ("tier team: did not answer within 0.3 s",)
+    release.set()
+
+
+def test_a_user_without_a_store_of_their_own_finds_what_the_team_has(
+    stores: dict[str, Path], opened: Callable[..., Recollect]
+) -> None:
+    memory = opened("team")
+    answer = memory.search("harbour")
+    assert answer.meta.tiers == ("team",)
+    assert answer.meta.degraded == ()
+    assert memory.get("note:/team").tier == "team"
+    with pytest.raises(NotFound):
+        memory.get("note:/nowhere")
+
+
+# -- threads and vectors ----------------------------------------------------------------------------------------
+
+
+def test_tiers_are_searched_from_many_threads_at_once(opened: Callable[..., Recollect]) -> None:
+    memory = opened()
+    found: list[tuple[str, ...]] = []
+
+    def look() -> None:
+        answers = (memory.search("harbour", track=False) for _ in range(5))
+        found.extend(tuple(hit.ref for hit in answer.hits) for answer in answers)
+
+    threads = [threading.Thread(target=look) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(found) == {("note:/agent", "note:/project", "note:/team")}
+    assert len(found) == 30
+
+
+def test_threads_are_reused_and_bounded() -> None:
+    threads = Threads(2)
+    names = {threads.run(lambda: threading.get_ident()).result(5) for _ in range(10)}
+    assert len(names) <= 2
+    futures = [threads.run(lambda n=n: n) for n in range(20)]
+    assert [future.result(5) for future in futures] == list(range(20))
+
+
+def test_several_tiers_embed_a_query_once() -> None:
+    asked: list[str] = []
+
+    class Counting:
+        fingerprint, dimensions, max_tokens = "counting", 3, 8
+
+        def embed_query(self, text: str) -> list[str]:
+            asked.append(text)
+            return [text]
+
+        def embed_documents(self, texts: list[str]) -> list[str]:
+            return texts
+
+    shared = SharedQueries(Counting())  # type: ignore[arg-type]
+    assert [shared.embed_query("a"), shared.embed_query("a"), shared.embed_query("b")] == [["a"], ["a"], ["b"]]
+    assert asked == ["a", "b"]
+    assert (shared.fingerprint, shared.dimensions, shared.max_tokens) == ("counting", 3, 8)
+
+
+def test_tiers_are_searched_by_meaning_too(tmp_path: Path) -> None:
+    paths = {name: tmp_path / f"{name}.db" for name in ("agent", "team")}
+    for name, text in (("agent", "A recipe for bread."), ("team", "Getting things done: organise your work day.")):
+        with Recollect.open(paths[name]) as memory:
+            memory.save(f"note:/{name}", text)
+    config = ConfigProvider({f"tiers.{name}": str(path) for name, path in paths.items()})
+    with Recollect.open(config=config, start=tmp_path) as memory:
+        hits = memory.search("notes about productivity").hits
+        assert hits[0].ref == "note:/team"
