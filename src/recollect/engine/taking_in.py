@@ -16,6 +16,7 @@ from recollect.values import KINDS, AddReport, Entry, Progress, Ref, Saved
 
 if TYPE_CHECKING:
     from recollect.ingest.adding import Adding
+    from recollect.ingest.files import Files
     from recollect.ingest.refreshing import Refresher, RefreshReport
     from recollect.ingest.watching import WatchEvent
 
@@ -80,7 +81,12 @@ class TakingIn(Core):
     def _refresher(self, progress: Callable[[Progress], None] | None = None) -> Refresher:
         from recollect.ingest.refreshing import Refresher
 
-        return Refresher(self.store, self._pipeline, self.config, self._backlog(), progress)
+        return Refresher(self.store, self._pipeline, self._files(), self._backlog(), progress)
+
+    def _files(self) -> Files:
+        from recollect.ingest.files import Files
+
+        return Files(self.config, self.location)
 
     def _reembedded(self, report: RefreshReport, progress: Callable[[Progress], None] | None) -> RefreshReport:
         embedder = self._embedder()
@@ -101,20 +107,18 @@ class TakingIn(Core):
         """Follow folders and keep their items current, until ``stop`` is set or the process is interrupted."""
         from recollect.ingest.watching import Watcher
 
-        folders = [Path(path).expanduser().resolve() for path in paths]
-        for folder in folders:
-            if not folder.exists():
-                raise NotFound(f"there is no file or folder {folder}", hint="Check the spelling.")
-            if folder.is_dir() and str(folder) not in dict(self.store.roots()):
-                self.store.remember_root(str(folder), ())
+        watcher = Watcher(self.store, self._refresher, self._embed_some)
+        watcher.run(paths, stop or threading.Event(), on_event or (lambda event: None))
 
-        def on_batch(event: WatchEvent) -> None:
-            self._reembedded(event.report, None)
-            if on_event is not None:
-                on_event(event)
+    def _embed_some(self, limit: int) -> int:
+        """Make up to so many vectors of the backlog; how many were made."""
+        embedder = self._embedder()
+        if embedder is None:
+            return 0
+        from recollect.ingest.embed import Worker
 
-        limit = int(self.config.ingest.max_file_mb * 1_000_000)
-        Watcher(self.store, self._refresher, limit).run(folders, stop or threading.Event(), on_batch)
+        done = Worker(self.store, embedder, registry.worker_name()).drain(limit=limit)
+        return 0 if done.stopped else done.embedded + done.cached
 
     def save(
         self,
@@ -165,7 +169,7 @@ class TakingIn(Core):
         return Adding(
             self.store,
             self._pipeline,
-            self.config,
+            self._files(),
             kind=kind,
             fields=fields or {},
             on_conflict=on_conflict,

@@ -10,16 +10,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from recollect.errors import Error
 from recollect.ingest.chunk import chunk, line_ranges
 from recollect.ingest.parse.detect import TYPES
 from recollect.ingest.prefix import prefix_texts
 from recollect.models.base import TokenCounter
 from recollect.settings import Config
-from recollect.store.base import Backlog, PreparedItem, Store, prepare
+from recollect.store.base import Backlog, FileState, PreparedItem, Store, prepare
 from recollect.values import Draft, Fields, Parsed, Passage, Ref, Saved
 
 BATCH_CHUNKS = 1_000
 BATCH_ITEMS = 500
+BATCH_BYTES = 32_000_000
 ONE_CHUNK_KINDS = frozenset({"memory", "note", "entity", "resource", "entry"})
 
 
@@ -32,8 +34,7 @@ class Incoming:
     kind: str = "document"
     fields: Mapping[str, Any] = field(default_factory=dict)
     blob: bytes | None = None
-    file_mtime: int | None = None
-    file_size: int | None = None
+    file: FileState | None = None
 
 
 class Pipeline:
@@ -58,7 +59,7 @@ class Pipeline:
             parsed.marks,
             incoming.blob,
         )
-        return self.prepare_draft(draft, incoming.file_mtime, incoming.file_size)
+        return self.prepare_draft(draft, incoming.file)
 
     def prepare_text(self, draft: Draft, content: str) -> PreparedItem:
         """The draft with another text, chunked anew the way its type asks for."""
@@ -72,7 +73,7 @@ class Pipeline:
         single = kind in ONE_CHUNK_KINDS
         return chunk(text, structure=structure, language=language, counter=self.counter, single=single)
 
-    def prepare_draft(self, draft: Draft, file_mtime: int | None = None, file_size: int | None = None) -> PreparedItem:
+    def prepare_draft(self, draft: Draft, file: FileState | None = None) -> PreparedItem:
         """Hash and analyse a draft whose passages are known."""
         fields = draft.fields
         prefixes = prefix_texts(
@@ -88,8 +89,7 @@ class Pipeline:
             prefixes=prefixes,
             lines=line_ranges(draft.content, draft.passages, draft.first_line),
             known=self.store.live_keys(draft.ref),
-            file_mtime=file_mtime,
-            file_size=file_size,
+            file=file,
         )
 
     def save_all(
@@ -97,14 +97,19 @@ class Pipeline:
     ) -> Iterator[Saved]:
         """Prepare and write, a batch per transaction; answers come as their batch commits."""
         batch: list[PreparedItem] = []
-        size = 0
+        chunks = size = 0
         for one in incoming:
-            item = self.prepare(one)
+            try:
+                item = self.prepare(one)
+            except Error as error:
+                yield Saved(str(one.ref), "failed", error=error.to_dict())
+                continue
             batch.append(item)
-            size += len(item.chunks)
-            if size >= BATCH_CHUNKS or len(batch) >= BATCH_ITEMS:
+            chunks += len(item.chunks)
+            size += len(item.draft.content) + len(item.draft.blob or b"")
+            if chunks >= BATCH_CHUNKS or len(batch) >= BATCH_ITEMS or size >= BATCH_BYTES:
                 yield from self.store.save(batch, on_conflict=on_conflict, durable=durable, backlog=backlog)
-                batch, size = [], 0
+                batch, chunks, size = [], 0, 0
         if batch:
             yield from self.store.save(batch, on_conflict=on_conflict, durable=durable, backlog=backlog)
 

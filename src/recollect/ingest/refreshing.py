@@ -1,7 +1,7 @@
 """Reading items again from where they came from: what changed, what is new, what moved, what is gone.
 
-A file with the same time and size is not opened; one with the same content writes nothing. A file that vanished while
-another with its content appeared was renamed, and keeps its history. Items without an origin are left alone.
+A file with the same time and size is not opened; one with the same bytes writes nothing. A file that vanished while
+another with its bytes appeared was renamed, and keeps its history. Items without an origin are left alone.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any, TypeVar
 
-from recollect.errors import Error, UsageError
-from recollect.ingest.parse import Limits, parse_file
-from recollect.ingest.pipeline import Incoming, Pipeline, merged_fields
-from recollect.settings import Config
-from recollect.sources.disk import Found, disk_ref, ref_path, walk
-from recollect.store.base import Backlog, Store, text_hash
-from recollect.values import Fields, Item, Progress, Ref
+from recollect.errors import Error, MissingExtra, NotFound, StoreError, Unavailable, UsageError
+from recollect.ingest.files import Files, hash_of, metadata_kept, set_by_people
+from recollect.ingest.pipeline import Incoming, Pipeline
+from recollect.sources.disk import Found, disk_ref, printable, ref_path
+from recollect.store.base import Backlog, FileState, Store
+from recollect.values import Item, Progress, Ref
 
 T = TypeVar("T")
 NO_ORIGIN = frozenset({"agent", "memory", "note", "article", "entity", "resource", "entry", "skill", "session"})
@@ -74,10 +75,11 @@ class RefreshReport:
 
 @dataclass(slots=True)
 class Work:
-    """What to look at: known items by number, and files that may be new."""
+    """What to look at: known items by number, files that may be new, and what the walk could not look at."""
 
     items: dict[int, Ref] = field(default_factory=dict)
     files: dict[Path, Found] = field(default_factory=dict)
+    problems: dict[Path, str] = field(default_factory=dict)
 
 
 class Refresher:
@@ -87,18 +89,18 @@ class Refresher:
         self,
         store: Store,
         pipeline: Pipeline,
-        config: Config,
+        files: Files,
         backlog: Backlog | None,
         progress: Callable[[Progress], None] | None = None,
     ) -> None:
         self.store = store
         self.pipeline = pipeline
-        self.config = config
+        self.files = files
         self.backlog = backlog
         self.progress = progress
-        self.limits = Limits(seconds=config.ingest.parse_seconds, memory_mb=config.ingest.parse_memory_mb)
         self.done: list[Refreshed] = []
         self.notes: list[str] = []
+        self.total = 0
         self.started = time.monotonic()
 
     def everything(self) -> Work:
@@ -112,149 +114,202 @@ class Refresher:
         """The items at these refs, or below them; and new files below folders that were added before."""
         work = Work()
         for ref in refs:
-            n = self.store.number(ref)
-            if n is not None and self.store.item(n).state == "live":
-                work.items[n] = ref
-                continue
-            below = self.store.refs_below(ref.drive, ref.path)
-            work.items |= {number: found for number, found, _ in below}
-            if ref.drive == "disk":
-                self._add_new_files(work, ref_path(ref))
-            if not below and not work.files:
+            below = {number: found for number, found, _ in self.store.refs_below(ref.drive, ref.path)}
+            work.items |= below
+            folder = ref_path(ref) if ref.drive == "disk" else None
+            is_root = folder is not None and self._add_new_files(work, [folder])
+            if not below and not is_root:
                 self.store.require(ref)  # says not found, with the nearest refs
+                raise NotFound(f"{ref} is in the bin", hint=f"'recollect restore {ref}' brings it back.")
         return work
 
-    def below(self, paths: Iterable[Path]) -> Work:
-        """The items at or below these paths and the files there, however many there are."""
+    def below(self, paths: Iterable[Path], named: Iterable[Path] = ()) -> Work:
+        """The items at or below these paths and the files there, however many; ``named`` files wherever they are."""
         work = Work()
-        for path in paths:
+        wanted = list(paths)
+        for path in wanted:
             work.items |= {n: found for n, found, _ in self.store.refs_below("disk", disk_ref(path).path)}
-            self._add_new_files(work, path)
+        self._add_new_files(work, wanted)
+        for path in named:
+            self._add_files(work, path, ())
         return work
 
-    def _add_new_files(self, work: Work, folder: Path) -> None:
-        for root, globs in self.store.roots():
-            if folder == Path(root) or Path(root) in folder.parents:
-                self._add_files(work, folder, globs)
+    def _add_new_files(self, work: Work, paths: Sequence[Path]) -> bool:
+        """Look for files at or below the paths, as far as they are below roots; whether any of them is."""
+        found = False
+        for name, globs in self.store.roots():
+            root = Path(name)
+            inside = [path for path in paths if path == root or root in path.parents]
+            if any(path == root or path in root.parents for path in paths):
+                self._add_files(work, root, globs)
+            elif inside:
+                self._add_files(work, root, globs, inside)
+            found = found or bool(inside)
+        return found
 
-    def _add_files(self, work: Work, folder: Path, globs: Sequence[str]) -> None:
-        if not folder.is_dir():
+    def _add_files(self, work: Work, path: Path, globs: Sequence[str], only: Sequence[Path] | None = None) -> None:
+        if not path.exists():
             return
-        limit = int(self.config.ingest.max_file_mb * 1_000_000)
-        for entry in walk(folder, max_bytes=limit, globs=globs, follow_symlinks=self.config.ingest.follow_symlinks):
+        for entry in self.files.at(path, globs, only):
             if isinstance(entry, Found):
                 work.files[entry.path] = entry
+            elif entry.failed:
+                work.problems[entry.path] = entry.reason
 
     def run(self, work: Work, *, prune: bool = False) -> RefreshReport:
         """Look at all of it. Nothing is dropped silently: a missing file is reported, and removed only to prune."""
+        fresh = self._fresh(work)
+        self.total = len(work.items) + len(fresh)
         missing: dict[int, Ref] = {}
-        total = len(work.items)
-        self._save((self._look(n, ref, missing) for n, ref in work.items.items()), "overwrite", total)
-        known = {ref.path for ref in work.items.values() if ref.drive == "disk"} | set(self.store.known_files())
-        fresh = [entry for path, entry in work.files.items() if disk_ref(path).path not in known]
-        by_hash = {self.store.item_text_hash(n): n for n in missing}
-        self._save((self._take(entry, by_hash, missing) for entry in fresh), "skip", total + len(fresh))
+        touched: dict[int, FileState] = {}
+        states = self.store.file_states(work.items)
+        self._save((self._look(n, ref, states.get(n), missing, touched) for n, ref in work.items.items()), "overwrite")
+        self.store.note_files(touched)
+        gone = Gone({n: (ref, states[n].hash) for n, ref in missing.items() if n in states})
+        self._save((self._take(ref, entry, gone) for ref, entry in fresh.items()), "skip")
         for n, ref in missing.items():
+            if n in gone.followed:
+                continue
             if prune:
-                self._try(ref, partial(self._remove, n))
+                self._try(ref, partial(self._remove, n, ref))
             else:
-                self.done.append(Refreshed(str(ref), "missing"))
+                self._note(Refreshed(str(ref), "missing"))
+        for path, reason in work.problems.items():
+            error = {"code": "unreadable", "message": reason, "hint": ""}
+            self._note(Refreshed(str(disk_ref(printable(str(path)))), "failed", error))
         return RefreshReport(tuple(self.done), notes=tuple(self.notes))
 
-    def _save(self, incoming: Iterable[Incoming | None], policy: str, total: int) -> None:
+    def _fresh(self, work: Work) -> dict[Ref, Found]:
+        """The files that no item stands for yet."""
+        refs = {disk_ref(path): entry for path, entry in work.files.items()}
+        known = self.store.known_files("disk", [ref.path for ref in refs])
+        return {ref: entry for ref, entry in refs.items() if ref.path not in known}
+
+    def _save(self, incoming: Iterable[Incoming | None], policy: str) -> None:
         """Write what has to be written, a batch per transaction."""
         wanted = (one for one in incoming if one is not None)
         for saved in self.pipeline.save_all(wanted, on_conflict=policy, durable=False, backlog=self.backlog):
             status = "unchanged" if saved.status == "skipped" else saved.status
-            self.done.append(Refreshed(saved.ref, status, saved.error, saved.chunks))
-            self._tell(total, saved.ref)
+            self._note(Refreshed(saved.ref, status, saved.error, saved.chunks))
 
-    def _look(self, n: int, ref: Ref, missing: dict[int, Ref]) -> Incoming | None:
-        """The item's file as it is now, if it has to be read again."""
+    def _look(
+        self, n: int, ref: Ref, state: FileState | None, missing: dict[int, Ref], touched: dict[int, FileState]
+    ) -> Incoming | None:
+        """The item's file as it is now, if it has to be saved again."""
         if ref.drive != "disk":
             self._elsewhere(ref)
             return None
+        path = ref_path(ref)
         try:
-            stat = ref_path(ref).stat()
-        except FileNotFoundError:
+            status = path.stat()
+        except (FileNotFoundError, NotADirectoryError):
             missing[n] = ref
             return None
         except OSError as error:
-            self.done.append(Refreshed(str(ref), "failed", _unreadable(error)))
+            self._note(Refreshed(str(ref), "failed", _unreadable(error)))
             return None
-        if self.store.file_state(n) == (stat.st_mtime_ns, stat.st_size):
-            self.done.append(Refreshed(str(ref), "unchanged"))
+        if S_ISDIR(status.st_mode):
+            missing[n] = ref
             return None
-        entry = Found(ref_path(ref), stat.st_size, stat.st_mtime_ns)
-        return self._try(ref, lambda: self._incoming(ref, entry, self.store.item(n)))
+        if state is not None and state.looks_like(status.st_mtime_ns, status.st_size):
+            self._note(Refreshed(str(ref), "unchanged"))
+            return None
+        entry = Found(path, status.st_size, status.st_mtime_ns)
+        data = self._try(ref, lambda: self.files.bytes_of(entry))
+        if data is None:
+            return None
+        if state is not None and state.hash == hash_of(data):
+            touched[n] = replace(state, mtime=entry.mtime_ns, size=entry.size)
+            self._note(Refreshed(str(ref), "unchanged"))
+            return None
+        return self._try(ref, lambda: self._incoming(ref, entry, data, self.store.item(n), state))
 
     def _elsewhere(self, ref: Ref) -> None:
         if ref.drive in NO_ORIGIN:
-            self.done.append(Refreshed(str(ref), "skipped"))
+            self._note(Refreshed(str(ref), "skipped"))
             return
         problem = UsageError(
             f"{ref} cannot be read again: its source URL is not known", hint="Add it again by its URL."
         )
-        self.done.append(Refreshed(str(ref), "failed", problem.to_dict()))
+        self._note(Refreshed(str(ref), "failed", problem.to_dict()))
 
-    def _incoming(self, ref: Ref, entry: Found, item: Item | None) -> Incoming:
-        """The file as it is now; what a person set on the item stays where the file itself says nothing."""
-        parsed = parse_file(entry.path, limits=self.limits)
-        blob = None if parsed.is_textual else entry.path.read_bytes()
-        self.notes += [f"{ref}: {warning}" for warning in parsed.warnings]
-        fields: dict[str, Any] = {"source": "file"}
-        incoming = Incoming(ref, parsed, "document", fields, blob, entry.mtime_ns, entry.size)
-        if item is None:
+    def _incoming(self, ref: Ref, entry: Found, data: bytes, item: Item | None, state: FileState | None) -> Incoming:
+        """The file as it is now; what people set on the item stays."""
+        incoming = self.files.incoming(ref, entry, data, item.kind if item else "document", {})
+        self.notes += [f"{ref}: {warning}" for warning in incoming.parsed.warnings]
+        if item is None or incoming.file is None:
             return incoming
-        if not parsed.fields:
-            said = merged_fields(incoming).to_dict()
-            empty = Fields().to_dict()
-            fields |= {
-                name: value
-                for name, value in item.fields.to_dict().items()
-                if said[name] == empty[name] and value != empty[name] and name not in ("mime_type", "is_textual")
-            }
-        return replace(incoming, kind=item.kind, fields=fields)
+        said = state.fields if state is not None else {}
+        kept = set_by_people(item.fields, said)
+        kept["metadata"] = metadata_kept(item.fields, said, incoming.file.fields)
+        return replace(incoming, fields={**incoming.fields, **kept})
 
-    def _take(self, entry: Found, by_hash: dict[str, int], missing: dict[int, Ref]) -> Incoming | None:
+    def _take(self, ref: Ref, entry: Found, gone: Gone) -> Incoming | None:
         """A new file: one with the content of a missing one was renamed, any other is to be created."""
-        ref = disk_ref(entry.path)
-        incoming = self._try(ref, lambda: self._incoming(ref, entry, None))
-        if incoming is None:
+        data = self._try(ref, lambda: self.files.bytes_of(entry))
+        if data is None:
             return None
-        n = by_hash.get(text_hash(incoming.parsed.text, incoming.blob))
-        if n is None or n not in missing:
-            return incoming
-        self._try(ref, lambda: self._move(n, ref, entry))
-        del missing[n]
+        n = gone.like(ref, data)
+        if n is None:
+            return self._try(ref, lambda: self._incoming(ref, entry, data, None, None))
+        if not self._try(ref, lambda: self._move(n, ref, entry, data)):
+            gone.followed.discard(n)
         return None
 
-    def _move(self, n: int, ref: Ref, entry: Found) -> None:
+    def _move(self, n: int, ref: Ref, entry: Found, data: bytes) -> bool:
+        state = FileState(entry.mtime_ns, entry.size, hash_of(data), self.store.file_states([n])[n].fields)
         draft = replace(self.store.draft(n, self.store.item(n).version), ref=ref)
-        prepared = self.pipeline.prepare_draft(draft, entry.mtime_ns, entry.size)
-        saved = self.store.rewrite(n, prepared, backlog=self.backlog)
-        self.done.append(Refreshed(str(ref), "moved", chunks=saved.chunks))
+        saved = self.store.rewrite(n, self.pipeline.prepare_draft(draft, state), backlog=self.backlog)
+        self._note(Refreshed(str(ref), "moved", chunks=saved.chunks))
+        return True
 
-    def _remove(self, n: int) -> None:
-        ref = self.store.item(n).ref
+    def _remove(self, n: int, ref: Ref) -> None:
         self.store.remove(n)
-        self.done.append(Refreshed(str(ref), "removed"))
+        self._note(Refreshed(str(ref), "removed"))
 
     def _try(self, ref: Ref, action: Callable[[], T]) -> T | None:
         """One bad file never stops the rest."""
         try:
             return action()
         except Error as error:
-            self.done.append(Refreshed(str(ref), "failed", error.to_dict()))
-        except OSError as error:
-            self.done.append(Refreshed(str(ref), "failed", _unreadable(error)))
+            if isinstance(error, Unavailable | StoreError) and not isinstance(error, MissingExtra):
+                raise  # the store is at fault, not the file
+            self._note(Refreshed(str(ref), "failed", error.to_dict()))
         return None
 
-    def _tell(self, total: int | None, label: str) -> None:
+    def _note(self, one: Refreshed) -> None:
+        self.done.append(one)
         if self.progress is not None:
-            rate = len(self.done) / max(time.monotonic() - self.started, 1e-6)
-            left = (total - len(self.done)) / rate if total and rate else None
-            self.progress(Progress(len(self.done), total, label, "refreshing", rate, left))
+            count = len(self.done)
+            total = max(self.total, count)
+            rate = count / max(time.monotonic() - self.started, 1e-6)
+            self.progress(Progress(count, total, one.ref, "refreshing", rate, (total - count) / rate))
+
+
+class Gone:
+    """Files that vanished, to be recognised by their bytes when they turn up under another name."""
+
+    def __init__(self, files: Mapping[int, tuple[Ref, str]]) -> None:
+        self.followed: set[int] = set()
+        self._by_hash: dict[str, dict[int, Ref]] = {}
+        for n, (ref, digest) in files.items():
+            self._by_hash.setdefault(digest, {})[n] = ref
+
+    def like(self, ref: Ref, data: bytes) -> int | None:
+        """The item whose file had these bytes; of several, the one whose path ends most alike."""
+        candidates = self._by_hash.get(hash_of(data), {}) if data else {}
+        if not candidates:
+            return None
+        n = max(candidates, key=lambda one: (_shared_end(candidates[one].path, ref.path), -one))
+        del candidates[n]
+        self.followed.add(n)
+        return n
+
+
+def _shared_end(one: str, other: str) -> int:
+    """How many parts, counted from the end, two paths have in common."""
+    pairs = zip(reversed(one.split("/")), reversed(other.split("/")), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _unreadable(error: OSError) -> dict[str, str]:

@@ -1,4 +1,7 @@
-"""Keeping the store current while files change: each batch of changes becomes one small refresh."""
+"""Keeping the store current while files change: each batch of changes becomes one small refresh.
+
+Vectors are made in the pauses, a few at a time, so that a long backlog never keeps a saved file out of the search.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from recollect.ingest.refreshing import Refresher, RefreshReport, Work
-from recollect.sources.disk import Found, disk_ref, walk
+from recollect.errors import NotFound, Unavailable
+from recollect.ingest.refreshing import Refresher, RefreshReport
+from recollect.sources.disk import absolute, expand
+from recollect.sources.ignores import IGNORE_FILES
 from recollect.sources.watch import changes
 from recollect.store.base import Store
+
+EMBEDDED_AT_ONCE = 32
+"""So many texts are embedded in a pause: about half a second's work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,52 +40,56 @@ class WatchEvent:
 
 
 class Watcher:
-    """Follows folders until told to stop."""
+    """Follows files and folders until told to stop.
 
-    def __init__(self, store: Store, refresher: Callable[[], Refresher], max_bytes: int) -> None:
+    ``embed`` makes up to so many vectors and says how many it made; it is asked in pauses until it has none left.
+    """
+
+    def __init__(self, store: Store, refresher: Callable[[], Refresher], embed: Callable[[int], int]) -> None:
         self.store = store
         self.refresher = refresher
-        self.max_bytes = max_bytes
+        self.embed = embed
+        self.owes_vectors = True
+        self.pending: set[Path] = set()
 
-    def run(self, paths: Sequence[Path], stop: threading.Event, on_batch: Callable[[WatchEvent], None]) -> None:
+    def run(self, names: Sequence[str | Path], stop: threading.Event, on_batch: Callable[[WatchEvent], None]) -> None:
         """Follow; once that has begun, catch up with what changed before, so that nothing falls between."""
+        paths = [Path(absolute(path)) for name in names for path in self._found(str(name))]
+        folders = [path for path in paths if path.is_dir()]
+        files = [path for path in paths if path not in folders]
+        for folder in folders:
+            if str(folder) not in dict(self.store.roots()):
+                self.store.remember_root(str(folder), ())
         caught_up = False
-        for batch in changes(paths, stop):
+        for batch in changes(folders, files, stop):
             if not caught_up:
-                caught_up = True
-                refresher = self.refresher()
-                on_batch(WatchEvent(refresher.run(refresher.below(paths), prune=True)))
-            if not batch:
-                continue
-            refresher = self.refresher()
-            work = self._work(batch)
-            if work.items or work.files:
-                report = refresher.run(work, prune=True)
-                if any(item.status != "unchanged" for item in report.items):
-                    on_batch(WatchEvent(report, tuple(sorted(map(str, batch)))))
+                caught_up = self._refresh(set(paths), files, on_batch, always=True)
+            self.pending |= batch | {path.parent for path in batch if path.name in IGNORE_FILES}
+            if self.pending:
+                self._refresh(self.pending, files, on_batch)
+            elif self.owes_vectors:
+                self.owes_vectors = self.embed(EMBEDDED_AT_ONCE) > 0
 
-    def _work(self, batch: set[Path]) -> Work:
-        """Known items at or below the changed paths, and files there that the walk would take."""
-        work = Work()
-        wanted: dict[Path, set[Path]] = {}
-        for path in batch:
-            ref = disk_ref(path)
-            work.items |= {n: found for n, found, _ in self.store.refs_below("disk", ref.path)}
-            for root, _ in self.store.roots():
-                if Path(root) == path or Path(root) in path.parents:
-                    wanted.setdefault(Path(root), set()).add(path)
-        for root, globs in self.store.roots():
-            if Path(root) in wanted:
-                self._take_files(work, wanted[Path(root)], Path(root), globs)
-        return work
+    def _found(self, name: str) -> list[Path]:
+        found = expand(name)
+        if not found:
+            raise NotFound(f"there is no file or folder {name}", hint="Check the spelling.")
+        return found
 
-    def _take_files(self, work: Work, paths: set[Path], root: Path, globs: Sequence[str]) -> None:
-        """New files among the changed ones, by the same rules as the walk that added their root."""
-        known = self.store.known_files()
-        fresh = {path for path in paths if disk_ref(path).path not in known and path.exists()}
-        if not fresh:
-            return
-        folders = {path for path in fresh if path.is_dir()}
-        for entry in walk(root, max_bytes=self.max_bytes, globs=globs):
-            if isinstance(entry, Found) and (entry.path in fresh or folders & set(entry.path.parents)):
-                work.files[entry.path] = entry
+    def _refresh(
+        self, paths: set[Path], files: Sequence[Path], on_batch: Callable[[WatchEvent], None], *, always: bool = False
+    ) -> bool:
+        """Bring these paths up to date and tell what came of it; a store that is busy is asked again later."""
+        refresher = self.refresher()
+        try:
+            report = refresher.run(refresher.below(paths, [file for file in files if file in paths]), prune=True)
+        except Unavailable as error:
+            on_batch(WatchEvent(RefreshReport((), notes=(f"{error.message}; trying again",))))
+            return False
+        told = tuple(sorted(map(str, paths))) if not always else ()
+        self.pending -= paths
+        if report.count("created", "updated", "moved"):
+            self.owes_vectors = True
+        if always or any(item.status != "unchanged" for item in report.items):
+            on_batch(WatchEvent(report, told))
+        return True

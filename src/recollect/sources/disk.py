@@ -11,7 +11,7 @@ import glob
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PureWindowsPath
 
@@ -23,6 +23,8 @@ _GLOB_SIGNS = frozenset("*?[")
 _WINDOWS_DRIVE = re.compile(r"/[A-Za-z]:(?:/|\Z)")
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
 _HARMLESS = _GONE | {errno.ELOOP}
+# What editors leave beside a file while, or after, it is edited: backups, autosaves, owner files.
+_LEFT_BY_EDITORS = re.compile(r"(?:.*~|#.*#|~\$.*|.*\.sw[opx]|.*___jb_(?:tmp|old)___)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +46,31 @@ class Skipped:
 
 
 def walk(
-    root: Path, *, max_bytes: int, globs: Sequence[str] = (), follow_symlinks: bool = True
+    root: Path,
+    *,
+    max_bytes: int,
+    globs: Sequence[str] = (),
+    follow_symlinks: bool = True,
+    only: Collection[Path] | None = None,
 ) -> Iterator[Found | Skipped]:
     """The files under a folder in the order of their names, lazily; or the one file that ``root`` is.
 
     Hidden entries and those an ignore file names are passed over without a word; a root that was named outright is
-    taken whatever it is called. ``globs`` (``*.md``, ``docs/**``, ``!*.min.js``) narrow the files down.
+    taken whatever it is called. ``globs`` (``*.md``, ``docs/**``, ``!*.min.js``) narrow the files down; ``only`` leads
+    the walk to these paths and what is below them, by the same rules and without looking anywhere else.
     """
-    start = _absolute(root)
+    start = absolute(root)
     try:
         status = Path(start).stat()
     except OSError as error:
-        yield Skipped(_printable(start), _reason(error), failed=True)
+        yield Skipped(printable(start), _reason(error), failed=True)
         return
     if stat.S_ISDIR(status.st_mode):
-        yield from _Walk(start, status, max_bytes, globs, follow_symlinks).run()
+        yield from _Walk(start, status, max_bytes, globs, follow_symlinks, only).run()
     elif stat.S_ISREG(status.st_mode):
         yield _judged(start, status, max_bytes)
     else:
-        yield Skipped(_printable(start), _what(status.st_mode), failed=True)
+        yield Skipped(printable(start), _what(status.st_mode), failed=True)
 
 
 def expand(source: str) -> list[Path]:
@@ -70,7 +78,7 @@ def expand(source: str) -> list[Path]:
 
     For shells that hand over ``docs/**/*.md`` as it is. ``**`` respects ignore files and ends at loops.
     """
-    path = Path(source).expanduser()
+    path = Path(os.path.expanduser(source))  # noqa: PTH111 - Path's own fails for a name such as ~$draft.docx
     if os.path.lexists(path):
         return [path]
     if not _GLOB_SIGNS & set(source):
@@ -93,10 +101,10 @@ def disk_ref(path: PurePath) -> Ref:
     if isinstance(path, PureWindowsPath) and not isinstance(path, Path):
         name = path.as_posix()
     else:
-        name = _absolute(path).replace(os.sep, "/")
+        name = absolute(path).replace(os.sep, "/")
     if not _is_text(name):
         raise UsageError(
-            f"the name {_printable(name)} is not valid text, so it cannot be a ref",
+            f"the name {printable(name)} is not valid text, so it cannot be a ref",
             hint="Rename the file: its name holds bytes that are not UTF-8.",
         )
     return Ref("disk", name if name.startswith("/") else f"/{name}")
@@ -114,13 +122,23 @@ def ref_path(ref: Ref) -> Path:
 class _Walk:
     """One walk: the folders it has been in, and what it leaves alone."""
 
-    def __init__(self, root: str, status: os.stat_result, max_bytes: int, globs: Sequence[str], follow: bool) -> None:
+    def __init__(
+        self,
+        root: str,
+        status: os.stat_result,
+        max_bytes: int,
+        globs: Sequence[str],
+        follow: bool,
+        only: Collection[Path] | None,
+    ) -> None:
         self.root = root
         self.real_root = os.path.realpath(root)
         self.max_bytes = max_bytes
         self.wanted = glob_rules(root, globs)
         self.follow = follow
         self.been = {(status.st_dev, status.st_ino)}
+        self.targets = {absolute(path) for path in only} if only is not None else {root}
+        self.ways = {str(parent) for target in self.targets for parent in Path(target).parents}
 
     def run(self) -> Iterator[Found | Skipped]:
         # Folders wait on a stack of their own: a tree may be deeper than Python's recursion allows.
@@ -140,19 +158,24 @@ class _Walk:
             with os.scandir(folder) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
-            yield Skipped(_printable(folder), _reason(error), failed=error.errno not in _HARMLESS)
+            yield Skipped(printable(folder), _reason(error), failed=error.errno not in _HARMLESS)
             return
-        here = [entry.name for entry in entries if entry.name.startswith(".") and entry.is_file()]
-        rules = rules + rules_in(folder, here)
+        rules = rules + rules_in(folder, (entry.name for entry in entries))
+        everything = folder in self.targets
         for entry in entries:
-            if entry.name.startswith("."):
+            if entry.name.startswith(".") or not (everything or self._leads_on(entry.path)):
                 continue
             try:
                 answer = self._entry(entry, rules)
             except OSError as error:
-                answer = Skipped(_printable(entry.path), _reason(error), failed=error.errno not in _HARMLESS)
+                answer = Skipped(printable(entry.path), _reason(error), failed=error.errno not in _HARMLESS)
+            if everything and isinstance(answer, tuple):
+                self.targets.add(answer[0])
             if answer is not None:
                 yield answer
+
+    def _leads_on(self, path: str) -> bool:
+        return path in self.targets or path in self.ways
 
     def _entry(self, entry: os.DirEntry[str], rules: list[Rules]) -> Found | Skipped | tuple[str, list[Rules]] | None:
         is_link = entry.is_symlink()
@@ -160,13 +183,15 @@ class _Walk:
         if ignored(entry.path, rules, is_folder=is_folder):
             return None
         if not _is_text(entry.name):
-            return Skipped(_printable(entry.path), "its name is not valid UTF-8: rename it", failed=True)
+            return Skipped(printable(entry.path), "its name is not valid UTF-8: rename it", failed=True)
         if is_link and not self.follow:
             return Skipped(Path(entry.path), "a link, and links are not followed")
         if is_folder:
             return self._subfolder(entry, rules, is_link=is_link)
         if self.wanted is not None and not self.wanted.opinion(entry.path, is_folder=False):
             return None
+        if _LEFT_BY_EDITORS.fullmatch(entry.name):
+            return Skipped(Path(entry.path), "left behind by an editor")
         try:
             status = entry.stat()
         except OSError as error:
@@ -192,13 +217,17 @@ class _Walk:
 
 def _judged(path: str, status: os.stat_result, max_bytes: int) -> Found | Skipped:
     if not _is_text(path):
-        return Skipped(_printable(path), "its name is not valid UTF-8: rename it", failed=True)
+        return Skipped(printable(path), "its name is not valid UTF-8: rename it", failed=True)
     if not stat.S_ISREG(status.st_mode):
         return Skipped(Path(path), _what(status.st_mode))
     if status.st_size > max_bytes:
-        sizes = f"{status.st_size / 1e6:.1f} MB is over the limit of {max_bytes / 1e6:g} MB"
-        return Skipped(Path(path), f"{sizes} (ingest.max_file_mb)")
+        return Skipped(Path(path), over_limit(status.st_size, max_bytes))
     return Found(Path(path), status.st_size, status.st_mtime_ns)
+
+
+def over_limit(size: int, max_bytes: int) -> str:
+    """Why a file of this size is not read."""
+    return f"{size / 1e6:.1f} MB is over the limit of {max_bytes / 1e6:g} MB (ingest.max_file_mb)"
 
 
 def _what(mode: int) -> str:
@@ -216,7 +245,8 @@ def _reason(error: OSError) -> str:
     return f"cannot be read: {error.strerror or error}"
 
 
-def _absolute(path: PurePath) -> str:
+def absolute(path: PurePath) -> str:
+    """The path from the root, by its own name: links on the way stay as they are called."""
     return os.path.abspath(path)  # noqa: PTH100 - resolve() would follow links, and a ref keeps the name given
 
 
@@ -229,11 +259,11 @@ def _is_text(name: str) -> bool:
     return name.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
-def _printable(name: str) -> Path:
+def printable(name: str) -> Path:
     """The path with undecodable bytes written out, so that it can be shown and stored."""
     return Path(name if _is_text(name) else os.fsencode(name).decode("utf-8", "backslashreplace"))
 
 
 def _as_given(path: Path, base: Path) -> Path:
     """A walked path spelled the way its base was: relative if that was relative."""
-    return base / path.relative_to(_absolute(base))
+    return base / path.relative_to(absolute(base))

@@ -55,7 +55,7 @@ def ignored(path: str, rules: Sequence[Rules], *, is_folder: bool) -> bool:
 
 
 def rules_in(folder: str, names: Iterable[str]) -> list[Rules]:
-    """The rules that stand in a folder, given the names of the plain files in it."""
+    """The rules that stand in a folder, given the names in it."""
     present = set(names)
     found = [_read(folder, Path(folder, name)) for name in IGNORE_FILES if name in present]
     return [rules for rules in found if rules is not None]

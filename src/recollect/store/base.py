@@ -119,6 +119,20 @@ class PreparedChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class FileState:
+    """What a file looked like when it was read, to notice changes cheaply; ``fields`` is what it says of itself."""
+
+    mtime: int
+    size: int
+    hash: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    def looks_like(self, mtime: int, size: int) -> bool:
+        """Whether a file with this time and size need not be opened."""
+        return (self.mtime, self.size) == (mtime, size)
+
+
+@dataclass(frozen=True, slots=True)
 class PreparedItem:
     """An item ready to be written: its draft, the hashes that tell versions apart, and its chunks."""
 
@@ -126,8 +140,7 @@ class PreparedItem:
     hash: str
     text_hash: str
     chunks: tuple[PreparedChunk, ...]
-    file_mtime: int | None = None
-    file_size: int | None = None
+    file: FileState | None = None
     links: tuple[LinkTarget, ...] = ()
 
 
@@ -166,8 +179,7 @@ def prepare(
     prefixes: Sequence[str],
     lines: list[tuple[int, int]],
     known: Collection[bytes] = (),
-    file_mtime: int | None = None,
-    file_size: int | None = None,
+    file: FileState | None = None,
 ) -> PreparedItem:
     """Hash and analyse a draft. ``prefixes[i]`` is embedded in front of passage i; ``known`` keys need no analysis."""
     content_hash = text_hash(draft.content, draft.blob)
@@ -204,8 +216,7 @@ def prepare(
         version_hash(draft, content_hash),
         content_hash,
         tuple(chunks),
-        file_mtime,
-        file_size,
+        file,
         targets_in(draft.content, draft.ref, fields.mime_type),
     )
 
@@ -248,10 +259,10 @@ class ItemStore(Protocol):
     def version_at(self, n: int, when: datetime) -> int | None: ...
     def draft(self, n: int, number: int) -> Draft: ...
     def live_keys(self, ref: Ref) -> set[bytes]: ...
-    def known_files(self, drive: str = "disk") -> dict[str, tuple[int | None, int | None]]: ...
+    def known_files(self, drive: str, paths: Collection[str]) -> dict[str, FileState | None]: ...
     def thread_neighbours(self, numbers: Sequence[int], reach: int) -> dict[int, list[tuple[int, int]]]: ...
-    def file_state(self, n: int) -> tuple[int | None, int | None]: ...
-    def item_text_hash(self, n: int) -> str: ...
+    def file_states(self, numbers: Collection[int]) -> dict[int, FileState]: ...
+    def note_files(self, states: Mapping[int, FileState]) -> None: ...
     def content_marks(self, versions: Sequence[tuple[str, int]]) -> dict[str, ContentMark]: ...
     def texts(self) -> Iterator[tuple[int, Ref, str, int]]: ...
 

@@ -58,12 +58,17 @@ def parse_file(path: Path, *, limits: Limits | None = None) -> Parsed:
     >>> parse_file(Path("notes/plan.md")).title  # doctest: +SKIP
     'Plan'
     """
+    return parse_bytes(read_file(path), path.name, limits=limits)
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a regular file, or ``Unreadable`` with the reason; never waits for a pipe."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise Unreadable(
                 f"{path.name} is not a regular file", hint="Only files can be read; add a folder by its path."
             )
-        data = path.read_bytes()
+        return path.read_bytes()
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise Unreadable(
@@ -71,7 +76,6 @@ def parse_file(path: Path, *, limits: Limits | None = None) -> Parsed:
         ) from None
     except (ValueError, MemoryError) as problem:
         raise Unreadable(f"{path.name!r} cannot be read: {problem}", hint="Check its name and size.") from None
-    return parse_bytes(data, path.name, limits=limits)
 
 
 def parse_bytes(data: bytes, name: str, mime: str | None = None, *, limits: Limits | None = None) -> Parsed:

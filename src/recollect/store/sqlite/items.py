@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from recollect.store.base import FileState
 from recollect.store.sqlite.connection import Connection
 from recollect.store.sqlite.filters import where
 from recollect.store.sqlite.postings import Array
@@ -16,6 +17,8 @@ from recollect.store.sqlite.times import DAY, micros, moment, now_micros, option
 from recollect.use import decayed
 from recollect.values import FIELD_NAMES, Draft, Fields, Filters, Item, Mark, Passage, Ref, Version
 
+T = TypeVar("T")
+_FILE = "file_mtime, file_size, file_hash, file_fields"
 _ITEM = (
     "SELECT i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.hash, i.fields, i.size, i.created_at,"
     " i.updated_at, i.indexed_at, u.retrieval_count, u.last_retrieved_at, u.access_count, u.last_accessed_at,"
@@ -80,10 +83,8 @@ def by_number(connection: Connection, n: int) -> Item | None:
 def by_numbers(connection: Connection, numbers: Sequence[int]) -> dict[int, Item]:
     """Items without their content, by number."""
     found: dict[int, Item] = {}
-    for at in range(0, len(numbers), 500):
-        part = list(numbers[at : at + 500])
-        marks = ",".join("?" * len(part))
-        for row in connection.rows(f"{_ITEM} WHERE i.n IN ({marks})", part):
+    for part in batched(numbers):
+        for row in connection.rows(f"{_ITEM} WHERE i.n IN ({_marks(part)})", part):
             found[row[0]] = _item(row)
     return found
 
@@ -119,8 +120,9 @@ def refs_below(connection: Connection, drive: str | None, prefix: str) -> Iterat
         values.append(drive)
     folder = prefix.rstrip("/")
     if folder:
-        sql += " AND (path=? OR substr(path, 1, length(?)) = ?)"
-        values += [folder, f"{folder}/", f"{folder}/"]
+        # "0" is the character after "/": a range is found by the index, a prefix is not
+        sql += " AND (path=? OR (path>? AND path<?))"
+        values += [folder, f"{folder}/", f"{folder}0"]
     for n, item_drive, path, title in connection.rows(f"{sql} ORDER BY drive, path", values):
         yield n, Ref(item_drive, path), title
 
@@ -206,6 +208,44 @@ def draft_of(connection: Connection, n: int, number: int) -> Draft | None:
         tuple(Mark(at, label) for at, label in json.loads(marks)),
         blob_of(connection, n, number),
     )
+
+
+def known_files(connection: Connection, drive: str, paths: Collection[str]) -> dict[str, FileState | None]:
+    """Which of these paths hold an item, with what its file looked like when it was read."""
+    found: dict[str, FileState | None] = {}
+    for part in batched(sorted(paths)):
+        rows = connection.rows(
+            f"SELECT path, {_FILE} FROM items WHERE drive=? AND state<>'deleted' AND path IN ({_marks(part)})",
+            (drive, *part),
+        )
+        found |= {row[0]: _file_state(row[1:]) for row in rows}
+    return found
+
+
+def file_states(connection: Connection, numbers: Collection[int]) -> dict[int, FileState]:
+    """What the files of items looked like when they were read."""
+    found: dict[int, FileState] = {}
+    for part in batched(sorted(numbers)):
+        for row in connection.rows(f"SELECT n, {_FILE} FROM items WHERE n IN ({_marks(part)})", part):
+            state = _file_state(row[1:])
+            if state is not None:
+                found[row[0]] = state
+    return found
+
+
+def _file_state(row: tuple[Any, ...]) -> FileState | None:
+    mtime, size, digest, fields = row
+    return FileState(mtime, size, digest or "", json.loads(fields or "{}")) if mtime is not None else None
+
+
+def batched(values: Sequence[T], size: int = 500) -> Iterator[Sequence[T]]:
+    """The values in parts that one statement takes."""
+    for at in range(0, len(values), size):
+        yield values[at : at + size]
+
+
+def _marks(values: Sequence[Any]) -> str:
+    return ",".join("?" * len(values))
 
 
 def live_keys(connection: Connection, ref: Ref) -> set[bytes]:

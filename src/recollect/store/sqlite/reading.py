@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from recollect.errors import NotFound
-from recollect.store.base import ContentMark
+from recollect.store.base import ContentMark, FileState
 from recollect.store.sqlite import items
 from recollect.store.sqlite.connection import Connection, Database
 from recollect.values import Draft, Filters, Item, Ref, Version
@@ -114,13 +114,10 @@ class Reading:
         with self.database.read() as connection:
             return items.live_keys(connection, ref)
 
-    def known_files(self, drive: str = "disk") -> dict[str, tuple[int | None, int | None]]:
-        """Path → (mtime, size) as last read, for every live item of a drive."""
+    def known_files(self, drive: str, paths: Collection[str]) -> dict[str, FileState | None]:
+        """Which of these paths hold an item, and what its file looked like when it was read (None if it has none)."""
         with self.database.read() as connection:
-            rows = connection.rows(
-                "SELECT path, file_mtime, file_size FROM items WHERE drive=? AND state<>'deleted'", (drive,)
-            )
-        return {path: (mtime, size) for path, mtime, size in rows}
+            return items.known_files(connection, drive, paths)
 
     def thread_neighbours(self, numbers: Sequence[int], reach: int) -> dict[int, list[tuple[int, int]]]:
         """For items of a thread, the items up to ``reach`` places away: ``(number, places away)``."""
@@ -138,16 +135,10 @@ class Reading:
                     found.setdefault(n, []).append((other, away))
         return found
 
-    def file_state(self, n: int) -> tuple[int | None, int | None]:
-        """Time and size of an item's file when it was last read."""
+    def file_states(self, numbers: Collection[int]) -> dict[int, FileState]:
+        """What the files of items looked like when they were read; items that came otherwise are left out."""
         with self.database.read() as connection:
-            mtime, size = connection.rows("SELECT file_mtime, file_size FROM items WHERE n=?", (n,))[0]
-        return mtime, size
-
-    def item_text_hash(self, n: int) -> str:
-        """The hash of an item's content alone."""
-        with self.database.read() as connection:
-            return str(connection.rows("SELECT text_hash FROM items WHERE n=?", (n,))[0][0])
+            return items.file_states(connection, numbers)
 
     def content_marks(self, versions: Sequence[tuple[str, int]]) -> dict[str, ContentMark]:
         """What tells whether two stores hold the same text, for versions of items named by id."""

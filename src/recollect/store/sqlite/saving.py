@@ -13,11 +13,12 @@ import struct
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from recollect.errors import Conflict, PathConflict
-from recollect.store.base import PreparedChunk, PreparedItem
+from recollect.store.base import FileState, PreparedChunk, PreparedItem
 from recollect.store.sqlite.connection import Connection
 from recollect.store.sqlite.segments import DELETED, LIVE, SUPERSEDED, NewChunk, retire
 from recollect.store.sqlite.times import now_micros
@@ -82,7 +83,7 @@ def save(
     if policy == "skip":
         return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="already in the store"), []
     if head.hash == item.hash and head.state == "live":
-        _note_file(connection, head.n, item)
+        note_file(connection, head.n, item.file)
         return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="unchanged"), []
     refuse_immutable(head, ref)
     chunks = write_version(connection, head, item, analyzer, keep_versions)
@@ -151,14 +152,14 @@ def _write_head(
         "UPDATE items SET drive=?, path=?, kind=?, state='live', version=?, hash=?, text_hash=?, title=?,"
         " description=?, category=?, domain=?, severity=?, importance=?, loading=?, thread=?, seq=?, source_url=?,"
         " metadata=?, fields=?, size=?, updated_at=CASE WHEN text_hash=? AND version>0 THEN updated_at ELSE ? END,"
-        " indexed_at=?, deleted_at=NULL, file_mtime=coalesce(?, file_mtime), file_size=coalesce(?, file_size)"
-        " WHERE n=?",
+        " indexed_at=?, deleted_at=NULL, file_mtime=coalesce(?, file_mtime), file_size=coalesce(?, file_size),"
+        " file_hash=coalesce(?, file_hash), file_fields=coalesce(?, file_fields) WHERE n=?",
         (
             draft.ref.drive, draft.ref.path, draft.kind, number, item.hash, item.text_hash, fields.title,
             fields.description, fields.category, fields.domain, fields.severity, fields.importance, fields.loading,
             fields.thread, fields.seq, fields.source_url,
             json.dumps(dict(fields.metadata), ensure_ascii=False, default=str), fields_json, _size(item),
-            item.text_hash, now, now, item.file_mtime, item.file_size, head.n,
+            item.text_hash, now, now, *_file_values(item.file), head.n,
         ),
     )  # fmt: skip
     connection.rows("DELETE FROM item_tags WHERE item=?", (head.n,))
@@ -170,11 +171,20 @@ def _insert_tags(connection: Connection, n: int, fields: Fields) -> None:
         connection.run_many("INSERT OR IGNORE INTO item_tags(tag, item) VALUES(?,?)", [(tag, n) for tag in fields.tags])
 
 
-def _note_file(connection: Connection, n: int, item: PreparedItem) -> None:
-    if item.file_mtime is not None:
+def _file_values(state: FileState | None) -> tuple[Any, ...]:
+    if state is None:
+        return (None,) * 4
+    return state.mtime, state.size, state.hash, json.dumps(dict(state.fields), ensure_ascii=False, default=str)
+
+
+def note_file(connection: Connection, n: int, state: FileState | None) -> None:
+    """Remember what an item's file looks like now that its content is known to be the same."""
+    if state is not None:
+        values = _file_values(state)
         connection.rows(
-            "UPDATE items SET file_mtime=?, file_size=? WHERE n=? AND (file_mtime IS NOT ? OR file_size IS NOT ?)",
-            (item.file_mtime, item.file_size, n, item.file_mtime, item.file_size),
+            "UPDATE items SET file_mtime=?1, file_size=?2, file_hash=?3, file_fields=?4 WHERE n=?5"
+            " AND (file_mtime, file_size, file_hash, file_fields) IS NOT (?1, ?2, ?3, ?4)",
+            (*values, n),
         )
 
 

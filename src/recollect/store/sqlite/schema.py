@@ -236,7 +236,13 @@ def _first(connection: Connection) -> None:
     connection.run_many("INSERT INTO lexical_stats VALUES(?, 0)", [(field,) for field in range(-1, 6)])
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first,)
+def _second(connection: Connection) -> None:
+    """What a file said when it was read: the hash of its bytes, and what it says of itself."""
+    connection.rows("ALTER TABLE items ADD COLUMN file_hash TEXT")
+    connection.rows("ALTER TABLE items ADD COLUMN file_fields TEXT")
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second)
 SCHEMA_VERSION = len(MIGRATIONS)
 
 

@@ -6,13 +6,13 @@ Methods take and give values; each write is one short transaction. Ranking, pars
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from recollect.errors import Conflict, Error
-from recollect.store.base import Backlog, PreparedItem
+from recollect.store.base import Backlog, FileState, PreparedItem
 from recollect.store.sqlite import checks, jobs, links, relinking, saving, segments, vector_checks
 from recollect.store.sqlite.connection import Connection, Database
 from recollect.store.sqlite.lessons import Lessons
@@ -190,8 +190,17 @@ class SqliteStore(Reading, Searching, Meaning, Linking, UsageCounts, Lessons):
                     saving.erase_item(connection, n)
         return len(due)
 
+    def note_files(self, states: Mapping[int, FileState]) -> None:
+        """Remember what files look like whose content did not change."""
+        if states:
+            with self.database.write() as connection:
+                for n, state in states.items():
+                    saving.note_file(connection, n, state)
+
     def remember_root(self, path: str, globs: Sequence[str]) -> None:
-        """Note a folder that was added, so that ``refresh`` finds its new files."""
+        """Note a folder that was added, so that ``refresh`` finds its new files; once is enough."""
+        if (path, tuple(globs)) in self.roots():
+            return
         with self.database.write() as connection:
             connection.rows(
                 "INSERT INTO roots VALUES(?,?,?) ON CONFLICT(path) DO UPDATE SET globs=excluded.globs",

@@ -1,0 +1,91 @@
+"""Files on disk as things to take in: which ones a folder has, and what one of them says.
+
+The store's own files are never among them. What becomes of a file, and what was known of it, is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from recollect.errors import Unreadable
+from recollect.ingest.parse import Limits, parse_bytes, read_file
+from recollect.ingest.pipeline import Incoming, merged_fields
+from recollect.settings import Config
+from recollect.sources.disk import Found, Skipped, over_limit, walk
+from recollect.store.base import FileState
+from recollect.values import Fields, Ref
+
+_EMPTY = Fields().to_dict()
+_NOT_AUTHORED = ("source", "mime_type", "is_textual", "metadata")
+_JOURNALS = ("", "-wal", "-shm", "-journal")
+
+
+class Files:
+    """The disk as the settings allow it to be read; ``own`` is the store's file."""
+
+    def __init__(self, config: Config, own: str) -> None:
+        self.limits = Limits(seconds=config.ingest.parse_seconds, memory_mb=config.ingest.parse_memory_mb)
+        self._max_bytes = int(config.ingest.max_file_mb * 1_000_000)
+        self._follow = config.ingest.follow_symlinks
+        self._own = os.path.realpath(own)
+
+    def at(
+        self, path: Path, globs: Sequence[str] = (), only: Collection[Path] | None = None
+    ) -> Iterator[Found | Skipped]:
+        """The files below a folder, or the one file that ``path`` is."""
+        for entry in walk(path, max_bytes=self._max_bytes, globs=globs, follow_symlinks=self._follow, only=only):
+            yield Skipped(entry.path, "the store itself") if self._is_own(entry.path) else entry
+
+    def _is_own(self, path: Path) -> bool:
+        if not path.name.startswith(Path(self._own).name):
+            return False
+        real = os.path.realpath(path)
+        return any(real == self._own + end for end in _JOURNALS)
+
+    def bytes_of(self, entry: Found) -> bytes:
+        """What the file holds; one that outgrew the limit since is refused unread."""
+        if entry.size > self._max_bytes:
+            raise Unreadable(
+                f"{entry.path.name}: {over_limit(entry.size, self._max_bytes)}",
+                hint="Raise ingest.max_file_mb to take it in.",
+            )
+        return read_file(entry.path)
+
+    def incoming(self, ref: Ref, entry: Found, data: bytes, kind: str, fields: Mapping[str, Any]) -> Incoming:
+        """The file's content as something to save; ``fields`` overrule what the file says of itself."""
+        parsed = parse_bytes(data, entry.path.name, limits=self.limits)
+        plain = Incoming(ref, parsed, kind, {}, None if parsed.is_textual else data)
+        state = FileState(entry.mtime_ns, entry.size, hash_of(data), said_by(plain))
+        return replace(plain, fields={"source": "file", **fields}, file=state)
+
+
+def hash_of(data: bytes) -> str:
+    """SHA-256 of a file's bytes: tells that it was only touched, or only renamed."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def said_by(incoming: Incoming) -> dict[str, Any]:
+    """The fields that a file sets itself, without the empty ones."""
+    plain = merged_fields(incoming).to_dict()
+    return {name: value for name, value in plain.items() if value != _EMPTY[name] and name not in _NOT_AUTHORED[:3]}
+
+
+def set_by_people(fields: Fields, said: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of an item that are not what its file said when it was last read: these stay when it is read again."""
+    now = fields.to_dict()
+    changed = {name: value for name, value in now.items() if name not in _NOT_AUTHORED}
+    return {name: value for name, value in changed.items() if value != said.get(name, _EMPTY[name])}
+
+
+def metadata_kept(fields: Fields, said: Mapping[str, Any], says: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata key by key: what people set or removed stays so, the rest is what the file says now."""
+    before: Mapping[str, Any] = said.get("metadata", {})
+    now = fields.metadata
+    kept = {key: value for key, value in now.items() if key not in before or before[key] != value}
+    dropped = {key for key in before if key not in now}
+    return {key: value for key, value in says.get("metadata", {}).items() if key not in dropped} | kept
