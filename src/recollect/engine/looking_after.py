@@ -1,4 +1,4 @@
-"""The engine's verbs that look after a store: vectors, the backlog, status, doctor."""
+"""The engine's verbs that look after a store: vectors, the backlog, profiles, status, doctor."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from recollect.values import DoctorReport, Progress
 
 if TYPE_CHECKING:
     from recollect.ingest.embed import EmbedReport, JobsReport
+    from recollect.search.profile import Profile
 
 
 class LookingAfter(Core):
@@ -60,6 +61,12 @@ class LookingAfter(Core):
             if not self.store.waiting_jobs(fingerprint) and self.store.active_fingerprint() != fingerprint:
                 self.store.activate(fingerprint)
         return report
+
+    def profiles(self) -> dict[str, Profile]:
+        """The ways to rank, by name: the built-in ones and those of the settings."""
+        from recollect.search.profile import profiles
+
+        return profiles(self.config)
 
     def status(self) -> dict[str, Any]:
         """What the store holds and how it is."""

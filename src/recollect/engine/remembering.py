@@ -9,7 +9,7 @@ from recollect.errors import UsageError
 from recollect.insight import FeedbackReport, StatsReport
 from recollect.memory import links
 from recollect.memory.feedback import Learner, Learning
-from recollect.search.profile import profiles
+from recollect.search.profile import built_in, find_profile
 from recollect.search.request import Request
 from recollect.values import Answer, Filters, Link, LinkReport, Ref
 
@@ -27,8 +27,8 @@ class Remembering(Core):
     def _learners(self) -> dict[str, Learner]:
         config = self.config
         vectors = config.embedding.provider != "none"
-        known = profiles(config).items()
-        return {name: Learner(one.learns, one.weights(vectors=vectors)) for name, one in known if one.learns}
+        known = (find_profile(config, name) for name, one in built_in().items() if one.learns)
+        return {one.name: Learner(one.learns, one.weights(vectors=vectors)) for one in known if one.learns}
 
     def feedback(self, query: str, ref: str | Ref, verdict: str) -> FeedbackReport:
         """Say what became of an item that a query found: accepted, modified, dismissed or failed."""

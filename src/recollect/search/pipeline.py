@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from recollect.errors import Unavailable
 from recollect.models.base import Embedder, Reranker
+from recollect.search import memories
 from recollect.search.diversity import diverse_order, similarity_of
 from recollect.search.matching import KeywordPlan, items_without, plan, substring_chunks
 from recollect.search.present import Ranked, present
@@ -102,6 +103,10 @@ class Searcher:
     def _profile(self, request: Request) -> Profile:
         config = self.config()
         profile = find_profile(config, request.profile)
+        if request.memories:
+            memories.score_of(profile)  # refuses a profile that has none
+        if config.search.overfetch:
+            profile = replace(profile, factor=1, minimum=config.search.overfetch)
         if request.weights:
             return profile.with_weights(request.weights)
         return profile if config.learning.enabled else replace(profile, learns=None)
@@ -124,12 +129,27 @@ class Searcher:
     ) -> Found:
         if not query.asks_for_text():
             return self._browse(words, filters, request)
+        if request.memories and request.backend != "grep":
+            return self._find_apart(query, words, filters, profile, request)
         allowed, times = self._masks(filters, request.as_of)
         if request.backend == "grep":
             return self._grep(query, allowed, request)
         pool = self.pools.make(query, words, request.sides(profile), self.scoring, allowed, times)
         limit = request.limit + request.offset
         return Found(pool, *self.ranker.rank(pool, profile, query.text, request.boosts, limit))
+
+    def _find_apart(
+        self, query: ParsedQuery, words: KeywordPlan, filters: Filters, profile: Profile, request: Request
+    ) -> Found:
+        """Memories and sessions by words alone, with a fixed score; the rest as ever; merged by score."""
+        score = memories.score_of(profile)
+        rest, apart = memories.split(filters)
+        found = self._find(query, words, rest, profile, replace(request, memories=False))
+        sides = replace(request.sides(profile), lexical=True, vectors=False)
+        pool = self.pools.make(query, words, sides, self.scoring, *self._masks(apart, request.as_of))
+        items = self.store.items_by_number(list(pool.members))
+        standings = memories.merged(found.standings, found.pool, pool, items, score)
+        return replace(found, standings=standings, items={**found.items, **items})
 
     def _masks(self, filters: Filters, as_of: datetime | None) -> tuple[Array | None, Array | None]:
         if as_of is None:
@@ -181,9 +201,9 @@ class Searcher:
                 ranked.append(Ranked(standing.n, item, standing.value, score, _evidence(member), explain))
         limit = self._guarded(found, profile, request.limit)
         last = request.offset + limit
+        ranked = [entry for entry in self._looked_again(ranked, found.pool, request, text) if entry.score >= floor]
         if request.diverse:
             ranked = self._diverse(ranked, last)
-        ranked = self._looked_again(ranked, found.pool, request, text)
         return ranked[request.offset : last]
 
     def _diverse(self, ranked: list[Ranked], count: int) -> list[Ranked]:
@@ -194,7 +214,7 @@ class Searcher:
         texts = self.store.chunk_texts(best)
         words = [frozenset(self.analyzer.counts(texts[c][2])) if c in texts else frozenset() for c in best]
         similarity = similarity_of([vectors.get(chunk) for chunk in best], words)
-        order = diverse_order([entry.value for entry in window], similarity, count)
+        order = diverse_order([entry.score for entry in window], similarity, count)
         return [window[position] for position in order]
 
     def _looked_again(self, ranked: list[Ranked], pool: Pool, request: Request, text: str) -> list[Ranked]:

@@ -177,9 +177,8 @@ class Ranker:
         best = sorted(pool.members.items(), key=lambda entry: (-entry[1].lexical, -entry[1].cosine, entry[0]))
         seeds = [n for n, member in best[:GRAPH_SEEDS] if member.lexical > 0 or member.cosine > 0]
         distances = self.store.neighbours(seeds, depth=2) if seeds else {}
-        for n in distances:
-            if pool.may_join(n):
-                pool.member(n)
+        if pool.join is not None:
+            pool.join(distances)
         return distances
 
     def _tfidf(self, pool: Pool, items: Mapping[int, Item], query_text: str) -> dict[int, float]:

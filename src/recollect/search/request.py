@@ -49,6 +49,7 @@ class Request:
     boosts: Boosts = field(default_factory=Boosts)
     diverse: bool = False
     rerank: str | None = None
+    memories: bool = False
 
     def check(self) -> None:
         """Refuse what cannot be answered."""

@@ -6,7 +6,7 @@ never an unasked question. Ranking the pool happens elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,10 +49,8 @@ class Pool:
     allowed: Array | None = None
     notes: list[str] = field(default_factory=list)
     degraded: list[str] = field(default_factory=list)
-
-    def may_join(self, n: int) -> bool:
-        """Whether an item the sides did not bring passes the filters all the same."""
-        return n not in self.members and (self.allowed is None or n in self.allowed)
+    join: Callable[[Collection[int]], None] | None = None
+    """Takes in items that no side brought, with their values, if the query does not leave them out."""
 
     def member(self, n: int) -> Member:
         found = self.members.get(n)
@@ -97,7 +95,35 @@ class PoolMaker:
         if vector is not None:
             self._complete(pool, vector, near, times)
         pool.candidates = max(pool.candidates, len(pool.members))
+        pool.join = lambda items: self._join(pool, items, plan, sides, scoring, vector, times)
         return pool
+
+    def _join(
+        self,
+        pool: Pool,
+        items: Collection[int],
+        plan: KeywordPlan,
+        sides: Sides,
+        scoring: Scoring,
+        vector: tuple[str, Array] | None,
+        times: Array | None,
+    ) -> None:
+        numbers = np.array([n for n in items if n not in pool.members], np.int64)
+        if pool.allowed is not None:
+            numbers = numbers[np.isin(numbers, pool.allowed)]
+        if len(numbers) and (plan.excluded or plan.excluded_phrases):
+            numbers = items_without(self.store, plan, scoring, numbers, times)
+        if len(numbers) and (sides.lexical or plan.phrases):
+            matches = keyword_matches(
+                self.store, plan, scoring=scoring, limit=len(numbers), allowed=numbers, times=times
+            )
+            _add_scores(pool, matches)
+            numbers = np.unique(matches.items) if plan.phrases else numbers
+        for n in numbers.tolist():
+            pool.member(n)
+        if vector is not None and len(numbers):
+            _take_cosines(pool, self.store.vector_scores(*vector, numbers, times=times))
+            _stand_in(pool)
 
     def around(self, n: int, limit: int, allowed: Array | None) -> Pool:
         """The items nearest to one item: to the middle of its passages, then by its nearest passage."""
@@ -149,7 +175,7 @@ class PoolMaker:
         known = set(near.items.tolist()) if near is not None else set()
         missing = np.array([n for n in pool.members if n not in known], np.int64)
         _take_cosines(pool, self.store.vector_scores(fingerprint, query, missing, times=times))
-        pool.has_vectors = True
+        pool.has_vectors = any(member.vector_chunk is not None for member in pool.members.values())
         _stand_in(pool)
 
     def _take_substrings(self, pool: Pool, query: ParsedQuery, limit: int, allowed: Array | None) -> None:
@@ -175,6 +201,10 @@ def _take_scores(pool: Pool, matches: Matches) -> None:
     pool.candidates = matches.total
     pool.maximum = matches.maximum
     pool.has_lexical = len(matches.chunks) > 0
+    _add_scores(pool, matches)
+
+
+def _add_scores(pool: Pool, matches: Matches) -> None:
     scale = 1.0 / matches.maximum if matches.maximum else 0.0
     for chunk, n, score in zip(matches.chunks.tolist(), matches.items.tolist(), matches.scores.tolist(), strict=True):
         member = pool.member(n)
