@@ -11,7 +11,7 @@ from typing import Any
 from recollect.engine.core import refuse_binned
 from recollect.engine.tiered import Tiered
 from recollect.errors import NotFound
-from recollect.search.profile import profiles
+from recollect.search.profile import find_profile
 from recollect.search.request import Boosts, Request
 from recollect.search.scan import grep_texts, tree_of
 from recollect.values import Answer, Explanation, Filters, GrepMatch, Item, Ref, TreeNode, Version, parse_time
@@ -42,9 +42,13 @@ class Finding(Tiered):
         boost_domain: str | None = None,
         diverse: bool = False,
         rerank: str | None = None,
+        memories: bool = False,
         tool: str = "search",
     ) -> Answer:
-        """Ranked items for a query. ``literal`` takes the text as plain words, without operators."""
+        """Ranked items for a query. ``literal`` takes the text as plain words, without operators.
+
+        ``memories`` searches memories and sessions apart, with a fixed score, in profiles that have one (``vault``).
+        """
         settings = self.config.search
         request = Request(
             query,
@@ -64,6 +68,7 @@ class Finding(Tiered):
             boosts=Boosts(tuple(boost_tags), boost_domain),
             diverse=diverse,
             rerank=rerank,
+            memories=memories,
         )
         return self._tracked(self._federation.search(request), query, tool, track)
 
@@ -71,8 +76,7 @@ class Finding(Tiered):
         """Remember, once it is there, what an answer held; the setting decides when the call does not say."""
         config = self.config
         if config.search.track if track is None else track:
-            profile = profiles(config).get(answer.meta.profile)
-            opened = profile is not None and profile.counts_as_opening
+            opened = find_profile(config, answer.meta.profile).counts_as_opening
             self._tracker.searched(answer, text=text, tool=tool, settings=config.usage, opened=opened)
             self._used_elsewhere(answer, text=text, tool=tool, opened=opened)
         return answer
