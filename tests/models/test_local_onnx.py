@@ -14,7 +14,7 @@ import pytest
 
 from recollect.errors import Unavailable
 from recollect.models.base import Embedder, TokenCounter
-from recollect.models.local_onnx import SHIPPED, TOKENS_PER_RUN, LocalEmbedder, WordPieceCounter
+from recollect.models.local_onnx import SHIPPED, TEXTS_PER_SLICE, TOKENS_PER_RUN, LocalEmbedder, WordPieceCounter
 
 GETTING_THINGS_DONE = (
     "Getting things done: write every task down, decide the next action, keep one trusted list, review it each week."
@@ -113,6 +113,13 @@ class TestVectors:
     def test_ten_million_characters_cost_no_more_than_a_full_window(self, embedder: LocalEmbedder) -> None:
         full = embedder.embed_query("word " * 254)
         np.testing.assert_array_equal(embedder.embed_documents([" " * 1_000_000 + "word " * 2_000_000])[0], full)
+
+    def test_many_texts_come_back_in_order(self, embedder: LocalEmbedder) -> None:
+        texts = [str(number % 7) for number in range(TEXTS_PER_SLICE + 9)]
+        vectors = embedder.embed_documents(texts)
+        assert embedder.count_tokens(texts) == [1] * len(texts)
+        np.testing.assert_array_equal(vectors, np.resize(vectors[:7], vectors.shape))
+        np.testing.assert_array_equal(vectors[-1], embedder.embed_query(texts[-1]))
 
     @pytest.mark.parametrize("threads", [1, 2, 5])
     def test_any_number_of_threads_gives_the_same_vectors(self, embedder: LocalEmbedder, threads: int) -> None:
