@@ -11,6 +11,7 @@ from recollect.values import Ref
 if TYPE_CHECKING:
     from recollect.config import Config, StoreLocation
     from recollect.models.base import Embedder, Reranker, TokenCounter
+    from recollect.search.profile import Profile
     from recollect.store.base import Store
 
 
@@ -69,6 +70,20 @@ def reranker(kind: str, config: Config) -> Reranker:
     if kind == "llm":
         raise Unavailable("no language model is configured", hint="Use --rerank cross-encoder, or leave it out.")
     raise UsageError(f"there is no reranker '{kind}'", hint="One of: cross-encoder, llm, none.")
+
+
+def profiles(config: Config) -> dict[str, Profile]:
+    """The ways to rank, by name; for this no store is needed."""
+    from recollect.search.profile import profiles
+
+    return profiles(config)
+
+
+def profile(name: str, config: Config) -> Profile:
+    """One way to rank; others may be broken."""
+    from recollect.search.profile import find_profile
+
+    return find_profile(config, name)
 
 
 def worker_name() -> str:

@@ -102,6 +102,7 @@ def _answer(call: Call, engine: Recollect, answer: Answer, query: str = "", offs
 )
 @click.argument("words", nargs=-1, required=True, metavar="QUERY... REF")
 @ASKING_OPTIONS
+@RANKING_OPTIONS
 def explain(call: Call, words: tuple[str, ...], **given: Any) -> int:
     """The last word is the ref, an item id, a path or a URL; the words before it are the query."""
     if len(words) < 2:

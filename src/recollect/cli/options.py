@@ -115,6 +115,7 @@ RANKING_OPTIONS = together(
     click.option("--boost-domain", metavar="NAME", help="Prefer items of this domain, leaving none out."),
     click.option("--diverse", is_flag=True, default=None, help="Prefer hits that differ from one another."),
     click.option("--rerank", metavar="KIND", help="Look at the best hits again: cross-encoder or llm."),
+    click.option("--memories", is_flag=True, default=None, help="Search memories and sessions apart (profile vault)."),
 )
 TRACK = click.option("--track/--no-track", default=None, help="Remember what was found (default) or not.")
 ANSWER_OPTIONS = together(

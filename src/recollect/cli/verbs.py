@@ -57,6 +57,7 @@ VERBS: dict[str, Entry] = {
     "feedback": Entry("insight_verbs", "feedback", "Say whether what a query found was of use.", "find"),
     "learn": Entry("insight_verbs", "learn", "Show, freeze or undo what feedback did to the ranking.", "look after"),
     "stats": Entry("insight_verbs", "stats", "Show what was asked, found, and never found.", "look after"),
+    "profiles": Entry("profile_verbs", "profiles", "Show the ways to rank, and what each counts.", "look after"),
     "tiers": Entry("tier_verbs", "tiers", "Show the stores that are searched together.", "look after"),
     "status": Entry("look_after", "status", "Say what the store holds and how it is.", "look after"),
     "doctor": Entry("look_after", "doctor", "Check the store, and repair it on request.", "look after"),

@@ -64,9 +64,7 @@ class LookingAfter(Core):
 
     def profiles(self) -> dict[str, Profile]:
         """The ways to rank, by name: the built-in ones and those of the settings."""
-        from recollect.search.profile import profiles
-
-        return profiles(self.config)
+        return registry.profiles(self.config)
 
     def status(self) -> dict[str, Any]:
         """What the store holds and how it is."""

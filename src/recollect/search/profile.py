@@ -59,6 +59,11 @@ class Term:
     weight: float
     without_vectors: float | None = None
 
+    @property
+    def meaning(self) -> str:
+        """What the signal is, in a line."""
+        return SIGNALS[self.signal]
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:

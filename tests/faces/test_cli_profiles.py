@@ -1,0 +1,106 @@
+"""The verb profiles, and how a search is told which profile and weights to use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def notes(house: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A house with a note and a memory about keys, found by their words."""
+    monkeypatch.setenv("RECOLLECT_EMBEDDING_PROVIDER", "none")
+    house.env["RECOLLECT_EMBEDDING_PROVIDER"] = "none"
+    house.run("add", "-", "--as", "note:/keys", stdin="Rotate the signing keys every quarter.\n")
+    house.run("add", "-", "--as", "memory:/keys", stdin="We lost the keys in May.\n")
+    return house
+
+
+def write_settings(house: Any, text: str) -> None:
+    path = Path(house.env["RECOLLECT_CONFIG_HOME"]) / "config.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def test_profiles_are_listed_without_a_store(house: Any) -> None:
+    plain = house.json("profiles")
+    names = [one["name"] for one in plain["profiles"]]
+    assert {"default", "rrf", "vault", "brain", "skills", "knowledge"} <= set(names)
+    assert plain["default"] == "default"
+    lines = house.run("profiles", "list").stdout.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == names
+    assert lines[1].startswith("default *  built in  ")
+    assert "fts=0.3" in house.run("profiles", "list", "--verbose").stdout
+    assert not (house.folder.parent / "data").exists()
+
+
+def test_a_profile_is_shown_with_weights_signals_limits_and_where_it_comes_from(house: Any) -> None:
+    plain = house.json("profiles", "show", "vault")
+    assert plain["weights"]["semantic"] == pytest.approx(0.20 / 0.9)
+    assert plain["weights_without_vectors"]["semantic"] == pytest.approx(0.35 / 0.9)
+    assert plain["weights_without_vectors"]["vector"] == 0.0
+    assert plain["signals"]["semantic"] == "tfidf"
+    assert plain["per_side"] == {"factor": 3, "minimum": 30}
+    assert (plain["source"], plain["guard"], plain["memory_score"], plain["learns"]) == (
+        "built in", 50, 0.5, "semantic",
+    )  # fmt: skip
+    shown = house.run("profiles", "show", "vault").stdout
+    for part in ("without vectors", "0.3889", "cosine of the TF-IDF", "3 × limit", "at least 30", "--memories"):
+        assert part in shown
+    assert "without vectors" not in house.run("profiles", "show", "brain").stdout
+
+
+def test_a_profile_of_ones_own_is_listed_shown_and_used(notes: Any) -> None:
+    write_settings(
+        notes, '[search]\nprofile = "mine"\n[profiles.mine]\nbase = "brain"\nweights = { vector = 0, importance = 0 }\n'
+    )
+    plain = notes.json("profiles", "show", "mine")
+    assert plain["source"] == "settings"
+    assert plain["weights"] == pytest.approx({"vector": 0.0, "fts": 0.6, "recency": 0.4, "importance": 0.0})
+    assert notes.json("profiles")["default"] == "mine"
+    assert "mine *" in notes.run("profiles").stdout
+    meta = notes.json("search", "keys")["meta"]
+    assert (meta["profile"], meta["weights"]) == ("mine", plain["weights"])
+
+
+def test_an_unknown_profile_is_told_which_there_are(notes: Any) -> None:
+    for args in (("profiles", "show", "brian"), ("search", "keys", "--profile", "brian")):
+        error = notes.json(*args, code=2)
+        assert "brian" in error["message"]
+        assert "brain" in error["hint"]
+
+
+def test_a_profile_that_cannot_be_used_is_told_when_profiles_are_listed(notes: Any) -> None:
+    write_settings(notes, '[profiles.mine]\nbase = "brain"\nweights = { fts = -1 }\n')
+    assert "fts=-1" in notes.json("profiles", code=2)["message"]
+    assert notes.json("profiles", "show", "brain")["name"] == "brain"
+
+
+def test_weights_are_given_for_one_search(notes: Any) -> None:
+    meta = notes.json("search", "keys", "--profile", "brain", "--weights", "vector=0, recency=0")["meta"]
+    assert meta["weights"] == pytest.approx({"vector": 0.0, "fts": 0.75, "recency": 0.0, "importance": 0.25})
+    for weights, words in (("speed=1", "speed"), ("fts=-1", "fts=-1"), ("fts=nan", "nan"), ("fts=a", "fts=a")):
+        assert words in notes.json("search", "keys", "--profile", "brain", "--weights", weights, code=2)["message"]
+
+
+def test_settings_for_brain_are_set_by_config(notes: Any) -> None:
+    notes.run("config", "set", "retrieval.importance_weight", "0")
+    weights = notes.json("profiles", "show", "brain")["weights"]
+    assert weights == pytest.approx({"vector": 4 / 9, "fts": 3 / 9, "recency": 2 / 9, "importance": 0.0})
+    assert notes.json("search", "keys", "--profile", "brain")["meta"]["weights"] == weights
+
+
+def test_memories_are_searched_apart_on_request(notes: Any) -> None:
+    hits = notes.json("search", "keys", "--profile", "vault", "--memories")["hits"]
+    assert {hit["ref"]: hit["score"] == 0.5 for hit in hits} == {"note:/keys": False, "memory:/keys": True}
+    error = notes.json("search", "keys", "--memories", code=2)
+    assert "--profile vault" in error["hint"]
+
+
+def test_explain_takes_the_same_ranking_flags_as_search(notes: Any) -> None:
+    told = notes.json("explain", "keys", "memory:/keys", "--profile", "vault", "--memories")
+    assert told["hit"]["explain"]["signals"] == [
+        {"name": "memory", "value": 0.5, "weight": 1.0, "contribution": 0.5},
+    ]
