@@ -40,15 +40,22 @@ def show_items(screen: Screen, items: Sequence[Item]) -> None:
     screen.table(("ref", "kind", "version", "changed", "title"), rows)
 
 
-def show_content(screen: Screen, item: Item) -> None:
-    """The text as it is stored; on a terminal without control characters, and ended by a new line."""
+def show_content(screen: Screen, item: Item, original: bytes | None = None) -> None:
+    """The text as it is stored; on a terminal without control characters, and ended by a new line.
+
+    ``original`` are the bytes of an item without text: for files and pipes, never for a terminal.
+    """
+    if original is not None and not screen.is_terminal:
+        screen.write_bytes(original)
+        return
     text = item.content
     if screen.is_terminal:
         text = clean(text)
         text += "" if text.endswith("\n") or not text else "\n"
     screen.out.write(text)
     if not item.fields.is_textual:
-        screen.note(f"{item.ref} is kept without text ({item.fields.mime_type or 'unknown type'})")
+        kind = item.fields.mime_type or "unknown type"
+        screen.note(f"{one_line(str(item.ref))} is kept without text ({kind}); its bytes go to files and pipes only")
 
 
 def show_several(screen: Screen, items: Iterable[Item]) -> None:

@@ -38,8 +38,15 @@ def show_saved(screen: Screen, report: Mapping[str, Any]) -> None:
         _show_reasons(screen, items)
     if len(items) != 1:
         screen.line(summary(screen, items))
-    for note in report.get("notes", ()):
-        screen.note(f"note: {note}")
+    _show_notes(screen, report.get("notes", ()))
+
+
+def _show_notes(screen: Screen, notes: Sequence[str]) -> None:
+    shown = notes if screen.verbose else notes[:SHOWN_REASONS]
+    for note in shown:
+        screen.note(f"note: {one_line(note)}")
+    if len(notes) > len(shown):
+        screen.note(f"{len(notes) - len(shown):,} more notes; --verbose lists them")
 
 
 def summary(screen: Screen, items: Sequence[Mapping[str, Any]]) -> str:
@@ -75,14 +82,18 @@ def show_failures(screen: Screen, items: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _show_reasons(screen: Screen, items: Sequence[Mapping[str, Any]]) -> None:
-    """Why items were skipped, each reason once with its count."""
-    reasons: dict[str, int] = {}
+    """Why items were skipped: by name where few share a reason, else each reason once with its count."""
+    reasons: dict[str, list[str]] = {}
     for item in items:
         if item["status"] == "skipped" and item.get("reason"):
-            reason = one_line(item["reason"])
-            reasons[reason] = reasons.get(reason, 0) + 1
-    for reason, count in reasons.items():
-        screen.note(f"{count:,} skipped: {reason}")
+            reasons.setdefault(one_line(item["reason"]), []).append(item["ref"])
+    told = [f"{len(refs):,} skipped: {reason}" for reason, refs in reasons.items() if len(refs) > SHOWN_ITEMS]
+    named = [(ref, reason) for reason, refs in reasons.items() if len(refs) <= SHOWN_ITEMS for ref in refs]
+    told += [f"skipped {short_ref(ref)}: {reason}" for ref, reason in named[:SHOWN_REASONS]]
+    if len(named) > SHOWN_REASONS:
+        told.append(f"{len(named) - SHOWN_REASONS:,} more skipped; --verbose lists them")
+    for line in told:
+        screen.note(line)
 
 
 def show_refreshed(screen: Screen, report: Mapping[str, Any]) -> None:
@@ -96,8 +107,7 @@ def show_refreshed(screen: Screen, report: Mapping[str, Any]) -> None:
     screen.line(", ".join(f"{count:,} {name}" for name, count in counts.items()) or "nothing to do")
     if report.get("missing"):
         screen.note("--prune removes what is missing")
-    for note in report.get("notes", ()):
-        screen.note(f"note: {note}")
+    _show_notes(screen, report.get("notes", ()))
 
 
 def show_removed(screen: Screen, items: Sequence[Mapping[str, Any]]) -> None:

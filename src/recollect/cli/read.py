@@ -37,8 +37,11 @@ from recollect.values import Item
 @click.option("--meta", is_flag=True, help="The fields instead of the text.")
 @click.option("--track/--no-track", default=None, help="Count this as opening the item (default) or not.")
 def get(call: Call, refs: tuple[str, ...], meta: bool, **given: Any) -> int:
-    """One ref prints the text exactly as it is stored; several print each under its ref."""
+    """One ref prints the text exactly as it is stored; several print each under its ref. A file that is kept
+    without text gives its bytes when the output goes to a file or a pipe.
+    """
     items: list[Item] = []
+    original: bytes | None = None
     missed: list[tuple[str, Error]] = []
     with call.engine() as engine:
         for ref in refs:
@@ -48,6 +51,8 @@ def get(call: Call, refs: tuple[str, ...], meta: bool, **given: Any) -> int:
                 if len(refs) == 1:
                     raise
                 missed.append((ref, error))
+        if len(items) == len(refs) == 1 and not (items[0].fields.is_textual or meta or call.json):
+            original = engine.original(refs[0], version=items[0].version)
     if missed and not items:
         raise missed[0][1]
 
@@ -58,7 +63,7 @@ def get(call: Call, refs: tuple[str, ...], meta: bool, **given: Any) -> int:
                     screen.line()
                 show_fields(screen, item)
         elif len(refs) == 1:
-            show_content(screen, items[0])
+            show_content(screen, items[0], original)
         else:
             show_several(screen, items)
         for _, error in missed:

@@ -132,6 +132,12 @@ class Screen:
         """One line of result."""
         self.out.write(text + "\n")
 
+    def write_bytes(self, data: bytes) -> None:
+        """Bytes as they are, for a file or a pipe."""
+        self.out.flush()
+        self.out.buffer.write(data)
+        self.out.buffer.flush()
+
     def note(self, text: str) -> None:
         """Something worth knowing that is not the result; ``--quiet`` drops it."""
         if not self.quiet:

@@ -141,6 +141,15 @@ class Finding(Tiered):
             self._tracker_of(tier).opened(item, settings=config.usage)
         return item
 
+    def original(self, ref: str | Ref, *, version: int | None = None) -> bytes:
+        """The bytes of an item that is kept without text; for any other, its text in UTF-8."""
+        tier, n = self._holder(ref)
+        item = tier.store.item(n, version=version)
+        if version is None:
+            refuse_binned(item)
+        blob = tier.store.draft(n, item.version).blob
+        return blob if blob is not None else item.content.encode("utf-8", "surrogatepass")
+
     def list(self, *, filters: Filters | None = None, limit: int = 50, offset: int = 0) -> list[Item]:
         """Items without their content, newest first."""
         return [item for _, item in self.store.listing(filters or Filters(), limit, offset)]

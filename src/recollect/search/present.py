@@ -81,21 +81,24 @@ def _evidence(
         if found is None:
             continue
         _, heading, text = found
-        snippet, offset = snippet_of(text, marker)
-        parts.append(
-            Evidence(chunk, (row[2], row[3]), snippet, heading, place_at(marks, row[1] + offset), round(score, 6))
-        )
+        snippet, window = snippet_of(text, marker)
+        place = place_of([(at - row[1], label) for at, label in marks], text, window, marker)
+        parts.append(Evidence(chunk, (row[2], row[3]), snippet, heading, place, round(score, 6)))
     return tuple(parts)
 
 
-def place_at(marks: Sequence[tuple[int, str]], offset: int) -> str:
-    """The label of the page, slide or sheet that holds a character."""
-    label = ""
-    for at, name in marks:
-        if at > offset:
-            break
-        label = name
-    return label
+def place_of(marks: Sequence[tuple[int, str]], text: str, window: tuple[int, int], marker: Marker) -> str:
+    """The label of the page, slide or sheet in a stretch of text that has most of the words asked for."""
+    start, end = window
+    best, most = "", -1
+    ends = [at for at, _ in marks[1:]] + [len(text)]
+    for (at, label), following in zip(marks, ends, strict=False):
+        first, last = max(at, start), min(following, end)
+        if first < last:
+            count = len(set(filter(marker.__getitem__, _WORD.findall(text[first:last]))))
+            if count > most:
+                best, most = label, count
+    return best
 
 
 class Marker(dict[str, bool]):
@@ -121,10 +124,10 @@ class Marker(dict[str, bool]):
         return sorted(spots)
 
 
-def snippet_of(text: str, marker: Marker, size: int = SNIPPET) -> tuple[str, int]:
-    """The stretch of a text that holds most of the query's words, and where it starts."""
+def snippet_of(text: str, marker: Marker, size: int = SNIPPET) -> tuple[str, tuple[int, int]]:
+    """The stretch of a text that holds most of the query's words, and where it starts and ends."""
     if len(text) <= size:
-        return " ".join(text.split()), 0
+        return " ".join(text.split()), (0, len(text))
     places = marker.places(text)
     start = 0
     if places:
@@ -138,4 +141,4 @@ def snippet_of(text: str, marker: Marker, size: int = SNIPPET) -> tuple[str, int
         cut = text.rfind(" ", start + size // 2, end)
         end = cut if cut > 0 else end
     body = " ".join(text[start:end].split())
-    return f"{'…' if start else ''}{body}{'…' if end < len(text) else ''}", start
+    return f"{'…' if start else ''}{body}{'…' if end < len(text) else ''}", (start, end)
