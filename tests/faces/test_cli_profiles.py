@@ -1,4 +1,4 @@
-"""The verb profiles, and how a search is told which profile and weights to use."""
+"""The verb profiles, and how a search is told to rank: profile, weights, a second look."""
 
 from __future__ import annotations
 
@@ -104,3 +104,16 @@ def test_explain_takes_the_same_ranking_flags_as_search(notes: Any) -> None:
     assert told["hit"]["explain"]["signals"] == [
         {"name": "memory", "value": 0.5, "weight": 1.0, "contribution": 0.5},
     ]
+
+
+def test_a_second_look_is_set_up_by_config_and_asked_for_by_flag(notes: Any) -> None:
+    told = notes.run("search", "keys", "--rerank", "cross-encoder")
+    assert "degraded: rerank: no cross-encoder is set" in told.stderr
+    model = Path(__file__).parents[1] / "fixtures" / "cross_encoder"
+    notes.run("config", "set", "rerank.model", str(model))
+    notes.run("config", "set", "rerank.budget_ms", "60000")
+    plain = notes.json("search", "keys", "--rerank", "cross-encoder", "--explain")
+    assert plain["meta"]["degraded"] == []
+    assert [step["step"] for step in plain["hits"][0]["explain"]["steps"]] == ["rerank opinion", "rerank blend"]
+    assert "rerank blend" in notes.run("search", "keys", "--rerank", "cross-encoder", "--explain").stdout
+    assert "cross-encoder, llm, none" in notes.json("search", "keys", "--rerank", "oracle", code=2)["hint"]

@@ -11,9 +11,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from recollect.errors import Unavailable
+from recollect.errors import ContractError, Unavailable
 
 MAX_TOKENS = 512
+CHARACTERS_PER_TOKEN = 8
+"""Longer queries are cut before tokenising; no word of a language is that long on average."""
 
 
 class CrossEncoder:
@@ -50,8 +52,11 @@ class CrossEncoder:
             raise Unavailable(f"there is no tokenizer.json in {self.folder}", hint="It belongs beside model.onnx.")
         from tokenizers import Tokenizer
 
-        tokenizer = Tokenizer.from_file(str(path))
-        tokenizer.enable_truncation(MAX_TOKENS, strategy="only_second")
+        try:
+            tokenizer = Tokenizer.from_file(str(path))
+        except Exception as error:  # the library raises bare Exception for a broken file
+            raise Unavailable(f"the tokenizer {path} cannot be read: {error}", hint="Get the file anew.") from error
+        tokenizer.enable_truncation(MAX_TOKENS)
         tokenizer.enable_padding()
         return tokenizer
 
@@ -61,14 +66,23 @@ class CrossEncoder:
 
         if not texts:
             return []
-        encoded = self._tokenizer.encode_batch([(query[:MAX_TOKENS], text) for text in texts])
+        session, query = self._session, query[: MAX_TOKENS * CHARACTERS_PER_TOKEN]
+        encoded = self._tokenizer.encode_batch([(query, text) for text in texts])
         inputs = {
             "input_ids": np.array([one.ids for one in encoded], np.int64),
             "attention_mask": np.array([one.attention_mask for one in encoded], np.int64),
             "token_type_ids": np.array([one.type_ids for one in encoded], np.int64),
         }
-        wanted = {node.name for node in self._session.get_inputs()}
-        logits = self._session.run(None, {name: value for name, value in inputs.items() if name in wanted})[0]
+        wanted = {node.name for node in session.get_inputs()}
+        try:
+            logits = session.run(None, {name: value for name, value in inputs.items() if name in wanted})[0]
+        except Exception as error:  # onnxruntime's errors share no base but Exception
+            raise Unavailable(f"the cross-encoder failed to run: {error}", hint="Set rerank.kind to none.") from error
+        if logits.size not in (len(texts), 2 * len(texts)) or not np.isfinite(logits).all():
+            raise ContractError(
+                f"the model in {self.folder} gave no usable score per text",
+                hint="Set rerank.model to a cross-encoder with one score per pair.",
+            )
         return [_squeezed(float(row[-1])) for row in np.reshape(logits, (len(texts), -1))]
 
 

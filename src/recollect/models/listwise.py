@@ -39,7 +39,7 @@ class ListwiseReranker:
 
 def parse_order(answer: str, count: int) -> list[int]:
     """Indexes in the order the answer names them, each once; the unnamed follow in their own order."""
-    named = [int(number) - 1 for number in re.findall(r"\d+", answer)]
+    named = [int(number) - 1 for number in re.findall(r"(?<!\d)\d{1,6}(?!\d)", answer)]
     valid = list(dict.fromkeys(index for index in named if 0 <= index < count))
     if not valid and count:
         raise ContractError("the model named no passage", hint="The first order is kept.")

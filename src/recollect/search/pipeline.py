@@ -189,13 +189,13 @@ class Searcher:
         )
 
     def _page(self, found: Found, profile: Profile, request: Request, text: str) -> list[Ranked]:
-        """Leave out what is below the asked score, look again where asked to, and cut the page."""
+        """Look again where asked to, leave out what is then below the asked score, and cut the page."""
         floor = max(request.min_score, profile.min_score) if found.weights else 0.0
         ranked = []
         for standing in found.standings:
             score = min(1.0, max(0.0, standing.value))
             item = self._as_it_was(found.items[standing.n], standing.n, request.as_of)
-            if item is not None and score >= floor:
+            if item is not None:
                 member = found.pool.members[standing.n]
                 explain = Explain(standing.value, standing.shares) if request.explain else None
                 ranked.append(Ranked(standing.n, item, standing.value, score, _evidence(member), explain))

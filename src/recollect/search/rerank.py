@@ -84,9 +84,11 @@ def _within(reranker: Reranker, query: str, texts: Sequence[str], seconds: float
 
     def ask() -> None:
         try:
-            answer.append(list(reranker.score(query, texts)))
+            answer.append([float(opinion) for opinion in reranker.score(query, texts)])
         except Error as error:
-            answer.append(error.message)
+            answer.append(f"{error.message}; the first order stands")
+        except Exception as error:  # noqa: BLE001 - whatever a judge raises must not cost the hits
+            answer.append(f"the judge failed ({type(error).__name__}: {error}); the first order stands")
 
     thread = threading.Thread(target=ask, daemon=True)
     thread.start()
