@@ -12,8 +12,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as LateError
 from dataclasses import dataclass, replace
 from functools import partial
 from queue import SimpleQueue
@@ -21,14 +19,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 from recollect.errors import Error, Unavailable, UsageError
 from recollect.models.base import Embedder
-from recollect.search.pipeline import Searcher
 from recollect.search.query import both, parse_query
 from recollect.search.request import Request
 from recollect.store.base import ContentMark, Store
 from recollect.values import Answer, Filters, Hit, SearchMeta, TierState
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from recollect.models.base import Vectors
+    from recollect.search.pipeline import Searcher
 
 MOST_THREADS = 4
 """So many searches of one tier run at a time; a tier that hangs holds up no other."""
@@ -47,28 +47,28 @@ class Tier:
         self.weight = weight
         self._opens = opens
         self._searches = searches
-        self._lock = threading.Lock()
-        self._opened: tuple[Store, Searcher] | None = None
+        self._lock = threading.RLock()
+        self._store: Store | None = None
+        self._searcher: Searcher | None = None
         self.threads = Threads(MOST_THREADS)
 
     @property
     def is_open(self) -> bool:
-        return self._opened is not None
+        return self._store is not None
 
     @property
     def store(self) -> Store:
-        return self._open()[0]
+        with self._lock:
+            if self._store is None:
+                self._store = self._opens()
+            return self._store
 
     @property
     def searcher(self) -> Searcher:
-        return self._open()[1]
-
-    def _open(self) -> tuple[Store, Searcher]:
         with self._lock:
-            if self._opened is None:
-                store = self._opens()
-                self._opened = store, self._searches(store)
-            return self._opened
+            if self._searcher is None:
+                self._searcher = self._searches(self.store)
+            return self._searcher
 
     def label(self, answer: Answer) -> Answer:
         """An answer of this tier alone: its hits say where they come from."""
@@ -134,7 +134,7 @@ class Federation:
                 replies.append(future.result(max(0.0, deadline - time.monotonic())))
             except UsageError:
                 raise
-            except LateError:
+            except TimeoutError:
                 future.cancel()
                 late = Unavailable(f"did not answer within {self.seconds:g} s", hint="Raise tiers.seconds.")
                 failures.append((tier, late))
@@ -258,6 +258,8 @@ class Threads:
 
     def run(self, call: Callable[[], _Result]) -> Future[_Result]:
         """Call it in one of the threads."""
+        from concurrent.futures import Future  # brings logging along, which reading one item needs not
+
         future: Future[_Result] = Future()
 
         def work() -> None:
