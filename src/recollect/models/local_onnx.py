@@ -185,7 +185,7 @@ class LocalEmbedder:
             raise _missing("onnxruntime", error) from error
         verify(model, self._about["sha256"]["model.onnx"], self._cache)
         options = onnxruntime.SessionOptions()
-        # One thread per run, and as many runs at a time as there are cores: twice the texts of sharing each run out.
+        # One thread per run, and as many runs at a time as there are cores: no core waits for another within a run.
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
         # The graph is built as it should run. Planning reuse of buffers takes quadratic time, 90 ms here, and saves
