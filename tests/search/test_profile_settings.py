@@ -217,3 +217,13 @@ def test_every_signal_can_be_ranked_by(notes: Recollect, signal: str) -> None:
     assert answer.meta.weights == {"only": 1.0}
     assert {hit.ref for hit in answer.hits} == {"note:/a", "note:/b"}
     assert all(0.0 <= hit.score <= 1.0 for hit in answer.hits)
+
+
+def test_a_boost_that_the_profile_does_not_weigh_is_noted(notes: Recollect) -> None:
+    unheard = notes.search("keys", profile="brain", boost_tags=["ops"], boost_domain="auth").meta.notes
+    assert unheard == (
+        "the profile 'brain' does not weigh tags; vault does",
+        "the profile 'brain' does not weigh domains; vault does",
+    )
+    assert notes.search("keys", profile="vault", boost_tags=["ops"], boost_domain="auth").meta.notes == ()
+    assert notes.search("keys", profile="brain").meta.notes == ()

@@ -96,7 +96,7 @@ class Searcher:
             request.profile,
             dict(found.weights),
             degraded=tuple(found.pool.degraded),
-            notes=(*query.notes, *found.pool.notes),
+            notes=(*query.notes, *found.pool.notes, *_unheeded(profile, request.boosts)),
         )
         return Answer(hits, meta)
 
@@ -260,6 +260,16 @@ class Searcher:
             explain = entry.explain or Explain(entry.value)
             explained.append(replace(entry, explain=replace(explain, terms=terms)))
         return explained
+
+
+def _unheeded(profile: Profile, boosts: Boosts) -> list[str]:
+    """What was asked to count and has no weight in this profile."""
+    weighed = {term.signal for term in profile.signals.values() if term.weight}
+    return [
+        f"the profile '{profile.name}' does not weigh {what}; vault does"
+        for what, asked, signal in (("tags", boosts.tags, "tags"), ("domains", boosts.domain, "domain"))
+        if asked and signal not in weighed
+    ]
 
 
 def _evidence(member: Member) -> tuple[tuple[int, float], ...]:
