@@ -227,3 +227,13 @@ def test_a_boost_that_the_profile_does_not_weigh_is_noted(notes: Recollect) -> N
     )
     assert notes.search("keys", profile="vault", boost_tags=["ops"], boost_domain="auth").meta.notes == ()
     assert notes.search("keys", profile="brain").meta.notes == ()
+
+
+@pytest.mark.parametrize(("label", "other"), [("vector", "lexical"), ("lexical", "vector")])
+def test_a_side_without_weight_stays_so_when_the_other_finds_nothing(compass: Opener, label: str, other: str) -> None:
+    engine = compass()
+    engine.save("note:/a", "alpha tea" if label == "vector" else "tea")
+    query = "nothing" if label == "vector" else "tea"
+    answer = engine.search(query, weights={label: 0}, explain=True, track=False)
+    assert answer.meta.weights == {label: 0.0, other: 1.0}
+    assert [hit.score for hit in answer.hits] == [0.0]

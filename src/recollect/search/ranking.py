@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from recollect.memory.learning import shifted
 from recollect.search import signals
 from recollect.search.fusion import spread_weights
-from recollect.search.profile import Profile
+from recollect.search.profile import SIDES, Profile
 from recollect.search.request import Boosts
 from recollect.search.sides import Member, Pool
 from recollect.store.base import Store
@@ -135,8 +135,8 @@ class Ranker:
 
     def _weights(self, pool: Pool, profile: Profile) -> dict[str, float]:
         weights = profile.weights(vectors=pool.has_vectors)
-        if profile.fusion == "spread":
-            weights = self._spread(pool, weights)
+        if profile.fusion == "spread" and all(weights.get(side) for side in SIDES):
+            weights = self._spread(pool, weights)  # a side that was given no weight gets none
         shift = self.store.learned_shift(profile.name) if profile.learns else 0.0
         return shifted(weights, profile.learns, shift) if profile.learns and shift else weights
 
