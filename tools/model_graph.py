@@ -9,7 +9,7 @@ Two choices differ from the usual dynamic quantisation; ``build_model.py --measu
   texts it is batched with. A few of the model's channels are some twenty times larger than the rest and would leave
   these little of the byte; so channels are first evened out by powers of two, which the weights take back.
 * Weights are scaled so that two neighbouring ones never exceed 128 together. x86 CPUs with AVX2 but without VNNI add
-  two u8 x s8 products in 16 bits; 255 x 128 fits, so nothing saturates and every CPU computes the same integers.
+  two u8 x s8 products in 16 bits; 255 x 128 fits, so nothing saturates and the products are exact on every CPU.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class Graph:
         return f"{name}.bytes", f"{name}.column", zero
 
     def normalise(self, rows: str, gain: Floats, bias: Floats, name: str) -> str:
-        """Layer normalisation in plain operators, which run twice as fast as the fused one on CPU."""
+        """Layer normalisation in plain operators: 3 ms for 150 tokens through the model, the fused one 4.8."""
         self.add("ReduceMean", [rows, "axis_1"], f"{name}.mean", keepdims=1)
         self.add("Sub", [rows, f"{name}.mean"], f"{name}.centred")
         self.add("ReduceSumSquare", [f"{name}.centred", "axis_1"], f"{name}.square", keepdims=1)
