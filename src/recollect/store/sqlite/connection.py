@@ -123,12 +123,7 @@ class Database:
                 hint="Make the file and its folder writable, or name another store with --store.",
             )
         with self._write_lock, self.translated():
-            if self._writer is None:
-                self._writer = self._connect()
-                self._writer.pragma("cache_size", -65536)
-                self._writer.pragma("wal_autocheckpoint", 4000)
-                self._writer.pragma("secure_delete", 1)
-            writer = self._writer
+            writer = self._writing_connection()
             if writer.in_transaction:
                 yield writer
                 return
@@ -142,6 +137,14 @@ class Database:
                 raise
             writer.rows("COMMIT")
             self.longest_write = max(self.longest_write, time.perf_counter() - started)
+
+    def _writing_connection(self) -> Connection:
+        if self._writer is None:
+            self._writer = self._connect()
+            self._writer.pragma("cache_size", -65536)
+            self._writer.pragma("wal_autocheckpoint", 4000)
+            self._writer.pragma("secure_delete", 1)
+        return self._writer
 
     def _begin(self, writer: Connection, seconds: float) -> None:
         writer.set_busy_timeout(int(seconds * 1000))
@@ -194,7 +197,17 @@ class Database:
     def checkpoint(self) -> None:
         """Fold the write-ahead log into the file and empty it, as far as readers allow."""
         with self._write_lock, self.translated():
-            (self._writer or self.connection()).pragma("wal_checkpoint(TRUNCATE)")
+            (self._writer or self.connection()).rows("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def vacuum(self) -> None:
+        """Write the file anew without its free pages; others may read meanwhile, but not write."""
+        with self._write_lock, self.translated():
+            writer = self._writing_connection()
+            writer.pragma("temp_store", "FILE")  # in memory, the whole store would have to fit there
+            try:
+                writer.rows("VACUUM")
+            finally:
+                writer.pragma("temp_store", "MEMORY")
 
     def close(self) -> None:
         self._closed = True

@@ -35,6 +35,7 @@ class NewChunk:
     chunk: int
     item: int
     counts: TermCounts
+    state: int = LIVE
 
     def lengths(self) -> list[int]:
         return [sum(field.values()) for field in self.counts]
@@ -74,7 +75,7 @@ def add_segment(connection: Connection, chunks: Sequence[NewChunk], made: Invert
             np.array([chunk.chunk for chunk in chunks], np.int64).tobytes(),
             np.array([chunk.item for chunk in chunks], np.int64).tobytes(),
             np.ascontiguousarray(lengths).tobytes(),
-            bytes(len(chunks)),
+            bytes(chunk.state for chunk in chunks),
         ),
     )
     segment = row[0][0]
@@ -82,7 +83,8 @@ def add_segment(connection: Connection, chunks: Sequence[NewChunk], made: Invert
         "INSERT INTO postings(segment, term, data) VALUES(?,?,?)",
         ((segment, term, data) for term, data in made.rows_for(chunks)),
     )
-    _count(connection, len(chunks), lengths.sum(axis=1, dtype=np.int64))
+    live = np.array([chunk.state == LIVE for chunk in chunks])
+    _count(connection, int(live.sum()), lengths[:, live].sum(axis=1, dtype=np.int64))
     bump_epoch(connection)
 
 

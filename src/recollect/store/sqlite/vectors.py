@@ -197,11 +197,12 @@ def _reload(connection: Connection, fingerprint: int, epoch: int, old: _Loaded |
     blocks: dict[int, Entries] = {}
     present = [row[0] for row in connection.rows("SELECT id FROM vector_blocks WHERE fingerprint=?", (fingerprint,))]
     for block in present:
-        blocks[block] = held[block] if block in held else _read_block(connection, block)
+        blocks[block] = held[block] if block in held else read_block(connection, block)
     return _Loaded(epoch, blocks, _joined([blocks[block] for block in present]))
 
 
-def _read_block(connection: Connection, block: int) -> Entries:
+def read_block(connection: Connection, block: int) -> Entries:
+    """One block of entries."""
     count, chunks, items, vectors, sketches = connection.rows(
         "SELECT entries, chunk_ids, item_ids, vector_ids, sketches FROM vector_blocks WHERE id=?", (block,)
     )[0]
@@ -262,7 +263,7 @@ def compact(connection: Connection, fingerprint: int) -> None:
             break
         chosen.append(block)
         size += count
-    entries = _joined([_read_block(connection, block) for block in chosen])
+    entries = _joined([read_block(connection, block) for block in chosen])
     low, high = int(entries.chunks.min()), int(entries.chunks.max())
     rows = connection.rows("SELECT id FROM chunks WHERE state < 2 AND id BETWEEN ? AND ?", (low, high))
     kept = np.isin(entries.chunks, np.fromiter((row[0] for row in rows), np.int64, len(rows)))

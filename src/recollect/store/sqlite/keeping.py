@@ -1,0 +1,82 @@
+"""The half of the store that moves and tidies it: records out and in, backups, vacuum."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from recollect.errors import ReadOnlyStore
+from recollect.exchange_records import Record
+from recollect.reports import VacuumReport
+from recollect.store.base import Backlog
+from recollect.store.sqlite import backing_up, exporting, vacuuming
+from recollect.store.sqlite.connection import Database
+from recollect.store.sqlite.importing import Importing
+from recollect.words import Analyzer
+
+
+class Keeping:
+    """Keeps what a store holds safe, elsewhere, and small."""
+
+    database: Database
+    analyzer: Analyzer
+    language: str
+
+    def records(self, *, log: bool = True) -> Iterator[Record]:
+        """Everything the store holds, as it was at one moment; ``log`` for the logs of queries and openings too."""
+        with self.database.read() as connection:
+            yield from exporting.records(connection, self.language, log=log)
+
+    def importing(self, on_conflict: str, backlog: Backlog | None) -> Importing:
+        """Takes records of an export into this store."""
+        return Importing(self.database, lambda: self.analyzer, on_conflict, backlog)
+
+    def adopt_language(self, language: str) -> bool:
+        """Take another language for the words of a store that never held any; whether it has that language now."""
+        if language == self.language:
+            return True
+        analyzer = Analyzer(language)
+        with self.database.write() as connection:
+            if connection.rows("SELECT 1 FROM sqlite_sequence WHERE name='chunks' AND seq > 0"):
+                return False
+            connection.rows("INSERT OR REPLACE INTO meta VALUES('language', ?)", (language,))
+        self.language, self.analyzer = language, analyzer
+        return True
+
+    def backup(self, target: Path, *, force: bool = False, progress: Callable[[int, int], None] | None = None) -> None:
+        """Copy the store, as it is at one moment, to a file."""
+        backing_up.back_up(self.database, target, force=force, progress=progress or (lambda done, total: None))
+
+    def vacuum(self, *, bin_days: float, full: bool = False) -> VacuumReport:
+        """Give back what is no longer needed; ``full`` rewrites the file even when little is to be gained."""
+        if self.database.read_only:
+            raise ReadOnlyStore(f"the store {self.database.path} can only be read", hint="Make it writable first.")
+        started = time.perf_counter()
+        before = vacuuming.size_on_disk(self.database.path)
+        parts_before = self._segments()
+        emptied = self.empty_bin(bin_days)
+        blobs = vacuuming.drop_unused_blobs(self.database)
+        vacuuming.drop_idle_jobs(self.database)
+        vectors = vacuuming.drop_unused_vectors(self.database)
+        vacuuming.merge_segments(self.database)
+        rewritten = vacuuming.rewrite_file(self.database, always=full)
+        return VacuumReport(
+            before,
+            vacuuming.size_on_disk(self.database.path),
+            emptied,
+            vectors,
+            blobs,
+            parts_before,
+            self._segments(),
+            rewritten,
+            time.perf_counter() - started,
+        )
+
+    def empty_bin(self, days: float) -> int:
+        """Erase what has been in the bin longer than the given days."""
+        raise NotImplementedError
+
+    def _segments(self) -> int:
+        with self.database.read() as connection:
+            return int(connection.rows("SELECT count(*) FROM segments WHERE state=1")[0][0])

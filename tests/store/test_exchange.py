@@ -1,0 +1,381 @@
+"""What is exported comes back as it was, whatever it is; what is not an export is refused, and nothing is written."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import stat
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import Entry, NotFound, PathConflict, Recollect, UsageError, Unreadable
+from recollect.exchange_records import FORMAT_VERSION
+
+Opener = Callable[..., Recollect]
+
+
+def exported(engine: Recollect, **options: Any) -> bytes:
+    out = io.BytesIO()
+    engine.export(out, **options)
+    return out.getvalue()
+
+
+def taken(engine: Recollect, data: bytes, **options: Any) -> dict[str, Any]:
+    return engine.import_(io.BytesIO(data), **options).to_dict()
+
+
+def lines_of(data: bytes) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in data.split(b"\n") if line]
+
+
+def joined(records: list[dict[str, Any]]) -> bytes:
+    return b"".join(json.dumps(record).encode() + b"\n" for record in records)
+
+
+def archive(engine: Recollect, ref: str) -> None:
+    engine.store.archive([engine.store.require(engine.resolve(ref))])
+
+
+@pytest.fixture
+def full(engine: Recollect, tmp_path: Path) -> Recollect:
+    """A store with something of everything."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "plan.md").write_text("---\ntags: [a, ü]\naliases: [The Plan]\n---\n# Plan\n\nSee [[keys]].\n" + "Word. " * 900)
+    (folder / "picture.bin").write_bytes(bytes(range(256)) * 40)
+    (folder / "empty.txt").write_text("")
+    engine.add(folder)
+    engine.save(
+        "note:/keys",
+        "Rotate the keys every quarter.\u2028日本語 😀 \x85 tab\there",
+        fields={
+            "title": "Keys «ß»", "tags": ["safety", "ключ"], "importance": 4, "severity": "warning", "seq": 3,
+            "thread": "t1", "valid_until": "2027-01-01", "metadata": {"z": 1, "a": [1.5, None, {"ü": "x"}]},
+        },
+    )  # fmt: skip
+    engine.edit("note:/keys", "Rotate the keys every month.")
+    engine.edit("note:/keys", fields={"title": "The keys"})
+    engine.edit("note:/keys", "Rotate the keys every quarter.")
+    engine.save("memory:/old", "The door code is 1234.")
+    archive(engine, "memory:/old")
+    engine.save("memory:/gone", "A thing to throw away, [[keys]] and all.", fields={"tags": ["rubbish"]})
+    engine.rm("memory:/gone")
+    engine.save("memory:/gone", "The same name again.")
+    engine.rm("memory:/gone")
+    engine.save("note:/back", "Thrown away and brought back.")
+    engine.rm("note:/back")
+    engine.restore("note:/back")
+    engine.save("note:/here", "Moved about, see [keys](keys.md).")
+    engine.mv("note:/here", "note:/there/now")
+    engine.link("note:/keys", "note:/back", "supports")
+    engine.link("note:/there/now", "note:/keys", "depends-on")
+    for query in ("keys", "keys", "quarter", "nothing like it"):
+        engine.search(query)
+    engine.get("note:/keys")
+    engine.get("note:/keys")
+    for number in range(35):
+        engine.feedback(f"query {number}", "note:/keys", "accepted" if number % 3 else "dismissed")
+    engine.learn.rollback()
+    engine.feedback("after", "note:/keys", "accepted")
+    engine.learn.freeze()
+    return engine
+
+
+def test_an_export_taken_into_an_empty_store_is_exported_the_same(full: Recollect, open_engine: Opener) -> None:
+    first = exported(full)
+    other = open_engine("other")
+    report = taken(other, first)
+    assert report["created"] == len([one for one in lines_of(first) if one["record"] == "item"])
+    assert exported(other) == first
+    assert other.doctor().ok
+    third = open_engine("third")
+    taken(third, exported(other))
+    assert exported(third) == first
+
+
+def test_an_export_holds_everything_by_kind(full: Recollect) -> None:
+    records = lines_of(exported(full))
+    counts = {name: sum(one["record"] == name for one in records) for name in ("item", "link", "feedback", "root")}
+    assert counts["item"] == full.count() + 3
+    assert counts["link"] == 2
+    assert counts["feedback"] == 36
+    assert counts["root"] == 1
+    assert {"learned", "weights", "query", "opening", "freeze"} <= {one["record"] for one in records}
+    assert records[0]["counts"]["item"] == counts["item"]
+    keys = next(one for one in records if one.get("ref") == "note:/keys")
+    assert [version["number"] for version in keys["versions"]] == [1, 2, 3, 4]
+    texts = ["".join(keys["chunks"][part[0]]["text"] for part in version["layout"]) for version in keys["versions"]]
+    assert texts[1:] == ["Rotate the keys every month."] * 2 + ["Rotate the keys every quarter."]
+    assert keys["usage"]["access_count"] == 2
+
+
+def test_what_was_taken_in_behaves_as_before(full: Recollect, open_engine: Opener) -> None:
+    other = open_engine("other")
+    taken(other, exported(full))
+    for query in ("keys", "door code", "rotate month", "word plan", "日本語", "throw away"):
+        before = [(hit.ref, hit.score, hit.lines) for hit in full.search(query, track=False).hits]
+        assert [(hit.ref, hit.score, hit.lines) for hit in other.search(query, track=False).hits] == before
+    assert other.history("note:/keys") == full.history("note:/keys")
+    for version in (1, 2, 3, 4):
+        texts = [one.get("note:/keys", version=version, track=False).content for one in (full, other)]
+        assert texts[0] == texts[1]
+    assert other.links("note:/keys").to_dict() == full.links("note:/keys").to_dict()
+    assert other.learn.status().to_dict() == full.learn.status().to_dict()
+    assert other.stats().to_dict() == full.stats().to_dict()
+    assert other.restore("memory:/gone").status == "updated"
+    assert other.get("memory:/gone").content == "The same name again."
+    assert other.get("memory:/gone").id == full.store.item(full.store.require(full.resolve("memory:/gone"))).id
+    assert other.doctor().ok
+
+
+def test_a_search_as_of_a_date_finds_the_same_after_an_import(engine: Recollect, open_engine: Opener) -> None:
+    moments = [datetime.now(UTC)]
+
+    def then() -> None:
+        time.sleep(0.002)
+        moments.append(datetime.now(UTC))
+        time.sleep(0.002)
+
+    engine.save("note:/door", "The door code is blue.")
+    then()
+    engine.edit("note:/door", "The door code is green.")
+    then()
+    archive(engine, "note:/door")
+    then()
+    engine.restore("note:/door", version=1)
+    then()
+    engine.rm("note:/door")
+    then()
+    engine.restore("note:/door")
+    then()
+    other = open_engine("other")
+    taken(other, exported(engine))
+    answers = []
+    for moment in moments:
+        found = [(hit.ref, hit.snippet) for hit in engine.search("door code", as_of=moment).hits]
+        assert [(hit.ref, hit.snippet) for hit in other.search("door code", as_of=moment).hits] == found
+        answers.append(bool(found))
+    assert True in answers
+    assert False in answers
+
+
+def test_a_later_change_keeps_the_passages_it_shares_with_what_was_taken_in(
+    full: Recollect, open_engine: Opener, tmp_path: Path
+) -> None:
+    other = open_engine("other")
+    taken(other, exported(full))
+    path = tmp_path / "files" / "plan.md"
+    path.write_text(path.read_text() + "\nOne more line.\n")
+    changed = other.refresh(all=True).to_dict()
+    again = full.refresh(all=True).to_dict()
+    assert changed["updated"] == 1
+    assert changed["chunks"] == again["chunks"]
+    assert changed["unchanged"] == again["unchanged"] > 0
+
+
+def test_taking_the_same_file_in_again_changes_nothing(full: Recollect) -> None:
+    first = exported(full)
+    for policy in ("skip", "overwrite"):
+        report = taken(full, first, on_conflict=policy)
+        assert report["created"] == report["updated"] == report["failed"] == 0
+        assert report["records"] == {}
+        assert exported(full) == first
+
+
+def test_a_conflict_with_error_writes_nothing_at_all(engine: Recollect, open_engine: Opener) -> None:
+    engine.save("note:/a", "new")
+    engine.save("note:/b", "from the file")
+    other = open_engine("other")
+    other.save("note:/b", "here before")
+    before = exported(other)
+    with pytest.raises(PathConflict, match="note:/b"):
+        taken(other, exported(engine), on_conflict="error")
+    assert exported(other) == before
+
+
+def test_a_conflict_with_skip_keeps_what_is_there_and_links_to_it(engine: Recollect, open_engine: Opener) -> None:
+    engine.save("note:/a", "new")
+    engine.save("note:/b", "from the file")
+    engine.link("note:/a", "note:/b", "supports")
+    other = open_engine("other")
+    other.save("note:/b", "here before")
+    report = taken(other, exported(engine))
+    assert {one["ref"]: one["status"] for one in report["items"]} == {"note:/a": "created", "note:/b": "skipped"}
+    assert other.get("note:/b").content == "here before"
+    assert [(link.type, link.ref) for link in other.links("note:/a").links] == [("supports", "note:/b")]
+
+
+def test_a_conflict_with_overwrite_moves_what_was_there_to_the_bin(engine: Recollect, open_engine: Opener) -> None:
+    engine.save("note:/b", "from the file")
+    engine.edit("note:/b", "from the file, later")
+    other = open_engine("other")
+    other.save("note:/b", "here before")
+    other.save("note:/c", "neighbour")
+    other.link("note:/c", "note:/b", "extends")
+    report = taken(other, exported(engine), on_conflict="overwrite")
+    assert report["updated"] == 1
+    assert other.get("note:/b").content == "from the file, later"
+    assert other.get("note:/b").id == engine.get("note:/b").id
+    assert [link.ref for link in other.links("note:/c").links] == ["note:/b"]
+    assert [hit.ref for hit in other.search("here before").hits] == []
+    other.mv("note:/b", "note:/b2")
+    other.restore("note:/b")
+    assert other.get("note:/b").content == "here before"
+    assert other.doctor().ok
+
+
+def test_an_immutable_item_is_not_overwritten_and_the_rest_goes_on(engine: Recollect, open_engine: Opener) -> None:
+    engine.save("note:/law", "changed law")
+    engine.save("note:/other", "other text")
+    other = open_engine("other")
+    other.save("note:/law", "the law", fields={"immutable": True})
+    report = taken(other, exported(engine), on_conflict="overwrite")
+    assert (report["failed"], report["created"]) == (1, 1)
+    assert next(one for one in report["items"] if one["ref"] == "note:/law")["error"]["code"] == "conflict"
+    assert other.get("note:/law").content == "the law"
+
+
+def test_an_id_that_is_taken_is_not_given_twice(engine: Recollect, open_engine: Opener) -> None:
+    engine.save("note:/a", "text")
+    engine.save("note:/z", "another")
+    engine.link("note:/z", "note:/a")
+    data = exported(engine)
+    engine.mv("note:/a", "note:/moved")
+    report = taken(engine, data)
+    assert report["created"] == 1
+    assert engine.get("note:/a").id != engine.get("note:/moved").id
+    assert engine.doctor().ok
+
+
+def test_a_store_that_never_held_words_takes_the_language_of_the_file(open_engine: Opener) -> None:
+    german = open_engine("german", **{"lexical.language": "german"})
+    german.save("note:/a", "Die Häuser am Hafen.")
+    other = open_engine("other")
+    taken(other, exported(german))
+    assert exported(other) == exported(german)
+    assert [hit.ref for hit in other.search("Haus").hits] == ["note:/a"]
+    english = open_engine("english")
+    english.save("note:/b", "houses")
+    assert "german" in taken(english, exported(german))["notes"][0]
+    assert english.doctor().ok
+
+
+def test_vectors_follow_an_import_for_old_versions_too(meaning: Recollect, open_engine: Opener) -> None:
+    meaning.save("note:/a", "a recipe for sourdough bread")
+    moment = datetime.now(UTC)
+    meaning.edit("note:/a", "how to sail against the wind")
+    other = open_engine("other", vectors=True)
+    taken(other, exported(meaning), wait=False)
+    assert other.jobs().to_dict()["pending"] == 2
+    other.embed()
+    for engine in (meaning, other):
+        assert [hit.ref for hit in engine.semantic("baking a loaf", as_of=moment, limit=1).hits] == ["note:/a"]
+    assert other.doctor().ok
+
+
+def test_the_log_can_be_left_out(full: Recollect) -> None:
+    names = {one["record"] for one in lines_of(exported(full, log=False))}
+    assert names.isdisjoint({"query", "opening"})
+    assert {"item", "feedback"} <= names
+
+
+def test_an_export_to_a_file_is_for_its_owner_only_and_replaces_nothing_unasked(full: Recollect, tmp_path: Path) -> None:
+    target = tmp_path / "all.jsonl"
+    report = full.export(target)
+    assert report.bytes == target.stat().st_size
+    if os.name == "posix":
+        assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    with pytest.raises(PathConflict):
+        full.export(target)
+    before = target.read_bytes()
+    full.export(target, force=True)
+    assert target.read_bytes() == before
+    assert [path.name for path in tmp_path.glob("all*")] == ["all.jsonl"]
+
+
+def test_importing_a_file_that_is_not_there_says_so(engine: Recollect, tmp_path: Path) -> None:
+    with pytest.raises(NotFound):
+        engine.import_(tmp_path / "none.jsonl")
+    with pytest.raises(UsageError):
+        engine.import_(tmp_path / "none.jsonl", format="papyrus")
+
+
+def _cut_line(data: bytes) -> bytes:
+    return data[: len(data) // 2]
+
+
+def _cut_end(data: bytes) -> bytes:
+    return b"".join(line + b"\n" for line in data.split(b"\n")[:2])
+
+
+def _changed(change: Callable[[list[dict[str, Any]]], None]) -> Callable[[bytes], bytes]:
+    def damage(data: bytes) -> bytes:
+        records = lines_of(data)
+        change(records)
+        return joined(records)
+
+    return damage
+
+
+def _item(records: list[dict[str, Any]]) -> dict[str, Any]:
+    return next(one for one in records if one["record"] == "item" and one["chunks"])
+
+
+def _newer(records: list[dict[str, Any]]) -> None:
+    records[0]["version"] = FORMAT_VERSION + 1
+
+
+DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    "empty": (lambda data: b"", "empty"),
+    "other text": (lambda data: b"# Notes\n\nSome Markdown.\n", "not an export"),
+    "other JSON": (lambda data: b'{"results": []}\n', "not an export"),
+    "newer": (_changed(_newer), f"format {FORMAT_VERSION + 1}"),
+    "cut in a line": (_cut_line, "cut off"),
+    "cut between lines": (_cut_end, "cut off"),
+    "bad JSON": (lambda data: data.replace(b'"record":"item"', b'"record":"item",,', 1), "line 2"),
+    "no UTF-8": (lambda data: data.replace(b"quarter", b"\xff\xfe", 1), "line"),
+    "half a character": (_changed(lambda records: _item(records)["versions"][0]["fields"].update(title="\ud800")), "line"),
+    "unknown record": (_changed(lambda records: records[1].update(record="spell")), "line 2"),
+    "header twice": (_changed(lambda records: records.insert(1, records[0])), "line 2"),
+    "missing key": (_changed(lambda records: _item(records).pop("versions")), "'versions' is missing"),
+    "unknown key": (_changed(lambda records: _item(records).update(colour="red")), "'colour' is not known"),
+    "bad time": (_changed(lambda records: _item(records).update(created_at="soon")), "'created_at' is not a time"),
+    "bad ref": (_changed(lambda records: _item(records).update(ref="nowhere")), "'ref'"),
+    "bad state": (_changed(lambda records: _item(records).update(state="asleep")), "state is 'asleep'"),
+    "bad field": (_changed(lambda records: _item(records)["versions"][0]["fields"].update(title=[1])), "title"),
+    "changed text": (_changed(lambda records: _item(records)["chunks"][0].update(text="other")), "version"),
+    "lost head": (_changed(lambda records: _item(records).update(version=9)), "version 9"),
+    "wild layout": (_changed(lambda records: _item(records)["versions"][0].update(layout=[[99, 0, 1, 1]])), "passages"),
+    "items after links": (_changed(lambda records: records.append(records.pop(1))), "behind"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_bad_file_is_refused_and_nothing_is_written(engine: Recollect, open_engine: Opener, name: str) -> None:
+    damage, told = DAMAGE[name]
+    engine.save("note:/keys", "Rotate the keys every quarter.", fields={"title": "Keys"})
+    engine.save("note:/locks", "Locks and their keys.")
+    engine.link("note:/keys", "note:/locks")
+    engine.search("keys")
+    bad = damage(exported(engine))
+    other = open_engine("other")
+    before = exported(other)
+    with pytest.raises(Unreadable) as caught:
+        taken(other, bad)
+    assert told in caught.value.message
+    assert caught.value.hint
+    assert exported(other) == before
+
+
+def test_many_items_come_back_in_several_batches(engine: Recollect, open_engine: Opener) -> None:
+    engine.save_many([Entry(f"note:/{n}", f"Number {n} of many, [[{n + 1}]].", "note") for n in range(1_203)], wait=False)
+    other = open_engine("other")
+    assert taken(other, exported(engine))["created"] == 1_203
+    assert exported(other) == exported(engine)
+    assert other.doctor().ok
