@@ -30,8 +30,6 @@ def reference(documents: dict[str, dict[str, str]], query: str) -> dict[str, flo
     maximum = 0.0
     for term in analyzer.query_terms(query):
         df = sum(any(c[f][term] for f in WEIGHTS) for c in counts.values())
-        if not df:
-            continue
         idf = math.log(1 + (len(counts) - df + 0.5) / (df + 0.5))
         maximum += idf
         for ref, fields in counts.items():

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from recollect import Filters, Recollect, UsageError
+from recollect.search.query import topic_of
 
 TEXTS = {
     "note:/cats": ("Cats are running along the wall at night.", {"title": "Cats", "tags": ["pets", "night"]}),
@@ -150,3 +151,18 @@ def test_a_filter_never_costs_a_result(filled: Recollect, kinds: list[str], tags
         if (not kinds or hit.kind in kinds) and all(tag in hit.tags for tag in tags)
     ]
     assert [hit.ref for hit in filled.search(query, limit=100, filters=filters, track=False).hits] == kept
+
+
+@pytest.mark.parametrize(
+    ("query", "topic"),
+    [
+        ("notes about bread", "bread"),
+        ("find me all documents on key rotation", "key rotation"),
+        ("my notes", "my notes"),
+        ("notes about", "notes about"),
+        ("about notes", "about notes"),
+        ("show the files regarding JWT", "JWT"),
+    ],
+)
+def test_a_request_in_front_of_a_topic_is_not_looked_for(query: str, topic: str) -> None:
+    assert topic_of(query) == topic

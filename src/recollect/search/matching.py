@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from recollect.search.query import ParsedQuery
+from recollect.search.query import ParsedQuery, topic_of
 from recollect.store.base import Matches, Scoring, Store, Wanted
 from recollect.values import Item
 from recollect.words import Analyzer, fold, folded_words
 
 Array = npt.NDArray[Any]
 MAX_TERMS = 512
+LETTERS_LOST = 5
+DOUBT = 0.5
 _CHECKED_AT_ONCE = 256
 
 
@@ -44,14 +46,21 @@ class KeywordPlan:
 
 def plan(query: ParsedQuery, analyzer: Analyzer, store: Store) -> KeywordPlan:
     """Words become terms; a word asked for n times counts 1 + ln n times; a prefix stands for every term it starts."""
+    words = topic_of(query.words)
     counts: dict[str, int] = {}
     phrase_terms = [tuple(analyzer.terms(phrase)) for phrase in query.phrases]
-    for term in analyzer.query_terms(query.words) if query.words.strip() else ():
+    for term in analyzer.query_terms(words) if words.strip() else ():
         counts[term] = counts.get(term, 0) + 1
     for phrase in query.phrases:
         for term in analyzer.query_terms(phrase):
             counts[term] = counts.get(term, 0) + 1
-    wanted = [Wanted(term, (term,), 1.0 + math.log(times)) for term, times in list(counts.items())[:MAX_TERMS]]
+    doubtful = {
+        term for word in folded_words(query.words) for term in analyzer.terms_of(word) if is_doubtful(word, term)
+    }
+    wanted = [
+        Wanted(term, (term,), 1.0 + math.log(times), DOUBT if term in doubtful else 1.0)
+        for term, times in list(counts.items())[:MAX_TERMS]
+    ]
     for prefix in query.prefixes:
         terms = store.terms_starting_with(fold(prefix))
         wanted.append(Wanted(f"{prefix}*", tuple(terms)))
@@ -64,6 +73,11 @@ def plan(query: ParsedQuery, analyzer: Analyzer, store: Store) -> KeywordPlan:
         query.prefixes,
         query.excluded_phrases,
     )
+
+
+def is_doubtful(word: str, term: str) -> bool:
+    """Whether a stem is so much shorter than its word that it may be another word's: productivity, product."""
+    return len(word.removesuffix("s")) - len(term) >= LETTERS_LOST
 
 
 def keyword_matches(

@@ -100,6 +100,20 @@ def parse_query(text: str, *, literal: bool = False) -> ParsedQuery:
     )
 
 
+_REQUEST = re.compile(
+    r"""^\s*(?:(?:please\s+)?(?:find|show|search|get|give|list|look\s+up)\s+(?:for\s+)?(?:me\s+)?)?
+    (?:(?:all|any|some|my|our|the)\s+)*
+    (?:notes?|documents?|docs?|files?|pages?|memor(?:y|ies)|articles?|entr(?:y|ies)|items?|texts?|info(?:rmation)?|anything|everything)
+    \s+(?:(?:that\s+(?:is|are)\s+)?(?:about|on|regarding|concerning|related\s+to|relating\s+to))\s+(?=\S)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def topic_of(words: str) -> str:
+    """The words without a request in front of them: "notes about bread" looks for bread, not for the word notes."""
+    return _REQUEST.sub("", words, count=1)
+
+
 def _problem(name: str, value: str) -> str | None:
     """Why a filter value cannot be used, or None."""
     if not value:

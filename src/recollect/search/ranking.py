@@ -72,10 +72,10 @@ def importance_of(item: Item) -> float:
     """Its importance; how often it was mentioned stands in for an entity without one."""
     if item.fields.importance:
         return float(item.fields.importance)
-    mentions = item.fields.metadata.get("mention_count")
-    if isinstance(mentions, bool) or not isinstance(mentions, (int, float)):
-        return 0.0
-    return float(mentions) if 0 < mentions <= MOST_MENTIONS else 0.0
+    given = item.fields.metadata.get("mention_count")
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given <= MOST_MENTIONS:
+        return float(item.mention_count)
+    return float(given) + item.mention_count
 
 
 _SIGNALS: dict[str, Signal] = {
@@ -146,8 +146,8 @@ class Ranker:
         lexical, vector = spread_weights(
             [member.lexical for member in members],
             [max(member.cosine, 0.0) for member in members],
-            weights.get("lexical", 0.0),
-            weights.get("vector", 0.0),
+            (weights.get("lexical", 0.0), weights.get("vector", 0.0)),
+            pool.words,
         )
         return {**weights, "lexical": lexical, "vector": vector}
 

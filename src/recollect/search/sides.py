@@ -44,6 +44,7 @@ class Pool:
     members: dict[int, Member] = field(default_factory=dict)
     candidates: int = 0
     maximum: float = 0.0
+    words: int = 0
     has_lexical: bool = False
     has_vectors: bool = False
     allowed: Array | None = None
@@ -76,7 +77,7 @@ class PoolMaker:
         times: Array | None,
     ) -> Pool:
         """The pool for a query. Exclusions and phrases bind both sides; only the keyword side can check them."""
-        pool = Pool(allowed=allowed)
+        pool = Pool(allowed=allowed, words=len(plan.wanted))
         vector = self._query_vector(query.text, pool) if sides.vectors else None
         if vector is not None and (plan.excluded or plan.excluded_phrases):
             pool.allowed = allowed = items_without(self.store, plan, scoring, allowed, times)

@@ -3,7 +3,8 @@
 For a term t in a chunk, each field's frequency is divided by ``1 - b + b·length/average`` of that field and weighted;
 with x their sum, the term adds ``idf · x / (k1 + x)``, where ``idf = ln(1 + (N - df + .5)/(df + .5))``. N, df and the
 averages count live chunks only (or, for a search as of a time, the chunks that were live then). A score is therefore
-below the sum of the idfs, which is reported as ``maximum``.
+below the sum of the idfs, which is reported as ``maximum``; words that stand nowhere count in it, for they were asked
+for and are missing.
 
 What a query means (operators, phrases) is decided in ``search``; this module is given terms.
 """
@@ -23,6 +24,8 @@ from recollect.store.sqlite.postings import FIELDS, Array, Posting, decode
 from recollect.store.sqlite.segments import LIVE, READY, Arrays, load_arrays, with_retired
 
 _CACHE_BYTES = 96 << 20
+MOST_TIES = 500
+"""Chunks that tie with the last one asked for are answered too, so that refs can break the tie; up to here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +291,7 @@ class _View:
 
     def idf(self, word: Wanted) -> float:
         df = self.document_frequency(word)
-        return float(np.log1p((self.live - df + 0.5) / (df + 0.5))) if df else 0.0
+        return float(np.log1p((self.live - df + 0.5) / (df + 0.5)))
 
     def saturation(self, at: int, word: Wanted) -> tuple[Array, Array] | None:
         """For one segment: the ordinals that hold a word, and x / (k1 + x) for each."""
@@ -331,7 +334,7 @@ class _View:
                 found = self.saturation(at, word)
                 if found is not None:
                     ordinals, x = found
-                    x *= self.idfs[word.label] * word.weight
+                    x *= self.idfs[word.label] * word.weight * word.doubt
                     scores[ordinals] += x
             if mask is not None:
                 scores *= mask
@@ -374,7 +377,7 @@ class _View:
                 ordinals, x = found
                 for position in np.flatnonzero(np.isin(segment.arrays.chunks[ordinals], ids)).tolist():
                     ordinal = int(ordinals[position])
-                    share = float(x[position] * (idf * word.weight))
+                    share = float(x[position] * (idf * word.weight * word.doubt))
                     frequencies = self._frequencies(at, word, ordinal)
                     answer[int(segment.arrays.chunks[ordinal])].append((word.label, frequencies, idf, share))
         return answer
@@ -422,5 +425,5 @@ def best_of(scores: Array, items: Array, count: int) -> Array:
         take *= 4
     if len(first) > count:
         last = scores[picked[np.sort(first)[count - 1]]]
-        picked = picked[scores[picked] >= last]
+        picked = picked[scores[picked] >= last][: max(4 * count, MOST_TIES)]
     return picked
