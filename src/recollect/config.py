@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -250,13 +251,10 @@ def set_value(
     start = current_folder() if start is None else start
     known = find_setting(name)
     value = known.read(text)
-    path = _file_of(scope, env, start)
+    path = file_of(scope, env, start)
     written = _relocated(value, scope, path, start) if known.is_path else value
-    with locked(path):
-        own = scope == "project" and (not path.exists() or is_trusted(path, env=env))
-        write_entry(path, known.section, known.key, written)
-        if own:
-            trust(path, env=env)
+    with edited(path, scope, env):
+        write_entry(path, (known.section,), known.key, written)
     return value
 
 
@@ -266,16 +264,23 @@ def unset_value(
     """Take one setting out of the file; whether it was there."""
     env = os.environ if env is None else env
     known = find_setting(name)
-    path = _file_of(scope, env, current_folder() if start is None else start)
+    path = file_of(scope, env, current_folder() if start is None else start)
+    with edited(path, scope, env):
+        return remove_entry(path, (known.section,), known.key)
+
+
+@contextmanager
+def edited(path: Path, scope: str, env: Environment) -> Iterator[None]:
+    """Nobody else edits the file meanwhile; the user's own changes to a project's file keep it trusted."""
     with locked(path):
-        own = scope == "project" and is_trusted(path, env=env)
-        removed = remove_entry(path, known.section, known.key)
-        if own:
+        own = scope == "project" and (not path.exists() or is_trusted(path, env=env))
+        yield
+        if own and path.exists():
             trust(path, env=env)
-    return removed
 
 
-def _file_of(scope: str, env: Environment, start: Path) -> Path:
+def file_of(scope: str, env: Environment, start: Path) -> Path:
+    """The settings file of a scope: the user's, or the nearest project's."""
     if scope == "user":
         return user_file(env)
     if scope != "project":

@@ -9,7 +9,7 @@ import os
 import sys
 import time
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -99,29 +99,36 @@ def parse_toml(content: bytes, path: Path) -> dict[str, Any]:
         ) from None
 
 
-def write_entry(path: Path, table: str, key: str, value: Any) -> None:
-    """Set ``[table] key = value`` in the file, keeping everything else in it, comments included."""
+def write_entry(path: Path, tables: tuple[str, ...], key: str, value: Any) -> None:
+    """Set ``[tables] key = value`` in the file, keeping everything else in it, comments included."""
     import tomlkit
 
     document = _document(path)
-    if table not in document:
-        document.add(table, tomlkit.table())
-    section: Any = document[table]
+    section: Any = document
+    for depth, table in enumerate(tables, start=1):
+        if table not in section:
+            section.add(table, tomlkit.table(is_super_table=depth < len(tables)))
+        section = section[table]
+        if not isinstance(section, MutableMapping):
+            raise UsageError(f"'{table}' is no table (in {path})", hint="Correct the file, or take it out.")
     section[key] = list(value) if isinstance(value, tuple) else value
     replace_file(path, tomlkit.dumps(document).encode())
 
 
-def remove_entry(path: Path, table: str, key: str) -> bool:
-    """Take ``[table] key`` out of the file; whether it was there."""
+def remove_entry(path: Path, tables: tuple[str, ...], key: str) -> bool:
+    """Take ``[tables] key`` out of the file; whether it was there. Tables left empty go too."""
     import tomlkit
 
     document = _document(path)
-    section: Any = document.get(table)
-    if section is None or key not in section:
+    sections: list[Any] = [document]
+    for table in tables:
+        sections.append(sections[-1].get(table) if isinstance(sections[-1], MutableMapping) else None)
+    if not isinstance(sections[-1], MutableMapping) or key not in sections[-1]:
         return False
-    del section[key]
-    if not section:
-        del document[table]
+    del sections[-1][key]
+    for section, table in zip(reversed(sections[:-1]), reversed(tables), strict=True):
+        if not section[table]:
+            del section[table]
     replace_file(path, tomlkit.dumps(document).encode())
     return True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -117,3 +118,49 @@ def test_a_second_look_is_set_up_by_config_and_asked_for_by_flag(notes: Any) -> 
     assert [step["step"] for step in plain["hits"][0]["explain"]["steps"]] == ["rerank opinion", "rerank blend"]
     assert "rerank blend" in notes.run("search", "keys", "--rerank", "cross-encoder", "--explain").stdout
     assert "cross-encoder, llm, none" in notes.json("search", "keys", "--rerank", "oracle", code=2)["hint"]
+
+
+def test_a_profile_of_ones_own_is_made_by_config(notes: Any) -> None:
+    notes.run("config", "set", "profiles.mine.base", "brain")
+    told = notes.run("config", "set", "profiles.mine.weights.recency", "0.7")
+    assert told.stdout == "profiles.mine.weights.recency = 0.7\n"
+    notes.run("config", "set", "profiles.mine.per_side.minimum", "7")
+    plain = notes.json("profiles", "show", "mine")
+    assert plain["weights"] == pytest.approx(
+        {"vector": 0.4 / 1.5, "fts": 0.2, "recency": 0.7 / 1.5, "importance": 0.1 / 1.5}
+    )
+    assert plain["per_side"] == {"factor": 3, "minimum": 7}
+    assert notes.json("config", "get", "profiles.mine.weights")["value"] == {"recency": 0.7}
+    assert notes.json("config", "get", "profiles.mine.base")["value"] == "brain"
+    assert notes.json("config", "unset", "profiles.mine.weights.recency")["removed"]
+    assert notes.json("profiles", "show", "mine")["weights"]["recency"] == pytest.approx(0.2)
+    assert notes.json("config", "unset", "profiles.mine")["removed"]
+    assert not notes.json("config", "unset", "profiles.mine")["removed"]
+    assert notes.json("profiles", "show", "mine", code=2)["code"] == "usage"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("profiles.mine.base", "brian", "no profile 'brian'"),
+        ("profiles.mine.weights.speed", "1", "no weight 'speed'"),
+        ("profiles.mine.weights.vector", "-1", "vector=-1.0"),
+        ("profiles.mine.weights.vector", "nan", "vector=nan"),
+        ("profiles.mine.weights.vector", "much", "much"),
+        ("profiles.mine.weights.vector.more", "1", "no weight 'vector.more'"),
+        ("profiles.mine.min_score", "7", "min_score"),
+        ("profiles.mine.sides", "words", "sides"),
+        ("profiles.mine.guard", "1.5", "1.5"),
+        ("profiles.mine.colour", "red", "no setting 'profiles.mine.colour'"),
+        ("profiles..base", "brain", "no setting"),
+        ("profiles.mine", "brain", "whole profile"),
+        ("profiles.mine.weights", "1", "no table"),
+    ],
+)
+def test_config_writes_no_profile_that_cannot_be_used(notes: Any, name: str, value: str, words: str) -> None:
+    write_settings(notes, '# mine\n[profiles.mine]\nbase = "brain"\n')
+    before = (Path(notes.env["RECOLLECT_CONFIG_HOME"]) / "config.toml").read_text(encoding="utf-8")
+    error = json.loads(notes.run("--json", "config", "set", name, "--", value, code=2).stdout)["error"]
+    assert words in error["message"]
+    assert error["hint"]
+    assert (Path(notes.env["RECOLLECT_CONFIG_HOME"]) / "config.toml").read_text(encoding="utf-8") == before

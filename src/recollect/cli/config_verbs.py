@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from recollect.config import (
 )
 from recollect.config_files import current_folder, project_file, user_file
 from recollect.errors import NotFound
+from recollect.profile_entries import ProfileEntry, profile_entry, set_entry, unset_entry
 
 config = verb_group(
     "config",
@@ -31,6 +33,7 @@ config = verb_group(
         "recollect config list",
         "recollect config set search.limit 20",
         "recollect config get embedding.provider",
+        "recollect config set profiles.mine.base brain",
     ],
     details=(
         "A flag wins over a RECOLLECT_* variable, that over the project's file, that over yours. A change "
@@ -58,8 +61,10 @@ def _text(value: Any) -> str:
 @click.argument("name")
 def get(call: Call, name: str) -> int:
     """With --verbose, also where the value comes from."""
-    known = find_setting(name)
     settings = load_config()
+    if entry := profile_entry(name):
+        return _got_entry(call, entry, settings)
+    known = find_setting(name)
     value, source = known.shown(settings.get(known.name)), settings.source(known.name)
 
     def draw(screen: Screen) -> None:
@@ -77,6 +82,7 @@ def get(call: Call, name: str) -> int:
     examples=[
         "recollect config set search.limit 20",
         "recollect config set search.backend lexical --project",
+        "recollect config set profiles.mine.weights.recency 0.5",
     ],
 )
 @click.argument("name")
@@ -86,6 +92,8 @@ def set_setting(call: Call, name: str, value: str, project: bool) -> int:
     """The value is checked before it is written. Lists are written with commas; a value that starts with a
     dash stands after --.
     """
+    if entry := profile_entry(name):
+        return _set_entry(call, entry, value, _scope(project))
     known = find_setting(name)
     shown = known.shown(set_value(name, value, scope=_scope(project)))
     source = load_config().source(known.name)
@@ -99,12 +107,38 @@ def set_setting(call: Call, name: str, value: str, project: bool) -> int:
     return call.answer({"name": known.name, "value": shown, "in_force": not hidden}, draw)
 
 
+def _got_entry(call: Call, entry: ProfileEntry, settings: Config) -> int:
+    value = entry.value(settings.profiles)
+    source = settings.sources.get(f"profiles.{entry.profile}", "default")
+    plain = {"name": entry.name, "value": value, "source": source}
+    return call.answer(plain, lambda screen: screen.line(_text(value)))
+
+
+def _set_entry(call: Call, entry: ProfileEntry, text: str, scope: str) -> int:
+    """Set a part of a profile, if the profile as a whole can still be used."""
+    from recollect import registry
+
+    value, settings = entry.read(text), load_config()
+    registry.profile(entry.profile, replace(settings, profiles=entry.put(settings.profiles, value)))
+    set_entry(entry, value, scope=scope)
+    return call.answer(
+        {"name": entry.name, "value": value, "in_force": entry.value(load_config().profiles) == value},
+        lambda screen: screen.line(f"{entry.name} = {_text(value)}"),
+    )
+
+
 @config.add_command
 @verb("unset", line="Go back to the default of a setting.", examples=["recollect config unset search.limit"])
 @click.argument("name")
 @_SCOPE
 def unset(call: Call, name: str, project: bool) -> int:
     """Unsetting what was not set changes nothing."""
+    if entry := profile_entry(name):
+        removed = unset_entry(entry, scope=_scope(project))
+        told = "taken out" if removed else "it was not set there"
+        return call.answer(
+            {"name": entry.name, "removed": removed}, lambda screen: screen.line(f"{entry.name}: {told}")
+        )
     known = find_setting(name)
     removed = unset_value(name, scope=_scope(project))
     settings = load_config()
