@@ -1,4 +1,4 @@
-"""What moving and tidying a store answers: exports, imports, backups, vacuums."""
+"""What long jobs answer: refreshing, watching, embedding, exporting, importing, backing up, tidying."""
 
 from __future__ import annotations
 
@@ -67,3 +67,101 @@ class VacuumReport:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"seconds": round(self.seconds, 3)}
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What became of one item: updated, unchanged, created, moved, missing, removed, skipped or failed."""
+
+    ref: str
+    status: str
+    error: Mapping[str, str] | None = None
+    chunks: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        plain: dict[str, Any] = {"ref": self.ref, "status": self.status}
+        return plain | ({"error": dict(self.error)} if self.error else {})
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshReport:
+    """What a refresh found, item by item."""
+
+    items: tuple[Refreshed, ...]
+    reembedded: int = 0
+    notes: tuple[str, ...] = ()
+
+    def count(self, *statuses: str) -> int:
+        return sum(item.status in statuses for item in self.items)
+
+    @property
+    def failed(self) -> int:
+        return self.count("failed")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "checked": len(self.items),
+            "updated": self.count("updated"),
+            "unchanged": self.count("unchanged"),
+            "created": self.count("created"),
+            "moved": self.count("moved"),
+            "missing": self.count("missing"),
+            "removed": self.count("removed"),
+            "skipped": self.count("skipped"),
+            "reembedded": self.reembedded,
+            "chunks": sum(item.chunks for item in self.items),
+            "failed": self.failed,
+            "items": [item.to_dict() for item in self.items],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """What a batch of changes came to."""
+
+    report: RefreshReport
+    paths: tuple[str, ...] = field(default=())
+
+    def __str__(self) -> str:
+        counts = self.report.to_dict()
+        names = ("created", "updated", "moved", "removed", "failed")
+        said = [f"{counts[name]} {name}" for name in names if counts[name]]
+        return ", ".join(said) or "nothing to do"
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.report.to_dict()
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedReport:
+    """What was done: texts embedded, taken from the cache, failed, and why it stopped early if it did."""
+
+    embedded: int = 0
+    cached: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    stopped: str = ""
+    enqueued: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        rate = self.embedded / self.seconds if self.seconds else 0.0
+        return {
+            "embedded": self.embedded,
+            "cached": self.cached,
+            "failed": self.failed,
+            "enqueued": self.enqueued,
+            "seconds": round(self.seconds, 3),
+            "rate": round(rate, 1),
+            "stopped": self.stopped,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class JobsReport:
+    """The backlog as it stands."""
+
+    summary: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(self.summary)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from recollect import ConfigProvider, NotFound, PathConflict, Recollect, UsageError
-from recollect.ingest.refreshing import RefreshReport
+from recollect.reports import RefreshReport
 from recollect.values import AddReport, Hit, Progress
 
 FORMATS = Path(__file__).parent.parent / "fixtures" / "formats"
@@ -316,6 +316,17 @@ class TestRefresh:
         assert pruned.to_dict()["removed"] == 2
         assert found(engine, "heron egret") == []
         assert engine.restore(folder / "a.md").status == "updated"
+
+    def test_an_immutable_item_is_neither_changed_nor_pruned(self, engine: Recollect, tmp_path: Path) -> None:
+        folder = write(tmp_path / "notes", a__md="the heron", b__md="the egret", c__md="the stork")
+        engine.add(folder, fields={"immutable": True})
+        change(folder / "a.md", "the bittern")
+        (folder / "b.md").unlink()
+        (folder / "c.md").rename(folder / "d.md")
+        report = engine.refresh(all=True, prune=True)
+        assert statuses(report, folder) == {"a.md": "failed", "b.md": "failed", "c.md": "failed", "d.md": "failed"}
+        assert all("is immutable" in str(item.error["message"]) for item in report.items if item.error)
+        assert found(engine, "heron egret stork") == ["a.md", "b.md", "c.md"]
 
     def test_what_lives_here_is_skipped_and_what_came_from_nowhere_is_an_error_of_its_own(
         self, engine: Recollect, tmp_path: Path

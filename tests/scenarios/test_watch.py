@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from recollect import NotFound, Recollect
-from recollect.ingest.watching import WatchEvent
+from recollect.reports import WatchEvent
 
 PATIENCE = 20.0
 """Seconds a test waits before it fails; on an idle machine a change is searchable in well under two."""

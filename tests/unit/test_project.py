@@ -29,6 +29,11 @@ RANKS = (
 
 CONCRETE = {
     ("ingest/adding.py", "sources.disk"): "walking folders is what adding is; no other source has any",
+    ("ingest/files.py", "sources.disk"): "reads the files that a walk finds",
+    ("ingest/refreshing.py", "sources.disk"): "looks again at the files that a walk found",
+    ("ingest/watching.py", "sources.disk"): "takes in what changed among files",
+    ("ingest/watching.py", "sources.ignores"): "an ignore file that changes, changes what belongs to a folder",
+    ("ingest/watching.py", "sources.watch"): "there is one way to notice changes, that of files",
 }
 
 LONGEST_MODULE = 400

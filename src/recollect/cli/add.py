@@ -18,7 +18,7 @@ from recollect.errors import UsageError
 from recollect.values import KINDS
 
 if TYPE_CHECKING:
-    from recollect.ingest.watching import WatchEvent
+    from recollect.reports import WatchEvent
 
 
 @verb("init", examples=["recollect init", "recollect init ~/projects/site"])

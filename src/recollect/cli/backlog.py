@@ -14,7 +14,7 @@ from recollect.cli.verb import verb, verb_group
 from recollect.values import KINDS
 
 if TYPE_CHECKING:
-    from recollect.ingest.embed import EmbedReport
+    from recollect.reports import EmbedReport
 
 
 @verb(

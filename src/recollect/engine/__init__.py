@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from recollect.engine.finding import Finding
 from recollect.engine.looking_after import LookingAfter
+from recollect.engine.memories import Memories
+from recollect.engine.moving import Moving
 from recollect.engine.remembering import Remembering
-from recollect.engine.taking_in import TakingIn
 
 
-class Recollect(TakingIn, Finding, Remembering, LookingAfter):
+class Recollect(Moving, Memories, Finding, Remembering, LookingAfter):
     """A store, open. Use it as a context manager, or call ``close``.
 
     >>> with Recollect.open("/tmp/doc-example.db") as memory:                    # doctest: +SKIP

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from recollect import registry
 from recollect.config import Config, ConfigProvider
-from recollect.errors import NotFound, StoreError, Unavailable, UsageError
+from recollect.errors import Conflict, NotFound, StoreError, Unavailable, UsageError
 from recollect.memory.tracking import Tracker
 from recollect.store.base import Backlog, Store
 from recollect.tier_places import Located, locate, places
@@ -165,3 +165,10 @@ def refuse_binned(item: Item) -> None:
     """An item in the bin counts as not there."""
     if item.state == "deleted":
         raise NotFound(f"{item.ref} is in the bin", hint=f"'recollect restore {item.ref}' brings it back.")
+
+
+def refuse_put_away(item: Item) -> None:
+    """An item in the bin or the archive is not changed: it would come back unasked."""
+    refuse_binned(item)
+    if item.state == "archived":
+        raise Conflict(f"{item.ref} is archived", hint=f"'recollect restore {item.ref}' brings it back first.")

@@ -10,7 +10,7 @@ from recollect.engine.core import Core
 from recollect.values import DoctorReport, Progress
 
 if TYPE_CHECKING:
-    from recollect.ingest.embed import EmbedReport, JobsReport
+    from recollect.reports import EmbedReport, JobsReport
     from recollect.search.profile import Profile
 
 
@@ -27,7 +27,8 @@ class LookingAfter(Core):
         progress: Callable[[Progress], None] | None = None,
     ) -> EmbedReport:
         """Work off the backlog of texts without a vector. Any number of processes may do so at once."""
-        from recollect.ingest.embed import EmbedReport, Worker, fingerprint_of
+        from recollect.ingest.embed import Worker, fingerprint_of
+        from recollect.reports import EmbedReport
 
         embedder = self._embedder()
         if embedder is None:
@@ -42,7 +43,7 @@ class LookingAfter(Core):
 
     def jobs(self) -> JobsReport:
         """What waits for a vector, what failed, and how much is done."""
-        from recollect.ingest.embed import JobsReport
+        from recollect.reports import JobsReport
 
         return JobsReport(self.store.job_summary())
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect import registry
-from recollect.engine.core import Core, check_choice, refuse_binned
+from recollect.engine.core import Core, check_choice, refuse_binned, refuse_put_away
 from recollect.errors import NotFound, UsageError, from_dict
 from recollect.store.base import PreparedItem
 from recollect.values import KINDS, AddReport, Entry, Progress, Ref, Saved
@@ -17,8 +17,8 @@ from recollect.values import KINDS, AddReport, Entry, Progress, Ref, Saved
 if TYPE_CHECKING:
     from recollect.ingest.adding import Adding
     from recollect.ingest.files import Files
-    from recollect.ingest.refreshing import Refresher, RefreshReport
-    from recollect.ingest.watching import WatchEvent
+    from recollect.ingest.refreshing import Refresher
+    from recollect.reports import RefreshReport, WatchEvent
 
 ON_CONFLICT = ("skip", "overwrite", "error")
 
@@ -129,17 +129,24 @@ class TakingIn(Core):
         fields: Mapping[str, Any] | None = None,
         on_conflict: str = "error",
         structure: str = "text",
+        allow_secrets: bool = False,
         wait: bool = True,
     ) -> Saved:
-        """Write one text under a ref; an existing item is refused unless ``on_conflict`` says otherwise."""
+        """Write one text under a ref; an existing item is refused unless ``on_conflict`` says otherwise.
+
+        In what agents write (memories, notes, …) secrets are redacted unless they are allowed.
+        """
         from recollect.ingest.adding import kind_of
+        from recollect.ingest.redact import redact_item
 
         resolved = self.resolve(ref)
-        entry = Entry(str(resolved), content, kind or kind_of(resolved), fields or {}, structure)
+        kind = kind or kind_of(resolved)
+        content, fields, redacted = redact_item(kind, content, fields or {}, allow_secrets=allow_secrets)
+        entry = Entry(str(resolved), content, kind, fields, structure)
         saved = self.save_many([entry], on_conflict=on_conflict, durable=True, wait=wait).items[0]
         if saved.error is not None:
             raise from_dict(saved.error)
-        return saved
+        return replace(saved, redacted=redacted)
 
     def save_many(
         self,
@@ -177,16 +184,28 @@ class TakingIn(Core):
             progress=progress,
         )
 
-    def edit(self, ref: str | Ref, content: str | None = None, fields: Mapping[str, Any] | None = None) -> Saved:
-        """Change an item's content, its fields, or both: a new version."""
+    def edit(
+        self,
+        ref: str | Ref,
+        content: str | None = None,
+        fields: Mapping[str, Any] | None = None,
+        *,
+        allow_secrets: bool = False,
+    ) -> Saved:
+        """Change an item's content, its fields, or both: a new version. Secrets are redacted as in ``save``."""
+        from recollect.ingest.redact import redact_item
+
         n = self._number(ref)
         item = self.store.item(n)
-        refuse_binned(item)
+        refuse_put_away(item)
+        text, fields, redacted = redact_item(item.kind, content or "", fields or {}, allow_secrets=allow_secrets)
         draft = self.store.draft(n, item.version)
-        changed = replace(draft, fields=draft.fields.with_changes(fields or {}))
+        changed = replace(draft, fields=draft.fields.with_changes(fields))
         if content is not None:
-            return self._rewrite(n, self._pipeline.prepare_text(changed, content))
-        return self._rewrite(n, self._pipeline.prepare_draft(changed))
+            saved = self._rewrite(n, self._pipeline.prepare_text(changed, text))
+        else:
+            saved = self._rewrite(n, self._pipeline.prepare_draft(changed))
+        return replace(saved, redacted=redacted)
 
     def _rewrite(self, n: int, item: PreparedItem) -> Saved:
         saved = self.store.rewrite(n, item, durable=True, backlog=self._backlog())
@@ -197,12 +216,12 @@ class TakingIn(Core):
         """Give an item another ref; its history moves with it."""
         n = self._number(ref)
         item = self.store.item(n)
-        refuse_binned(item)
+        refuse_put_away(item)
         draft = replace(self.store.draft(n, item.version), ref=self.resolve(new_ref))
         return self._rewrite(n, self._pipeline.prepare_draft(draft))
 
-    def rm(self, *refs: str | Ref, purge: bool = False, dry_run: bool = False) -> AddReport:
-        """Remove items: to the bin, or with ``purge`` out of the file. A name ending in / or * means all below it."""
+    def _rm(self, refs: Sequence[str | Ref], *, purge: bool, dry_run: bool) -> AddReport:
+        """Remove items by name: to the bin, or with ``purge`` out of the file."""
         removed = []
         for number, ref in self._named(refs, in_bin=purge):
             if not dry_run:
@@ -233,7 +252,7 @@ class TakingIn(Core):
         return list(found.items())
 
     def restore(self, ref: str | Ref, version: int | None = None) -> Saved:
-        """Bring an item back from the bin, or an earlier version to the front (as a newer version)."""
+        """Bring an item back from the bin or the archive, or an earlier version to the front (as a newer version)."""
         n = self._number(ref)
         item = self.store.item(n)
         if version is None and item.state == "live":

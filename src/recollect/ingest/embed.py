@@ -6,15 +6,15 @@ Nothing is held while the model computes. Ctrl-C gives claimed texts back; a kil
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import ContractError, Error, Unavailable
 from recollect.ingest.chunk import CHUNKER_VERSION
 from recollect.models.base import Embedder
+from recollect.reports import EmbedReport
 from recollect.store.base import Job, Store
 from recollect.values import Progress
 
@@ -27,40 +27,6 @@ BATCH = 256
 def fingerprint_of(embedder: Embedder) -> str:
     """What stands beside every vector: the model, and the way text is cut for it."""
     return f"{embedder.fingerprint}/chunker-{CHUNKER_VERSION}"
-
-
-@dataclass(frozen=True, slots=True)
-class EmbedReport:
-    """What was done: texts embedded, taken from the cache, failed, and why it stopped early if it did."""
-
-    embedded: int = 0
-    cached: int = 0
-    failed: int = 0
-    seconds: float = 0.0
-    stopped: str = ""
-    enqueued: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        rate = self.embedded / self.seconds if self.seconds else 0.0
-        return {
-            "embedded": self.embedded,
-            "cached": self.cached,
-            "failed": self.failed,
-            "enqueued": self.enqueued,
-            "seconds": round(self.seconds, 3),
-            "rate": round(rate, 1),
-            "stopped": self.stopped,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class JobsReport:
-    """The backlog as it stands."""
-
-    summary: Mapping[str, Any]
-
-    def to_dict(self) -> dict[str, Any]:
-        return dict(self.summary)
 
 
 class Worker:

@@ -9,68 +9,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from stat import S_ISDIR
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from recollect.errors import Error, MissingExtra, NotFound, StoreError, Unavailable, UsageError
 from recollect.ingest.files import Files, hash_of, metadata_kept, set_by_people
 from recollect.ingest.pipeline import Incoming, Pipeline
+from recollect.reports import Refreshed, RefreshReport
 from recollect.sources.disk import Found, disk_ref, printable, ref_path
 from recollect.store.base import Backlog, FileState, Store
 from recollect.values import Item, Progress, Ref
 
 T = TypeVar("T")
+REMOVED_AT_ONCE = 200
 NO_ORIGIN = frozenset({"agent", "memory", "note", "article", "entity", "resource", "entry", "skill", "session"})
-
-
-@dataclass(frozen=True, slots=True)
-class Refreshed:
-    """What became of one item: updated, unchanged, created, moved, missing, removed, skipped or failed."""
-
-    ref: str
-    status: str
-    error: Mapping[str, str] | None = None
-    chunks: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        plain: dict[str, Any] = {"ref": self.ref, "status": self.status}
-        return plain | ({"error": dict(self.error)} if self.error else {})
-
-
-@dataclass(frozen=True, slots=True)
-class RefreshReport:
-    """What a refresh found, item by item."""
-
-    items: tuple[Refreshed, ...]
-    reembedded: int = 0
-    notes: tuple[str, ...] = ()
-
-    def count(self, *statuses: str) -> int:
-        return sum(item.status in statuses for item in self.items)
-
-    @property
-    def failed(self) -> int:
-        return self.count("failed")
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "checked": len(self.items),
-            "updated": self.count("updated"),
-            "unchanged": self.count("unchanged"),
-            "created": self.count("created"),
-            "moved": self.count("moved"),
-            "missing": self.count("missing"),
-            "removed": self.count("removed"),
-            "skipped": self.count("skipped"),
-            "reembedded": self.reembedded,
-            "chunks": sum(item.chunks for item in self.items),
-            "failed": self.failed,
-            "items": [item.to_dict() for item in self.items],
-            "notes": list(self.notes),
-        }
 
 
 @dataclass(slots=True)
@@ -167,12 +121,11 @@ class Refresher:
         self.store.note_files(touched)
         gone = Gone({n: (ref, states[n].hash) for n, ref in missing.items() if n in states})
         self._save((self._take(ref, entry, gone) for ref, entry in fresh.items()), "skip")
-        for n, ref in missing.items():
-            if n in gone.followed:
-                continue
-            if prune:
-                self._try(ref, partial(self._remove, n, ref))
-            else:
+        left = {n: ref for n, ref in missing.items() if n not in gone.followed}
+        if prune:
+            self._remove(left)
+        else:
+            for ref in left.values():
                 self._note(Refreshed(str(ref), "missing"))
         for path, reason in work.problems.items():
             error = {"code": "unreadable", "message": reason, "hint": ""}
@@ -263,9 +216,14 @@ class Refresher:
         self._note(Refreshed(str(ref), "moved", chunks=saved.chunks))
         return True
 
-    def _remove(self, n: int, ref: Ref) -> None:
-        self.store.remove(n)
-        self._note(Refreshed(str(ref), "removed"))
+    def _remove(self, gone: Mapping[int, Ref]) -> None:
+        numbers = list(gone)
+        for at in range(0, len(numbers), REMOVED_AT_ONCE):
+            batch = numbers[at : at + REMOVED_AT_ONCE]
+            refused = self.store.remove_many(batch)
+            for n in batch:
+                error = refused[n].to_dict() if n in refused else None
+                self._note(Refreshed(str(gone[n]), "failed" if error else "removed", error))
 
     def _try(self, ref: Ref, action: Callable[[], T]) -> T | None:
         """One bad file never stops the rest."""

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from recollect.errors import NotFound, Unavailable
-from recollect.ingest.refreshing import Refresher, RefreshReport
+from recollect.ingest.refreshing import Refresher
+from recollect.reports import RefreshReport, WatchEvent
 from recollect.sources.disk import absolute, expand
 from recollect.sources.ignores import IGNORE_FILES
 from recollect.sources.watch import changes
@@ -20,23 +19,6 @@ from recollect.store.base import Store
 
 EMBEDDED_AT_ONCE = 32
 """So many texts are embedded in a pause: about half a second's work."""
-
-
-@dataclass(frozen=True, slots=True)
-class WatchEvent:
-    """What a batch of changes came to."""
-
-    report: RefreshReport
-    paths: tuple[str, ...] = field(default=())
-
-    def __str__(self) -> str:
-        counts = self.report.to_dict()
-        names = ("created", "updated", "moved", "removed", "failed")
-        said = [f"{counts[name]} {name}" for name in names if counts[name]]
-        return ", ".join(said) or "nothing to do"
-
-    def to_dict(self) -> dict[str, Any]:
-        return self.report.to_dict()
 
 
 class Watcher:

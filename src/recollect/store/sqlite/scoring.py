@@ -1,0 +1,263 @@
+"""BM25F over a snapshot of the segments: masks, scores, the best, and each word's share. Pure but for loading postings.
+
+The formula stands in ``lexical``, which owns what is kept in memory between queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from recollect.store.base import Matches, Scoring, Wanted
+from recollect.store.sqlite.connection import Connection
+from recollect.store.sqlite.postings import FIELDS, Array, Posting
+from recollect.store.sqlite.segments import LIVE, Arrays
+
+MOST_TIES = 500
+"""Chunks that tie with the last one asked for are answered too, so that refs can break the tie; up to here."""
+
+
+class PostingSource(Protocol):
+    """Where posting lists come from."""
+
+    def postings(self, connection: Connection, segment: int, terms: set[str]) -> dict[str, Posting]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A segment in memory."""
+
+    id: int
+    arrays: Arrays
+    all_live: bool
+
+    def visible(self, times: Array | None) -> Array | None:
+        """Which chunks count: the live ones or, as of a time, the given ids. None means all."""
+        if times is not None:
+            return np.isin(self.arrays.chunks, times)
+        return None if self.all_live else self.arrays.states == LIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The index as of one epoch: its segments, and the totals that BM25 needs."""
+
+    epoch: int
+    retired_seq: int
+    segments: tuple[Segment, ...]
+    live: int
+    totals: Array
+
+
+class View:
+    """One query's look at a snapshot: postings loaded once, then masks, scores and shares from them."""
+
+    def __init__(
+        self, index: PostingSource, connection: Connection, snapshot: Snapshot, scoring: Scoring, times: Array | None
+    ) -> None:
+        self.index = index
+        self.connection = connection
+        self.segments = snapshot.segments
+        self.scoring = scoring
+        self.visible = [segment.visible(times) for segment in self.segments]
+        if times is None:
+            self.live = snapshot.live
+            totals = snapshot.totals
+        else:
+            self.live = sum(int(mask.sum()) for mask in self.visible if mask is not None)
+            totals = np.zeros(len(FIELDS))
+            for segment, mask in zip(self.segments, self.visible, strict=True):
+                totals = totals + segment.arrays.lengths[:, mask].sum(axis=1)
+        self.averages = totals / max(self.live, 1)
+        self.loaded: list[dict[str, Posting]] = []
+
+    def load(self, terms: set[str]) -> None:
+        self.loaded = [self.index.postings(self.connection, segment.id, terms) for segment in self.segments]
+
+    def masks(
+        self, allowed: Array | None, required: Sequence[Sequence[str]], excluded: Sequence[Sequence[str]]
+    ) -> list[Array | None]:
+        """Per segment, the chunks that may be answered at all; None where all may."""
+        masks: list[Array | None] = list(self.visible)
+        if allowed is not None:
+            masks = [_both(mask, _lookup(s.arrays.items, allowed)) for mask, s in self._each(masks)]
+        if required:
+            groups = [term for group in required for term in group]
+            masks = [_both(mask, self._holding(i, groups)) for i, mask in enumerate(masks)]
+        for group in excluded:
+            holders = [
+                segment.arrays.items[_both(mask, self._holding(i, group))]
+                for i, (mask, segment) in enumerate(self._each(self.visible))
+            ]
+            barred = np.unique(np.concatenate(holders)) if holders else np.zeros(0, np.int64)
+            if len(barred):
+                masks = [_both(mask, ~_lookup(s.arrays.items, barred)) for mask, s in self._each(masks)]
+        return masks
+
+    def _each(self, masks: Sequence[Array | None]) -> zip[tuple[Array | None, Segment]]:
+        return zip(masks, self.segments, strict=True)
+
+    def _holding(self, at: int, terms: Sequence[str]) -> Array:
+        """Chunks of a segment that hold all the terms."""
+        size = len(self.segments[at].arrays.chunks)
+        held = np.ones(size, bool)
+        for term in terms:
+            posting = self.loaded[at].get(term)
+            present = np.zeros(size, bool)
+            if posting is not None:
+                present[posting.ordinals] = True
+            held &= present
+        return held
+
+    def document_frequency(self, word: Wanted) -> int:
+        """In how many visible chunks a word stands."""
+        count = 0
+        for at, visible in enumerate(self.visible):
+            lists = [p.ordinals for term in word.terms if (p := self.loaded[at].get(term)) is not None]
+            if not lists:
+                continue
+            ordinals = lists[0] if len(lists) == 1 else np.unique(np.concatenate(lists))
+            count += len(ordinals) if visible is None else int(visible[ordinals].sum())
+        return count
+
+    def idf(self, word: Wanted) -> float:
+        df = self.document_frequency(word)
+        return float(np.log1p((self.live - df + 0.5) / (df + 0.5)))
+
+    def saturation(self, at: int, word: Wanted) -> tuple[Array, Array] | None:
+        """For one segment: the ordinals that hold a word, and x / (k1 + x) for each."""
+        parts = [
+            (posting.ordinals, self._weighted(at, posting))
+            for term in word.terms
+            if (posting := self.loaded[at].get(term)) is not None
+        ]
+        if not parts:
+            return None
+        ordinals, x = parts[0]
+        if len(parts) > 1:
+            dense = np.zeros(len(self.segments[at].arrays.chunks))
+            for some, value in parts:
+                dense[some] += value
+            ordinals = np.flatnonzero(dense)
+            x = dense[ordinals]
+        return ordinals, x / (self.scoring.k1 + x)
+
+    def _weighted(self, at: int, posting: Posting) -> Array:
+        lengths = self.segments[at].arrays.lengths
+        b = self.scoring.b
+        total: Array | None = None
+        for index, frequencies in posting.frequencies:
+            average = self.averages[index]
+            norm = lengths[index][posting.ordinals] * (b / average if average else 0.0)
+            norm += 1.0 - b if average else 1.0
+            part = frequencies * self.scoring.weights[index] / norm
+            total = part if total is None else total + part
+        assert total is not None  # a posting stands in at least one field
+        return total
+
+    def score(self, wanted: Sequence[Wanted], masks: Sequence[Array | None]) -> list[Array]:
+        """Scores of all chunks of each segment; 0 where nothing matched or a mask forbids."""
+        self.idfs = {word.label: self.idf(word) for word in wanted}
+        answers = []
+        for at, mask in enumerate(masks):
+            scores = np.zeros(len(self.segments[at].arrays.chunks))
+            for word in wanted:
+                found = self.saturation(at, word)
+                if found is not None:
+                    ordinals, x = found
+                    x *= self.idfs[word.label] * word.weight * word.doubt
+                    scores[ordinals] += x
+            if mask is not None:
+                scores *= mask
+            answers.append(scores)
+        return answers
+
+    def best(self, scores: Sequence[Array], wanted: Sequence[Wanted], items: int, also: Array | None) -> Matches:
+        """Pick the best chunks of all segments until enough different items are among them."""
+        chunks, owners, values = [], [], []
+        for part, segment in zip(scores, self.segments, strict=True):
+            hit = np.flatnonzero(part)
+            chunks.append(segment.arrays.chunks[hit])
+            owners.append(segment.arrays.items[hit])
+            values.append(part[hit])
+        none = np.zeros(0, np.int64)
+        all_chunks = np.concatenate(chunks) if chunks else none
+        all_items = np.concatenate(owners) if owners else none
+        all_scores = np.concatenate(values) if values else np.zeros(0)
+        picked = best_of(all_scores, all_items, items)
+        if also is not None and len(also):
+            more = np.flatnonzero(_lookup(all_items, also))
+            picked = np.concatenate((picked, np.setdiff1d(more, picked)))
+            picked = picked[np.argsort(-all_scores[picked], kind="stable")]
+        maximum = sum(self.idfs[word.label] * word.weight for word in wanted)
+        return Matches(
+            all_chunks[picked], all_items[picked], all_scores[picked], maximum, len(all_chunks), dict(self.idfs)
+        )
+
+    def shares(
+        self, wanted: Sequence[Wanted], chunks: Sequence[int]
+    ) -> dict[int, list[tuple[str, dict[str, int], float, float]]]:
+        ids = np.array(chunks, np.int64)
+        answer: dict[int, list[tuple[str, dict[str, int], float, float]]] = {chunk: [] for chunk in chunks}
+        for word in wanted:
+            idf = self.idf(word)
+            for at, segment in enumerate(self.segments):
+                found = self.saturation(at, word)
+                if found is None:
+                    continue
+                ordinals, x = found
+                for position in np.flatnonzero(np.isin(segment.arrays.chunks[ordinals], ids)).tolist():
+                    ordinal = int(ordinals[position])
+                    share = float(x[position] * (idf * word.weight * word.doubt))
+                    frequencies = self._frequencies(at, word, ordinal)
+                    answer[int(segment.arrays.chunks[ordinal])].append((word.label, frequencies, idf, share))
+        return answer
+
+    def _frequencies(self, at: int, word: Wanted, ordinal: int) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for term in word.terms:
+            posting = self.loaded[at].get(term)
+            if posting is None:
+                continue
+            place = int(np.searchsorted(posting.ordinals, ordinal))
+            if place < len(posting.ordinals) and posting.ordinals[place] == ordinal:
+                for index, frequencies in posting.frequencies:
+                    if frequencies[place]:
+                        counts[FIELDS[index]] = counts.get(FIELDS[index], 0) + int(frequencies[place])
+        return counts
+
+
+def _lookup(values: Array, wanted: Array) -> Array:
+    """Like ``np.isin`` for small whole numbers, without sorting."""
+    table = np.zeros(int(max(values.max(initial=0), wanted.max(initial=0))) + 1, bool)
+    table[wanted] = True
+    found: Array = table[values]
+    return found
+
+
+def _both(mask: Array | None, other: Array) -> Array:
+    return other if mask is None else mask & other
+
+
+def best_of(scores: Array, items: Array, count: int) -> Array:
+    """Positions of the best scores, best first, until ``count`` different items (and all ties of the last) are in."""
+    size = len(scores)
+    take = min(size, 4 * count)
+    while True:
+        if take >= size:
+            picked = np.arange(size)
+        else:
+            floor = np.partition(scores, size - take)[size - take]
+            picked = np.flatnonzero(scores >= floor)
+        picked = picked[np.argsort(-scores[picked], kind="stable")]
+        _, first = np.unique(items[picked], return_index=True)
+        if len(first) >= count or take >= size:
+            break
+        take *= 4
+    if len(first) > count:
+        last = scores[picked[np.sort(first)[count - 1]]]
+        picked = picked[scores[picked] >= last][: max(4 * count, MOST_TIES)]
+    return picked
