@@ -6,7 +6,8 @@
     ├── UsageError         the call itself is wrong (bad option, weight, ref, date)
     ├── NotFound           no item, version or file by that name
     ├── Conflict           the ref is taken, the item is immutable, or versions disagree
-    │   └── PathConflict   the ref already holds an item and overwriting was not asked for
+    │   ├── PathConflict   the ref already holds an item and overwriting was not asked for
+    │   └── StaleVersion   the item changed since it was read
     ├── Unavailable        a part that may come back: store locked, model or service missing
     │   └── MissingExtra   an optional dependency is not installed
     ├── StoreError         the store itself cannot be used as asked
@@ -58,6 +59,10 @@ class PathConflict(Conflict):
     code = "path_conflict"
 
 
+class StaleVersion(Conflict):
+    code = "stale_version"
+
+
 class Unavailable(Error):
     code = "unavailable"
     exit_code = 5
@@ -105,5 +110,6 @@ class ContractError(Error):
 
 def from_dict(plain: Mapping[str, str]) -> Error:
     """The error that ``to_dict`` described: for a caller that wants it raised."""
-    kinds = {kind.code: kind for kind in (UsageError, NotFound, Conflict, PathConflict, Unavailable, Unreadable)}
+    known = (UsageError, NotFound, Conflict, PathConflict, StaleVersion, Unavailable, Unreadable)
+    kinds = {kind.code: kind for kind in known}
     return kinds.get(plain["code"], Error)(plain["message"], hint=plain.get("hint", ""))

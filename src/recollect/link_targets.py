@@ -5,7 +5,7 @@ comes first. Names have three forms that never collide:
 
 - an address, ``https://host/page``: items kept under it or made from it;
 - a whole ref without its Markdown ending, ``disk:/notes/plan``: what a path means where it is written;
-- a plain name, ``plan``: the last part of a wiki target, folded; items go by their file name and their title.
+- a plain name, ``plan``: the last part of a wiki target, folded; items go by their file name, title and aliases.
 
 Nothing is looked up here; the store does that and lets ``best_candidate`` choose.
 """
@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import unquote, urljoin
 
 from recollect.values import Ref
@@ -25,6 +26,7 @@ MOST_TARGETS = 1_000
 
 _LINKING_TYPES = frozenset({None, "", "text/plain", "text/markdown", "application/x-ipynb+json"})
 _LONGEST = 300
+_MOST_ALIASES = 100
 _ENDING = re.compile(r"\.(?:md|markdown|mdown|mkdn?|mdx|qmd|rmd)$", re.IGNORECASE)
 _SUFFIX = re.compile(r"\.[a-z][a-z0-9]{0,9}$", re.IGNORECASE)
 _GAPS = re.compile(r"[\s_-]+")
@@ -177,15 +179,22 @@ def _paragraph_without_spans(text: str) -> str:
     return "".join((*pieces, text[at:]))
 
 
-def names_of(ref: Ref, title: str, source_url: str | None) -> set[str]:
-    """The names an item goes by."""
+def names_of(ref: Ref, title: str, source_url: str | None, metadata: Mapping[str, Any]) -> set[str]:
+    """The names an item goes by; ``aliases`` in its metadata are among them."""
     last = ref.path.rstrip("/").rpartition("/")[2]
     names = {ref_name(ref), plain_name(last), plain_name(_SUFFIX.sub("", last)), plain_name(title)}
+    names.update(plain_name(alias) for alias in _aliases(metadata))
     if ref.drive == "url":
         names.add(address(ref.path[1:]))
     if source_url and _ADDRESS.match(source_url):
         names.add(address(source_url))
     return names - {""}
+
+
+def _aliases(metadata: Mapping[str, Any]) -> Sequence[str]:
+    given = metadata.get("aliases", metadata.get("alias"))
+    several = given.split(",") if isinstance(given, str) else given if isinstance(given, list) else []
+    return [alias for alias in several if isinstance(alias, str)][:_MOST_ALIASES]
 
 
 def ref_name(ref: Ref) -> str:

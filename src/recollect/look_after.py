@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from recollect.errors import Error
 from recollect.settings import Config
 from recollect.store.base import Store
 from recollect.values import Check, DoctorReport
+
+MOST_TOLD = 20
+"""So many items that hold secrets are named."""
 
 
 def store_status(store: Store, location: str, config: Config) -> dict[str, Any]:
@@ -27,6 +31,7 @@ def store_status(store: Store, location: str, config: Config) -> dict[str, Any]:
         "backend": config.search.backend,
         "profile": config.search.profile,
         "untrusted_settings": list(config.untrusted),
+        "secrets": store.secret_counts(),
     }
 
 
@@ -35,6 +40,7 @@ def check_store(store: Store, location: str, *, repair: bool) -> DoctorReport:
     checks = [_permissions(Path(location), repair=repair), _disk(Path(location))]
     for name, check in store.checks():
         checks.append(_run(name, check, repair))
+    checks.append(_run("secrets", partial(_secrets, store), repair))
     return DoctorReport(tuple(checks))
 
 
@@ -43,6 +49,22 @@ def _run(name: str, check: Callable[[bool], Check], repair: bool) -> Check:
         return check(repair)
     except Error as error:
         return Check(name, False, f"{error.message}. {error.hint}".strip())
+
+
+def _secrets(store: Store, repair: bool) -> Check:
+    """What looks like a secret in stored texts: told, never touched. To ``repair`` is to look at all texts anew."""
+    if repair:
+        from recollect.ingest.redact import secret_counts
+
+        known = {str(ref): counts for ref, counts in store.secret_refs()}
+        found = ((n, str(ref), secret_counts(text)) for n, ref, text, _ in store.texts())
+        store.note_secrets({n: counts for n, ref, counts in found if counts != known.get(ref, {})})
+    holders = store.secret_refs()
+    if not holders:
+        return Check("secrets", True, "none found in the texts")
+    told = [f"{ref} ({', '.join(counts)})" for ref, counts in holders[:MOST_TOLD]]
+    more = f" and {len(holders) - len(told):,} more" if len(holders) > len(told) else ""
+    return Check("secrets", True, f"{len(holders):,} items seem to hold some: {', '.join(told)}{more}")
 
 
 def _permissions(path: Path, *, repair: bool) -> Check:

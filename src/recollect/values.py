@@ -211,6 +211,29 @@ class Entry:
     kind: str = "document"
     fields: Mapping[str, Any] = field(default_factory=dict)
     structure: str = "text"
+    times: tuple[datetime, datetime] | None = None
+    """When it was made and last changed, for a text that is older than the store's knowledge of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """An item that says nearly the same: how alike the texts are, and their meanings where both have a vector."""
+
+    ref: str
+    title: str
+    ratio: float
+    cosine: float | None
+    snippet: str
+
+    def to_dict(self) -> dict[str, Any]:
+        cosine = None if self.cosine is None else round(self.cosine, 4)
+        return {
+            "ref": self.ref,
+            "title": self.title,
+            "ratio": round(self.ratio, 4),
+            "cosine": cosine,
+            "snippet": self.snippet,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +250,10 @@ class Saved:
     error: Mapping[str, str] | None = None
     chunks: int = 0
     """How many chunks were written; those it shares with the version before are not."""
+    candidates: tuple[Duplicate, ...] = ()
+    """With needs_decision: what is nearly the same."""
+    redacted: tuple[str, ...] = ()
+    """The kinds of secrets that were taken out of the text and its fields."""
 
     def to_dict(self) -> dict[str, Any]:
         plain: dict[str, Any] = {
@@ -241,6 +268,10 @@ class Saved:
             plain["reason"] = self.reason
         if self.error:
             plain["error"] = dict(self.error)
+        if self.candidates:
+            plain["candidates"] = [one.to_dict() for one in self.candidates]
+        if self.redacted:
+            plain["redacted"] = list(self.redacted)
         return plain
 
 
@@ -268,6 +299,8 @@ class Item:
     decay_score: float = 1.0
     size: int = 0
     tier: str = ""
+    mention_count: int = 0
+    """For an entity: how many live items name it."""
 
     @property
     def title(self) -> str:
@@ -288,6 +321,8 @@ class Item:
         for name in ("created_at", "updated_at", "indexed_at", "last_retrieved_at", "last_accessed_at"):
             moment: datetime | None = getattr(self, name)
             plain[name] = moment.isoformat() if moment else None
+        if self.kind == "entity":
+            plain["mention_count"] = self.mention_count
         if self.tier:
             plain["tier"] = self.tier
         return plain
@@ -607,7 +642,8 @@ class TierState:
 class Link:
     """A link between two items, seen from one: ``ref`` is the far end, ``distance`` how many links away it is.
 
-    ``origin`` is ``manual`` or ``text``; ``text`` is the target as the source's text has it.
+    ``origin`` is ``manual``, ``text`` or ``mention`` (an entity's title in the text); ``text`` is the target as the
+    source's text has it.
     """
 
     source: str

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from recollect.errors import Error
 from recollect.ingest.chunk import chunk, line_ranges
 from recollect.ingest.parse.detect import TYPES
 from recollect.ingest.prefix import prefix_texts
+from recollect.ingest.redact import secret_counts
+from recollect.mentions import MENTIONING_KINDS, mentioned
 from recollect.models.base import TokenCounter
 from recollect.settings import Config
 from recollect.store.base import Backlog, FileState, PreparedItem, Store, prepare
@@ -35,6 +38,7 @@ class Incoming:
     fields: Mapping[str, Any] = field(default_factory=dict)
     blob: bytes | None = None
     file: FileState | None = None
+    times: tuple[datetime, datetime] | None = None
 
 
 class Pipeline:
@@ -59,7 +63,7 @@ class Pipeline:
             parsed.marks,
             incoming.blob,
         )
-        return self.prepare_draft(draft, incoming.file)
+        return replace(self.prepare_draft(draft, incoming.file), times=incoming.times)
 
     def prepare_text(self, draft: Draft, content: str) -> PreparedItem:
         """The draft with another text, chunked anew the way its type asks for."""
@@ -83,7 +87,7 @@ class Pipeline:
             [passage.heading for passage in draft.passages],
             counter=self.counter,
         )
-        return prepare(
+        item = prepare(
             draft,
             self.store.analyzer,
             prefixes=prefixes,
@@ -91,6 +95,8 @@ class Pipeline:
             known=self.store.live_keys(draft.ref),
             file=file,
         )
+        entities = self.store.entity_titles() if draft.kind in MENTIONING_KINDS else ()
+        return replace(item, mentions=mentioned(draft.content, entities), secrets=secret_counts(draft.content))
 
     def save_all(
         self, incoming: Iterable[Incoming], *, on_conflict: str, durable: bool, backlog: Backlog | None

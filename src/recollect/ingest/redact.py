@@ -298,6 +298,17 @@ def redact_values(values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str,
     return {name: clean(value) for name, value in values.items()}, tuple(kinds)
 
 
+def redact_item(
+    kind: str, text: str, fields: Mapping[str, Any], *, allow_secrets: bool
+) -> tuple[str, dict[str, Any], tuple[str, ...]]:
+    """Text and fields as they are to be stored, and the kinds of what was taken out; only what agents write changes."""
+    if allow_secrets or kind not in REDACTED_KINDS:
+        return text, dict(fields), ()
+    text, in_text = redact(text)
+    clean, in_fields = redact_values(fields)
+    return text, clean, (*in_text, *in_fields)
+
+
 def secret_counts(text: str) -> dict[str, int]:
     """How many secrets of each kind stand in a text."""
     return dict(Counter(one.kind for one in find_secrets(text)))

@@ -49,7 +49,7 @@ def unlink(store: Store, source: int, target: int, type_: str | None) -> int:
         return removed
     left = [one for one in store.links_of([source]) if (one.source, one.target) == (source, target)]
     names = f"{store.item(source).ref} to {store.item(target).ref}"
-    if any(one.origin == "text" and type_ in (None, one.type) for one in left):
+    if any(one.origin != "manual" and type_ in (None, one.type) for one in left):
         raise Conflict(f"the link from {names} stands in the text", hint="Edit the text to take it out.")
     if left:
         others = ", ".join(sorted({one.type for one in left}))
@@ -68,6 +68,8 @@ def around(store: Store, n: int, depth: int) -> LinkReport:
     for distance in range(1, depth + 1):
         edges = [edge for edge in store.links_of(frontier) if edge not in seen]
         seen.update(edges)
+        written = {(edge.source, edge.target, edge.type) for edge in edges if edge.origin != "mention"}
+        edges = [e for e in edges if e.origin != "mention" or (e.source, e.target, e.type) not in written]
         for edge, forward, far in _far_ends(edges, set(frontier)):
             distances.setdefault(far, distance)
             found.append((distances[far], forward, far, edge))

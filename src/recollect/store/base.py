@@ -13,8 +13,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
+from recollect.errors import Error
 from recollect.insight import Learned, Move, StatsReport, Usage, Use, WeightChange
 from recollect.link_targets import LinkTarget, targets_in
+from recollect.store.memories import MemoryStore
+from recollect.store.movable import Movable
 from recollect.values import Check, Draft, Filters, Item, Ref, Saved, Version
 from recollect.words import Analyzer
 
@@ -37,11 +40,15 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One word of a query: the terms that stand for it (several for a prefix) and how often it was asked for."""
+    """One word of a query: the terms that stand for it (several for a prefix) and how much it counts.
+
+    ``doubt`` is what is left of its weight because its stem may stand for another word; the maximum knows no doubt.
+    """
 
     label: str
     terms: tuple[str, ...]
     weight: float = 1.0
+    doubt: float = 1.0
 
 
 @dataclass(slots=True)
@@ -142,6 +149,12 @@ class PreparedItem:
     chunks: tuple[PreparedChunk, ...]
     file: FileState | None = None
     links: tuple[LinkTarget, ...] = ()
+    mentions: tuple[tuple[int, str], ...] = ()
+    """Entities that the text names: their numbers and titles."""
+    secrets: Mapping[str, int] = field(default_factory=dict)
+    """How many secrets of each kind stand in the text."""
+    times: tuple[datetime, datetime] | None = None
+    """When a new item was made and last changed, if that was before it came here."""
 
 
 def text_hash(content: str, blob: bytes | None = None) -> str:
@@ -244,9 +257,16 @@ class ItemStore(Protocol):
         backlog: Backlog | None = None,
     ) -> list[Saved]: ...
     def rewrite(
-        self, n: int, item: PreparedItem, *, durable: bool = False, backlog: Backlog | None = None
+        self,
+        n: int,
+        item: PreparedItem,
+        *,
+        durable: bool = False,
+        backlog: Backlog | None = None,
+        base: int | None = None,
     ) -> Saved: ...
     def remove(self, n: int, *, purge: bool = False) -> None: ...
+    def remove_many(self, numbers: Sequence[int]) -> dict[int, Error]: ...
     def number(self, ref: Ref) -> int | None: ...
     def require(self, ref: Ref) -> int: ...
     def ref_by_id(self, identity: str) -> Ref | None: ...
@@ -365,7 +385,9 @@ class FeedbackLog(Protocol):
     def freeze_learning(self, frozen: bool) -> None: ...
 
 
-class Store(ItemStore, LexicalIndex, VectorIndex, JobQueue, LinkIndex, UsageLog, FeedbackLog, Protocol):
+class Store(
+    ItemStore, LexicalIndex, VectorIndex, JobQueue, LinkIndex, UsageLog, FeedbackLog, MemoryStore, Movable, Protocol
+):
     """All parts of a store, as the engine uses them."""
 
     def close(self) -> None: ...

@@ -22,7 +22,9 @@ _FILE = "file_mtime, file_size, file_hash, file_fields"
 _ITEM = (
     "SELECT i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.hash, i.fields, i.size, i.created_at,"
     " i.updated_at, i.indexed_at, u.retrieval_count, u.last_retrieved_at, u.access_count, u.last_accessed_at,"
-    " u.decay_score, u.decay_at FROM items i LEFT JOIN usage u ON u.item = i.n "
+    " u.decay_score, u.decay_at, CASE i.kind WHEN 'entity' THEN (SELECT count(DISTINCT l.source) FROM links l"
+    " JOIN items s ON s.n = l.source AND s.state = 'live' WHERE l.target = i.n AND l.type = 'mentions') ELSE 0 END"
+    " FROM items i LEFT JOIN usage u ON u.item = i.n "
 )
 
 
@@ -59,7 +61,14 @@ def _item(row: tuple[Any, ...], content: str = "", first_line: int = 1) -> Item:
         last_accessed_at=optional_moment(row[16]),
         decay_score=decay_now(row[17], row[18] or row[10], fields.decay_protected),
         size=row[9],
+        mention_count=row[19],
     )
+
+
+def entity_titles(connection: Connection) -> list[tuple[int, str]]:
+    """Numbers and titles of the live entities that have one."""
+    rows = connection.rows("SELECT n, title FROM items WHERE kind='entity' AND state='live' AND title<>'' ORDER BY n")
+    return [(n, title) for n, title in rows]
 
 
 def number_of(connection: Connection, ref: Ref) -> int | None:

@@ -14,7 +14,7 @@ from recollect.link_targets import Candidate, LinkTarget, best_candidate, names_
 from recollect.store.base import PreparedItem, StoredLink
 from recollect.store.sqlite.connection import Connection
 from recollect.store.sqlite.times import moment, now_micros
-from recollect.values import Ref
+from recollect.values import Fields, Ref
 
 MOST_NEIGHBOURS = 1_000
 """Past so many neighbours the walk ends: what everything links to says nothing about anything."""
@@ -26,10 +26,11 @@ MOST_CANDIDATES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """What an item brings to the links: the names it goes by, and what its text links to."""
+    """What an item brings to the links: the names it goes by, what its text links to, and the entities it names."""
 
     names: Collection[str]
     targets: Sequence[LinkTarget]
+    mentions: Sequence[tuple[int, str]] = ()
 
 
 def parts(values: Iterable[int | str], size: int = 500) -> Iterator[tuple[str, list[int | str]]]:
@@ -97,6 +98,11 @@ def neighbours(connection: Connection, numbers: Sequence[int], depth: int) -> di
     return found
 
 
+def names(ref: Ref, fields: Fields) -> set[str]:
+    """The names an item goes by."""
+    return names_of(ref, fields.title, fields.source_url, fields.metadata)
+
+
 def settle_saved(connection: Connection, written: Iterable[tuple[str, PreparedItem]]) -> None:
     """Bring the links in line with items that were just written, named by their ids."""
     items = dict(written)
@@ -104,8 +110,7 @@ def settle_saved(connection: Connection, written: Iterable[tuple[str, PreparedIt
     for marks, part in parts(items):
         for n, identity in connection.rows(f"SELECT n, id FROM items WHERE id IN ({marks})", part):
             draft = items[identity].draft
-            names = names_of(draft.ref, draft.fields.title, draft.fields.source_url)
-            ends[n] = Ends(names, items[identity].links)
+            ends[n] = Ends(names(draft.ref, draft.fields), items[identity].links, items[identity].mentions)
     settle(connection, ends)
 
 
@@ -113,6 +118,7 @@ def settle(connection: Connection, ends: Mapping[int, Ends]) -> None:
     """Write names and targets of items, then look up what their links, and links to them, mean."""
     touched = _write_names(connection, ends)
     has_links = _write_targets(connection, ends)
+    _replace_mentions(connection, ends)
     _resolve(connection, sources=has_links, names=touched)
 
 
@@ -121,6 +127,35 @@ def forget_names(connection: Connection, n: int) -> None:
     names = {row[0] for row in connection.rows("SELECT name FROM item_names WHERE item=?", (n,))}
     connection.rows("DELETE FROM item_names WHERE item=?", (n,))
     _resolve(connection, sources=(), names=names)
+
+
+def reconsider(connection: Connection, n: int) -> None:
+    """Look up again what links by an item's names mean: it was put away or came back, and live items go first."""
+    names = [row[0] for row in connection.rows("SELECT name FROM item_names WHERE item=?", (n,))]
+    _resolve(connection, sources=(), names=names)
+
+
+def _replace_mentions(connection: Connection, ends: Mapping[int, Ends]) -> None:
+    """Items name exactly these entities now; links that stay keep their rows."""
+    stored: dict[tuple[int, int], int] = {}
+    for marks, part in parts(ends):
+        rows = connection.rows(
+            f"SELECT source, target, id FROM links WHERE source IN ({marks}) AND origin='mention'", part
+        )
+        stored |= {(source, target): identity for source, target, identity in rows}
+    wanted = {(n, entity): title for n, end in ends.items() for entity, title in end.mentions if entity != n}
+    connection.run_many("DELETE FROM links WHERE id=?", [(stored[key],) for key in stored.keys() - wanted.keys()])
+    write_mentions(connection, [(*key, wanted[key]) for key in sorted(wanted.keys() - stored.keys())])
+
+
+def write_mentions(connection: Connection, found: Iterable[tuple[int, int, str]]) -> None:
+    """Link items with entities they name, ``(item, entity, title)``; an entity that is gone is left out."""
+    now = now_micros()
+    connection.run_many(
+        "INSERT OR IGNORE INTO links(source, target, type, origin, text, name, created_at)"
+        " SELECT ?1, n, 'mentions', 'mention', ?3, id, ?4 FROM items WHERE n=?2 AND state<>'deleted'",
+        [(source, entity, title, now) for source, entity, title in found],
+    )
 
 
 def _write_names(connection: Connection, ends: Mapping[int, Ends]) -> set[str]:

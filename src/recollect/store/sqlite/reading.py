@@ -18,6 +18,7 @@ class Reading:
     """Looks things up; writes nothing."""
 
     database: Database
+    _entities: tuple[int, list[tuple[int, str]]] | None = None
 
     def number(self, ref: Ref) -> int | None:
         with self.database.read() as connection:
@@ -152,6 +153,31 @@ class Reading:
                 ):
                     marks[identity] = ContentMark(text_hash, changed)
         return marks
+
+    def same_text(self, text_hash: str, kind: str) -> list[int]:
+        """Live items of a kind with exactly this text, by the hash of the content alone."""
+        with self.database.read() as connection:
+            rows = connection.rows(
+                "SELECT n FROM items WHERE text_hash=? AND kind=? AND state='live' ORDER BY n", (text_hash, kind)
+            )
+        return [row[0] for row in rows]
+
+    def paths_like(self, drive: str, path: str) -> set[str]:
+        """The paths ``path`` and ``path-…`` that items hold, live, archived or in the bin."""
+        with self.database.read() as connection:
+            rows = connection.rows(
+                "SELECT path FROM items WHERE drive=?1 AND (path=?2 OR path>?2 || '-' AND path<?2 || '.')",
+                (drive, path),
+            )
+        return {row[0] for row in rows}
+
+    def entity_titles(self) -> Sequence[tuple[int, str]]:
+        """Numbers and titles of all live entities."""
+        with self.database.read() as connection:
+            epoch = connection.rows("SELECT value FROM meta WHERE name='index_epoch'")[0][0]
+            if self._entities is None or self._entities[0] != epoch:
+                self._entities = epoch, items.entity_titles(connection)
+            return self._entities[1]
 
     def texts(self) -> Iterator[tuple[int, Ref, str, int]]:
         """Number, ref, whole text and first line of each live item, newest first; a row at a time."""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from recollect.link_targets import carries_links, names_of, targets_in
+from recollect.mentions import MENTIONING_KINDS, mentioned
 from recollect.store.sqlite import links
 from recollect.store.sqlite.connection import Connection, Database
-from recollect.store.sqlite.items import content_of
+from recollect.store.sqlite.items import content_of, entity_titles
 from recollect.values import Check, Ref
 
 _BATCH = 200
 _SAMPLE = 200
 
 _ITEM = (
-    "SELECT n, drive, path, title, source_url, version, json_extract(fields, '$.mime_type') FROM items"
+    "SELECT n, drive, path, title, source_url, metadata, version, kind,"
+    " json_extract(fields, '$.mime_type') FROM items"
     " WHERE state <> 'deleted' AND n > ? ORDER BY n LIMIT ?"
 )
 
@@ -42,10 +45,15 @@ def _version(connection: Connection, n: int) -> int | None:
 
 def _ends(connection: Connection, after: int) -> Iterator[tuple[int, int, links.Ends]]:
     """Number, version and ends of the items that follow one."""
-    for n, drive, path, title, source_url, version, mime_type in connection.rows(_ITEM, (after, _BATCH)):
+    entities = entity_titles(connection)
+    rows = connection.rows(_ITEM, (after, _BATCH))
+    for n, drive, path, title, source_url, metadata, version, kind, mime_type in rows:
         ref = Ref(drive, path)
-        content = content_of(connection, n, version)[0] if carries_links(mime_type) else ""
-        yield n, version, links.Ends(names_of(ref, title, source_url), targets_in(content, ref, mime_type))
+        speaks = kind in MENTIONING_KINDS
+        content = content_of(connection, n, version)[0] if speaks or carries_links(mime_type) else ""
+        names = names_of(ref, title, source_url, json.loads(metadata))
+        found = mentioned(content, entities) if speaks else ()
+        yield n, version, links.Ends(names, targets_in(content, ref, mime_type), found)
 
 
 def check(database: Database, repair: bool) -> Check:
@@ -63,8 +71,13 @@ def _problem(database: Database) -> str | None:
         named: dict[int, set[str]] = {}
         for n, name in connection.stream("SELECT item, name FROM item_names"):
             named.setdefault(n, set()).add(name)
-        known = connection.rows("SELECT n, drive, path, title, source_url FROM items WHERE state <> 'deleted'")
-        off = sum(named.pop(n, set()) != names_of(Ref(drive, path), *rest) for n, drive, path, *rest in known)
+        known = connection.rows(
+            "SELECT n, drive, path, title, source_url, metadata FROM items WHERE state <> 'deleted'"
+        )
+        off = sum(
+            named.pop(n, set()) != names_of(Ref(drive, path), title, source_url, json.loads(metadata))
+            for n, drive, path, title, source_url, metadata in known
+        )
         if off or named:
             return f"{off + len(named)} items go by other names than they should"
         numbers = [row[0] for row in known]

@@ -11,7 +11,7 @@ import json
 import os
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,11 +21,11 @@ from recollect.errors import Conflict, PathConflict
 from recollect.store.base import FileState, PreparedChunk, PreparedItem
 from recollect.store.sqlite.connection import Connection
 from recollect.store.sqlite.segments import DELETED, LIVE, SUPERSEDED, NewChunk, retire
-from recollect.store.sqlite.times import now_micros
+from recollect.store.sqlite.times import micros, now_micros
 from recollect.values import Fields, Saved
 from recollect.words import Analyzer
 
-_LENGTHS = struct.Struct("=6I")
+LENGTHS = struct.Struct("=6I")
 
 
 def new_id() -> str:
@@ -57,6 +57,12 @@ _HEAD = "SELECT n, id, state, version, hash, text_hash, json_extract(fields, '$.
 def find_head(connection: Connection, drive: str, path: str) -> Head | None:
     """The item that holds a ref now."""
     rows = connection.rows(f"{_HEAD} WHERE drive=? AND path=? AND state <> 'deleted'", (drive, path))
+    return Head(*rows[0]) if rows else None
+
+
+def find_by_id(connection: Connection, identity: str) -> Head | None:
+    """The item with an id, in the bin or not."""
+    rows = connection.rows(f"{_HEAD} WHERE id=?", (identity,))
     return Head(*rows[0]) if rows else None
 
 
@@ -95,7 +101,7 @@ def refuse_immutable(head: Head, ref: str) -> None:
     if head.immutable:
         raise Conflict(
             f"{ref} is immutable",
-            hint="It was saved as immutable on purpose; save a new item that supersedes it instead.",
+            hint="It was saved as immutable on purpose; save a new item beside it, and link the two.",
         )
 
 
@@ -109,7 +115,17 @@ def _create(connection: Connection, item: PreparedItem, analyzer: Analyzer) -> t
         (identity, draft.ref.drive, draft.ref.path, draft.kind, now, now),
     )[0][0]
     head = Head(n, identity, "live", 0, "", "", False)
-    return identity, write_version(connection, head, item, analyzer, keep_versions=0)
+    chunks = write_version(connection, head, item, analyzer, keep_versions=0)
+    if item.times is not None:
+        _date_back(connection, n, min(now, *map(micros, item.times)), min(now, micros(item.times[1])))
+    return identity, chunks
+
+
+def _date_back(connection: Connection, n: int, created: int, updated: int) -> None:
+    """Let a new item be as old as it says; it was as it is since its last change."""
+    connection.rows("UPDATE items SET created_at=?, updated_at=? WHERE n=?", (created, updated, n))
+    connection.rows("UPDATE versions SET created_at=? WHERE item=?", (updated, n))
+    connection.rows("UPDATE chunks SET live_from=? WHERE item=?", (updated, n))
 
 
 def write_version(
@@ -134,6 +150,7 @@ def write_version(
         ),
     )  # fmt: skip
     _write_head(connection, head, item, number, fields_json, now)
+    write_secrets(connection, head.n, item.secrets)
     if keep_versions:
         _prune_versions(connection, head.n, number - keep_versions)
     return new_chunks
@@ -163,10 +180,17 @@ def _write_head(
         ),
     )  # fmt: skip
     connection.rows("DELETE FROM item_tags WHERE item=?", (head.n,))
-    _insert_tags(connection, head.n, fields)
+    insert_tags(connection, head.n, fields)
 
 
-def _insert_tags(connection: Connection, n: int, fields: Fields) -> None:
+def write_secrets(connection: Connection, n: int, counts: Mapping[str, int]) -> None:
+    """Note which secrets stand in an item's text now."""
+    connection.rows("DELETE FROM secrets WHERE item=?", (n,))
+    connection.run_many("INSERT INTO secrets(item, kind, count) VALUES(?,?,?)", [(n, *one) for one in counts.items()])
+
+
+def insert_tags(connection: Connection, n: int, fields: Fields) -> None:
+    """Write the tags to filter by."""
     if fields.tags:
         connection.run_many("INSERT OR IGNORE INTO item_tags(tag, item) VALUES(?,?)", [(tag, n) for tag in fields.tags])
 
@@ -219,7 +243,7 @@ def _write_chunks(
         counts = part.counts if part.counts is not None else _counts_of(connection, n, part, analyzer)
         new = NewChunk(following, n, counts)
         following += 1
-        measured = _LENGTHS.pack(*new.lengths())
+        measured = LENGTHS.pack(*new.lengths())
         rows.append(
             (new.chunk, n, LIVE, now, part.key, part.embed_hash, measured, part.heading, part.prefix, part.text)
         )
@@ -289,6 +313,13 @@ def _prune_versions(connection: Connection, n: int, last: int) -> None:
     rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,))
     delete_chunks(connection, [row for row in rows if row[0] not in held], erase=True)
     connection.rows("DELETE FROM blobs WHERE hash NOT IN (SELECT blob FROM versions WHERE blob IS NOT NULL)")
+
+
+def archive(connection: Connection, head: Head) -> None:
+    """Take an item out of normal search; its chunks stay searchable as of the time they were current."""
+    rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=? AND state=?", (head.n, LIVE))
+    supersede(connection, rows, now_micros())
+    connection.rows("UPDATE items SET state='archived' WHERE n=?", (head.n,))
 
 
 def to_bin(connection: Connection, head: Head) -> None:

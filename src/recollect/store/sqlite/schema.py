@@ -1,8 +1,8 @@
 """The tables of a SQLite store, as ordered migrations: one function, one transaction, one number each.
 
 Canonical tables hold what people and sources gave (items, versions, chunks, blobs, roots, manual links); derived ones
-(segments, postings, retired, vocabulary, vectors, item names, links from texts) can be rebuilt from them. Times are
-whole microseconds since 1970, UTC.
+(segments, postings, retired, vocabulary, vectors, item names, links from texts, secrets) can be rebuilt from them.
+Times are whole microseconds since 1970, UTC.
 """
 
 from __future__ import annotations
@@ -242,7 +242,23 @@ def _second(connection: Connection) -> None:
     connection.rows("ALTER TABLE items ADD COLUMN file_fields TEXT")
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second)
+_THIRD = """
+CREATE INDEX items_kind ON items(kind, state);
+CREATE TABLE secrets(              -- how many of each kind stand in an item's current text
+  item INTEGER NOT NULL REFERENCES items(n) ON DELETE CASCADE,
+  kind TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  PRIMARY KEY(item, kind)
+) STRICT, WITHOUT ROWID;
+"""
+
+
+def _third(connection: Connection) -> None:
+    """Items by kind, and the secrets that stand in texts."""
+    connection.rows(_THIRD)
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second, _third)
 SCHEMA_VERSION = len(MIGRATIONS)
 
 

@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from recollect.errors import Conflict, Error
+from recollect.errors import Conflict, Error, NotFound, StaleVersion
 from recollect.store.base import Backlog, FileState, PreparedItem
 from recollect.store.sqlite import checks, jobs, links, relinking, saving, segments, vector_checks
 from recollect.store.sqlite.connection import Connection, Database
+from recollect.store.sqlite.keeping import Keeping
 from recollect.store.sqlite.lessons import Lessons
 from recollect.store.sqlite.lexical import LexicalIndex
 from recollect.store.sqlite.linking import Linking
@@ -22,6 +23,7 @@ from recollect.store.sqlite.meaning import Meaning
 from recollect.store.sqlite.reading import Reading
 from recollect.store.sqlite.schema import SCHEMA_VERSION, migrate
 from recollect.store.sqlite.searching import Searching
+from recollect.store.sqlite.secrets import Secrets
 from recollect.store.sqlite.segments import NewChunk
 from recollect.store.sqlite.times import DAY, now_micros
 from recollect.store.sqlite.usage import UsageCounts
@@ -30,7 +32,7 @@ from recollect.values import Saved
 from recollect.words import Analyzer
 
 
-class SqliteStore(Reading, Searching, Meaning, Linking, UsageCounts, Lessons):
+class SqliteStore(Reading, Searching, Meaning, Linking, UsageCounts, Lessons, Secrets, Keeping):
     """One store file, open."""
 
     def __init__(
@@ -115,30 +117,76 @@ class SqliteStore(Reading, Searching, Meaning, Linking, UsageCounts, Lessons):
         """Merge small segments where enough have gathered."""
         segments.maintain(self.database)
 
-    def rewrite(self, n: int, item: PreparedItem, *, durable: bool = False, backlog: Backlog | None = None) -> Saved:
-        """Give an item its next version, wherever it stands: an edit, a move, a restore from the bin."""
+    def rewrite(
+        self,
+        n: int,
+        item: PreparedItem,
+        *,
+        durable: bool = False,
+        backlog: Backlog | None = None,
+        base: int | None = None,
+    ) -> Saved:
+        """Give an item its next version, wherever it stands: an edit, a move, a restore from the bin.
+
+        With ``base`` it is refused when the item has another version by now.
+        """
         draft = item.draft
         with self._writing([item], durable=durable, backlog=backlog) as (connection, fresh):
             head = saving.head_of(connection, n)
             occupant = saving.find_head(connection, draft.ref.drive, draft.ref.path)
             if occupant is not None and occupant.n != n:
                 raise Conflict(f"{draft.ref} is taken by another item", hint="Move or remove that one first.")
+            if base is not None and head.version != base:
+                raise StaleVersion(f"{draft.ref} was changed meanwhile", hint="Read it again, then change it.")
             saving.refuse_immutable(head, str(draft.ref))
             if head.hash == item.hash and head.state == "live":
                 return Saved(str(draft.ref), "skipped", head.id, head.version, None, head.hash, reason="unchanged")
             fresh.extend(saving.write_version(connection, head, item, self.analyzer, self.keep_versions))
             links.settle_saved(connection, [(head.id, item)])
+            if head.state != "live":
+                links.reconsider(connection, n)
         return Saved(
             str(draft.ref), "updated", head.id, head.version + 1, head.version, item.hash, chunks=len(fresh)
         )
 
+    def succeed(self, old: int, item: PreparedItem, link: str, *, backlog: Backlog | None = None) -> Saved:
+        """Write a new item and archive the one whose place it takes, linked; all of it or nothing."""
+        with self._writing([item], durable=True, backlog=backlog) as (connection, fresh):
+            self._put_away(connection, old)
+            saved, chunks = saving.save(connection, item, "error", self.analyzer, self.keep_versions)
+            fresh.extend(chunks)
+            assert saved.id is not None, "what was just written has an id"
+            links.settle_saved(connection, [(saved.id, item)])
+            n = connection.rows("SELECT n FROM items WHERE id=?", (saved.id,))[0][0]
+            links.add(connection, n, old, link)
+        return saved
+
+    def archive(self, numbers: Sequence[int], *, successor: int | None = None, link: str = "supersedes") -> list[Saved]:
+        """Take items out of normal search in one transaction; a ``successor`` is linked to each."""
+        answers: list[Saved] = []
+        with self.database.write(durable=True) as connection:
+            for n in numbers:
+                answers.append(self._put_away(connection, n))
+                if successor is not None:
+                    links.add(connection, successor, n, link)
+        return answers
+
+    def _put_away(self, connection: Connection, n: int) -> Saved:
+        head = saving.head_of(connection, n)
+        ref: str = connection.rows("SELECT drive || ':' || path FROM items WHERE n=?", (n,))[0][0]
+        if head.state == "deleted":
+            raise NotFound(f"{ref} is in the bin", hint=f"'recollect restore {ref}' brings it back.")
+        if head.state == "archived":
+            return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="already archived")
+        saving.refuse_immutable(head, ref)
+        saving.archive(connection, head)
+        links.reconsider(connection, n)
+        return Saved(ref, "archived", head.id, head.version, None, head.hash)
+
     def remove(self, n: int, *, purge: bool = False) -> None:
         """Take an item out of every index; with ``purge`` erase it and its words from the file."""
         with self.database.write(durable=True) as connection:
-            head = saving.head_of(connection, n)
-            ref = connection.rows("SELECT drive || ':' || path FROM items WHERE n=?", (n,))[0][0]
-            saving.refuse_immutable(head, ref)
-            links.forget_names(connection, n)
+            head = self._leaving(connection, n)
             if purge:
                 touched = self._segments_of(connection, n)
                 texts = [
@@ -156,6 +204,28 @@ class SqliteStore(Reading, Searching, Meaning, Linking, UsageCounts, Lessons):
             segments.rewrite(self.database, touched)
             self._forget_words(texts)
             self.database.checkpoint()
+
+    def remove_many(self, numbers: Sequence[int]) -> dict[int, Error]:
+        """Take items to the bin in one transaction; those that refuse stay, and are answered with the reason."""
+        refused: dict[int, Error] = {}
+        with self.database.write(durable=True) as connection:
+            for n in numbers:
+                try:
+                    head = self._leaving(connection, n)
+                except Error as error:
+                    refused[n] = error
+                    continue
+                if head.state != "deleted":
+                    saving.to_bin(connection, head)
+        return refused
+
+    def _leaving(self, connection: Connection, n: int) -> saving.Head:
+        """An item about to be removed: it may be, and its names lead nowhere any more."""
+        head = saving.head_of(connection, n)
+        ref = connection.rows("SELECT drive || ':' || path FROM items WHERE n=?", (n,))[0][0]
+        saving.refuse_immutable(head, ref)
+        links.forget_names(connection, n)
+        return head
 
     def _segments_of(self, connection: Connection, n: int) -> list[int]:
         ready = connection.rows("SELECT id FROM segments WHERE state=?", (segments.READY,))

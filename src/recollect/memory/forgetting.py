@@ -1,0 +1,70 @@
+"""Which items a bulk ``forget`` or ``rm`` means: by age, by disuse, by kind and tag; never the protected ones.
+
+Pure rules over items; putting them away is the store's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from recollect.durations import parse_duration
+from recollect.errors import UsageError
+from recollect.values import Filters, Item
+
+
+@dataclass(frozen=True, slots=True)
+class Criteria:
+    """What an item must be to be forgotten; empty means nothing was asked for."""
+
+    older_than: timedelta | None = None
+    unused_since: timedelta | None = None
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        older_than: str | timedelta | None,
+        unused_since: str | timedelta | None,
+        kinds: tuple[str, ...],
+        tags: tuple[str, ...],
+    ) -> Criteria:
+        """From values or as people write them."""
+        return cls(_span(older_than), _span(unused_since), kinds, tags)
+
+    def is_empty(self) -> bool:
+        return self == Criteria()
+
+    def filters(self) -> Filters:
+        """The part that the store can pick by."""
+        return Filters(kinds=self.kinds, tags_any=self.tags)
+
+    def meets(self, item: Item, now: datetime) -> bool:
+        """Whether an item is old and unused enough: changed and used, if ever, before then."""
+        if self.older_than is not None and item.updated_at > now - self.older_than:
+            return False
+        return self.unused_since is None or last_use(item) <= now - self.unused_since
+
+
+def last_use(item: Item) -> datetime:
+    """When an item was last found, opened or changed."""
+    moments = (item.created_at, item.updated_at, item.last_retrieved_at, item.last_accessed_at)
+    return max(moment for moment in moments if moment is not None)
+
+
+def is_protected(item: Item) -> bool:
+    """Whether only its own name may put an item away, or nothing."""
+    return item.fields.immutable or item.fields.decay_protected
+
+
+def refuse_nothing(names: tuple[object, ...], criteria: Criteria) -> None:
+    """Naming nothing is not the same as naming everything."""
+    if not names and criteria.is_empty():
+        raise UsageError(
+            "nothing was named", hint="Name refs, or say which: --older-than 90d, --unused-since 30d, --kind, --tag."
+        )
+
+
+def _span(value: str | timedelta | None) -> timedelta | None:
+    return parse_duration(value) if isinstance(value, str) else value

@@ -1,0 +1,62 @@
+"""Which entities a text speaks of: their titles as whole words, whatever the case. Pure; the store keeps the links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+MENTIONING_KINDS = frozenset({"memory", "note", "entry", "session"})
+"""What agents write about the world; files and pages are not read for mentions."""
+
+MOST_MENTIONS = 200
+"""So many entities of one text are linked; a text that names more is a list of them."""
+
+EXACT_CASE = 3
+"""Titles this short must be written as they are: IT is not it."""
+
+_WORD = re.compile(r"\w+")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7a3]")
+
+
+def mentioned(text: str, titles: Iterable[tuple[int, str]]) -> tuple[tuple[int, str], ...]:
+    """The numbers and titles of the entities that a text names, in the order given.
+
+    >>> mentioned("Ada Lovelace met Charles.", [(1, "Ada  Lovelace"), (2, "Ada L"), (3, "charles"), (4, "Bob")])
+    ((1, 'Ada  Lovelace'), (3, 'charles'))
+    """
+    found: list[tuple[int, str]] = []
+    plain = " ".join(text.split())
+    folded = plain.casefold()
+    words: frozenset[str] | None = None
+    for number, title in titles:
+        name = " ".join(title.split())
+        short = len(name) <= EXACT_CASE
+        wanted = name if short else name.casefold()
+        first = _WORD.match(wanted)
+        if first is not None and not _UNSPACED.search(wanted):
+            if words is None:
+                words = frozenset(_WORD.findall(folded))
+            if first.group().casefold() not in words:  # cheap, and true of nearly all titles
+                continue
+        if len(name) > 1 and _stands_in(wanted, plain if short else folded):
+            found.append((number, title))
+            if len(found) >= MOST_MENTIONS:
+                break
+    return tuple(found)
+
+
+def _stands_in(name: str, text: str) -> bool:
+    """Whether a name stands in a text by itself; in scripts without spaces anywhere will do."""
+    at = text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        if not _joined(text[max(0, at - 1) : at], name[0]) and not _joined(text[end : end + 1], name[-1]):
+            return True
+        at = text.find(name, at + 1)
+    return False
+
+
+def _joined(beside: str, edge: str) -> bool:
+    """Whether the character next to a name makes it part of a longer word."""
+    letters = (beside.isalnum() or beside == "_") and (edge.isalnum() or edge == "_")
+    return letters and _UNSPACED.match(edge) is None

@@ -1,0 +1,51 @@
+"""What a store does for memories: putting items away, finding the same text, naming, entities and secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from recollect.values import Ref, Saved
+
+if TYPE_CHECKING:
+    from recollect.store.base import Backlog, PreparedItem
+
+
+class MemoryStore(Protocol):
+    """The part of a store behind remember, correct, supersede and forget. ``n`` is an item's number."""
+
+    def succeed(self, old: int, item: PreparedItem, link: str, *, backlog: Backlog | None = None) -> Saved:
+        """Write a new item and archive the one whose place it takes, linked; all of it or nothing."""
+        ...
+
+    def archive(self, numbers: Sequence[int], *, successor: int | None = None, link: str = "supersedes") -> list[Saved]:
+        """Take items out of normal search in one transaction; a ``successor`` is linked to each."""
+        ...
+
+    def same_text(self, text_hash: str, kind: str) -> list[int]:
+        """Live items of a kind with exactly this text, by the hash of the content alone."""
+        ...
+
+    def paths_like(self, drive: str, path: str) -> set[str]:
+        """The paths ``path`` and ``path-…`` that items hold, live, archived or in the bin."""
+        ...
+
+    def entity_titles(self) -> Sequence[tuple[int, str]]:
+        """Numbers and titles of all live entities."""
+        ...
+
+    def add_mentions(self, entity: int, sources: Sequence[int]) -> None:
+        """Note that some items name an entity."""
+        ...
+
+    def secret_counts(self) -> dict[str, int]:
+        """How many secrets stand in the texts, by kind."""
+        ...
+
+    def secret_refs(self) -> list[tuple[Ref, dict[str, int]]]:
+        """The items that hold some, with how many of each kind."""
+        ...
+
+    def note_secrets(self, found: Mapping[int, Mapping[str, int]]) -> None:
+        """Replace what is known of some items."""
+        ...
