@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from recollect import Entry, NotFound, PathConflict, Recollect, UsageError, Unreadable
+from recollect import Entry, NotFound, PathConflict, Recollect, Unreadable, UsageError
 from recollect.exchange_records import FORMAT_VERSION
 
 Opener = Callable[..., Recollect]
@@ -47,7 +47,8 @@ def full(engine: Recollect, tmp_path: Path) -> Recollect:
     """A store with something of everything."""
     folder = tmp_path / "files"
     folder.mkdir()
-    (folder / "plan.md").write_text("---\ntags: [a, ü]\naliases: [The Plan]\n---\n# Plan\n\nSee [[keys]].\n" + "Word. " * 900)
+    front = "---\ntags: [a, ü]\naliases: [The Plan]\n---\n"
+    (folder / "plan.md").write_text(f"{front}# Plan\n\nSee [[keys]].\n{'Word. ' * 900}", encoding="utf-8")
     (folder / "picture.bin").write_bytes(bytes(range(256)) * 40)
     (folder / "empty.txt").write_text("")
     engine.add(folder)
@@ -285,7 +286,7 @@ def test_the_log_can_be_left_out(full: Recollect) -> None:
     assert {"item", "feedback"} <= names
 
 
-def test_an_export_to_a_file_is_for_its_owner_only_and_replaces_nothing_unasked(full: Recollect, tmp_path: Path) -> None:
+def test_an_exported_file_is_for_its_owner_only_and_replaces_nothing_unasked(full: Recollect, tmp_path: Path) -> None:
     target = tmp_path / "all.jsonl"
     report = full.export(target)
     assert report.bytes == target.stat().st_size
@@ -340,7 +341,7 @@ DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "cut between lines": (_cut_end, "cut off"),
     "bad JSON": (lambda data: data.replace(b'"record":"item"', b'"record":"item",,', 1), "line 2"),
     "no UTF-8": (lambda data: data.replace(b"quarter", b"\xff\xfe", 1), "line"),
-    "half a character": (_changed(lambda records: _item(records)["versions"][0]["fields"].update(title="\ud800")), "line"),
+    "half a letter": (_changed(lambda records: _item(records)["versions"][0]["fields"].update(title="\ud800")), "Uni"),
     "unknown record": (_changed(lambda records: records[1].update(record="spell")), "line 2"),
     "header twice": (_changed(lambda records: records.insert(1, records[0])), "line 2"),
     "missing key": (_changed(lambda records: _item(records).pop("versions")), "'versions' is missing"),
@@ -374,7 +375,7 @@ def test_a_bad_file_is_refused_and_nothing_is_written(engine: Recollect, open_en
 
 
 def test_many_items_come_back_in_several_batches(engine: Recollect, open_engine: Opener) -> None:
-    engine.save_many([Entry(f"note:/{n}", f"Number {n} of many, [[{n + 1}]].", "note") for n in range(1_203)], wait=False)
+    engine.save_many([Entry(f"note:/{n}", f"Number {n}, [[{n + 1}]].", "note") for n in range(1_203)], wait=False)
     other = open_engine("other")
     assert taken(other, exported(engine))["created"] == 1_203
     assert exported(other) == exported(engine)

@@ -12,8 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from recollect.engine.adopting import Adopting, Source
 from recollect.engine.core import check_choice
-from recollect.engine.taking_in import ON_CONFLICT, TakingIn
+from recollect.engine.taking_in import ON_CONFLICT
 from recollect.errors import NotFound, PathConflict, StoreError, UsageError
 from recollect.reports import BackupReport, ExportReport, ImportReport, VacuumReport
 from recollect.values import AddReport, Filters, Progress, Saved
@@ -29,10 +30,8 @@ _BATCH_BYTES = 32_000_000
 _BATCH_OTHERS = 1_000
 _IN_MEMORY = 32_000_000
 
-Source = str | Path | BinaryIO
 
-
-class Moving(TakingIn):
+class Moving(Adopting):
     """Takes a store elsewhere and brings things back, whole."""
 
     def export(self, target: str | Path | BinaryIO, *, log: bool = True, force: bool = False) -> ExportReport:
@@ -55,14 +54,21 @@ class Moving(TakingIn):
         *,
         format: str = "recollect",  # noqa: A002 - the word for it
         on_conflict: str = "skip",
+        allow_secrets: bool = False,
         wait: bool = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> ImportReport:
-        """Take in what ``export`` wrote, or what another program keeps: an Obsidian vault, basic-memory, mem0."""
+        """Take in what ``export`` wrote, or what another program keeps: an Obsidian vault, basic-memory, mem0.
+
+        Secrets in what other programs remember are redacted unless they are allowed; an export is taken as it is.
+        """
         check_choice("on_conflict", on_conflict, ON_CONFLICT)
         check_choice("format", format, FORMATS)
+        if format == "obsidian":
+            return self._adopt_vault(source, on_conflict, wait, progress)
         if format != "recollect":
-            return self._import_foreign(source, format, on_conflict, wait, progress)
+            foreign = self._read_foreign(source, format)
+            return self._adopt(foreign, on_conflict, wait, progress, allow_secrets=allow_secrets)
         with _opened(source) as (file, name):
             report = self._take_records(file, name, on_conflict, progress)
         return replace(report, saved=self._embedded(report.saved, wait, progress))
@@ -116,16 +122,6 @@ class Moving(TakingIn):
         if self.store.adopt_language(header.language):
             return ()
         return (f"the words were indexed as {self.store.language}, as in this store, not {header.language}",)
-
-    def _import_foreign(
-        self,
-        source: Source,
-        format_: str,
-        on_conflict: str,
-        wait: bool,
-        progress: Callable[[Progress], None] | None,
-    ) -> ImportReport:
-        raise NotImplementedError
 
     def backup(
         self, target: str | Path, *, force: bool = False, progress: Callable[[Progress], None] | None = None

@@ -72,7 +72,7 @@ class Adding:
         def incoming() -> Iterator[Incoming]:
             for ref, entry in entries:
                 parsed = Parsed(entry.content, structure=entry.structure)
-                yield Incoming(ref, parsed, entry.kind, entry.fields)
+                yield Incoming(ref, parsed, entry.kind, entry.fields, times=entry.times)
 
         for saved in self._save(incoming(), durable=durable):
             self.done.append(saved)

@@ -9,16 +9,18 @@ import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from recollect.errors import Unreadable
+from recollect.errors import Error, Unreadable
+from recollect.ingest.foreign.obsidian import in_vault, with_text_tags
 from recollect.ingest.parse import Limits, parse_bytes, read_file
 from recollect.ingest.pipeline import Incoming, merged_fields
 from recollect.settings import Config
 from recollect.sources.disk import Found, Skipped, over_limit, walk
 from recollect.store.base import FileState
-from recollect.values import Fields, Ref
+from recollect.values import Fields, Parsed, Ref
 
 _EMPTY = Fields().to_dict()
 _NOT_AUTHORED = ("source", "mime_type", "is_textual", "metadata")
@@ -26,13 +28,18 @@ _JOURNALS = ("", "-wal", "-shm", "-journal")
 
 
 class Files:
-    """The disk as the settings allow it to be read; ``own`` is the store's file."""
+    """The disk as the settings allow it to be read; ``own`` is the store's file.
 
-    def __init__(self, config: Config, own: str) -> None:
+    In an Obsidian vault, tags in texts count as tags; ``is_vault`` takes every folder for one.
+    """
+
+    def __init__(self, config: Config, own: str, *, is_vault: bool = False) -> None:
         self.limits = Limits(seconds=config.ingest.parse_seconds, memory_mb=config.ingest.parse_memory_mb)
         self._max_bytes = int(config.ingest.max_file_mb * 1_000_000)
         self._follow = config.ingest.follow_symlinks
         self._own = os.path.realpath(own)
+        self._is_vault = is_vault
+        self._vaults: dict[Path, bool] = {}
 
     def at(
         self, path: Path, globs: Sequence[str] = (), only: Collection[Path] | None = None
@@ -56,9 +63,24 @@ class Files:
             )
         return read_file(entry.path)
 
+    def parsed(self, folder: Path, globs: Sequence[str]) -> Iterator[tuple[str, datetime, Parsed | Error]]:
+        """The files below a folder: where each lies in it, when it changed, and what it says or why it says nothing."""
+        for entry in self.at(folder, globs):
+            place = os.path.relpath(entry.path, folder).replace(os.sep, "/")
+            if isinstance(entry, Found):
+                changed = datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC)
+                try:
+                    yield place, changed, parse_bytes(self.bytes_of(entry), entry.path.name, limits=self.limits)
+                except Error as error:
+                    yield place, changed, error
+            elif entry.failed:
+                yield place, datetime.now(UTC), Unreadable(f"{place}: {entry.reason}")
+
     def incoming(self, ref: Ref, entry: Found, data: bytes, kind: str, fields: Mapping[str, Any]) -> Incoming:
         """The file's content as something to save; ``fields`` overrule what the file says of itself."""
         parsed = parse_bytes(data, entry.path.name, limits=self.limits)
+        if self._is_vault or in_vault(entry.path.parent, self._vaults):
+            parsed = with_text_tags(parsed)
         plain = Incoming(ref, parsed, kind, {}, None if parsed.is_textual else data)
         state = FileState(entry.mtime_ns, entry.size, hash_of(data), said_by(plain))
         return replace(plain, fields={"source": "file", **fields}, file=state)

@@ -1,0 +1,26 @@
+"""What a reader of another program's files hands over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from recollect.values import Entry, Saved
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A link to make between two of the texts, by their refs."""
+
+    source: str
+    type: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """Texts to save, links to make between them, what could not be read, and what is worth knowing."""
+
+    entries: tuple[Entry, ...]
+    relations: tuple[Relation, ...] = ()
+    failed: tuple[Saved, ...] = ()
+    notes: tuple[str, ...] = ()
