@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -39,6 +40,13 @@ TOKENS_PER_RUN = 256
 # Texts tokenised at a time: their tokens take some 10 kB a text until they are embedded.
 TEXTS_PER_SLICE = 1024
 
+# Words whose tokens are remembered before all are forgotten: some 30 MB.
+MOST_WORDS = 300_000
+# Printable ASCII and the signs of typography: the tokenizer cuts such text at white space and at every sign.
+_SIGNS = "“”‘’–—…•·«»§¶¿¡"
+_PLAIN = re.compile(rf"[\t\n\r\x20-~{_SIGNS}]*")
+_WORD = re.compile(rf"[A-Za-z0-9]+|[!-/:-@\[-`{{-~{_SIGNS}]")
+
 _REINSTALL = "Reinstall recollect: pip install --force-reinstall recollect"
 
 
@@ -49,6 +57,7 @@ class WordPieceCounter:
         self._file = folder / "tokenizer.json"
         self._lock = threading.Lock()
         self._loaded: Tokenizer | None = None
+        self._sizes: dict[str, int] = {}
 
     def load(self) -> Tokenizer:
         """The tokenizer, read on first use."""
@@ -59,6 +68,22 @@ class WordPieceCounter:
         return self._loaded
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        words = [_WORD.findall(text) if _PLAIN.fullmatch(text) else None for text in texts]
+        self._learn({word for found in words if found for word in found})
+        others = iter(self._count([text for text, found in zip(texts, words, strict=True) if found is None]))
+        sizes = self._sizes
+        return [next(others) if found is None else sum(map(sizes.__getitem__, found)) for found in words]
+
+    def _learn(self, words: set[str]) -> None:
+        """Tokens of single words: a plain text has the tokens of its words and signs, so each is cut once."""
+        with self._lock:
+            if len(self._sizes) > MOST_WORDS:
+                self._sizes = {}
+        fresh = [word for word in words if word not in self._sizes]
+        if fresh:
+            self._sizes.update(zip(fresh, self._count(fresh), strict=True))
+
+    def _count(self, texts: Sequence[str]) -> list[int]:
         slices = (texts[at : at + TEXTS_PER_SLICE] for at in range(0, len(texts), TEXTS_PER_SLICE))
         return [len(encoding) for part in slices for encoding in self.encode(part, add_special_tokens=False)]
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from recollect.store.base import Matches, Scoring, Wanted
 from recollect.store.sqlite.connection import Connection
+from recollect.store.sqlite.impacts import Impacts
 from recollect.store.sqlite.postings import FIELDS, Array, Posting, decode
 from recollect.store.sqlite.scoring import Segment, Snapshot, View
 from recollect.store.sqlite.segments import LIVE, READY, load_arrays, with_retired
@@ -35,6 +36,7 @@ class LexicalIndex:
         self._cache: OrderedDict[tuple[int, str], Posting | None] = OrderedDict()
         self._cached_bytes = 0
         self._alive: tuple[int, Array] | None = None
+        self.impacts = Impacts()
 
     def snapshot(self, connection: Connection) -> Snapshot:
         """The current state, re-read only where something changed."""

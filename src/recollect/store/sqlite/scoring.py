@@ -13,6 +13,7 @@ import numpy as np
 
 from recollect.store.base import Matches, Scoring, Wanted
 from recollect.store.sqlite.connection import Connection
+from recollect.store.sqlite.impacts import Impacts
 from recollect.store.sqlite.postings import FIELDS, Array, Posting
 from recollect.store.sqlite.segments import LIVE, Arrays
 
@@ -21,7 +22,9 @@ MOST_TIES = 500
 
 
 class PostingSource(Protocol):
-    """Where posting lists come from."""
+    """Where posting lists come from, and what is remembered of them."""
+
+    impacts: Impacts
 
     def postings(self, connection: Connection, segment: int, terms: set[str]) -> dict[str, Posting]: ...
 
@@ -59,6 +62,8 @@ class View:
         self, index: PostingSource, connection: Connection, snapshot: Snapshot, scoring: Scoring, times: Array | None
     ) -> None:
         self.index = index
+        self.epoch = snapshot.epoch
+        self.impacts = index.impacts if times is None else Impacts()
         self.connection = connection
         self.segments = snapshot.segments
         self.scoring = scoring
@@ -129,34 +134,30 @@ class View:
 
     def saturation(self, at: int, word: Wanted) -> tuple[Array, Array] | None:
         """For one segment: the ordinals that hold a word, and x / (k1 + x) for each."""
-        parts = [
-            (posting.ordinals, self._weighted(at, posting))
-            for term in word.terms
-            if (posting := self.loaded[at].get(term)) is not None
-        ]
-        if not parts:
-            return None
-        ordinals, x = parts[0]
-        if len(parts) > 1:
-            dense = np.zeros(len(self.segments[at].arrays.chunks))
-            for some, value in parts:
-                dense[some] += value
-            ordinals = np.flatnonzero(dense)
-            x = dense[ordinals]
-        return ordinals, x / (self.scoring.k1 + x)
+        parts = [found for term in word.terms if (found := self.impacts.of(self, at, term)) is not None]
+        if len(parts) < 2:
+            return parts[0] if parts else None
+        dense = np.zeros(len(self.segments[at].arrays.chunks))
+        for ordinals, impact in parts:
+            dense[ordinals] += impact * self.scoring.k1 / (1.0 - impact)  # back to x, which adds up
+        held = np.flatnonzero(dense)
+        x = dense[held]
+        return held, x / (self.scoring.k1 + x)
 
-    def _weighted(self, at: int, posting: Posting) -> Array:
-        lengths = self.segments[at].arrays.lengths
-        b = self.scoring.b
-        total: Array | None = None
-        for index, frequencies in posting.frequencies:
-            average = self.averages[index]
-            norm = lengths[index][posting.ordinals] * (b / average if average else 0.0)
-            norm += 1.0 - b if average else 1.0
-            part = frequencies * self.scoring.weights[index] / norm
-            total = part if total is None else total + part
-        assert total is not None  # a posting stands in at least one field
-        return total
+    def posting(self, at: int, term: str) -> Posting | None:
+        return self.loaded[at].get(term)
+
+    def segment_id(self, at: int) -> int:
+        return self.segments[at].id
+
+    def norm(self, at: int, field: int) -> Array:
+        """A field's weight over its length norm, for every chunk of a segment."""
+        average, b = self.averages[field], self.scoring.b
+        if not average:
+            return np.full(len(self.segments[at].arrays.chunks), self.scoring.weights[field])
+        lengths = self.segments[at].arrays.lengths[field]
+        found: Array = self.scoring.weights[field] / (lengths * (b / average) + (1.0 - b))
+        return found
 
     def score(self, wanted: Sequence[Wanted], masks: Sequence[Array | None]) -> list[Array]:
         """Scores of all chunks of each segment; 0 where nothing matched or a mask forbids."""
@@ -168,8 +169,7 @@ class View:
                 found = self.saturation(at, word)
                 if found is not None:
                     ordinals, x = found
-                    x *= self.idfs[word.label] * word.weight * word.doubt
-                    scores[ordinals] += x
+                    scores[ordinals] += x * (self.idfs[word.label] * word.weight * word.doubt)
             if mask is not None:
                 scores *= mask
             answers.append(scores)
@@ -177,25 +177,37 @@ class View:
 
     def best(self, scores: Sequence[Array], wanted: Sequence[Wanted], items: int, also: Array | None) -> Matches:
         """Pick the best chunks of all segments until enough different items are among them."""
-        chunks, owners, values = [], [], []
-        for part, segment in zip(scores, self.segments, strict=True):
-            hit = np.flatnonzero(part)
-            chunks.append(segment.arrays.chunks[hit])
-            owners.append(segment.arrays.items[hit])
-            values.append(part[hit])
-        none = np.zeros(0, np.int64)
-        all_chunks = np.concatenate(chunks) if chunks else none
-        all_items = np.concatenate(owners) if owners else none
-        all_scores = np.concatenate(values) if values else np.zeros(0)
-        picked = best_of(all_scores, all_items, items)
+        everything = np.concatenate(scores) if scores else np.zeros(0)
+        total = int(np.count_nonzero(everything))
+        take = 4 * items
+        while True:
+            places = _at_least(everything, take) if take < total else np.flatnonzero(everything)
+            chunks, owners = self._owners(places)
+            values = everything[places]
+            picked = best_of(values, owners, items)
+            if take >= total or len(np.unique(owners[picked])) >= items:
+                break
+            take *= 4
         if also is not None and len(also):
-            more = np.flatnonzero(_lookup(all_items, also))
-            picked = np.concatenate((picked, np.setdiff1d(more, picked)))
-            picked = picked[np.argsort(-all_scores[picked], kind="stable")]
+            more = np.concatenate([_lookup(segment.arrays.items, also) for segment in self.segments])
+            wider = np.union1d(np.flatnonzero(more & (everything > 0)), places[picked])
+            chunks, owners = self._owners(wider)
+            values = everything[wider]
+            picked = np.argsort(-values, kind="stable")
         maximum = sum(self.idfs[word.label] * word.weight for word in wanted)
-        return Matches(
-            all_chunks[picked], all_items[picked], all_scores[picked], maximum, len(all_chunks), dict(self.idfs)
-        )
+        return Matches(chunks[picked], owners[picked], values[picked], maximum, total, dict(self.idfs))
+
+    def _owners(self, places: Array) -> tuple[Array, Array]:
+        """Chunk and item at each place of all segments laid end to end; places ascend."""
+        chunks, items = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        start = low = 0
+        for segment in self.segments:
+            high = low + len(segment.arrays.chunks)
+            end = int(np.searchsorted(places, high))
+            chunks.append(segment.arrays.chunks[places[start:end] - low])
+            items.append(segment.arrays.items[places[start:end] - low])
+            start, low = end, high
+        return np.concatenate(chunks), np.concatenate(items)
 
     def shares(
         self, wanted: Sequence[Wanted], chunks: Sequence[int]
@@ -240,6 +252,22 @@ def _lookup(values: Array, wanted: Array) -> Array:
 
 def _both(mask: Array | None, other: Array) -> Array:
     return other if mask is None else mask & other
+
+
+def _at_least(scores: Array, count: int) -> Array:
+    """Places of at least ``count`` of the best scores, ascending; a few more, for the price of one pass.
+
+    The count-th best of the maxima of equal blocks is reached by at least ``count`` scores.
+    """
+    width = len(scores) // (16 * count)
+    if width < 2:
+        floor = np.partition(scores, len(scores) - count)[len(scores) - count]
+    else:
+        blocks = len(scores) // width
+        maxima = scores[: blocks * width].reshape(blocks, width).max(axis=1)
+        floor = np.partition(maxima, blocks - count)[blocks - count]
+    found: Array = np.flatnonzero(scores >= floor) if floor > 0 else np.flatnonzero(scores)
+    return found
 
 
 def best_of(scores: Array, items: Array, count: int) -> Array:
