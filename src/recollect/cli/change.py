@@ -9,7 +9,8 @@ import click
 
 from recollect.cli.call import Call, some_failed
 from recollect.cli.options import REF, fields_from
-from recollect.cli.present_reports import show_removed, show_saved
+from recollect.cli.present_reports import show_memory, show_removed
+from recollect.cli.removing import CRITERIA, confirm, criteria_from
 from recollect.cli.verb import verb
 from recollect.errors import UsageError
 from recollect.values import AddReport, Saved
@@ -17,7 +18,7 @@ from recollect.values import AddReport, Saved
 
 def _saved(call: Call, saved: Saved) -> int:
     plain = AddReport((saved,)).to_dict()
-    return call.answer(plain, lambda screen: show_saved(screen, plain))
+    return call.answer(plain, lambda screen: show_memory(screen, plain))
 
 
 @verb(
@@ -33,6 +34,7 @@ def _saved(call: Call, saved: Saved) -> int:
 @click.option("--tag", "-t", "tags", multiple=True, metavar="TAG", help="New tags (repeatable), replacing the old.")
 @click.option("--set", "pairs", multiple=True, metavar="FIELD=VALUE", help="Any other field (repeatable).")
 @click.option("--content", metavar="TEXT|-", help="New text; - reads standard input.")
+@click.option("--allow-secrets", is_flag=True, help="Keep keys, tokens and passwords instead of redacting them.")
 def edit(call: Call, ref: str, title: str | None, tags: tuple[str, ...], pairs: tuple[str, ...], **given: Any) -> int:
     """Without options, opens the text in your editor. An empty value clears a field: --set domain="""
     content: str | None = given["content"]
@@ -42,7 +44,7 @@ def edit(call: Call, ref: str, title: str | None, tags: tuple[str, ...], pairs: 
     with call.engine() as engine:
         if content is None and not fields:
             content = _edited(engine.get(ref, track=False).content)
-        return _saved(call, engine.edit(ref, content=content, fields=fields or None))
+        return _saved(call, engine.edit(ref, content, fields, allow_secrets=given["allow_secrets"]))
 
 
 def _edited(text: str) -> str:
@@ -67,35 +69,32 @@ def mv(call: Call, ref: str, new_ref: str) -> int:
         "recollect rm notes/old.md",
         "recollect rm disk:/home/me/old/ --dry-run",
         "recollect rm note:/x --purge",
+        "recollect rm --kind note --older-than 1y --dry-run",
     ],
 )
-@click.argument("refs", nargs=-1, required=True, type=REF, metavar="REF...")
+@click.argument("refs", nargs=-1, type=REF, metavar="REF...")
+@CRITERIA
 @click.option("--purge", is_flag=True, help="Erase the text from the store at once; it cannot be restored.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask.")
-def rm(call: Call, refs: tuple[str, ...], purge: bool, dry_run: bool, yes: bool) -> int:
-    """A ref that ends in / or holds a glob removes all below it. Files on disk are never touched. On a
-    terminal, erasing for good and removing more than one item ask first.
+def rm(call: Call, refs: tuple[str, ...], purge: bool, dry_run: bool, yes: bool, **given: Any) -> int:
+    """A ref that ends in / or /* removes all below it. Files on disk are never touched. With criteria, the refs
+    (or all items) that meet every one; items that are immutable or protected from decay are then left alone. On
+    a terminal, erasing for good and removing more than one item ask first.
     """
+    criteria = criteria_from(given)
     with call.engine() as engine:
         if not (dry_run or yes or call.json):
-            _confirm(len(engine.rm(*refs, purge=purge, dry_run=True).items), purge=purge)
-        report = engine.rm(*refs, purge=purge, dry_run=dry_run)
+            what = "Erase for good" if purge else "Remove"
+            confirm(what, len(engine.rm(*refs, **criteria, purge=purge, dry_run=True).items), always=purge)
+        report = engine.rm(*refs, **criteria, purge=purge, dry_run=dry_run)
     items = [saved.to_dict() for saved in report.items]
     return call.answer(
         {"removed": 0 if dry_run else len(items) - report.failed, "dry_run": dry_run, "items": items},
-        lambda screen: show_removed(screen, items),
+        lambda screen: show_removed(screen, items, report.notes),
         exit_code=1 if report.failed else 0,
         error=some_failed(report.failed, len(items)) if report.failed else None,
     )
-
-
-def _confirm(count: int, *, purge: bool) -> None:
-    """Ask a person before what cannot be undone or is more than one item; a script has said what it wants."""
-    if (purge or count > 1) and sys.stdin.isatty() and sys.stderr.isatty():
-        what = "Erase for good" if purge else "Remove"
-        if not click.confirm(f"{what} {count} item{'' if count == 1 else 's'}?", err=True):
-            raise UsageError("nothing was removed", hint="Answer y, or use --yes.")
 
 
 @verb("restore", examples=["recollect restore notes/old.md", "recollect restore note:/plan --version 2"])

@@ -110,12 +110,30 @@ def show_refreshed(screen: Screen, report: Mapping[str, Any]) -> None:
     _show_notes(screen, report.get("notes", ()))
 
 
-def show_removed(screen: Screen, items: Sequence[Mapping[str, Any]]) -> None:
-    """What was removed, or would be."""
+def show_memory(screen: Screen, report: Mapping[str, Any], error: Mapping[str, str] | None = None) -> None:
+    """What became of a text: saved or not, what it is too much like, and what was taken out of it."""
+    show_saved(screen, report)
+    for item in report["items"]:
+        for other in item.get("candidates", ()):
+            alike = max(other["ratio"], other["cosine"] or 0.0)
+            screen.line(f"  {screen.dim(f'{alike:.2f}')}  {short_ref(other['ref'])}  {one_line(other['snippet'])}")
+        if item.get("redacted"):
+            screen.warn(f"redacted: {', '.join(item['redacted'])} (--allow-secrets keeps them)")
+    if error is not None:
+        screen.error("nothing was saved", error["hint"])
+
+
+def show_removed(screen: Screen, items: Sequence[Mapping[str, Any]], notes: Sequence[str] = ()) -> None:
+    """What was removed or archived, or would be."""
     for item in items:
         if item["status"] != "failed":
-            screen.line(f"{item['status']} {short_ref(item['ref'])}")
+            reason = f": {one_line(item['reason'])}" if item.get("reason") else ""
+            screen.line(f"{item['status']} {short_ref(item['ref'])}{reason}")
     show_failures(screen, items)
+    if not items:
+        screen.note("nothing to do")
+    for note in notes:
+        screen.note(f"note: {note}")
 
 
 def show_checks(screen: Screen, report: DoctorReport) -> None:

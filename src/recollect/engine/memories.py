@@ -159,9 +159,10 @@ class Memories(TakingIn):
 
         Which ones can be said as for ``forget``; protected items are then left alone.
         """
-        from recollect.memory.forgetting import Criteria
+        from recollect.memory.forgetting import Criteria, refuse_nothing
 
         criteria = Criteria.of(older_than, unused_since, tuple(kinds), tuple(tags))
+        refuse_nothing(refs, criteria)
         if criteria.is_empty():
             return self._rm(refs, purge=purge, dry_run=dry_run)
         chosen, notes = self._chosen(refs, criteria)

@@ -238,7 +238,8 @@ class TakingIn(Core):
         for name in names:
             text = str(name)
             if text.endswith(("/", "/*")):
-                ref = self.resolve(text.removesuffix("*").rstrip("/") or "/")
+                base = text.removesuffix("*").rstrip("/")
+                ref = self.resolve(f"{base}/" if not base or base.endswith(":") else base)
                 below = self.store.refs_below(ref.drive, ref.path)
                 if not below:
                     raise NotFound(f"there is nothing below {ref}", hint="'recollect tree' shows what is in the store.")
