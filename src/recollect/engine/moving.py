@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -42,11 +42,12 @@ class Moving(Adopting):
         from recollect import exchange
 
         self._tracker.flush()
-        if not isinstance(target, (str, Path)):
-            return ExportReport("-", *exchange.write(self.store.records(log=log), target))
-        path = Path(target).expanduser()
-        with _new_file(path, force=force) as out:
-            return ExportReport(str(path), *exchange.write(self.store.records(log=log), out))
+        with closing(self.store.records(log=log)) as records:
+            if not isinstance(target, (str, Path)):
+                return ExportReport("-", *exchange.write(records, target))
+            path = Path(target).expanduser()
+            with _new_file(path, force=force) as out:
+                return ExportReport(str(path), *exchange.write(records, out))
 
     def import_(
         self,

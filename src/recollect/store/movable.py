@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Importer(Protocol):
 class Movable(Protocol):
     """A store that can be copied, moved and tidied."""
 
-    def records(self, *, log: bool = True) -> Iterator[Record]: ...
+    def records(self, *, log: bool = True) -> Generator[Record]: ...
     def importing(self, on_conflict: str, backlog: Backlog | None) -> Importer: ...
     def adopt_language(self, language: str) -> bool: ...
     def backup(

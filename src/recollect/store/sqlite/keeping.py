@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 from recollect.errors import ReadOnlyStore
@@ -23,7 +23,7 @@ class Keeping:
     analyzer: Analyzer
     language: str
 
-    def records(self, *, log: bool = True) -> Iterator[Record]:
+    def records(self, *, log: bool = True) -> Generator[Record]:
         """Everything the store holds, as it was at one moment; ``log`` for the logs of queries and openings too."""
         with self.database.read() as connection:
             yield from exporting.records(connection, self.language, log=log)
