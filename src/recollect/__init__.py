@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from recollect.insight import FeedbackReport, LearningStatus, StatsReport, WeightChange
+    from recollect.search.profile import Profile
     from recollect.values import (
         AddReport,
         Answer,
@@ -63,6 +64,7 @@ _MODULES = {
         "PathConflict", "ReadOnlyStore", "StoreError", "Unavailable", "Unreadable", "UsageError",
     ),
     "recollect.insight": ("FeedbackReport", "LearningStatus", "StatsReport", "WeightChange"),
+    "recollect.search.profile": ("Profile",),
     "recollect.values": (
         "AddReport", "Answer", "DoctorReport", "Entry", "Explain", "Explanation", "Fields", "Filters", "GrepMatch",
         "Hit", "Item", "Link", "LinkReport", "Progress", "Ref", "Saved", "SearchMeta", "TreeNode", "Version",
@@ -96,6 +98,7 @@ __all__ = [
     "NewerSchema",
     "NotFound",
     "PathConflict",
+    "Profile",
     "Progress",
     "ReadOnlyStore",
     "Recollect",

@@ -13,7 +13,7 @@ from recollect.cli.verb import verb, verb_group
 from recollect.config import load_config
 
 if TYPE_CHECKING:
-    from recollect.search.profile import Profile
+    from recollect import Profile
 
 profiles = verb_group(
     "profiles",
