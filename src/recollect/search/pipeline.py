@@ -136,7 +136,14 @@ class Searcher:
             return self._grep(query, allowed, request)
         pool = self.pools.make(query, words, request.sides(profile), self.scoring, allowed, times)
         limit = request.limit + request.offset
-        return Found(pool, *self.ranker.rank(pool, profile, query.text, request.boosts, limit))
+        wanted = max(limit, profile.guard, self._window(request, limit))
+        return Found(pool, *self.ranker.rank(pool, profile, query.text, request.boosts, limit, wanted))
+
+    def _window(self, request: Request, limit: int) -> int:
+        """How many of the best are looked at again before the page is cut."""
+        settings = self.config().rerank
+        judged = settings.top if (request.rerank or settings.kind) != "none" else 0
+        return max(judged, max(3 * limit, 30) if request.diverse else 0)
 
     def _find_apart(
         self, query: ParsedQuery, words: KeywordPlan, filters: Filters, profile: Profile, request: Request

@@ -17,10 +17,15 @@ from recollect.search.profile import SIDES, Profile
 from recollect.search.request import Boosts
 from recollect.search.sides import Member, Pool
 from recollect.store.base import Store
-from recollect.values import Item, SignalShare
+from recollect.values import Fields, Item, Ref, SignalShare
 from recollect.words import Analyzer
 
 GRAPH_SEEDS = 5
+MOST_TIES = 200
+OF_THE_POOL = frozenset({"lexical", "vector"})
+"""Signals that look at nothing but the pool."""
+NO_ITEM = Item("", Ref("agent", "/"), "document", "live", 0, "", "", Fields(), datetime.min, datetime.min)
+"""Stands in where no signal looks at the item."""
 MOST_MENTIONS = 1e12
 """Metadata may hold anything; what is no count (negative, infinite, absurd) says nothing."""
 
@@ -111,11 +116,16 @@ class Ranker:
         self.analyzer = analyzer
 
     def rank(
-        self, pool: Pool, profile: Profile, query_text: str, boosts: Boosts, limit: int
+        self, pool: Pool, profile: Profile, query_text: str, boosts: Boosts, limit: int, wanted: int = 0
     ) -> tuple[list[Standing], dict[int, Item], dict[str, float]]:
-        """The pool in order of value (ties by ref), its items, and the weights that were used."""
+        """The pool in order of value (ties by ref), its items, and the weights that were used.
+
+        ``wanted`` is how many of the best are looked at: where no signal needs more, only theirs are loaded.
+        """
         weights = self._weights(pool, profile)
         used = {profile.signals[label].signal for label, weight in weights.items() if weight}
+        if {term.signal for term in profile.signals.values()} <= OF_THE_POOL:
+            return *self._by_pool_alone(pool, profile, weights, max(wanted, limit)), weights
         if "graph" in used:
             distances = self._join_neighbours(pool)
         items = self.store.items_by_number(list(pool.members))
@@ -132,6 +142,21 @@ class Ranker:
         ]
         standings.sort(key=lambda entry: (-entry.value, str(items[entry.n].ref)))
         return standings, items, weights
+
+    def _by_pool_alone(
+        self, pool: Pool, profile: Profile, weights: Mapping[str, float], wanted: int
+    ) -> tuple[list[Standing], dict[int, Item]]:
+        """The best by what the pool itself knows; items are loaded for those alone, and those that tie with them."""
+        context = Context(pool, {}, Boosts(), datetime.now(UTC))
+        standings = [self._standing(context, profile, weights, n, member) for n, member in pool.members.items()]
+        standings.sort(key=lambda entry: (-entry.value, entry.n))
+        if len(standings) > wanted:
+            last = standings[wanted - 1].value
+            standings = [entry for entry in standings[: wanted + MOST_TIES] if entry.value >= last]
+        items = self.store.items_by_number([entry.n for entry in standings])
+        standings = [entry for entry in standings if entry.n in items]
+        standings.sort(key=lambda entry: (-entry.value, str(items[entry.n].ref)))
+        return standings, items
 
     def _weights(self, pool: Pool, profile: Profile) -> dict[str, float]:
         weights = profile.weights(vectors=pool.has_vectors)
@@ -156,7 +181,7 @@ class Ranker:
     ) -> Standing:
         shares = []
         for label, weight in weights.items():
-            raw = _SIGNALS[profile.signals[label].signal](context, n, member, context.items[n])
+            raw = _SIGNALS[profile.signals[label].signal](context, n, member, context.items.get(n, NO_ITEM))
             shares.append(SignalShare(label, raw, weight, raw * weight))
         return Standing(n, sum(share.contribution for share in shares), tuple(shares))
 

@@ -22,6 +22,7 @@ from recollect.search.request import Sides
 from recollect.store.base import Matches, Scoring, Store, VectorMatches
 
 Array = npt.NDArray[Any]
+CHUNKS_KEPT = 5
 SUBSTRING_VALUE = 0.5
 """What a substring match counts for when no word matched: it has no frequency to weigh."""
 
@@ -198,6 +199,18 @@ def _stand_in(pool: Pool) -> None:
             member.cosine = known[len(known) // 2]
 
 
+def few_per_item(items: Array, scores: Array, few: int = CHUNKS_KEPT) -> Array:
+    """Positions of the best chunks of each item: more than these are never shown."""
+    if not len(items):
+        return np.zeros(0, np.int64)
+    order = np.lexsort((-scores, items))
+    owners = items[order]
+    starts = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1])))
+    place = np.arange(len(owners)) - np.repeat(starts, np.diff(np.append(starts, len(owners))))
+    kept: Array = order[place < few]
+    return kept
+
+
 def _take_scores(pool: Pool, matches: Matches) -> None:
     pool.candidates = matches.total
     pool.maximum = matches.maximum
@@ -207,7 +220,10 @@ def _take_scores(pool: Pool, matches: Matches) -> None:
 
 def _add_scores(pool: Pool, matches: Matches) -> None:
     scale = 1.0 / matches.maximum if matches.maximum else 0.0
-    for chunk, n, score in zip(matches.chunks.tolist(), matches.items.tolist(), matches.scores.tolist(), strict=True):
+    few = few_per_item(matches.items, matches.scores)
+    for chunk, n, score in zip(
+        matches.chunks[few].tolist(), matches.items[few].tolist(), matches.scores[few].tolist(), strict=True
+    ):
         member = pool.member(n)
         value = score * scale
         member.chunks[chunk] = (value, member.chunks.get(chunk, (0.0, 0.0))[1])
@@ -216,7 +232,10 @@ def _add_scores(pool: Pool, matches: Matches) -> None:
 
 
 def _take_cosines(pool: Pool, near: VectorMatches) -> None:
-    for chunk, n, cosine in zip(near.chunks.tolist(), near.items.tolist(), near.cosines.tolist(), strict=True):
+    few = few_per_item(near.items, near.cosines)
+    for chunk, n, cosine in zip(
+        near.chunks[few].tolist(), near.items[few].tolist(), near.cosines[few].tolist(), strict=True
+    ):
         member = pool.member(n)
         member.chunks[chunk] = (member.chunks.get(chunk, (0.0, 0.0))[0], cosine)
         if member.vector_chunk is None or cosine > member.cosine:
