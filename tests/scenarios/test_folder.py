@@ -157,6 +157,11 @@ class TestAdd:
         monkeypatch.chdir(tmp_path)
         assert engine.add("~odd.md").count("created") == 1
 
+    def test_a_ref_names_the_file_it_stands_for(self, engine: Recollect, tmp_path: Path) -> None:
+        folder = write(tmp_path / "notes", a__md="one", b__md="two")
+        assert statuses(engine.add(f"disk:{folder}/a.md"), folder) == {"a.md": "created"}
+        assert statuses(engine.add(f"disk:{folder}"), folder) == {"a.md": "skipped", "b.md": "created"}
+
     def test_what_does_not_exist_fails_alone(self, engine: Recollect, tmp_path: Path) -> None:
         write(tmp_path, a__md="there")
         report = engine.add(tmp_path / "a.md", tmp_path / "b.md", "x" * 5000, tmp_path / "*.rst")

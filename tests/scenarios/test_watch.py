@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from recollect import NotFound, Recollect
-from recollect.reports import WatchEvent
+from recollect import NotFound, Recollect, Unavailable
+from recollect.ingest.refreshing import Refresher
+from recollect.reports import RefreshReport, WatchEvent
 
 PATIENCE = 20.0
 """Seconds a test waits before it fails; on an idle machine a change is searchable in well under two."""
@@ -209,6 +211,23 @@ def test_a_bad_file_is_told_and_the_next_one_is_taken(watch: Watch) -> None:
         (watching.folder / "a.md").write_text("the heron")
         watching.finds("heron", "a.md")
         watching.until(lambda: ("broken.pdf", "failed") in watching.statuses())
+
+
+def test_a_store_that_is_busy_is_asked_again(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    with watch() as watching:
+        run = Refresher.run
+        calls = []
+
+        def busy_once(refresher: Refresher, *args: Any, **more: Any) -> RefreshReport:
+            calls.append(args)
+            if len(calls) == 1:
+                raise Unavailable("the store was busy for 30 s", hint="Try again.")
+            return run(refresher, *args, **more)
+
+        monkeypatch.setattr(Refresher, "run", busy_once)
+        (watching.folder / "a.md").write_text("the heron")
+        watching.finds("heron", "a.md")
+        assert watching.events[1].report.notes == ("the store was busy for 30 s; trying again",)
 
 
 def test_a_store_in_the_watched_folder_does_not_wake_itself(

@@ -76,11 +76,14 @@ def walk(
 def expand(source: str) -> list[Path]:
     """The paths a source stands for: itself if it exists, else what it matches as a glob; empty if nothing.
 
-    For shells that hand over ``docs/**/*.md`` as it is. ``**`` respects ignore files and ends at loops.
+    A ``disk:/path`` stands for that path. Globs are for shells that hand over ``docs/**/*.md`` as it is; ``**``
+    respects ignore files and ends at loops.
     """
     path = Path(os.path.expanduser(source))  # noqa: PTH111 - Path's own fails for a name such as ~$draft.docx
     if os.path.lexists(path):
         return [path]
+    if source.startswith("disk:/"):
+        return expand(str(ref_path(Ref.parse(source))))
     if not _GLOB_SIGNS & set(source):
         return []
     if "**" not in path.parts:
