@@ -2,11 +2,41 @@
 
 from __future__ import annotations
 
+import hashlib
+from contextlib import closing
+from pathlib import Path
+
+import apsw
 import pytest
 
 from recollect import Entry, Recollect
 
+LINK = "source, target, type, origin, text, name, created_at"
+NUL = hashlib.sha256(b"\0").hexdigest()
 DAMAGE = {
+    "references": [
+        "INSERT INTO usage(item) VALUES(999)",
+        "INSERT INTO item_tags VALUES('lost', 999)",
+        "INSERT INTO secrets VALUES(999, 'token', 1)",
+        f"INSERT INTO links({LINK}) VALUES(1, 999, 'x', 'manual', '', '', 0)",
+        f"INSERT INTO links({LINK}) VALUES(1, NULL, 'x', 'manual', '', '', 0)",
+        "INSERT INTO feedback(query, item, ref, verdict, counted, at) VALUES('q', 999, 'note:/x', 'accepted', 1, 0)",
+        "INSERT INTO jobs(fingerprint, chunk, kind, state) VALUES(1, 9999, 'note', 'pending')",
+    ],
+    "files without text": [f"INSERT INTO blobs VALUES('{NUL}', x'00')"],
+    "fields": [
+        "UPDATE items SET description = 'Someone else' WHERE n = 3",
+        "UPDATE items SET fields = json_set(fields, '$.importance', 5) WHERE n = 3",
+        "DELETE FROM item_tags WHERE item = 3",
+        "INSERT INTO item_tags VALUES('stray', 3)",
+    ],
+    "links": [
+        "UPDATE links SET target = NULL WHERE source = 2 AND origin = 'text'",
+        "UPDATE links SET target = 7 WHERE source = 2 AND origin = 'text'",
+        "DELETE FROM links WHERE source = 2 AND origin = 'text'",
+        "DELETE FROM item_names WHERE item = 3",
+        "INSERT INTO item_names VALUES('impostor', 4)",
+    ],
     "keyword index": [
         "DELETE FROM postings WHERE term = 'whale'",
         "UPDATE lexical_stats SET total = total + 1 WHERE field = 5",
@@ -24,17 +54,27 @@ DAMAGE = {
 @pytest.fixture
 def filled(meaning: Recollect) -> Recollect:
     meaning.save_many(
-        [Entry(f"note:/{n}", f"whale song number {n} in the northern sea", "note") for n in range(12)], wait=False
+        [
+            Entry(f"note:/{n}", f"whale song number {n} in the northern sea, [[{n + 1}]]", "note", {"tags": ["sea"]})
+            for n in range(12)
+        ],
+        wait=False,
     )
     meaning.embed()
     return meaning
 
 
+def _hurt(engine: Recollect, sql: str) -> None:
+    """Change the file behind the engine's back, without the guard over references."""
+    with closing(apsw.Connection(engine.location)) as raw:
+        raw.set_busy_timeout(5_000)
+        raw.execute(sql).fetchall()
+
+
 @pytest.mark.parametrize(("name", "damage"), [(name, sql) for name, each in DAMAGE.items() for sql in each])
 def test_damage_is_seen_and_repaired(filled: Recollect, name: str, damage: str) -> None:
     assert filled.doctor().ok
-    with filled.store.database.write() as connection:  # type: ignore[attr-defined]
-        connection.rows(damage)
+    _hurt(filled, damage)
     report = filled.doctor()
     assert [check.name for check in report.checks if not check.ok] == [name]
     assert filled.doctor(repair=True).ok
@@ -55,3 +95,22 @@ def test_rebuilding_the_keyword_index_changes_no_answer(filled: Recollect) -> No
     assert filled.doctor(repair=True).ok
     after = [(hit.ref, hit.score) for hit in filled.search("whale kraken sea", limit=20, vectors=False).hits]
     assert after == before
+
+
+def test_a_text_that_lost_its_item_is_reported_and_left_alone(filled: Recollect) -> None:
+    _hurt(filled, "DELETE FROM items WHERE n = 5")
+    report = filled.doctor(repair=True)
+    assert not report.ok
+    broken = next(check for check in report.checks if check.name == "references")
+    assert not broken.repaired
+    assert "versions" in broken.detail
+    with filled.store.database.read() as connection:  # type: ignore[attr-defined]
+        assert connection.rows("SELECT count(*) FROM versions WHERE item = 5") == [(1,)]
+
+
+def test_bytes_that_changed_are_reported(engine: Recollect, tmp_path: Path) -> None:
+    (tmp_path / "a.bin").write_bytes(bytes(range(256)))
+    engine.add(tmp_path / "a.bin")
+    assert engine.doctor().ok
+    _hurt(engine, "UPDATE blobs SET data = x'00'")
+    assert not engine.doctor(repair=True).ok

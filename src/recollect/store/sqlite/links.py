@@ -207,6 +207,29 @@ def _resolve(connection: Connection, *, sources: Iterable[int], names: Iterable[
                 part,
             ):
                 found[identity] = source, target, LinkTarget(text, name), Ref(drive, path)
+    connection.run_many("UPDATE links SET target=? WHERE id=?", _redirected(connection, found))
+
+
+def count_astray(connection: Connection) -> int:
+    """How many links in texts lead to another item than the one they mean now, or to none though there is one."""
+    rows = connection.rows(
+        "SELECT l.id, l.source, l.target, l.text, l.name, s.drive, s.path FROM links l JOIN items s ON s.n = l.source"
+        " WHERE l.origin='text' AND s.state <> 'deleted' ORDER BY l.name"
+    )
+    astray = 0
+    for at in range(0, len(rows), 5_000):
+        part = {
+            identity: (source, target, LinkTarget(text, name), Ref(drive, path))
+            for identity, source, target, text, name, drive, path in rows[at : at + 5_000]
+        }
+        astray += len(_redirected(connection, part))
+    return astray
+
+
+def _redirected(
+    connection: Connection, found: Mapping[int, tuple[int, int | None, LinkTarget, Ref]]
+) -> list[tuple[int | None, int]]:
+    """The links ``{id: (source, target, what is wanted, ref of the source)}`` that mean another item now, with it."""
     candidates = _candidates(connection, {link[2].name for link in found.values()})
     meant: dict[tuple[LinkTarget, str, str], int | None] = {}
     changed = []
@@ -218,7 +241,7 @@ def _resolve(connection: Connection, *, sources: Iterable[int], names: Iterable[
         best = meant[key] if meant[key] != source else None
         if best != target:
             changed.append((best, identity))
-    connection.run_many("UPDATE links SET target=? WHERE id=?", changed)
+    return changed
 
 
 def _candidates(connection: Connection, names: Iterable[str]) -> dict[str, list[Candidate]]:

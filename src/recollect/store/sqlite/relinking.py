@@ -26,6 +26,8 @@ def relink(database: Database) -> int:
     """Settle the links of all items, a batch per transaction; what was saved meanwhile is left as it is."""
     looked_at = 0
     last = 0
+    with database.write() as connection:
+        connection.rows("DELETE FROM item_names WHERE item NOT IN (SELECT n FROM items WHERE state <> 'deleted')")
     while True:
         with database.read() as connection:
             batch = list(_ends(connection, last))
@@ -57,7 +59,7 @@ def _ends(connection: Connection, after: int) -> Iterator[tuple[int, int, links.
 
 
 def check(database: Database, repair: bool) -> Check:
-    """Every item goes by its names, and the links of a sample are those in its text."""
+    """Every item goes by its names, the links of a sample are those in its text, and all lead to what they mean."""
     problem = _problem(database)
     if problem is None:
         return Check("links", True, "agree with the stored texts")
@@ -86,4 +88,5 @@ def _problem(database: Database) -> str | None:
             rows = connection.rows("SELECT text, name FROM links WHERE source=? AND origin='text'", (n,))
             if set(rows) != {(target.text, target.name) for target in ends.targets}:
                 return "some links are not those in the texts"
-    return None
+        astray = links.count_astray(connection)
+    return f"{astray} links do not lead to what they mean" if astray else None

@@ -13,7 +13,7 @@ from typing import Any
 
 from recollect.errors import Conflict, Error, NotFound, StaleVersion
 from recollect.store.base import Backlog, FileState, PreparedItem
-from recollect.store.sqlite import checks, jobs, links, relinking, saving, segments, vector_checks
+from recollect.store.sqlite import checks, jobs, links, reference_checks, relinking, saving, segments, vector_checks
 from recollect.store.sqlite.connection import Connection, Database
 from recollect.store.sqlite.keeping import Keeping
 from recollect.store.sqlite.lessons import Lessons
@@ -318,7 +318,10 @@ class SqliteStore(Reading, Searching, Meaning, Linking, UsageCounts, Lessons, Se
         database = self.database
         return [
             ("integrity", lambda repair: checks.integrity(database, repair)),
+            ("references", lambda repair: reference_checks.references(database, repair)),
             ("versions", lambda repair: checks.versions(database, repair)),
+            ("fields", lambda repair: reference_checks.copies(database, repair)),
+            ("files without text", lambda repair: reference_checks.blobs(database, repair)),
             ("keyword index", lambda repair: checks.lexical(database, Analyzer(self.language), repair)),
             ("links", lambda repair: relinking.check(database, repair)),
             ("vectors", lambda repair: vector_checks.vectors(database, repair)),
