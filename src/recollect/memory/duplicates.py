@@ -9,6 +9,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from recollect.memory.merging import holds_all
 from recollect.store.base import PreparedItem, Scoring, Store, Wanted
 from recollect.values import Duplicate, Filters, Item
 
@@ -51,12 +52,14 @@ class DuplicateFinder:
         self.store = store
 
     def identical(self, item: PreparedItem) -> Item | None:
-        """A live item of the same kind with the same text."""
+        """A live item of the same kind with the same text, or into which that text was merged."""
         draft = item.draft
         wanted = plain_text(draft.content)
         for n in (*self.store.same_text(item.text_hash, draft.kind), *self._by_words(item)):
             found = self.store.item(n)
             if plain_text(found.content) == wanted:
+                return found
+            if found.fields.metadata.get("merged_from") and holds_all(found.content, draft.content):
                 return found
         return None
 

@@ -25,6 +25,8 @@ _TURNING = frozenset(
     )
 )  # fmt: skip
 """Words that make a statement say something else."""
+_TELLING_LENGTH = 4
+"""In shorter statements every word counts."""
 _SLIP_LENGTH = 6
 """Shorter words that differ by a letter are mostly other words."""
 
@@ -59,6 +61,13 @@ def merged_text(old: str, new: str) -> str:
     return old.rstrip() + (" " if is_prose else "\n") + "\n".join(added) + end
 
 
+def holds_all(text: str, other: str) -> bool:
+    """Whether every statement of another text stands in this one."""
+    known = [_words(statement) for line in _lines(text) for statement in _statements(line)]
+    asked = [_words(statement) for line in _lines(other) for statement in _statements(line)]
+    return all(any(_same(words, one) for one in known) for words in asked)
+
+
 def _lines(text: str) -> Iterator[str]:
     """Lines with something in them; a fenced block counts as one line."""
     fence: list[str] = []
@@ -86,7 +95,7 @@ def _statements(line: str) -> list[str]:
 def _words(statement: str) -> list[str]:
     if "\n" in statement:
         return [" ".join(statement.split())]
-    words = [word for word in _WORD.findall(statement) if word.casefold() not in _HARMLESS]
+    words = [word for word in _WORD.findall(statement) if word == "A" or word.casefold() not in _HARMLESS]
     return words or statement.split()
 
 
@@ -98,7 +107,7 @@ def _same(one: list[str], other: list[str]) -> bool:
 
 def _says_all(more: list[str], less: list[str]) -> bool:
     """Whether a statement has every word of a shorter one in order, and little more: nothing that turns it round."""
-    if not 0 < len(more) - len(less) <= max(1, len(more) // 5):
+    if len(less) < _TELLING_LENGTH or not 0 < len(more) - len(less) <= max(1, len(more) // 5):
         return False
     rest = iter(enumerate(map(fold, more)))
     places = set()

@@ -1,0 +1,106 @@
+"""Entities know how often they are named: whole words, whatever the case, as the texts stand now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from recollect import Recollect
+from recollect.mentions import mentioned
+
+
+@pytest.fixture
+def mind(opens: Callable[..., Recollect]) -> Recollect:
+    engine = opens()
+    engine.remember("Runs the search team.", kind="entity", title="Ada Lovelace")
+    return engine
+
+
+def count(mind: Recollect, ref: str = "entity:/ada-lovelace") -> int:
+    return mind.get(ref).mention_count
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "found"),
+    [
+        ("met ADA   lovelace today", "Ada Lovelace", True),
+        ("Ada Lovelace's plan", "Ada Lovelace", True),
+        ("(Ada Lovelace)", "Ada Lovelace", True),
+        ("Ada Lovelaces", "Ada Lovelace", False),
+        ("Canada Lovelace", "Ada Lovelace", False),
+        ("we use C++ here", "C++", True),
+        ("we use C++here", "C++", True),
+        ("node.js is fine", "Node.js", True),
+        ("do it now", "IT", False),
+        ("the IT department", "IT", True),
+        ("我在东京工作", "东京", True),
+        ("x", "x", False),
+    ],
+)
+def test_a_title_counts_where_it_stands_by_itself(text: str, title: str, found: bool) -> None:
+    assert bool(mentioned(text, [(1, title)])) is found
+
+
+def test_a_memory_that_names_an_entity_is_counted_and_linked(mind: Recollect) -> None:
+    saved = mind.remember("Lunch with ada lovelace.")
+    assert count(mind) == 1
+    assert [(link.type, link.ref, link.origin) for link in mind.links(saved.ref).links] == [
+        ("mentions", "entity:/ada-lovelace", "mention")
+    ]
+    mind.remember("Ada Lovelace again, and Ada Lovelace once more.", kind="note")
+    assert count(mind) == 2
+    assert mind.get("entity:/ada-lovelace").to_dict()["mention_count"] == 2
+    assert len(mind.history("entity:/ada-lovelace")) == 1, "being named is no change of the entity"
+
+
+def test_files_are_not_read_for_mentions(mind: Recollect) -> None:
+    mind.save("disk:/a.md", "Ada Lovelace wrote this file.")
+    assert count(mind) == 0
+
+
+def test_the_count_follows_edits_removal_and_return(mind: Recollect) -> None:
+    ref = mind.remember("Lunch with Ada Lovelace.").ref
+    mind.edit(ref, "Lunch with nobody.")
+    assert count(mind) == 0
+    mind.restore(ref, version=1)
+    assert count(mind) == 1
+    mind.forget(ref)
+    assert count(mind) == 0
+    mind.restore(ref)
+    assert count(mind) == 1
+    mind.rm(ref)
+    assert count(mind) == 0
+
+
+def test_texts_saved_before_the_entity_are_found_when_it_comes(mind: Recollect) -> None:
+    mind.remember("Charles Babbage builds engines.")
+    mind.remember("Charles has no other name here.")
+    mind.remember("Builds engines.", kind="entity", title="Charles Babbage")
+    assert count(mind, "entity:/charles-babbage") == 1
+
+
+def test_a_written_link_and_a_mention_count_once_and_show_once(mind: Recollect) -> None:
+    saved = mind.remember("See [[Ada Lovelace]].")
+    assert count(mind) == 1
+    assert len(mind.links(saved.ref).links) == 1
+
+
+def test_relinking_finds_the_same_mentions_again(mind: Recollect) -> None:
+    mind.remember("Lunch with Ada Lovelace.")
+    mind.edit("entity:/ada-lovelace", fields={"title": "Nobody"})
+    mind.relink()
+    assert count(mind) == 0
+    mind.edit("entity:/ada-lovelace", fields={"title": "Ada Lovelace"})
+    mind.relink()
+    assert count(mind) == 1
+    assert mind.doctor().ok
+
+
+def test_being_named_often_stands_in_for_importance(mind: Recollect) -> None:
+    mind.remember("Runs the other team.", kind="entity", title="Bob Smith")
+    for number in range(3):
+        mind.remember(f"Meeting {number * 7919} with Bob Smith.")
+    mind.remember("Meeting 1 with Ada Lovelace.")
+    answer = mind.search("team", profile="brain", weights={"importance": 1, "fts": 0, "recency": 0}, explain=True)
+    assert [hit.ref for hit in answer.hits if hit.kind == "entity"] == ["entity:/bob-smith", "entity:/ada-lovelace"]
