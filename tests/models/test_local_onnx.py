@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from recollect.errors import Unavailable
 from recollect.models.base import Embedder, TokenCounter
@@ -30,6 +32,11 @@ UNRELATED = [
 @pytest.fixture(scope="module")
 def embedder(tmp_path_factory: pytest.TempPathFactory) -> LocalEmbedder:
     return LocalEmbedder(cache=tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="module")
+def counter() -> WordPieceCounter:
+    return WordPieceCounter()
 
 
 @pytest.fixture
@@ -167,11 +174,36 @@ class TestTokens:
         texts = ["hello world", "", "embeddings", "\ud800", "x" * 500]
         assert WordPieceCounter().count_tokens(texts) == [2, 0, 4, 1, 1]
 
+    @given(
+        st.lists(
+            st.text(max_size=40)
+            | st.text(st.sampled_from("ab Z9_'-.[]()\n\t“—…·§é\0"), max_size=40)
+            | st.sampled_from(
+                ["[SEP]", "a[PAD]b", "x" * 100, "x" * 101, "_" + "x" * 101, "e\u0301", "naïve", "foo_bar()"]
+            )
+        )
+    )
+    @settings(max_examples=300, deadline=None)
+    def test_counts_are_those_of_the_tokenizer(self, counter: WordPieceCounter, texts: list[str]) -> None:
+        exact = [len(one) for one in counter.encode(texts, add_special_tokens=False)]
+        assert counter.count_tokens(texts) == exact
+        assert counter.count_tokens(texts) == exact, "also when the words are known"
+
     def test_long_texts_are_counted_in_full(self) -> None:
         assert WordPieceCounter().count_tokens(["word " * 5000]) == [5000]
 
     def test_nothing_to_count(self) -> None:
         assert WordPieceCounter().count_tokens([]) == []
+
+    def test_forgetting_words_changes_no_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("recollect.models.local_onnx.MOST_WORDS", 2)
+        counter = WordPieceCounter()
+        assert [counter.count_tokens([text])[0] for text in ("one two three", "one", "four five", "one two")] == [
+            3,
+            1,
+            2,
+            2,
+        ]
 
 
 class TestFailures:

@@ -42,10 +42,12 @@ TEXTS_PER_SLICE = 1024
 
 # Words whose tokens are remembered before all are forgotten: some 30 MB.
 MOST_WORDS = 300_000
-# Printable ASCII and the signs of typography: the tokenizer cuts such text at white space and at every sign.
+# Printable ASCII and the signs of typography: the tokenizer cuts such text at white space and at every sign, unless it
+# names a special token. A word of more than 100 letters is left to it too, lest blobs be remembered.
 _SIGNS = "“”‘’–—…•·«»§¶¿¡"
 _PLAIN = re.compile(rf"[\t\n\r\x20-~{_SIGNS}]*")
 _WORD = re.compile(rf"[A-Za-z0-9]+|[!-/:-@\[-`{{-~{_SIGNS}]")
+_NOT_PLAIN = re.compile(r"\[(?:CLS|MASK|PAD|SEP|UNK)]|\b[A-Za-z0-9]{101}")
 
 _REINSTALL = "Reinstall recollect: pip install --force-reinstall recollect"
 
@@ -68,20 +70,20 @@ class WordPieceCounter:
         return self._loaded
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        words = [_WORD.findall(text) if _PLAIN.fullmatch(text) else None for text in texts]
-        self._learn({word for found in words if found for word in found})
+        words = [_words(text) for text in texts]
+        sizes = self._learn({word for found in words if found for word in found})
         others = iter(self._count([text for text, found in zip(texts, words, strict=True) if found is None]))
-        sizes = self._sizes
         return [next(others) if found is None else sum(map(sizes.__getitem__, found)) for found in words]
 
-    def _learn(self, words: set[str]) -> None:
+    def _learn(self, words: set[str]) -> dict[str, int]:
         """Tokens of single words: a plain text has the tokens of its words and signs, so each is cut once."""
-        with self._lock:
-            if len(self._sizes) > MOST_WORDS:
-                self._sizes = {}
-        fresh = [word for word in words if word not in self._sizes]
-        if fresh:
-            self._sizes.update(zip(fresh, self._count(fresh), strict=True))
+        sizes = self._sizes
+        if len(sizes) > MOST_WORDS:
+            # A new one, as other threads may be reading the old.
+            self._sizes = sizes = {}
+        fresh = [word for word in words if word not in sizes]
+        sizes.update(zip(fresh, self._count(fresh), strict=True))
+        return sizes
 
     def _count(self, texts: Sequence[str]) -> list[int]:
         slices = (texts[at : at + TEXTS_PER_SLICE] for at in range(0, len(texts), TEXTS_PER_SLICE))
@@ -223,6 +225,11 @@ class LocalEmbedder:
             return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's errors share no base but Exception
             raise Unavailable(f"the model {model} cannot be loaded: {error}", hint=_REINSTALL) from error
+
+
+def _words(text: str) -> list[str] | None:
+    """Words and signs of a plain text, none of which crosses the tokenizer's cuts; None for any other text."""
+    return _WORD.findall(text) if _PLAIN.fullmatch(text) and not _NOT_PLAIN.search(text) else None
 
 
 def _runs(lengths: Sequence[int]) -> list[list[int]]:
