@@ -6,7 +6,7 @@ Only live items of the same kind count. Nothing is written here, and what to do 
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from recollect.memory.merging import holds_all
@@ -32,14 +32,6 @@ _MOST_CHARACTERS = 20_000
 _SNIPPET = 160
 
 
-@dataclass(frozen=True, slots=True)
-class Likeness:
-    """What is like a text: an item that says the very same, or items that say nearly that, the most alike first."""
-
-    identical: Item | None = None
-    near: tuple[Duplicate, ...] = ()
-
-
 def plain_text(text: str) -> str:
     """The text as it is compared: one form of each letter, whatever the case and the white space."""
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
@@ -51,11 +43,11 @@ class DuplicateFinder:
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    def identical(self, item: PreparedItem) -> Item | None:
+    def identical(self, item: PreparedItem, alike: Sequence[int]) -> Item | None:
         """A live item of the same kind with the same text, or into which that text was merged."""
         draft = item.draft
         wanted = plain_text(draft.content)
-        for n in (*self.store.same_text(item.text_hash, draft.kind), *self._by_words(item)):
+        for n in (*self.store.same_text(item.text_hash, draft.kind), *alike):
             found = self.store.item(n)
             if plain_text(found.content) == wanted:
                 return found
@@ -63,10 +55,12 @@ class DuplicateFinder:
                 return found
         return None
 
-    def near(self, item: PreparedItem, vector: tuple[str, Array] | None = None) -> tuple[Duplicate, ...]:
+    def near(
+        self, item: PreparedItem, alike: Sequence[int], vector: tuple[str, Array] | None = None
+    ) -> tuple[Duplicate, ...]:
         """Live items of the same kind that say nearly the same; ``vector`` is the text's, with its fingerprint."""
         cosines = self._by_meaning(item, vector) if vector is not None else {}
-        numbers = dict.fromkeys((*self._by_words(item), *cosines))
+        numbers = dict.fromkeys((*alike, *cosines))
         text = plain_text(item.draft.content)[:_MOST_CHARACTERS]
         found = []
         for n in numbers:
@@ -80,8 +74,8 @@ class DuplicateFinder:
         found.sort(key=lambda one: (-max(one.ratio, one.cosine or 0.0), one.ref))
         return tuple(found[:MOST_SHOWN])
 
-    def _by_words(self, item: PreparedItem) -> list[int]:
-        """The items that share the rarest words of a text."""
+    def alike(self, item: PreparedItem) -> list[int]:
+        """The live items of the same kind that share the rarest words of a text."""
         terms = list(self.store.analyzer.content_counts(item.draft.content))[:_MOST_TERMS]
         _, frequencies = self.store.document_frequencies(terms)
         rare = sorted((count, term) for term, count in frequencies.items() if count)[:_RARE_TERMS]

@@ -115,13 +115,14 @@ class Keeper:
         return Ref(drive, free_name(f"/{memory.name}", self.store.paths_like(drive, f"/{memory.name}")))
 
     def _decide(self, memory: Memory, item: PreparedItem, on_duplicate: str | None) -> Saved:
-        known = self.finder.identical(item)
+        alike = self.finder.alike(item)
+        known = self.finder.identical(item, alike)
         if known is not None:
             reason = f"the same text is saved as {known.ref}"
             return Saved(str(known.ref), "skipped", known.id, known.version, None, known.content_hash, reason=reason)
         if memory.ref is not None:
             self._refuse_taken(memory.ref)
-        near = self.finder.near(item, self._vector(item)) if on_duplicate != "save" else ()
+        near = self.finder.near(item, alike, self._vector(item)) if on_duplicate != "save" else ()
         if not near:
             return self._create(item)
         best = near[0]

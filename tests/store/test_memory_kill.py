@@ -1,0 +1,103 @@
+"""Ten processes remember while an ``add`` is killed again and again: what was acknowledged is there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from recollect import ConfigProvider, Filters, Recollect
+
+SAVERS = 10
+KILLS = 50
+
+# One process imports everything and forks the others, so that the machine is busy with the store and not with imports.
+_CROWD = """
+import os, random, signal, sys, time, traceback
+from pathlib import Path
+from recollect import ConfigProvider, Recollect
+
+folder, kills, savers = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+config = ConfigProvider({"embedding.provider": "none"})
+stop = folder / "stop"
+with Recollect.open(folder / "store.db", config=config) as engine:  # loads what all of them need
+    engine.add(folder / "files")
+
+def save(number):
+    chance = random.Random(number)
+    with Recollect.open(folder / "store.db", config=config) as engine, open(folder / f"acks-{number}", "w") as acks:
+        turn = 0
+        while not stop.exists():
+            turn += 1
+            text = " ".join(f"{chance.getrandbits(28):x}" for _ in range(12))
+            title = "A title that all share" if turn % 4 == 0 else None
+            saved = engine.remember(text, title=title, on_duplicate="save")
+            acks.write(f"{saved.status} {saved.ref} {text}\\n")
+            acks.flush()
+            time.sleep(chance.uniform(0.0, 0.1))
+
+def add():
+    with Recollect.open(folder / "store.db", config=config) as engine:
+        while True:
+            for path in (folder / "files").glob("*.md"):
+                path.write_text(f"# File\\n\\n{random.random()} in a file that changes\\n" * 20)
+            engine.add(folder / "files", on_conflict="overwrite")
+
+def start(work, *args):
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 0
+    try:
+        work(*args)
+    except BaseException:
+        (folder / f"error-{os.getpid()}").write_text(traceback.format_exc())
+        code = 1
+    os._exit(code)
+
+crowd = [start(save, number) for number in range(savers)]
+chance = random.Random(7)
+for _ in range(kills):
+    pid = start(add)
+    time.sleep(chance.uniform(0.0, 0.5))
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+stop.touch()
+for pid in crowd:
+    os.waitpid(pid, 0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks its processes")
+def test_ten_processes_remember_while_an_add_is_killed_fifty_times(tmp_path: Path) -> None:
+    files = tmp_path / "files"
+    files.mkdir()
+    for number in range(12):
+        (files / f"{number}.md").write_text(f"# File {number}\n\nto begin with\n")
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+    done = subprocess.run(
+        [sys.executable, "-c", _CROWD, str(tmp_path), str(KILLS), str(SAVERS)],
+        env=env, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    errors = [path.read_text() for path in tmp_path.glob("error-*")]
+    assert errors == []
+    lines = [line for path in tmp_path.glob("acks-*") for line in path.read_text().splitlines()]
+    acknowledged = [line.split(" ", 2) for line in lines]
+    assert len({path.name for path in tmp_path.glob("acks-*")}) == SAVERS
+    assert len(acknowledged) >= SAVERS
+    assert {status for status, _, _ in acknowledged} == {"created"}
+    assert len({ref for _, ref, _ in acknowledged}) == len(acknowledged), "no two got the same ref"
+    with Recollect.open(tmp_path / "store.db", config=ConfigProvider({"embedding.provider": "none"})) as engine:
+        for _, ref, text in acknowledged:
+            assert engine.get(ref, track=False).content == text
+        for _, ref, text in acknowledged[::25]:
+            assert engine.search(text.split()[0], track=False).hits[0].ref == ref
+        documents = Filters(kinds=("document",))
+        files_changed = [len(engine.history(str(item.ref))) for item in engine.list(filters=documents)]
+        assert max(files_changed, default=0) > 1, "some of the killed processes had added something"
+        report = engine.doctor()
+        assert report.ok, report
