@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         NotFound,
         PathConflict,
         ReadOnlyStore,
+        StaleVersion,
         StoreError,
         Unavailable,
         Unreadable,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         AddReport,
         Answer,
         DoctorReport,
+        Duplicate,
         Entry,
         Explain,
         Explanation,
@@ -61,13 +63,13 @@ _MODULES = {
     "recollect.config": ("Config", "ConfigProvider"),
     "recollect.errors": (
         "Conflict", "ContractError", "CorruptStore", "Error", "MissingExtra", "NewerSchema", "NotFound",
-        "PathConflict", "ReadOnlyStore", "StoreError", "Unavailable", "Unreadable", "UsageError",
+        "PathConflict", "ReadOnlyStore", "StaleVersion", "StoreError", "Unavailable", "Unreadable", "UsageError",
     ),
     "recollect.insight": ("FeedbackReport", "LearningStatus", "StatsReport", "WeightChange"),
     "recollect.search.profile": ("Profile",),
     "recollect.values": (
-        "AddReport", "Answer", "DoctorReport", "Entry", "Explain", "Explanation", "Fields", "Filters", "GrepMatch",
-        "Hit", "Item", "Link", "LinkReport", "Progress", "Ref", "Saved", "SearchMeta", "TreeNode", "Version",
+        "AddReport", "Answer", "DoctorReport", "Duplicate", "Entry", "Explain", "Explanation", "Fields", "Filters",
+        "GrepMatch", "Hit", "Item", "Link", "LinkReport", "Progress", "Ref", "Saved", "SearchMeta", "TreeNode", "Version",
     ),
 }  # fmt: skip
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
@@ -81,6 +83,7 @@ __all__ = [
     "ContractError",
     "CorruptStore",
     "DoctorReport",
+    "Duplicate",
     "Entry",
     "Error",
     "Explain",
@@ -105,6 +108,7 @@ __all__ = [
     "Ref",
     "Saved",
     "SearchMeta",
+    "StaleVersion",
     "StatsReport",
     "StoreError",
     "TreeNode",

@@ -339,7 +339,7 @@ class TestPrefix:
     def test_the_prefix_says_what_the_passage_is_about(self) -> None:
         prefix = prefix_text("Guide", "How to start", "For editors", "Guide › Install › Linux")
         assert prefix == "Guide\nInstall › Linux\nHow to start\nFor editors"
-        assert embedded_text(prefix, "\n make \n") == prefix + "\nmake"
+        assert embedded_text(prefix, "\n make \n") == prefix + " | make"
         assert embedded_text("", " make ") == "make"
 
     def test_a_long_prefix_keeps_some_of_each_part_and_the_nearest_heading(self, counter: WordPiece) -> None:

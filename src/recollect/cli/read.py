@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -87,9 +88,12 @@ def get(call: Call, refs: tuple[str, ...], meta: bool, **given: Any) -> int:
 )
 @paging(50)
 @FILTER_OPTIONS
-def list_items(call: Call, limit: int, offset: int, **given: Any) -> int:
+@click.option("--archived", is_flag=True, help="What was forgotten, superseded or corrected, instead.")
+def list_items(call: Call, limit: int, offset: int, archived: bool, **given: Any) -> int:
     """Texts are left out; get prints them."""
     filters = filters_from(call, given)
+    if archived:
+        filters = replace(filters, states=("archived",))
     with call.engine() as engine:
         items = engine.list(filters=filters, limit=limit, offset=offset)
         total = engine.count(filters)
@@ -128,7 +132,13 @@ def history(call: Call, ref: str) -> int:
     with call.engine() as engine:
         versions = engine.history(ref)
     plain = {"ref": ref, "versions": [version.to_dict() for version in versions]}
-    return call.answer(plain, lambda screen: show_versions(screen, versions))
+
+    def draw(screen: Screen) -> None:
+        show_versions(screen, versions)
+        if versions[0].state == "archived":
+            screen.note("archived; restore brings it back")
+
+    return call.answer(plain, draw)
 
 
 @verb("diff", examples=["recollect diff notes/keys.md", "recollect diff notes/keys.md 1 3"])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from recollect.engine.core import check_choice, refuse_binned
+from recollect.engine.core import check_choice, is_id, refuse_binned
 from recollect.engine.taking_in import TakingIn
 from recollect.errors import UsageError
 from recollect.values import KINDS, AddReport, Filters, Item, Ref, Saved
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 ON_DUPLICATE = ("save", "skip", "merge", "supersede")
 WRITERS = ("user", "agent")
+ARCHIVED_AT_ONCE = 500
 
 
 class MemoryFields(TypedDict, total=False):
@@ -72,8 +73,7 @@ class Memories(TakingIn):
         if on_duplicate is not None:
             check_choice("on_duplicate", on_duplicate, ON_DUPLICATE)
         targets = [(checked_type(type_), self._item_number(target)) for type_, target in links]
-        resolved = self.resolve(ref) if ref is not None else None
-        memory = memory_of(text, kind, resolved, {**fields, "source": source}, allow_secrets=allow_secrets)
+        memory = memory_of(text, kind, self._memory_ref(ref, kind), {**fields, "source": source}, allow_secrets=allow_secrets)
         saved = self._keeper().keep(memory, on_duplicate)
         if saved.status in ("created", "updated"):
             n = self.store.require(Ref.parse(saved.ref))
@@ -143,7 +143,11 @@ class Memories(TakingIn):
         chosen, notes = self._chosen(refs, criteria)
         if dry_run:
             return AddReport(tuple(Saved(str(item.ref), "would be archived") for item in chosen.values()), notes)
-        return AddReport(tuple(self.store.archive(list(chosen))), notes)
+        numbers = list(chosen)
+        # What was named goes together or not at all; what was swept up goes in steps that hold no lock for long.
+        step = len(numbers) if criteria.is_empty() else ARCHIVED_AT_ONCE
+        parts = [self.store.archive(numbers[at : at + step]) for at in range(0, len(numbers), step or 1)]
+        return AddReport(tuple(saved for part in parts for saved in part), notes)
 
     def rm(
         self,
@@ -181,7 +185,7 @@ class Memories(TakingIn):
         now = datetime.now(UTC)
         found = {
             n: item
-            for n, item in self.store.listing(criteria.filters(), 1 << 30, 0)
+            for n, item in self.store.listing(criteria.filters(now), 1 << 30, 0)
             if (not refs or n in named) and criteria.meets(item, now)
         }
         chosen = {n: item for n, item in found.items() if not is_protected(item)}
@@ -193,6 +197,16 @@ class Memories(TakingIn):
         from recollect.memory.remember import Keeper
 
         return Keeper(self.store, self._pipeline, self._backlog(), self._embedder)
+
+    def _memory_ref(self, ref: str | Ref | None, kind: str) -> Ref | None:
+        """The ref that was asked for; a bare name stands on the kind's own drive."""
+        from recollect.memory.remember import drive_of
+
+        if isinstance(ref, str) and not (Ref.looks_like(ref) or is_id(ref) or "://" in ref):
+            if not (name := ref.strip().strip("/")):
+                raise UsageError("an empty name is not a ref", hint="Leave it out to get one made of the first words.")
+            return Ref(drive_of(kind), f"/{name}")
+        return self.resolve(ref) if ref is not None else None
 
     def _item_number(self, name: str | Ref) -> int:
         n = self._number(name)

@@ -17,7 +17,6 @@ from recollect.ingest.code_units import outline_code
 from recollect.ingest.prefix import (
     PREFIX_TOKENS,
     Estimate,
-    embedded_text,
     embedded_texts,
     prefix_room,
     prefix_text,
@@ -32,6 +31,7 @@ from recollect.ingest.structure import (
     outline_text,
 )
 from recollect.models.base import TokenCounter
+from recollect.store.base import embedded_text
 from recollect.values import Passage
 
 __all__ = [

@@ -12,12 +12,15 @@ from math import ceil
 
 from recollect.ingest.structure import CRUMB
 from recollect.models.base import TokenCounter
+from recollect.store.base import embedded_text
 from recollect.values import Passage
 
 PREFIX_TOKENS = 48
 
 _TITLE_SHARE = 0.5  # of the room, when not everything fits
 _HEADING_SHARE = 0.35
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_UNDERSCORES = re.compile(r"(?<=\w)_+(?=\w)")
 _UNIT = re.compile(r"\s*(?:[!-~]{1,24}|[^\s!-~]{1,2})")
 
 
@@ -31,12 +34,6 @@ class Estimate:
 def prefix_room(max_tokens: int) -> int:
     """How many tokens of a window a prefix may take."""
     return min(PREFIX_TOKENS, max_tokens // 4)
-
-
-def embedded_text(prefix: str, passage_text: str) -> str:
-    """Exactly what is embedded for a passage; its hash is the key of the embedding cache."""
-    passage_text = passage_text.strip()
-    return f"{prefix}\n{passage_text}" if prefix else passage_text
 
 
 def embedded_texts(
@@ -56,6 +53,15 @@ def embedded_texts(
         embedded_text(prefix, text[passage.start : passage.end])
         for prefix, passage in zip(prefixes, passages, strict=True)
     ]
+
+
+def humanised(title: str) -> str:
+    """A title as words: ``ResearchHelper`` and ``research_helper`` read as what they mean.
+
+    >>> humanised("parseHttpHeader and snake_case")
+    'parse Http Header and snake case'
+    """
+    return _UNDERSCORES.sub(" ", _CAMEL.sub(" ", title))
 
 
 def prefix_text(
@@ -87,7 +93,7 @@ def prefix_texts(
     """The prefixes of an item's passages, one per heading, in few calls to the counter."""
     room = prefix_room(max_tokens)
     distinct = list(dict.fromkeys(headings))
-    title, description, context = (" ".join(part.split()) for part in (title, description, context))
+    title, description, context = (" ".join(part.split()) for part in (humanised(title), description, context))
     wholes = {heading: [title, _below(heading, title), description, context] for heading in distinct}
     prefixes = {heading: _joined(parts) for heading, parts in wholes.items()}
     for heading in _too_long(prefixes, counter, room):

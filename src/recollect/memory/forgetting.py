@@ -36,14 +36,13 @@ class Criteria:
     def is_empty(self) -> bool:
         return self == Criteria()
 
-    def filters(self) -> Filters:
+    def filters(self, now: datetime) -> Filters:
         """The part that the store can pick by."""
-        return Filters(kinds=self.kinds, tags_any=self.tags)
+        age = max(self.older_than or timedelta(0), self.unused_since or timedelta(0))
+        return Filters(kinds=self.kinds, tags_any=self.tags, before=now - age)
 
     def meets(self, item: Item, now: datetime) -> bool:
-        """Whether an item is old and unused enough: changed and used, if ever, before then."""
-        if self.older_than is not None and item.updated_at > now - self.older_than:
-            return False
+        """Whether an item that passed the filters was not used for long enough either."""
         return self.unused_since is None or last_use(item) <= now - self.unused_since
 
 

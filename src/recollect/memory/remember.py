@@ -32,7 +32,6 @@ LONGEST_NAME = 60
 """A line this short can be the name of an entity."""
 
 _ATTEMPTS = 100
-_DRIVE_OF_KIND = {"document": "agent"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +59,11 @@ def memory_of(text: str, kind: str, ref: Ref | None, fields: Mapping[str, Any], 
     if kind == "entity" and not given.get("title"):
         given["title"] = _entity_name(text)
     return Memory(text, kind, given, ref, redacted)
+
+
+def drive_of(kind: str) -> str:
+    """Where what is remembered lives: a drive for each kind; documents are an agent's own."""
+    return "agent" if kind == "document" else kind
 
 
 def _entity_name(text: str) -> str:
@@ -111,7 +115,7 @@ class Keeper:
         return self.pipeline.prepare(Incoming(ref, parsed, memory.kind, memory.fields))
 
     def _free_ref(self, memory: Memory) -> Ref:
-        drive = _DRIVE_OF_KIND.get(memory.kind, memory.kind)
+        drive = drive_of(memory.kind)
         return Ref(drive, free_name(f"/{memory.name}", self.store.paths_like(drive, f"/{memory.name}")))
 
     def _decide(self, memory: Memory, item: PreparedItem, on_duplicate: str | None) -> Saved:

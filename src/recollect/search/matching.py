@@ -141,7 +141,13 @@ def _verified(store: Store, found: Matches, plan: KeywordPlan, limit: int) -> Ma
         if len(items) >= limit:
             break
     picked = np.array(kept, np.int64)
-    return replace(found, chunks=found.chunks[picked], items=found.items[picked], scores=found.scores[picked])
+    return replace(
+        found,
+        chunks=found.chunks[picked],
+        items=found.items[picked],
+        scores=found.scores[picked],
+        coverage=None if found.coverage is None else found.coverage[picked],
+    )
 
 
 def _item_text(item: Item) -> str:

@@ -28,6 +28,7 @@ from recollect.search.present import Ranked, present
 from recollect.search.profile import Profile, find_profile
 from recollect.search.query import ParsedQuery, both, parse_query
 from recollect.search.ranking import Ranker, Standing
+from recollect.search.refine import Refiner
 from recollect.search.request import Boosts, Request
 from recollect.search.rerank import rerank
 from recollect.search.sides import SUBSTRING_VALUE, Member, Pool, PoolMaker
@@ -65,6 +66,7 @@ class Searcher:
         self.analyzer = Analyzer(store.language)
         self.pools = PoolMaker(store, embedder)
         self.ranker = Ranker(store, self.analyzer)
+        self.refiner = Refiner(store)
 
     @property
     def scoring(self) -> Scoring:
@@ -136,6 +138,8 @@ class Searcher:
             return self._grep(query, allowed, request)
         pool = self.pools.make(query, words, request.sides(profile), self.scoring, allowed, times)
         limit = request.limit + request.offset
+        if profile.fusion == "spread":
+            self.refiner.refine(pool, profile.signals["lexical"].weight)
         wanted = max(limit, profile.guard, self._window(request, limit))
         return Found(pool, *self.ranker.rank(pool, profile, query.text, request.boosts, limit, wanted))
 
@@ -256,13 +260,14 @@ class Searcher:
         pool = found.pool
         best = [chunk for entry in page if (chunk := pool.members[entry.n].lexical_chunk) is not None]
         shares = self.store.keyword_shares(words.wanted, best, scoring=self.scoring, times=times)
-        scale = found.weights.get("lexical", 1.0) / pool.maximum if pool.maximum else 0.0
         explained = []
         for entry in page:
             chunk = pool.members[entry.n].lexical_chunk
+            rows = shares.get(chunk, ()) if chunk is not None else ()
+            together = sum(share for *_, share in rows)
+            part = found.weights.get("lexical", 1.0) * pool.members[entry.n].lexical
             terms = tuple(
-                TermShare(label, frequencies, idf, share * scale)
-                for label, frequencies, idf, share in (shares.get(chunk, ()) if chunk is not None else ())
+                TermShare(label, frequencies, idf, share / together * part) for label, frequencies, idf, share in rows
             )
             explain = entry.explain or Explain(entry.value)
             explained.append(replace(entry, explain=replace(explain, terms=terms)))

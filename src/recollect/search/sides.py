@@ -45,7 +45,12 @@ class Pool:
     members: dict[int, Member] = field(default_factory=dict)
     candidates: int = 0
     maximum: float = 0.0
-    words: int = 0
+    coverage: dict[int, float] = field(default_factory=dict)
+    """By chunk: how much of what was asked for it holds, by rarity."""
+    share: float = 1.0
+    trust: float = 1.0
+    vector: tuple[str, Array] | None = None
+    times: Array | None = None
     has_lexical: bool = False
     has_vectors: bool = False
     allowed: Array | None = None
@@ -53,6 +58,10 @@ class Pool:
     degraded: list[str] = field(default_factory=list)
     join: Callable[[Collection[int]], None] | None = None
     """Takes in items that no side brought, with their values, if the query does not leave them out."""
+
+    def best_coverage(self) -> float:
+        """How much of the query the best chunk covers; all of it where that was not measured."""
+        return max(self.coverage.values(), default=1.0)
 
     def member(self, n: int) -> Member:
         found = self.members.get(n)
@@ -78,8 +87,8 @@ class PoolMaker:
         times: Array | None,
     ) -> Pool:
         """The pool for a query. Exclusions and phrases bind both sides; only the keyword side can check them."""
-        pool = Pool(allowed=allowed, words=len(plan.wanted))
-        vector = self._query_vector(query.text, pool) if sides.vectors else None
+        pool = Pool(allowed=allowed, times=times)
+        vector = pool.vector = self._query_vector(query.text, pool) if sides.vectors else None
         if vector is not None and (plan.excluded or plan.excluded_phrases):
             pool.allowed = allowed = items_without(self.store, plan, scoring, allowed, times)
         near = None
@@ -214,6 +223,7 @@ def few_per_item(items: Array, scores: Array, few: int = CHUNKS_KEPT) -> Array:
 def _take_scores(pool: Pool, matches: Matches) -> None:
     pool.candidates = matches.total
     pool.maximum = matches.maximum
+    pool.share, pool.trust = matches.share, matches.trust
     pool.has_lexical = len(matches.chunks) > 0
     _add_scores(pool, matches)
 
@@ -221,6 +231,8 @@ def _take_scores(pool: Pool, matches: Matches) -> None:
 def _add_scores(pool: Pool, matches: Matches) -> None:
     scale = 1.0 / matches.maximum if matches.maximum else 0.0
     few = few_per_item(matches.items, matches.scores)
+    if matches.coverage is not None:
+        pool.coverage.update(zip(matches.chunks[few].tolist(), matches.coverage[few].tolist(), strict=True))
     for chunk, n, score in zip(
         matches.chunks[few].tolist(), matches.items[few].tolist(), matches.scores[few].tolist(), strict=True
     ):

@@ -61,6 +61,12 @@ class Matches:
     maximum: float
     total: int
     idf: dict[str, float] = field(default_factory=dict)
+    coverage: Array | None = None
+    """Per chunk: the idf of the words it holds over that of all words that stand anywhere."""
+    share: float = 1.0
+    """What of the maximum belongs to words that stand anywhere."""
+    trust: float = 1.0
+    """What of that is beyond doubt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,9 +181,12 @@ def version_hash(draft: Draft, content_hash: str) -> str:
 
 
 def embedded_text(prefix: str, text: str) -> str:
-    """Exactly what is embedded for a chunk."""
+    """Exactly what is embedded for a chunk: what it is about, a bar, what it says.
+
+    A model's tokenizer does not see a line break; the bar keeps a name from running into the sentence behind it.
+    """
     body = text.strip()
-    return f"{prefix}\n{body}" if prefix else body
+    return f"{prefix} | {body}" if prefix else body
 
 
 def embed_hash(prefix: str, text: str) -> bytes:

@@ -213,7 +213,10 @@ class Database:
         self._closed = True
         with self._connections_lock:
             for connection in self._connections:
-                connection.close(True)
+                try:
+                    connection.close(True)
+                except apsw.ThreadingViolationError:
+                    connection.interrupt()  # a thread that was left behind still uses it; it ends there
             self._connections.clear()
 
 

@@ -129,7 +129,9 @@ class View:
         return count
 
     def idf(self, word: Wanted) -> float:
-        df = self.document_frequency(word)
+        return self._idf(self.document_frequency(word))
+
+    def _idf(self, df: int) -> float:
         return float(np.log1p((self.live - df + 0.5) / (df + 0.5)))
 
     def saturation(self, at: int, word: Wanted) -> tuple[Array, Array] | None:
@@ -161,7 +163,8 @@ class View:
 
     def score(self, wanted: Sequence[Wanted], masks: Sequence[Array | None]) -> list[Array]:
         """Scores of all chunks of each segment; 0 where nothing matched or a mask forbids."""
-        self.idfs = {word.label: self.idf(word) for word in wanted}
+        self.counts = {word.label: self.document_frequency(word) for word in wanted}
+        self.idfs = {word.label: self._idf(self.counts[word.label]) for word in wanted}
         answers = []
         for at, mask in enumerate(masks):
             scores = np.zeros(len(self.segments[at].arrays.chunks))
@@ -192,10 +195,41 @@ class View:
             more = np.concatenate([_lookup(segment.arrays.items, also) for segment in self.segments])
             wider = np.union1d(np.flatnonzero(more & (everything > 0)), places[picked])
             chunks, owners = self._owners(wider)
-            values = everything[wider]
+            values, places = everything[wider], wider
             picked = np.argsort(-values, kind="stable")
-        maximum = sum(self.idfs[word.label] * word.weight for word in wanted)
-        return Matches(chunks[picked], owners[picked], values[picked], maximum, total, dict(self.idfs))
+        attainable = {word.label: self.idfs[word.label] * word.weight for word in wanted}
+        present = [word for word in wanted if self.counts[word.label]]
+        maximum = sum(attainable.values())
+        here = sum(attainable[word.label] for word in present)
+        sure = sum(attainable[word.label] * word.doubt for word in present)
+        return Matches(
+            chunks[picked],
+            owners[picked],
+            values[picked],
+            maximum,
+            total,
+            dict(self.idfs),
+            self._coverage(present, places)[picked],
+            here / maximum if maximum else 1.0,
+            sure / here if here else 1.0,
+        )
+
+    def _coverage(self, wanted: Sequence[Wanted], places: Array) -> Array:
+        """For chunks at these places (ascending), the idf of the words they hold over that of all words."""
+        held = np.zeros(len(places))
+        start = low = 0
+        for at, segment in enumerate(self.segments):
+            high = low + len(segment.arrays.chunks)
+            end = int(np.searchsorted(places, high))
+            inside = places[start:end] - low
+            for word in wanted if len(inside) else ():
+                found = self.saturation(at, word)
+                if found is not None:
+                    spot = np.minimum(np.searchsorted(found[0], inside), len(found[0]) - 1)
+                    held[start:end] += self.idfs[word.label] * (found[0][spot] == inside)
+            start, low = end, high
+        everything = sum(self.idfs[word.label] for word in wanted)
+        return held / everything if everything else held
 
     def _owners(self, places: Array) -> tuple[Array, Array]:
         """Chunk and item at each place of all segments laid end to end; places ascend."""

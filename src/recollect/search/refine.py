@@ -1,0 +1,126 @@
+"""What the pool says about itself before it is ranked: coverage, neighbours in a thread, the query moved to its best.
+
+Each step was kept because it helped on most evaluation sets (docs/ranking.md has the figures):
+
+1. A chunk that holds more of what was asked for counts more; the better the best one covers the query, the more so.
+2. Turns of a conversation lend each other their values: the answer to a question often stands one line further.
+3. The keyword side is set against its best, scaled by how much of the query that best one covers.
+4. The query's vector moves towards the best matches, as far as those agree with each other, and cosines are taken anew.
+
+Everything happens on the pool; no index is scanned again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from recollect.search.fusion import steadied_sides
+from recollect.search.sides import Member, Pool
+from recollect.store.base import Store
+
+Array = npt.NDArray[Any]
+REACH = 2
+LENT = (0.25, 0.10)
+"""What the better neighbour at one and at two places away gives; the item itself keeps the rest."""
+FEEDBACK_ITEMS = 5
+FEEDBACK = 0.4
+RELATED = 0.35
+"""The cosine from which best matches count as related to the query; below, they move it less, and not at all at 0."""
+
+
+class Refiner:
+    """Refines pools of one store."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def refine(self, pool: Pool, lexical_share: float) -> None:
+        """Replace each member's keyword score and cosine by their refined values, in place."""
+        if not pool.members:
+            return
+        near = self._neighbours(pool)
+        numbers = list(pool.members)
+        lexical = lend(numbers, near, np.array([_covered(m, pool) for m in pool.members.values()]))
+        best = float(lexical.max(initial=0.0))
+        if best > 0:
+            lexical = lexical / best * math.sqrt(pool.best_coverage() * pool.share) * pool.trust
+        cosines = lend(numbers, near, np.array([max(m.cosine, 0.0) for m in pool.members.values()]))
+        moved = self._moved(pool, numbers, lexical, cosines, lexical_share)
+        if moved is not None:
+            cosines = lend(numbers, near, moved)
+        for member, keyword, cosine in zip(pool.members.values(), lexical.tolist(), cosines.tolist(), strict=True):
+            member.lexical, member.cosine = keyword, cosine
+
+    def _neighbours(self, pool: Pool) -> Mapping[int, list[tuple[int, int]]]:
+        """Neighbours in the threads of the members; those outside the pool join it with their own values."""
+        near = self.store.thread_neighbours(list(pool.members), REACH)
+        if near and pool.join is not None:
+            pool.join({other for others in near.values() for other, _ in others})
+        return near
+
+    def _moved(
+        self, pool: Pool, numbers: list[int], lexical: Array, cosines: Array, lexical_share: float
+    ) -> Array | None:
+        """Cosines with the query moved towards the best matches; None where there are no vectors."""
+        if pool.vector is None or not pool.has_vectors:
+            return None
+        fingerprint, query = pool.vector
+        spread_lexical, spread_vector = steadied_sides(lexical, cosines)
+        merit = cosines / spread_vector + (lexical_share * lexical / spread_lexical if lexical.any() else 0.0)
+        best = np.argsort(-merit, kind="stable")[:FEEDBACK_ITEMS]
+        chunks = {int(i): pool.members[numbers[i]].vector_chunk for i in best}
+        rows = self.store.vectors_of(fingerprint, [chunk for chunk in chunks.values() if chunk is not None])
+        held = [(i, rows[chunk]) for i, chunk in chunks.items() if chunk in rows]
+        if not held:
+            return None
+        weights = np.exp(merit[[i for i, _ in held]] - merit[best[0]])
+        centre = (weights / weights.sum()) @ np.stack([row for _, row in held])
+        coherence = float(centre @ centre)
+        relevance = float(centre @ query) / max(math.sqrt(coherence), 1e-12) / RELATED
+        aim = query + FEEDBACK * coherence * min(1.0, max(0.0, relevance)) * centre
+        aim /= max(float(np.linalg.norm(aim)), 1e-12)
+        return self._cosines(pool, fingerprint, aim, numbers, cosines)
+
+    def _cosines(self, pool: Pool, fingerprint: str, aim: Array, numbers: list[int], before: Array) -> Array:
+        """Each member's best cosine to another query; a member without a vector keeps what stood in for it."""
+        matches = self.store.vector_scores(
+            fingerprint, aim.astype(np.float32), np.array(numbers, np.int64), times=pool.times
+        )
+        place = {n: i for i, n in enumerate(numbers)}
+        found = np.array([m.cosine if m.vector_chunk is None else 0.0 for m in pool.members.values()])
+        owners = np.fromiter((place[n] for n in matches.items.tolist()), np.int64, len(matches.items))
+        np.maximum.at(found, owners, np.maximum(matches.cosines, 0.0))
+        return found if len(found) == len(before) else before
+
+
+def _covered(member: Member, pool: Pool) -> float:
+    """The best keyword score of a member's chunks, each weighed by how much of the query it covers."""
+    power = pool.best_coverage() ** 2
+    return max(
+        (score * pool.coverage.get(chunk, 1.0) ** power for chunk, (score, _) in member.chunks.items() if score > 0),
+        default=0.0,
+    )
+
+
+def lend(numbers: list[int], near: Mapping[int, list[tuple[int, int]]], values: Array) -> Array:
+    """Values with a share of the better neighbour's at each distance; where there is none, the item's own counts."""
+    if not near:
+        return values
+    place = {n: i for i, n in enumerate(numbers)}
+    lent = values.copy()
+    for n, others in near.items():
+        at = place.get(n)
+        if at is None:
+            continue
+        own = float(values[at])
+        total = own
+        for distance, share in enumerate(LENT, start=1):
+            found = [float(values[place[m]]) for m, away in others if abs(away) == distance and m in place]
+            total += share * (max([*found, own] if len(found) < 2 else found) - own)
+        lent[at] = total
+    return lent
