@@ -18,7 +18,7 @@ from recollect.words import Analyzer, fold, folded_words
 Array = npt.NDArray[Any]
 MAX_TERMS = 512
 LETTERS_LOST = 5
-DOUBT = 0.5
+DOUBT = 0.25
 _CHECKED_AT_ONCE = 256
 
 

@@ -28,6 +28,8 @@ REACH = 2
 LENT = (0.25, 0.10)
 """What the better neighbour at one and at two places away gives; the item itself keeps the rest."""
 FEEDBACK_ITEMS = 5
+FEEDBACK_POOL = 60
+"""In a smaller pool the best few are not best of enough to say where the query should go."""
 FEEDBACK = 0.4
 RELATED = 0.35
 """The cosine from which best matches count as related to the query; below, they move it less, and not at all at 0."""
@@ -67,7 +69,7 @@ class Refiner:
         self, pool: Pool, numbers: list[int], lexical: Array, cosines: Array, lexical_share: float
     ) -> Array | None:
         """Cosines with the query moved towards the best matches; None where there are no vectors."""
-        if pool.vector is None or not pool.has_vectors:
+        if pool.vector is None or not pool.has_vectors or len(numbers) < FEEDBACK_POOL:
             return None
         fingerprint, query = pool.vector
         spread_lexical, spread_vector = steadied_sides(lexical, cosines)
