@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from recollect.insight import FeedbackReport, LearningStatus, StatsReport, WeightChange
+    from recollect.reports import BackupReport, ExportReport, ImportReport, VacuumReport
     from recollect.search.profile import Profile
     from recollect.values import (
         AddReport,
@@ -65,11 +66,13 @@ _MODULES = {
         "Conflict", "ContractError", "CorruptStore", "Error", "MissingExtra", "NewerSchema", "NotFound",
         "PathConflict", "ReadOnlyStore", "StaleVersion", "StoreError", "Unavailable", "Unreadable", "UsageError",
     ),
+    "recollect.reports": ("BackupReport", "ExportReport", "ImportReport", "VacuumReport"),
     "recollect.insight": ("FeedbackReport", "LearningStatus", "StatsReport", "WeightChange"),
     "recollect.search.profile": ("Profile",),
     "recollect.values": (
         "AddReport", "Answer", "DoctorReport", "Duplicate", "Entry", "Explain", "Explanation", "Fields", "Filters",
-        "GrepMatch", "Hit", "Item", "Link", "LinkReport", "Progress", "Ref", "Saved", "SearchMeta", "TreeNode", "Version",
+        "GrepMatch", "Hit", "Item", "Link", "LinkReport", "Progress", "Ref", "Saved", "SearchMeta", "TreeNode",
+        "Version",
     ),
 }  # fmt: skip
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
@@ -77,6 +80,7 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "AddReport",
     "Answer",
+    "BackupReport",
     "Config",
     "ConfigProvider",
     "Conflict",
@@ -88,11 +92,13 @@ __all__ = [
     "Error",
     "Explain",
     "Explanation",
+    "ExportReport",
     "FeedbackReport",
     "Fields",
     "Filters",
     "GrepMatch",
     "Hit",
+    "ImportReport",
     "Item",
     "LearningStatus",
     "Link",
@@ -115,6 +121,7 @@ __all__ = [
     "Unavailable",
     "Unreadable",
     "UsageError",
+    "VacuumReport",
     "Version",
     "WeightChange",
     "__version__",
