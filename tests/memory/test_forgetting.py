@@ -51,7 +51,7 @@ def test_what_is_no_span_of_time_is_refused(text: str) -> None:
         parse_duration(text)
 
 
-def test_a_forgotten_item_is_out_of_search_by_word_by_meaning_and_by_link(open_engine: Callable[..., Recollect]) -> None:
+def test_a_forgotten_item_is_out_of_search_by_word_by_meaning_and_by_link(open_engine: Opens) -> None:
     engine = open_engine(vectors=True)
     ref = engine.remember("The harbour master is called Ines.").ref
     other = engine.remember("Boats moor at the western pier.", links=[("supports", ref)]).ref

@@ -86,14 +86,24 @@ def test_a_written_link_and_a_mention_count_once_and_show_once(mind: Recollect) 
     assert len(mind.links(saved.ref).links) == 1
 
 
-def test_relinking_finds_the_same_mentions_again(mind: Recollect) -> None:
+def test_another_title_is_looked_for_in_the_texts_there_are(mind: Recollect) -> None:
     mind.remember("Lunch with Ada Lovelace.")
-    mind.edit("entity:/ada-lovelace", fields={"title": "Nobody"})
-    mind.relink()
-    assert count(mind) == 0
+    mind.remember("Tea with Augusta King.")
+    mind.remember("More tea with Augusta King, in July.")
+    mind.edit("entity:/ada-lovelace", fields={"title": "Augusta King"})
+    assert count(mind) == 2
     mind.edit("entity:/ada-lovelace", fields={"title": "Ada Lovelace"})
+    assert count(mind) == 1
+
+
+def test_relinking_finds_the_same_mentions_again(mind: Recollect) -> None:
+    ref = mind.remember("Lunch with Ada Lovelace.").ref
+    entity = mind.store.require(mind.resolve("entity:/ada-lovelace"))
+    mind.store.set_mentions(entity, [])
+    assert count(mind) == 0
     mind.relink()
     assert count(mind) == 1
+    assert [link.origin for link in mind.links(ref).links] == ["mention"]
     assert mind.doctor().ok
 
 

@@ -207,6 +207,7 @@ def test_an_immutable_memory_is_neither_merged_superseded_corrected_nor_forgotte
 
 def test_a_ref_of_ones_own_is_used_and_a_taken_one_refused(mind: Recollect) -> None:
     assert mind.remember("Ship on Friday.", kind="note", ref="note:/plans/next").ref == "note:/plans/next"
+    assert mind.remember("Lunch is at noon.", kind="note", ref="lunch").ref == "note:/lunch"
     with pytest.raises(PathConflict, match="already exists"):
         mind.remember("Ship on Monday, after the review.", kind="note", ref="note:/plans/next")
     assert mind.remember("Ship on Friday.", kind="note", ref="note:/plans/next").status == "skipped"

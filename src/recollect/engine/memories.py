@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from recollect.engine.core import check_choice, is_id, refuse_binned
 from recollect.engine.taking_in import TakingIn
 from recollect.errors import UsageError
-from recollect.values import KINDS, AddReport, Filters, Item, Ref, Saved
+from recollect.values import KINDS, AddReport, Item, Ref, Saved
 
 if TYPE_CHECKING:
     from recollect.memory.forgetting import Criteria
@@ -73,7 +73,8 @@ class Memories(TakingIn):
         if on_duplicate is not None:
             check_choice("on_duplicate", on_duplicate, ON_DUPLICATE)
         targets = [(checked_type(type_), self._item_number(target)) for type_, target in links]
-        memory = memory_of(text, kind, self._memory_ref(ref, kind), {**fields, "source": source}, allow_secrets=allow_secrets)
+        given = {**fields, "source": source}
+        memory = memory_of(text, kind, self._memory_ref(ref, kind), given, allow_secrets=allow_secrets)
         saved = self._keeper().keep(memory, on_duplicate)
         if saved.status in ("created", "updated"):
             n = self.store.require(Ref.parse(saved.ref))
@@ -212,16 +213,3 @@ class Memories(TakingIn):
         n = self._number(name)
         refuse_binned(self.store.items_by_number([n])[n])
         return n
-
-    def _find_mentions(self, entity: int) -> None:
-        """Link the items that named an entity before it was there."""
-        from recollect.mentions import MENTIONING_KINDS, mentioned
-        from recollect.search.request import Request
-
-        title = self.store.items_by_number([entity])[entity].fields.title
-        words = title.replace('"', " ")
-        filters = Filters(kinds=tuple(sorted(MENTIONING_KINDS)))
-        answer = self._searcher.search(Request(f'"{words}"', limit=1_000, filters=filters, vectors=False))
-        numbers = [self.store.require(Ref.parse(hit.ref)) for hit in answer.hits]
-        naming = [n for n in numbers if mentioned(self.store.item(n).content, [(entity, title)])]
-        self.store.add_mentions(entity, naming)

@@ -12,7 +12,7 @@ from recollect import registry
 from recollect.engine.core import Core, check_choice, refuse_binned, refuse_put_away
 from recollect.errors import NotFound, UsageError, from_dict
 from recollect.store.base import PreparedItem
-from recollect.values import KINDS, AddReport, Entry, Progress, Ref, Saved
+from recollect.values import KINDS, AddReport, Entry, Filters, Progress, Ref, Saved
 
 if TYPE_CHECKING:
     from recollect.ingest.adding import Adding
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from recollect.reports import RefreshReport, WatchEvent
 
 ON_CONFLICT = ("skip", "overwrite", "error")
+MOST_MENTIONING = 10_000
+"""So many texts that name a new entity are linked to it."""
 
 
 class TakingIn(Core):
@@ -146,6 +148,8 @@ class TakingIn(Core):
         saved = self.save_many([entry], on_conflict=on_conflict, durable=True, wait=wait).items[0]
         if saved.error is not None:
             raise from_dict(saved.error)
+        if kind == "entity" and saved.status != "skipped":
+            self._find_mentions(self.store.require(resolved))
         return replace(saved, redacted=redacted)
 
     def save_many(
@@ -209,8 +213,27 @@ class TakingIn(Core):
 
     def _rewrite(self, n: int, item: PreparedItem) -> Saved:
         saved = self.store.rewrite(n, item, durable=True, backlog=self._backlog())
+        if item.draft.kind == "entity" and saved.status != "skipped":
+            self._find_mentions(n)
         self._embedded(AddReport((saved,)), wait=True)
         return saved
+
+    def _find_mentions(self, entity: int) -> None:
+        """Link the texts that name an entity, and no others: they may be older than it, or than its title."""
+        from recollect.mentions import MENTIONING_KINDS, mentioned
+        from recollect.search.request import Request
+
+        title = self.store.items_by_number([entity])[entity].fields.title
+        phrase = title.replace('"', " ").strip()
+        naming: list[int] = []
+        if phrase:
+            filters = Filters(kinds=tuple(sorted(MENTIONING_KINDS)))
+            request = Request(f'"{phrase}"', limit=MOST_MENTIONING, filters=filters, vectors=False)
+            for hit in self._searcher.search(request).hits:
+                n = self.store.require(Ref.parse(hit.ref))
+                if mentioned(self.store.item(n).content, [(entity, title)]):
+                    naming.append(n)
+        self.store.set_mentions(entity, naming)
 
     def mv(self, ref: str | Ref, new_ref: str | Ref) -> Saved:
         """Give an item another ref; its history moves with it."""

@@ -34,8 +34,8 @@ class MemoryStore(Protocol):
         """Numbers and titles of all live entities."""
         ...
 
-    def add_mentions(self, entity: int, sources: Sequence[int]) -> None:
-        """Note that some items name an entity."""
+    def set_mentions(self, entity: int, sources: Sequence[int]) -> None:
+        """Note which items name an entity; those that were noted before and are not among them no longer do."""
         ...
 
     def secret_counts(self) -> dict[str, int]:

@@ -19,11 +19,10 @@ class Linking:
         with self.database.write(durable=True) as connection:
             return links.add(connection, source, target, type)
 
-    def add_mentions(self, entity: int, sources: Sequence[int]) -> None:
-        """Note that some items name an entity."""
+    def set_mentions(self, entity: int, sources: Sequence[int]) -> None:
+        """Note which items name an entity; those that were noted before and are not among them no longer do."""
         with self.database.write() as connection:
-            title = connection.rows("SELECT title FROM items WHERE n=?", (entity,))[0][0]
-            links.write_mentions(connection, [(source, entity, title) for source in sources])
+            links.set_mentions(connection, entity, sources)
 
     def remove_links(self, source: int, target: int, type: str | None = None) -> int:  # noqa: A002
         """Take manual links between two items away, of one type or of all; how many there were."""

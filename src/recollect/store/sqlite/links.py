@@ -148,6 +148,16 @@ def _replace_mentions(connection: Connection, ends: Mapping[int, Ends]) -> None:
     write_mentions(connection, [(*key, wanted[key]) for key in sorted(wanted.keys() - stored.keys())])
 
 
+def set_mentions(connection: Connection, entity: int, sources: Sequence[int]) -> None:
+    """Exactly these items name an entity now."""
+    stored: dict[int, int] = dict(
+        connection.rows("SELECT source, id FROM links WHERE target=? AND origin='mention'", (entity,))
+    )
+    connection.run_many("DELETE FROM links WHERE id=?", [(stored[n],) for n in stored.keys() - set(sources)])
+    title = connection.rows("SELECT title FROM items WHERE n=?", (entity,))[0][0]
+    write_mentions(connection, [(n, entity, title) for n in sources if n not in stored])
+
+
 def write_mentions(connection: Connection, found: Iterable[tuple[int, int, str]]) -> None:
     """Link items with entities they name, ``(item, entity, title)``; an entity that is gone is left out."""
     now = now_micros()
