@@ -1,4 +1,4 @@
-"""What a store does for memories: putting items away, finding the same text, naming, entities and secrets."""
+"""What a store does for memories: links, putting items away, finding the same text, naming, entities, secrets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Protocol
 from recollect.values import Ref, Saved
 
 if TYPE_CHECKING:
-    from recollect.store.base import Backlog, PreparedItem
+    from recollect.store.base import Backlog, PreparedItem, StoredLink
+
+
+class LinkIndex(Protocol):
+    """Links between items, by their numbers."""
+
+    def add_link(self, source: int, target: int, type: str) -> bool: ...  # noqa: A002 - the domain's word
+    def remove_links(self, source: int, target: int, type: str | None = None) -> int: ...  # noqa: A002
+    def links_of(self, numbers: Sequence[int]) -> list[StoredLink]: ...
+    def neighbours(self, numbers: Sequence[int], depth: int = 2) -> dict[int, int]: ...
+    def relink(self) -> int: ...
 
 
 class MemoryStore(Protocol):
