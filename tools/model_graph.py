@@ -58,7 +58,8 @@ class Source:
     def positions(self) -> Floats:
         """Position vectors with the one token type we use added in."""
         table = self.tensors["embeddings.position_embeddings.weight"][:MAX_TOKENS]
-        return table + self.tensors["embeddings.token_type_embeddings.weight"][0]
+        summed: Floats = table + self.tensors["embeddings.token_type_embeddings.weight"][0]
+        return summed
 
 
 def full_range(weights: Floats) -> tuple[npt.NDArray[np.int8], Floats]:
