@@ -139,7 +139,7 @@ class Searcher:
         pool = self.pools.make(query, words, request.sides(profile), self.scoring, allowed, times)
         limit = request.limit + request.offset
         if profile.fusion == "spread":
-            self.refiner.refine(pool, profile.signals["lexical"].weight)
+            self.refiner.refine(pool, profile.refine, profile.signals["lexical"].weight)
         wanted = max(limit, profile.guard, self._window(request, limit))
         return Found(pool, *self.ranker.rank(pool, profile, query.text, request.boosts, limit, wanted))
 

@@ -47,6 +47,8 @@ SIGNALS: Mapping[str, str] = {
 """Every signal a profile may use, and what it is."""
 
 SIDES = ("lexical", "vector")
+STEPS = ("coverage", "neighbours", "feedback")
+"""What a profile with fusion may do to its pool before it weighs it; ``refine`` says how."""
 HEAVIEST = 1000
 """Weights count relative to one another; far larger ones overflow when they are summed."""
 
@@ -73,6 +75,7 @@ class Profile:
     signals: Mapping[str, Term]
     description: str = ""
     fusion: str = "sum"
+    refine: tuple[str, ...] = ()
     sides: tuple[str, ...] = SIDES
     factor: int = 3
     minimum: int = 30
@@ -123,6 +126,7 @@ class Profile:
             "weights_without_vectors": self.weights(vectors=False),
             "signals": {label: term.signal for label, term in self.signals.items()},
             "fusion": self.fusion,
+            "refine": list(self.refine),
             "sides": list(self.sides),
             "per_side": {"factor": self.factor, "minimum": self.minimum},
             "min_score": self.min_score,

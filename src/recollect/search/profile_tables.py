@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from recollect.errors import UsageError
-from recollect.search.profile import SIDES, SIGNALS, Profile, Term, checked_weight, refuse_no_weight
+from recollect.search.profile import SIDES, SIGNALS, STEPS, Profile, Term, checked_weight, refuse_no_weight
 
-USER_KEYS = ("base", "description", "weights", "signals", "sides", "per_side", "min_score", "guard")
+USER_KEYS = ("base", "description", "weights", "signals", "sides", "refine", "per_side", "min_score", "guard")
 TERM_KEYS = ("signal", "weight", "without_vectors")
 _LARGEST = 10_000
 
@@ -55,6 +55,7 @@ def _with_rest(profile: Profile, table: Mapping[str, Any]) -> Profile:
         profile,
         description=str(table.get("description", profile.description)),
         sides=_sides(profile.name, table.get("sides", profile.sides)),
+        refine=_steps(profile, table.get("refine", profile.refine)),
         factor=_whole(profile.name, "per_side.factor", limits.get("factor", profile.factor), 1),
         minimum=_whole(profile.name, "per_side.minimum", limits.get("minimum", profile.minimum), 1),
         guard=_whole(profile.name, "guard", table.get("guard", profile.guard), 0),
@@ -86,6 +87,12 @@ def _table(name: str, key: str, value: object, example: str) -> Mapping[str, Any
     if not isinstance(value, Mapping):
         raise UsageError(f"{key} of the profile '{name}' is no table", hint=f"For example {example}")
     return value
+
+
+def _steps(profile: Profile, steps: Any) -> tuple[str, ...]:
+    if isinstance(steps, str) or any(step not in STEPS for step in steps):
+        raise UsageError(f"refine of profile '{profile.name}' is {steps!r}", hint=f"Some of: {', '.join(STEPS)}.")
+    return tuple(steps) if profile.fusion == "spread" else ()
 
 
 def _refuse_unknown(what: str, table: Mapping[str, Any], known: tuple[str, ...]) -> None:

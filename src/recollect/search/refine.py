@@ -13,7 +13,7 @@ Everything happens on the pool; no index is scanned again.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -41,20 +41,21 @@ class Refiner:
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    def refine(self, pool: Pool, lexical_share: float) -> None:
+    def refine(self, pool: Pool, steps: Collection[str], lexical_share: float) -> None:
         """Replace each member's keyword score and cosine by their refined values, in place."""
         if not pool.members:
             return
-        near = self._neighbours(pool)
+        near = self._neighbours(pool) if "neighbours" in steps else {}
         numbers = list(pool.members)
-        lexical = lend(numbers, near, np.array([_covered(m, pool) for m in pool.members.values()]))
+        power = pool.best_coverage() ** 2 if "coverage" in steps else 0.0
+        lexical = lend(numbers, near, np.array([_covered(m, pool, power) for m in pool.members.values()]))
         best = float(lexical.max(initial=0.0))
         if best > 0:
             lexical = lexical / best * math.sqrt(pool.best_coverage() * pool.share) * pool.trust
         cosines = lend(numbers, near, np.array([max(m.cosine, 0.0) for m in pool.members.values()]))
-        moved = self._moved(pool, numbers, lexical, cosines, lexical_share)
-        if moved is not None:
-            cosines = lend(numbers, near, moved)
+        if "feedback" in steps:
+            moved = self._moved(pool, numbers, lexical, cosines, lexical_share)
+            cosines = cosines if moved is None else lend(numbers, near, moved)
         for member, keyword, cosine in zip(pool.members.values(), lexical.tolist(), cosines.tolist(), strict=True):
             member.lexical, member.cosine = keyword, cosine
 
@@ -86,23 +87,21 @@ class Refiner:
         relevance = float(centre @ query) / max(math.sqrt(coherence), 1e-12) / RELATED
         aim = query + FEEDBACK * coherence * min(1.0, max(0.0, relevance)) * centre
         aim /= max(float(np.linalg.norm(aim)), 1e-12)
-        return self._cosines(pool, fingerprint, aim, numbers, cosines)
+        return self._cosines(pool, fingerprint, aim, numbers)
 
-    def _cosines(self, pool: Pool, fingerprint: str, aim: Array, numbers: list[int], before: Array) -> Array:
+    def _cosines(self, pool: Pool, fingerprint: str, aim: Array, numbers: list[int]) -> Array:
         """Each member's best cosine to another query; a member without a vector keeps what stood in for it."""
-        matches = self.store.vector_scores(
-            fingerprint, aim.astype(np.float32), np.array(numbers, np.int64), times=pool.times
-        )
+        items = np.array(numbers, np.int64)
+        matches = self.store.vector_scores(fingerprint, aim.astype(np.float32), items, times=pool.times)
         place = {n: i for i, n in enumerate(numbers)}
         found = np.array([m.cosine if m.vector_chunk is None else 0.0 for m in pool.members.values()])
         owners = np.fromiter((place[n] for n in matches.items.tolist()), np.int64, len(matches.items))
         np.maximum.at(found, owners, np.maximum(matches.cosines, 0.0))
-        return found if len(found) == len(before) else before
+        return found
 
 
-def _covered(member: Member, pool: Pool) -> float:
+def _covered(member: Member, pool: Pool, power: float) -> float:
     """The best keyword score of a member's chunks, each weighed by how much of the query it covers."""
-    power = pool.best_coverage() ** 2
     return max(
         (score * pool.coverage.get(chunk, 1.0) ** power for chunk, (score, _) in member.chunks.items() if score > 0),
         default=0.0,
