@@ -109,9 +109,7 @@ def use(engine: Recollect, embedder: Any, monkeypatch: pytest.MonkeyPatch) -> No
     engine.__dict__.pop("_searcher", None)
 
 
-def test_a_broken_model_degrades_search_and_loses_no_write(
-    filled: Recollect, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_model_degrades_search_and_loses_no_write(filled: Recollect, monkeypatch: pytest.MonkeyPatch) -> None:
     use(filled, Broken(), monkeypatch)
     answer = filled.search("sourdough")
     assert answer.hits[0].ref == "note:/bread"
@@ -122,9 +120,7 @@ def test_a_broken_model_degrades_search_and_loses_no_write(
     assert filled.jobs().to_dict()["pending"] >= 1
 
 
-def test_another_model_is_said_and_reembed_swaps_at_once(
-    filled: Recollect, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_model_is_said_and_reembed_swaps_at_once(filled: Recollect, monkeypatch: pytest.MonkeyPatch) -> None:
     use(filled, Other(), monkeypatch)
     before = filled.search("sourdough")
     assert before.hits[0].ref == "note:/bread"

@@ -145,11 +145,7 @@ def test_any_text_is_a_safe_query(filled: Recollect, query: str) -> None:
 def test_a_filter_never_costs_a_result(filled: Recollect, kinds: list[str], tags: list[str], query: str) -> None:
     everything = filled.search(query, limit=100, track=False).hits
     filters = Filters(kinds=tuple(kinds), tags_all=tuple(tags))
-    kept = [
-        hit.ref
-        for hit in everything
-        if (not kinds or hit.kind in kinds) and all(tag in hit.tags for tag in tags)
-    ]
+    kept = [hit.ref for hit in everything if (not kinds or hit.kind in kinds) and all(tag in hit.tags for tag in tags)]
     assert [hit.ref for hit in filled.search(query, limit=100, filters=filters, track=False).hits] == kept
 
 

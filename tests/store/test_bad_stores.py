@@ -100,7 +100,9 @@ def test_a_store_of_someone_else_can_be_searched_but_not_written(tmp_path: Path)
         "try:\n    engine.save('note:/b', 'x')\nexcept ReadOnlyStore as e:\n    print('refused', bool(e.hint))\n"
     )
     env = {**os.environ, "HOME": "/tmp", "RECOLLECT_CONFIG_HOME": "/tmp/none", "RECOLLECT_DATA_HOME": "/tmp/none"}
-    done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, env=env, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, env=env, check=False
+    )
     if "No module named" in done.stderr or "Permission denied" in done.stderr:
         pytest.skip("the interpreter itself cannot be read by others here")
     assert done.stdout.split() == ["note:/a", "refused", "True"], done.stderr

@@ -34,9 +34,7 @@ def test_two_processes_add_while_one_searches(tmp_path: Path) -> None:
         subprocess.Popen([sys.executable, "-c", _ADDER, str(path), name, str(each)], stderr=subprocess.PIPE)
         for name in ("left", "right")
     ]
-    workers.append(
-        subprocess.Popen([sys.executable, "-c", _SEARCHER, str(path), "300"], stderr=subprocess.PIPE)
-    )
+    workers.append(subprocess.Popen([sys.executable, "-c", _SEARCHER, str(path), "300"], stderr=subprocess.PIPE))
     for worker in workers:
         _, errors = worker.communicate(timeout=300)
         assert worker.returncode == 0, errors.decode()
@@ -49,7 +47,10 @@ def test_two_processes_add_while_one_searches(tmp_path: Path) -> None:
 
 def test_an_open_engine_sees_what_another_committed(tmp_path: Path) -> None:
     config = ConfigProvider({"embedding.provider": "none"})
-    with Recollect.open(tmp_path / "s.db", config=config) as one, Recollect.open(tmp_path / "s.db", config=config) as two:
+    with (
+        Recollect.open(tmp_path / "s.db", config=config) as one,
+        Recollect.open(tmp_path / "s.db", config=config) as two,
+    ):
         assert two.search("giraffe").hits == ()
         one.save("note:/g", "a giraffe")
         assert [hit.ref for hit in two.search("giraffe").hits] == ["note:/g"]
