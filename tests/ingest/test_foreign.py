@@ -102,6 +102,13 @@ def test_basic_memory_notes_become_notes_with_typed_links(engine: Recollect) -> 
     assert engine.doctor().ok
 
 
+def test_a_permalink_does_not_climb_out_of_its_drive(engine: Recollect, tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("---\npermalink: ../../etc/passwd\n---\ntext", encoding="utf-8")
+    (tmp_path / "b.md").write_text("---\npermalink: etc/passwd\n---\nthe same name", encoding="utf-8")
+    engine.import_(tmp_path, format="basic-memory")
+    assert {str(item.ref) for item in engine.list()} == {"note:/etc/passwd", "note:/b"}
+
+
 def test_mem0_memories_become_memories_with_owner_and_times(engine: Recollect) -> None:
     report = engine.import_(FIXTURES / "mem0.json", format="mem0").to_dict()
     assert (report["created"], report["failed"]) == (2, 1)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import stat
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -74,6 +77,9 @@ def full(engine: Recollect, tmp_path: Path) -> Recollect:
     engine.restore("note:/back")
     engine.save("note:/here", "Moved about, see [keys](keys.md).")
     engine.mv("note:/here", "note:/there/now")
+    engine.remember("Ada Lovelace", kind="entity")
+    engine.save("memory:/ada", "Ada Lovelace keeps the spare keys.")
+    engine.save("memory:/token", "curl https://ada:hunter2secret@example.org/", allow_secrets=True)
     engine.link("note:/keys", "note:/back", "supports")
     engine.link("note:/there/now", "note:/keys", "depends-on")
     for query in ("keys", "keys", "quarter", "nothing like it"):
@@ -104,7 +110,9 @@ def test_an_export_holds_everything_by_kind(full: Recollect) -> None:
     records = lines_of(exported(full))
     counts = {name: sum(one["record"] == name for one in records) for name in ("item", "link", "feedback", "root")}
     assert counts["item"] == full.count() + 3
-    assert counts["link"] == 2
+    assert counts["link"] == 3
+    assert {one["origin"] for one in records if one["record"] == "link"} == {"manual", "mention"}
+    assert any(one.get("secrets") for one in records)
     assert counts["feedback"] == 36
     assert counts["root"] == 1
     assert {"learned", "weights", "query", "opening", "freeze"} <= {one["record"] for one in records}
@@ -372,6 +380,43 @@ def test_a_bad_file_is_refused_and_nothing_is_written(engine: Recollect, open_en
     assert told in caught.value.message
     assert caught.value.hint
     assert exported(other) == before
+
+
+_IMPORTER = """
+import sys
+from recollect import ConfigProvider, Recollect
+from recollect.engine import moving
+moving._BATCH_ITEMS = 20
+with Recollect.open(sys.argv[1], config=ConfigProvider({"embedding.provider": "none"})) as engine:
+    print("ready", flush=True)
+    engine.import_(sys.argv[2])
+"""
+
+
+def test_an_import_that_is_killed_leaves_whole_items_and_can_be_done_again(
+    full: Recollect, open_engine: Opener, tmp_path: Path
+) -> None:
+    full.save_many([Entry(f"note:/many/{n}", f"Number {n}, [[{n + 1}]].", "note") for n in range(300)], wait=False)
+    full.export(tmp_path / "all.jsonl")
+    wanted = (tmp_path / "all.jsonl").read_bytes()
+    for attempt in range(5):
+        with subprocess.Popen(
+            [sys.executable, "-c", _IMPORTER, str(tmp_path / "other.db"), str(tmp_path / "all.jsonl")],
+            stdout=subprocess.PIPE,
+        ) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.1 * (attempt + 1))
+            process.kill()
+        other = open_engine("other")
+        assert other.doctor().ok
+        assert set(exported(other).split(b"\n")[1:]) <= set(wanted.split(b"\n"))
+        other.close()
+    other = open_engine("other")
+    other.import_(tmp_path / "all.jsonl")
+    assert exported(other) == wanted
+    assert other.doctor().ok
 
 
 def test_many_items_come_back_in_several_batches(engine: Recollect, open_engine: Opener) -> None:

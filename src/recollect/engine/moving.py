@@ -198,7 +198,8 @@ def _new_file(path: Path, *, force: bool) -> Iterator[BinaryIO]:
         raise PathConflict(f"{path} exists", hint="Pass --force to replace it, or name another file.")
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
-        handle = os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
+        handle = os.open(partial, flags, 0o600)
         with os.fdopen(handle, "wb") as out:
             yield out
             out.flush()

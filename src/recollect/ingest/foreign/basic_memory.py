@@ -6,6 +6,7 @@ tags of observations become tags; both stand in the text as well.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -76,8 +77,9 @@ def _refs(notes: Sequence[Note]) -> dict[str, str]:
     taken: set[str] = set()
     for note in notes:
         own = str(PurePosixPath(note.path).with_suffix(""))
-        permalink = str(note.parsed.fields.get("metadata", {}).get("permalink") or "").strip().strip("/")
-        name = permalink if permalink and "\x00" not in permalink and permalink not in taken else own
+        given = str(note.parsed.fields.get("metadata", {}).get("permalink") or "").strip()
+        permalink = posixpath.normpath(f"/{given}").strip("/")  # one that climbs out of its folder does not
+        name = permalink if permalink and permalink not in taken else own
         taken.add(name)
         refs[note.path] = str(Ref("note", f"/{name}"))
     return refs

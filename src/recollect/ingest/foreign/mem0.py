@@ -56,7 +56,7 @@ def _list(plain: Any, name: str) -> list[Any]:
 def _entry(plain: Mapping[str, Any]) -> Entry:
     text = next((plain[key] for key in _TEXTS if isinstance(plain.get(key), str) and plain[key].strip()), None)
     identity = plain.get("id")
-    if text is None or identity in (None, ""):
+    if text is None or identity in (None, "", ".", ".."):
         raise UsageError("a memory without id or text", hint="Each needs 'id' and 'memory'.")
     text = text.encode("utf-8", "replace").decode()
     metadata = dict(plain["metadata"]) if isinstance(plain.get("metadata"), dict) else {}

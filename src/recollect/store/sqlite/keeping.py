@@ -10,10 +10,14 @@ from recollect.errors import ReadOnlyStore
 from recollect.exchange_records import Record
 from recollect.reports import VacuumReport
 from recollect.store.base import Backlog
-from recollect.store.sqlite import backing_up, exporting, vacuuming
+from recollect.store.sqlite import backing_up, exporting, saving, vacuuming
 from recollect.store.sqlite.connection import Database
 from recollect.store.sqlite.importing import Importing
+from recollect.store.sqlite.times import DAY, now_micros
 from recollect.words import Analyzer
+
+_ERASED_AT_ONCE = 100
+_DUE = "SELECT n FROM items WHERE state='deleted' AND deleted_at < ?"
 
 
 class Keeping:
@@ -74,8 +78,19 @@ class Keeping:
         )
 
     def empty_bin(self, days: float) -> int:
-        """Erase what has been in the bin longer than the given days."""
-        raise NotImplementedError
+        """Erase what has been in the bin longer than the given days, a few items at a time."""
+        limit = now_micros() - int(days * DAY)
+        erased = 0
+        while True:
+            with self.database.read() as connection:
+                if not connection.rows(f"{_DUE} LIMIT 1", (limit,)):
+                    return erased
+            with self.database.write() as connection:
+                # Looked up again: an item may have been brought back.
+                due = [row[0] for row in connection.rows(f"{_DUE} LIMIT {_ERASED_AT_ONCE}", (limit,))]
+                for n in due:
+                    saving.erase_item(connection, n)
+            erased += len(due)
 
     def _segments(self) -> int:
         with self.database.read() as connection:

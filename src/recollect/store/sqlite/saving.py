@@ -304,15 +304,23 @@ def _prune_versions(connection: Connection, n: int, last: int) -> None:
     """Drop versions up to a number, and the chunks that no remaining version holds."""
     if last <= 0:
         return
-    connection.rows("DELETE FROM versions WHERE item=? AND number<=?", (n, last))
-    if not connection.changes():
+    dropped = connection.rows("DELETE FROM versions WHERE item=? AND number<=? RETURNING blob", (n, last))
+    if not dropped:
         return
     held: set[int] = set()
     for (layout,) in connection.rows("SELECT layout FROM versions WHERE item=?", (n,)):
         held.update(np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist())
     rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,))
     delete_chunks(connection, [row for row in rows if row[0] not in held], erase=True)
-    connection.rows("DELETE FROM blobs WHERE hash NOT IN (SELECT blob FROM versions WHERE blob IS NOT NULL)")
+    _drop_blobs(connection, [row[0] for row in dropped])
+
+
+def _drop_blobs(connection: Connection, hashes: Sequence[str | None]) -> None:
+    """Drop bytes that some versions held and none holds any more."""
+    connection.run_many(
+        "DELETE FROM blobs WHERE hash=?1 AND NOT EXISTS (SELECT 1 FROM versions WHERE blob=?1)",
+        [(digest,) for digest in set(hashes) if digest is not None],
+    )
 
 
 def archive(connection: Connection, head: Head) -> None:
@@ -334,5 +342,6 @@ def erase_item(connection: Connection, n: int) -> None:
     """Remove an item with all its versions and text."""
     rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,))
     delete_chunks(connection, rows, erase=True)
+    held = connection.rows("SELECT blob FROM versions WHERE item=?", (n,))
     connection.rows("DELETE FROM items WHERE n=?", (n,))
-    connection.rows("DELETE FROM blobs WHERE hash NOT IN (SELECT blob FROM versions WHERE blob IS NOT NULL)")
+    _drop_blobs(connection, [row[0] for row in held])

@@ -25,7 +25,7 @@ from recollect.store.sqlite.schema import SCHEMA_VERSION, migrate
 from recollect.store.sqlite.searching import Searching
 from recollect.store.sqlite.secrets import Secrets
 from recollect.store.sqlite.segments import NewChunk
-from recollect.store.sqlite.times import DAY, now_micros
+from recollect.store.sqlite.times import now_micros
 from recollect.store.sqlite.usage import UsageCounts
 from recollect.store.sqlite.vectors import VectorIndex
 from recollect.values import Saved
@@ -245,20 +245,6 @@ class SqliteStore(Reading, Searching, Meaning, Linking, UsageCounts, Lessons, Se
                     (term,),
                 ):
                     connection.rows("DELETE FROM vocabulary WHERE word=?", (word,))
-
-    def empty_bin(self, days: float) -> int:
-        """Erase what has been in the bin longer than the given days."""
-        limit = now_micros() - int(days * DAY)
-        with self.database.read() as connection:
-            due = [
-                row[0]
-                for row in connection.rows("SELECT n FROM items WHERE state='deleted' AND deleted_at < ?", (limit,))
-            ]
-        if due:
-            with self.database.write() as connection:
-                for n in due:
-                    saving.erase_item(connection, n)
-        return len(due)
 
     def note_files(self, states: Mapping[int, FileState]) -> None:
         """Remember what files look like whose content did not change."""
