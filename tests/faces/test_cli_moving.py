@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,11 @@ def test_vacuum_says_what_it_gave_back(notes: Any) -> None:
     assert told["bytes_before"] >= told["bytes_after"] > 0
     assert "after" in notes.run("vacuum").stdout
     assert notes.json("restore", "plan.md")["items"][0]["status"] == "updated"
+
+
+def test_other_verbs_do_not_pay_for_moving(notes: Any, imported: Callable[..., set[str]]) -> None:
+    loaded = imported("search", "boat", "--no-track")
+    assert loaded.isdisjoint({"recollect.exchange_records", "recollect.exchange", "recollect.store.sqlite.importing"})
 
 
 def test_a_reader_that_goes_away_ends_an_export_quietly(notes: Any) -> None:

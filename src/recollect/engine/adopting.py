@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from recollect.engine.taking_in import TakingIn
 from recollect.errors import NotFound, PathConflict, UsageError
-from recollect.reports import ImportReport
 from recollect.values import AddReport, Entry, Progress, Ref
 
 if TYPE_CHECKING:
     from recollect.ingest.foreign.base import Foreign, Relation
+    from recollect.reports import ImportReport
 
 Source = str | Path | BinaryIO
 Tells = Callable[[Progress], None] | None
@@ -27,6 +27,7 @@ class Adopting(TakingIn):
         from recollect.ingest.adding import Adding
         from recollect.ingest.files import Files
         from recollect.ingest.foreign.obsidian import MARKER, in_vault
+        from recollect.reports import ImportReport
 
         folder = _folder(source, "A vault")
         adding = Adding(
@@ -63,6 +64,8 @@ class Adopting(TakingIn):
         self, foreign: Foreign, on_conflict: str, wait: bool, progress: Tells, *, allow_secrets: bool
     ) -> ImportReport:
         """Save texts of another program, with their times, and link them."""
+        from recollect.reports import ImportReport
+
         if on_conflict == "error":
             self._refuse_known(foreign.entries)
         entries, told = _without_secrets(foreign.entries, allow_secrets=allow_secrets)

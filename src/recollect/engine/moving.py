@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,11 +15,11 @@ from recollect.engine.adopting import Adopting, Source
 from recollect.engine.core import check_choice
 from recollect.engine.taking_in import ON_CONFLICT
 from recollect.errors import NotFound, PathConflict, StoreError, UsageError
-from recollect.reports import BackupReport, ExportReport, ImportReport, VacuumReport
 from recollect.values import AddReport, Filters, Progress, Saved
 
 if TYPE_CHECKING:
     from recollect.exchange_records import Header, ItemRecord, Record
+    from recollect.reports import BackupReport, ExportReport, ImportReport, VacuumReport
 
 FORMATS = ("recollect", "obsidian", "basic-memory", "mem0")
 
@@ -40,6 +39,7 @@ class Moving(Adopting):
         ``log`` says whether the logs of queries and openings are among it.
         """
         from recollect import exchange
+        from recollect.reports import ExportReport
 
         self._tracker.flush()
         with closing(self.store.records(log=log)) as records:
@@ -79,6 +79,7 @@ class Moving(Adopting):
     ) -> ImportReport:
         """The file is read twice: nothing is written before all of it is known to be sound."""
         from recollect import exchange
+        from recollect.reports import ImportReport
 
         records = exchange.read(file, name)
         header = _header(records)
@@ -128,6 +129,8 @@ class Moving(Adopting):
         self, target: str | Path, *, force: bool = False, progress: Callable[[Progress], None] | None = None
     ) -> BackupReport:
         """Copy the store, as it is now, to a file; others may write meanwhile."""
+        from recollect.reports import BackupReport
+
         self._tracker.flush()
         path = Path(target).expanduser().absolute()
         started = time.monotonic()
@@ -221,6 +224,8 @@ def _opened(source: Source) -> Iterator[tuple[BinaryIO, str]]:
         with path.open("rb") as file:
             yield file, str(path)
         return
+    import tempfile
+
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as copy:
         while part := source.read(1 << 20):
             copy.write(part)

@@ -1,20 +1,26 @@
-"""The half of the store that moves and tidies it: records out and in, backups, vacuum."""
+"""The half of the store that moves and tidies it: records out and in, backups, vacuum.
+
+What it calls is imported when it is called: no search pays for it.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from recollect.errors import ReadOnlyStore
-from recollect.exchange_records import Record
-from recollect.reports import VacuumReport
 from recollect.store.base import Backlog
-from recollect.store.sqlite import backing_up, exporting, saving, vacuuming
+from recollect.store.sqlite import saving
 from recollect.store.sqlite.connection import Database
-from recollect.store.sqlite.importing import Importing
 from recollect.store.sqlite.times import DAY, now_micros
 from recollect.words import Analyzer
+
+if TYPE_CHECKING:
+    from recollect.exchange_records import Record
+    from recollect.reports import VacuumReport
+    from recollect.store.sqlite.importing import Importing
 
 _ERASED_AT_ONCE = 100
 _DUE = "SELECT n FROM items WHERE state='deleted' AND deleted_at < ?"
@@ -29,11 +35,15 @@ class Keeping:
 
     def records(self, *, log: bool = True) -> Generator[Record]:
         """Everything the store holds, as it was at one moment; ``log`` for the logs of queries and openings too."""
+        from recollect.store.sqlite import exporting
+
         with self.database.read() as connection:
             yield from exporting.records(connection, self.language, log=log)
 
     def importing(self, on_conflict: str, backlog: Backlog | None) -> Importing:
         """Takes records of an export into this store."""
+        from recollect.store.sqlite.importing import Importing
+
         return Importing(self.database, lambda: self.analyzer, on_conflict, backlog)
 
     def adopt_language(self, language: str) -> bool:
@@ -50,10 +60,15 @@ class Keeping:
 
     def backup(self, target: Path, *, force: bool = False, progress: Callable[[int, int], None] | None = None) -> None:
         """Copy the store, as it is at one moment, to a file."""
+        from recollect.store.sqlite import backing_up
+
         backing_up.back_up(self.database, target, force=force, progress=progress or (lambda done, total: None))
 
     def vacuum(self, *, bin_days: float, full: bool = False) -> VacuumReport:
         """Give back what is no longer needed; ``full`` rewrites the file even when little is to be gained."""
+        from recollect.reports import VacuumReport
+        from recollect.store.sqlite import vacuuming
+
         if self.database.read_only:
             raise ReadOnlyStore(f"the store {self.database.path} can only be read", hint="Make it writable first.")
         started = time.perf_counter()

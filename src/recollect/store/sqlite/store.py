@@ -6,14 +6,14 @@ Methods take and give values; each write is one short transaction. Ranking, pars
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from recollect.errors import Conflict, Error, NotFound, StaleVersion
 from recollect.store.base import Backlog, FileState, PreparedItem
-from recollect.store.sqlite import checks, jobs, links, reference_checks, relinking, saving, segments, vector_checks
+from recollect.store.sqlite import jobs, links, saving, segments
 from recollect.store.sqlite.connection import Connection, Database
 from recollect.store.sqlite.keeping import Keeping
 from recollect.store.sqlite.lessons import Lessons
@@ -28,7 +28,7 @@ from recollect.store.sqlite.segments import NewChunk
 from recollect.store.sqlite.times import now_micros
 from recollect.store.sqlite.usage import UsageCounts
 from recollect.store.sqlite.vectors import VectorIndex
-from recollect.values import Saved
+from recollect.values import Check, Saved
 from recollect.words import Analyzer
 
 
@@ -299,8 +299,10 @@ class SqliteStore(Reading, Searching, Meaning, Linking, UsageCounts, Lessons, Se
             "language": self.language,
         }
 
-    def checks(self) -> checks.Checks:
+    def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
         """The checks of this store, by name; each takes whether to repair."""
+        from recollect.store.sqlite import checks, reference_checks, relinking, vector_checks
+
         database = self.database
         return [
             ("integrity", lambda repair: checks.integrity(database, repair)),
