@@ -158,7 +158,8 @@ class Reading:
         """Live items of a kind with exactly this text, by the hash of the content alone."""
         with self.database.read() as connection:
             rows = connection.rows(
-                "SELECT n FROM items INDEXED BY items_text_hash WHERE text_hash=? AND kind=? AND state='live' ORDER BY n",
+                "SELECT n FROM items INDEXED BY items_text_hash"
+                " WHERE text_hash=? AND kind=? AND state='live' ORDER BY n",
                 (text_hash, kind),
             )
         return [row[0] for row in rows]
