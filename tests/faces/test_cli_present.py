@@ -264,7 +264,9 @@ def test_a_report_counts_and_says_why_each_failure_failed(pipe: Screen) -> None:
     assert err(pipe).splitlines() == [
         "error: disk:/x.pdf: is encrypted",
         "hint: h",
-        "3 skipped: exists",
+        "skipped disk:/s0: exists",
+        "skipped disk:/s1: exists",
+        "skipped disk:/s2: exists",
         "note: a note",
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,8 @@ def show_answer(screen: Screen, answer: Answer, *, query: str, language: str = "
     for rank, hit in enumerate(answer.hits, first):
         if rank > first:
             screen.line()
-        show_hit(screen, hit, rank=str(rank), highlight=highlight)
+        shown = hit if len(answer.meta.tiers) > 1 else replace(hit, tier="")  # one store needs no telling apart
+        show_hit(screen, shown, rank=str(rank), highlight=highlight)
     meta = answer.meta
     for problem in meta.degraded:
         screen.warn(f"degraded: {problem}")
@@ -39,7 +41,7 @@ def show_answer(screen: Screen, answer: Answer, *, query: str, language: str = "
         screen.note("nothing found; try other words, fewer filters, or: recollect list")
         return
     parts = [f"{meta.returned} of {meta.candidates:,} candidates", f"profile {meta.profile}"]
-    if meta.tiers:
+    if len(meta.tiers) > 1:
         parts.append(f"tiers {', '.join(meta.tiers)}")
     if screen.verbose and meta.weights:
         parts.append("weights " + ", ".join(f"{name}={weight:.3g}" for name, weight in meta.weights.items()))
