@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +19,7 @@ from recollect.words import Analyzer, fold, folded_words
 Array = npt.NDArray[Any]
 MAX_TERMS = 512
 LETTERS_LOST = 5
-DOUBT = 0.25
+DOUBT = 0.5
 _CHECKED_AT_ONCE = 256
 
 
@@ -32,6 +33,8 @@ class KeywordPlan:
     phrases: tuple[str, ...]
     prefixes: tuple[str, ...]
     excluded_phrases: tuple[str, ...]
+    doubtful: tuple[tuple[str, str], ...] = ()
+    """Terms whose stem may be another word's, each with the word that was asked for."""
 
     @property
     def needs_text(self) -> bool:
@@ -55,7 +58,7 @@ def plan(query: ParsedQuery, analyzer: Analyzer, store: Store) -> KeywordPlan:
         for term in analyzer.query_terms(phrase):
             counts[term] = counts.get(term, 0) + 1
     doubtful = {
-        term for word in folded_words(query.words) for term in analyzer.terms_of(word) if is_doubtful(word, term)
+        term: word for word in folded_words(words) for term in analyzer.terms_of(word) if is_doubtful(word, term)
     }
     wanted = [
         Wanted(term, (term,), 1.0 + math.log(times), DOUBT if term in doubtful else 1.0)
@@ -72,12 +75,28 @@ def plan(query: ParsedQuery, analyzer: Analyzer, store: Store) -> KeywordPlan:
         query.phrases,
         query.prefixes,
         query.excluded_phrases,
+        tuple(doubtful.items()),
     )
 
 
 def is_doubtful(word: str, term: str) -> bool:
     """Whether a stem is so much shorter than its word that it may be another word's: productivity, product."""
     return len(word.removesuffix("s")) - len(term) >= LETTERS_LOST
+
+
+def false_stems(store: Store, plan: KeywordPlan, chunks: Sequence[int]) -> dict[int, set[str]]:
+    """By chunk, the doubtful terms it holds only as another word's: product is not what productivity asks for.
+
+    A word counts as the one asked for when it agrees with it but for the last three letters: productive does.
+    """
+    found: dict[int, set[str]] = {}
+    starts = [(term, re.compile(rf"\b{re.escape(word[: max(len(word) - 3, 1)])}")) for term, word in plan.doubtful]
+    for chunk, (_, heading, text) in store.chunk_texts(chunks).items() if starts else ():
+        folded = fold(f"{heading}\n{text}")
+        missing = {term for term, start in starts if not start.search(folded)}
+        if missing:
+            found[chunk] = missing
+    return found
 
 
 def keyword_matches(

@@ -51,7 +51,7 @@ class Refiner:
         lexical = lend(numbers, near, np.array([_covered(m, pool, power) for m in pool.members.values()]))
         best = float(lexical.max(initial=0.0))
         if best > 0:
-            lexical = lexical / best * math.sqrt(pool.best_coverage() * pool.share) * pool.trust
+            lexical = lexical / best * math.sqrt(pool.best_coverage() * pool.share)
         cosines = lend(numbers, near, np.array([max(m.cosine, 0.0) for m in pool.members.values()]))
         if "feedback" in steps:
             moved = self._moved(pool, numbers, lexical, cosines, lexical_share)

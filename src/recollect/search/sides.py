@@ -16,7 +16,7 @@ import numpy.typing as npt
 from recollect.errors import ContractError, Unavailable
 from recollect.ingest.embed import fingerprint_of
 from recollect.models.base import Embedder
-from recollect.search.matching import KeywordPlan, items_without, keyword_matches, substring_chunks
+from recollect.search.matching import KeywordPlan, false_stems, items_without, keyword_matches, substring_chunks
 from recollect.search.query import ParsedQuery
 from recollect.search.request import Sides
 from recollect.store.base import Matches, Scoring, Store, VectorMatches
@@ -48,7 +48,6 @@ class Pool:
     coverage: dict[int, float] = field(default_factory=dict)
     """By chunk: how much of what was asked for it holds, by rarity."""
     share: float = 1.0
-    trust: float = 1.0
     vector: tuple[str, Array] | None = None
     times: Array | None = None
     has_lexical: bool = False
@@ -101,6 +100,8 @@ class PoolMaker:
                 self.store, plan, scoring=scoring, limit=sides.limit, allowed=allowed, times=times, also=also
             )
             _take_scores(pool, matches)
+            if plan.doubtful:
+                self._drop_false_stems(pool, plan, scoring, times)
             if not len(matches.chunks) and times is None and not plan.excluded:
                 self._take_substrings(pool, query, sides.limit, allowed)
         if vector is not None:
@@ -108,6 +109,26 @@ class PoolMaker:
         pool.candidates = max(pool.candidates, len(pool.members))
         pool.join = lambda items: self._join(pool, items, plan, sides, scoring, vector, times)
         return pool
+
+    def _drop_false_stems(self, pool: Pool, plan: KeywordPlan, scoring: Scoring, times: Array | None) -> None:
+        """Take back what passages got for a word that is not the one asked for but shares its stem."""
+        chunks = [c for m in pool.members.values() for c, (score, _) in m.chunks.items() if score > 0]
+        false = false_stems(self.store, plan, chunks)
+        shares = self.store.keyword_shares(plan.wanted, list(false), scoring=scoring, times=times) if false else {}
+        lost = {
+            chunk: sum(share for label, _, _, share in rows if label in false[chunk]) / pool.maximum
+            for chunk, rows in shares.items()
+        }
+        for member in pool.members.values():
+            if not lost.keys().isdisjoint(member.chunks):
+                member.chunks = {
+                    chunk: (max(0.0, score - lost[chunk]) if chunk in lost else score, cosine)
+                    for chunk, (score, cosine) in member.chunks.items()
+                }
+                best = max(member.chunks, key=lambda chunk: member.chunks[chunk][0])
+                member.lexical = member.chunks[best][0]
+                member.lexical_chunk = best if member.lexical > 1e-12 else None
+                member.lexical = member.lexical if member.lexical_chunk is not None else 0.0
 
     def _join(
         self,
@@ -223,7 +244,7 @@ def few_per_item(items: Array, scores: Array, few: int = CHUNKS_KEPT) -> Array:
 def _take_scores(pool: Pool, matches: Matches) -> None:
     pool.candidates = matches.total
     pool.maximum = matches.maximum
-    pool.share, pool.trust = matches.share, matches.trust
+    pool.share = matches.share
     pool.has_lexical = len(matches.chunks) > 0
     _add_scores(pool, matches)
 

@@ -65,8 +65,6 @@ class Matches:
     """Per chunk: the idf of the words it holds over that of all words that stand anywhere."""
     share: float = 1.0
     """What of the maximum belongs to words that stand anywhere."""
-    trust: float = 1.0
-    """What of that is beyond doubt."""
 
 
 @dataclass(frozen=True, slots=True)

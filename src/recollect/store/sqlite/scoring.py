@@ -201,7 +201,6 @@ class View:
         present = [word for word in wanted if self.counts[word.label]]
         maximum = sum(attainable.values())
         here = sum(attainable[word.label] for word in present)
-        sure = sum(attainable[word.label] * word.doubt for word in present)
         return Matches(
             chunks[picked],
             owners[picked],
@@ -211,7 +210,6 @@ class View:
             dict(self.idfs),
             self._coverage(present, places)[picked],
             here / maximum if maximum else 1.0,
-            sure / here if here else 1.0,
         )
 
     def _coverage(self, wanted: Sequence[Wanted], places: Array) -> Array:
