@@ -123,6 +123,7 @@ def keyword_matches(
             excluded=plan.excluded,
             times=times,
             also=also,
+            cover=True,
         )
 
     if not plan.needs_text:

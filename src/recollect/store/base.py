@@ -314,6 +314,7 @@ class LexicalIndex(Protocol):
         excluded: Sequence[Sequence[str]] = (),
         times: Array | None = None,
         also: Array | None = None,
+        cover: bool = False,
     ) -> Matches: ...
     def keyword_shares(
         self, wanted: Sequence[Wanted], chunks: Sequence[int], *, scoring: Scoring, times: Array | None = None

@@ -94,18 +94,19 @@ class LexicalIndex:
         excluded: Sequence[Sequence[str]] = (),
         times: Array | None = None,
         also: Array | None = None,
+        cover: bool = False,
     ) -> Matches:
         """The best chunks until ``items`` different items are among them, ties included.
 
         ``allowed`` holds the item numbers that passed the filters; ``required`` are groups of terms that must all stand
         in the chunk (the words of a phrase); ``excluded`` are groups whose common presence in any chunk rules out its
         item; ``times`` are the ids of the chunks that were live at the time asked for; ``also`` are items whose
-        matching chunks are answered whatever their rank.
+        matching chunks are answered whatever their rank. ``cover`` measures how much of the query each chunk holds.
         """
         view = View(self, connection, self.snapshot(connection), scoring, times)
         view.load({term for word in wanted for term in word.terms} | {t for g in (*required, *excluded) for t in g})
         masks = view.masks(allowed, required, excluded)
-        return view.best(view.score(wanted, masks), wanted, items, also)
+        return view.best(view.score(wanted, masks), wanted, items, also, cover=cover)
 
     def shares(
         self,

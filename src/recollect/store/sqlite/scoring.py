@@ -178,7 +178,9 @@ class View:
             answers.append(scores)
         return answers
 
-    def best(self, scores: Sequence[Array], wanted: Sequence[Wanted], items: int, also: Array | None) -> Matches:
+    def best(
+        self, scores: Sequence[Array], wanted: Sequence[Wanted], items: int, also: Array | None, *, cover: bool
+    ) -> Matches:
         """Pick the best chunks of all segments until enough different items are among them."""
         everything = np.concatenate(scores) if scores else np.zeros(0)
         total = int(np.count_nonzero(everything))
@@ -208,7 +210,7 @@ class View:
             maximum,
             total,
             dict(self.idfs),
-            self._coverage(present, places)[picked],
+            self._coverage(present, places)[picked] if cover else None,
             here / maximum if maximum else 1.0,
         )
 

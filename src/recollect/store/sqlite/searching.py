@@ -54,6 +54,7 @@ class Searching:
         excluded: Sequence[Sequence[str]] = (),
         times: Array | None = None,
         also: Array | None = None,
+        cover: bool = False,
     ) -> Matches:
         """The best chunks by keyword, and every matching chunk of the items in ``also``."""
         if limit < 1:
@@ -69,6 +70,7 @@ class Searching:
                 excluded=excluded,
                 times=times,
                 also=also,
+                cover=cover,
             )
 
     def keyword_shares(
