@@ -26,7 +26,7 @@ TOP = 10
 
 BASELINES: Mapping[str, Mapping[str, Any]] = {
     "grep": {"backend": "grep"},
-    "bm25": {"backend": "lexical"},
+    "bm25": {"backend": "lexical", "profile": "bm25"},
     "vector": {"profile": "vector"},
 }
 """Ways to search that stand beside the profiles: substring, keywords alone, meaning alone."""

@@ -19,6 +19,8 @@ from recollect.words import Analyzer, fold, folded_words
 Array = npt.NDArray[Any]
 MAX_TERMS = 512
 LETTERS_LOST = 5
+SHORT_STEM = 7
+"""Longer stems are special enough to stand for one word."""
 DOUBT = 0.5
 _CHECKED_AT_ONCE = 256
 
@@ -81,7 +83,7 @@ def plan(query: ParsedQuery, analyzer: Analyzer, store: Store) -> KeywordPlan:
 
 def is_doubtful(word: str, term: str) -> bool:
     """Whether a stem is so much shorter than its word that it may be another word's: productivity, product."""
-    return len(word.removesuffix("s")) - len(term) >= LETTERS_LOST
+    return len(term) <= SHORT_STEM and len(word.removesuffix("s")) - len(term) >= LETTERS_LOST
 
 
 def false_stems(store: Store, plan: KeywordPlan, chunks: Sequence[int]) -> dict[int, set[str]]:
