@@ -90,7 +90,7 @@ def chunk(
     heading = outline.sections[0].heading
     measure = counter or Estimate()
     window = max(2, max_tokens - SPECIAL_TOKENS)
-    budget = max(1, window - prefix_room(max_tokens) - 1)  # a newline stands between prefix and passage
+    budget = max(1, window - prefix_room(max_tokens) - 3)  # the bar between prefix and passage, counted by the letter
     whole = text.isspace() or (len(text) < whole_below and _fits(measure, text.strip(), budget))
     if single and not whole and len(text) <= _LONGEST_TOKEN * window:
         above = prefix_text(title, description, context, heading, counter=measure, max_tokens=max_tokens)

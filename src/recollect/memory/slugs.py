@@ -22,7 +22,7 @@ def slug(text: str, longest: int = LONGEST) -> str:
     ('ou-est-loeuvre', 'grosse-5-m2', '東京のオフィス')
     """
     line = next((stripped for part in text.splitlines() if (stripped := _MARKUP.sub("", part).strip())), "")
-    decomposed = unicodedata.normalize("NFKD", line.casefold().translate(_PLAIN))
+    decomposed = unicodedata.normalize("NFKD", line.casefold().translate(_PLAIN)).casefold()
     own = "".join(c for c in decomposed if not unicodedata.combining(c)).replace("'", "")
     plain = own.encode("ascii", "ignore").decode()
     letters = sum(c.isalnum() for c in own)
