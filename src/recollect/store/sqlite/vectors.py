@@ -20,7 +20,7 @@ SCAN_BLOCK = 16_384
 EXACT_BELOW = 2_000
 """With fewer candidates than this every cosine is computed; a sketch would only cost recall."""
 OVERFETCH = 32
-"""Rescored per item asked for, at least RESCORED_MIN: measured to keep recall@50 above .99 on real embeddings."""
+"""Rescored per item asked for, at least RESCORED_MIN; bench/vectors.py measures what that leaves of the recall."""
 RESCORED_MIN = 1_600
 ROW_CACHE_BYTES = 256 << 20
 COMPACT_BLOCKS = 16
