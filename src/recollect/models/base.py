@@ -1,12 +1,13 @@
-"""What an embedder and a token counter are: the protocols that every provider follows.
+"""What an embedder, a token counter, a reranker and a language model are: the protocols that every provider follows.
 
 Nothing here computes, and importing it costs nothing: numpy is named for type checkers alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,4 +50,84 @@ class Reranker(Protocol):
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
         """One opinion per text."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """Something a language model may ask to have done; ``parameters`` is a JSON schema of an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A model's wish to use a tool; ``id`` is what the result is handed back under."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation with a model.
+
+    ``role`` is system, user, assistant, or tool: then ``answers`` is the call whose result the text is.
+    """
+
+    role: str
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    answers: ToolCall | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was asked of a model, in tokens; ``cost`` in dollars is None where no price is known."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    model: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A model's answer: its text, the data a schema asked for, and the tools it wants used."""
+
+    text: str = ""
+    data: Any = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage()
+
+
+class LLM(Protocol):
+    """A language model that answers within a bounded time.
+
+    It raises ``Unavailable`` when it cannot be reached or refuses, ``ContractError`` when its answer is not what was
+    asked for. ``usage`` adds up everything asked of it so far.
+    """
+
+    @property
+    def usage(self) -> Usage: ...
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        tools: Sequence[Tool] = (),
+        seconds: float | None = None,
+    ) -> Reply:
+        """The next turn. With a ``schema`` (a JSON schema of an object), ``data`` fits it; it excludes ``tools``.
+
+        Objects in the schema name all their properties as required and allow no others, which providers insist on.
+        ``seconds`` is the most that this answer may take, retries included; None is the setting.
+        """
         ...
