@@ -16,6 +16,7 @@ def clean_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     """No test sees, or leaves, anything in the user's own folders."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("RECOLLECT_DATA_HOME", str(home / "data"))
+    monkeypatch.setenv("RECOLLECT_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("RECOLLECT_CONFIG_HOME", str(home / "config"))
     monkeypatch.delenv("RECOLLECT_STORE", raising=False)
 

@@ -61,6 +61,7 @@ def config_page() -> str:
     )
     parts.append("| `RECOLLECT_CONFIG_HOME` | folder of the user's `config.toml` |\n")
     parts.append("| `RECOLLECT_DATA_HOME` | folder of the user's store and of the list of trusted files |\n")
+    parts.append("| `RECOLLECT_STATE_HOME` | folder of the log of hooks |\n")
     return "".join(parts)
 
 

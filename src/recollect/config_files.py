@@ -42,6 +42,15 @@ def data_home(env: Environment) -> Path:
     return Path(platformdirs.user_data_dir("recollect", appauthor=False))
 
 
+def state_home(env: Environment) -> Path:
+    """The folder of logs (``RECOLLECT_STATE_HOME``, else the platform's)."""
+    if given := env.get("RECOLLECT_STATE_HOME"):
+        return Path(given).expanduser()
+    import platformdirs
+
+    return Path(platformdirs.user_state_dir("recollect", appauthor=False))
+
+
 def user_file(env: Environment) -> Path:
     """The user's ``config.toml``, whether or not it exists."""
     return config_home(env) / CONFIG_NAME
@@ -141,13 +150,13 @@ def _document(path: Path) -> Any:
     return tomlkit.parse(content.decode("utf-8-sig"))
 
 
-def replace_file(path: Path, content: bytes) -> None:
-    """Write the whole file at once, readable by its owner alone; a reader sees the old or the new one."""
+def replace_file(path: Path, content: bytes, *, mode: int = 0o600) -> None:
+    """Write the whole file at once, by default readable by its owner alone; a reader sees the old or the new one."""
     target = path.resolve()  # a linked file stays a link
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         draft = target.with_name(f".{target.name}.{os.getpid()}-{time.monotonic_ns()}")
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         try:
             with os.fdopen(handle, "wb") as fresh:
                 fresh.write(content)

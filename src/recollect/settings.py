@@ -212,6 +212,55 @@ class LoadingSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class FetchSettings:
+    """How pages are fetched, and what may be reached."""
+
+    seconds: float = setting(30.0, "How long one page may take, redirects included.", minimum=0.1, maximum=3600)
+    connect_seconds: float = setting(
+        5.0, "How long finding and reaching a host may take.", minimum=0.1, maximum=3600
+    )
+    max_mb: float = setting(20.0, "Larger pages are refused.", minimum=0.001, maximum=100_000)
+    delay: float = setting(
+        0.5, "Seconds between pages of a site when links or a sitemap are followed.", minimum=0, maximum=3600
+    )
+    max_pages: int = setting(200, "How many pages one add takes from links or a sitemap.", minimum=1)
+    allow_private: bool = setting(
+        False, "Reach private, loopback and metadata addresses too.", sensitive=True
+    )
+    allow_hosts: tuple[str, ...] = setting(
+        (), "Hosts that may be reached though their address is private.", sensitive=True
+    )
+    proxy: str = setting(
+        "", "A proxy's URL, or env for the one the environment names; empty is none.", sensitive=True
+    )
+    github_url: str = setting("https://github.com", "Where GitHub is.", sensitive=True)
+    github_raw_url: str = setting(
+        "https://raw.githubusercontent.com", "Where GitHub's files are read.", sensitive=True
+    )
+    github_api_url: str = setting("https://api.github.com", "Where GitHub's READMEs are found.", sensitive=True)
+    github_token: str = setting("", "Sent to GitHub alone; empty reads GITHUB_TOKEN.", secret=True)
+    google_docs_url: str = setting("https://docs.google.com", "Where Google Docs is.", sensitive=True)
+
+
+@dataclass(frozen=True, slots=True)
+class HooksSettings:
+    """What an agent's program is told while it runs, by ``recollect hook``."""
+
+    enabled: bool = setting(True, "Let hooks answer; off, they say nothing.")
+    seconds: float = setting(
+        2.0, "How long a hook may take; past it, what is there so far is said.", minimum=0.1, maximum=60
+    )
+    session_start_budget: int = setting(
+        1000, "Tokens told when a session starts; 0 tells nothing.", minimum=0, maximum=100_000
+    )
+    prompt_budget: int = setting(600, "Tokens told with a prompt; 0 tells nothing.", minimum=0, maximum=100_000)
+    agent_budget: int = setting(
+        600, "Tokens told to an agent that starts for a task; 0 tells nothing.", minimum=0, maximum=100_000
+    )
+    transcripts: bool = setting(True, "Take in the transcript before it is compacted and when its session ends.")
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """All settings in force, and where each came from.
 
@@ -235,6 +284,8 @@ class Config:
     rerank: RerankSettings = RerankSettings()
     llm: LlmSettings = LlmSettings()
     loading: LoadingSettings = LoadingSettings()
+    fetch: FetchSettings = FetchSettings()
+    hooks: HooksSettings = HooksSettings()
     profiles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     untrusted: tuple[str, ...] = field(default=(), compare=False)
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)

@@ -70,6 +70,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
     folder.mkdir()
     env = {
         "RECOLLECT_DATA_HOME": str(tmp_path / "data"),
+        "RECOLLECT_STATE_HOME": str(tmp_path / "state"),
         "RECOLLECT_CONFIG_HOME": str(tmp_path / "config"),
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
         "COLUMNS": "100",
