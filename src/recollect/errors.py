@@ -15,6 +15,7 @@
     │   ├── CorruptStore   SQLite reports damage, or this is not a Recollect store
     │   └── NewerSchema    a newer Recollect wrote this store
     ├── Unreadable         a file or page that cannot be turned into text
+    ├── Forbidden          an address that may not be reached, or a page that needs a login
     └── ContractError      a provider or plugin broke its contract (wrong dimension, NaN, bad JSON)
 
 ``hint`` says what to do next. Faces print ``message`` and ``hint``; they never show a stack trace for an ``Error``.
@@ -104,12 +105,16 @@ class Unreadable(Error):
     code = "unreadable"
 
 
+class Forbidden(Error):
+    code = "forbidden"
+
+
 class ContractError(Error):
     code = "contract"
 
 
 def from_dict(plain: Mapping[str, str]) -> Error:
     """The error that ``to_dict`` described: for a caller that wants it raised."""
-    known = (UsageError, NotFound, Conflict, PathConflict, StaleVersion, Unavailable, Unreadable)
+    known = (UsageError, NotFound, Conflict, PathConflict, StaleVersion, Unavailable, Unreadable, Forbidden)
     kinds = {kind.code: kind for kind in known}
     return kinds.get(plain["code"], Error)(plain["message"], hint=plain.get("hint", ""))
