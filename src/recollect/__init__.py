@@ -65,7 +65,8 @@ _MODULES = {
     "recollect.config": ("Config", "ConfigProvider"),
     "recollect.errors": (
         "Conflict", "ContractError", "CorruptStore", "Error", "Forbidden", "MissingExtra", "NewerSchema",
-        "NotFound", "PathConflict", "ReadOnlyStore", "StaleVersion", "StoreError", "Unavailable", "Unreadable", "UsageError",
+        "NotFound", "PathConflict", "ReadOnlyStore", "StaleVersion", "StoreError", "Unavailable", "Unreadable",
+        "UsageError",
     ),
     "recollect.reports": ("BackupReport", "ExportReport", "ImportReport", "VacuumReport"),
     "recollect.insight": ("FeedbackReport", "LearningStatus", "StatsReport", "WeightChange"),
