@@ -261,6 +261,27 @@ class HooksSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SkillsSettings:
+    """Where skills are looked for: folders with SKILL.md files, the first of a name wins; and a list of others."""
+
+    workspace: tuple[str, ...] = setting(
+        (".claude/skills", ".agents/skills", ".codex/skills", "skills"),
+        "Folders of the workspace, from its top.",
+        sensitive=True,
+    )
+    user: tuple[str, ...] = setting(
+        ("~/.claude/skills", "~/.agents/skills", "~/.codex/skills", "~/.cursor/skills", "~/.gemini/skills"),
+        "Folders of the user.",
+        sensitive=True,
+    )
+    system: tuple[str, ...] = setting(
+        ("~/.codex/skills/.system", "/etc/codex/skills"), "Folders that come with the machine.", sensitive=True
+    )
+    command: str = setting("", "A command that prints more skills, as a JSON list.", sensitive=True)
+    command_seconds: float = setting(10.0, "How long that command may take.", minimum=0.1, maximum=600)
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """All settings in force, and where each came from.
 
@@ -286,6 +307,7 @@ class Config:
     loading: LoadingSettings = LoadingSettings()
     fetch: FetchSettings = FetchSettings()
     hooks: HooksSettings = HooksSettings()
+    skills: SkillsSettings = SkillsSettings()
     profiles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     untrusted: tuple[str, ...] = field(default=(), compare=False)
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)

@@ -370,6 +370,7 @@ class Filters:
     drives: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     threads: tuple[str, ...] = ()
+    loadings: tuple[str, ...] = ()
     tiers: tuple[str, ...] = ()
     importance_min: int | None = None
     after: datetime | None = None

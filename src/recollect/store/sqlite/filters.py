@@ -30,6 +30,7 @@ def where(filters: Filters) -> tuple[str, list[Any]]:
     any_of("i.severity", filters.severities)
     any_of("i.drive", filters.drives)
     any_of("i.thread", filters.threads)
+    any_of("i.loading", filters.loadings)
     if filters.tags_any:
         marks = ",".join("?" * len(filters.tags_any))
         parts.append(f"i.n IN (SELECT item FROM item_tags WHERE tag COLLATE NOCASE IN ({marks}))")
