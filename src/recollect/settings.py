@@ -282,6 +282,14 @@ class SkillsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class McpSettings:
+    """The server that agents call, ``recollect mcp``."""
+
+    seconds: float = setting(30.0, "How long one call may take.", minimum=0.1, maximum=3600)
+    token: str = setting("", "What clients send as a bearer token over HTTP; beyond this machine it is needed.", secret=True)
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """All settings in force, and where each came from.
 
@@ -308,6 +316,7 @@ class Config:
     fetch: FetchSettings = FetchSettings()
     hooks: HooksSettings = HooksSettings()
     skills: SkillsSettings = SkillsSettings()
+    mcp: McpSettings = McpSettings()
     profiles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     untrusted: tuple[str, ...] = field(default=(), compare=False)
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)

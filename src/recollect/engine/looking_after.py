@@ -24,9 +24,13 @@ class LookingAfter(Core):
         kinds: Sequence[str] = (),
         limit: int | None = None,
         enqueue_only: bool = False,
+        search_missing: bool = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> EmbedReport:
-        """Work off the backlog of texts without a vector. Any number of processes may do so at once."""
+        """Work off the backlog of texts without a vector. Any number of processes may do so at once.
+
+        Without ``search_missing`` only what was put on the backlog when it was written: a store is not looked through.
+        """
         from recollect.ingest.embed import Worker, fingerprint_of
         from recollect.reports import EmbedReport
 
@@ -34,7 +38,7 @@ class LookingAfter(Core):
         if embedder is None:
             return EmbedReport(stopped="vectors are switched off (embedding.provider = none)")
         found = 0
-        for kind in kinds or (None,):
+        for kind in (kinds or (None,)) if search_missing else ():
             found += self.store.enqueue_missing(fingerprint_of(embedder), embedder.dimensions, kind)
         if enqueue_only:
             return EmbedReport(enqueued=found)
