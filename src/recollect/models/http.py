@@ -7,6 +7,7 @@ caller's business, and so are the services' own libraries: they go through ``Rem
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 import weakref
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 ATTEMPTS = 3
 REACH_SECONDS = 5.0
 """Within this a service is reached or given up, names looked up and attempts repeated."""
-BACKOFF = (0.5, 2.0)
+BACKOFF = (0.25, 1.0)
 TOTAL_SECONDS = 120.0
 """All attempts and waits of one call, unless the caller has less time."""
 
@@ -57,6 +58,11 @@ class KeyPool:
     def current(self) -> str:
         return self._keys[self._at]
 
+    @property
+    def are_printable(self) -> bool:
+        """Whether all can be sent in a header."""
+        return all(key.isascii() and key.isprintable() for key in self._keys)
+
     def pass_over(self, key: str) -> None:
         """Let the next key come; a key that others have passed over already is left alone."""
         with self._lock:
@@ -91,6 +97,7 @@ class Remote:
         *,
         keys: Sequence[str] = (),
         key_variable: str = "",
+        needs_key: bool = False,
         section: str = "embedding",
         seconds: float = 60.0,
         without: str = "",
@@ -101,6 +108,7 @@ class Remote:
         self.keys = KeyPool(keys)
         self.seconds = seconds
         self._variable = key_variable
+        self._needs_key = needs_key
         self._section = section
         self._without = without
         self._headers = headers
@@ -115,7 +123,7 @@ class Remote:
                 import httpx
 
                 timeout = httpx.Timeout(self.seconds, connect=REACH_SECONDS)
-                self._client = httpx.Client(timeout=timeout, event_hooks={"request": [_watch]})
+                self._client = httpx.Client(timeout=timeout, event_hooks={"request": [watch]})
                 weakref.finalize(self, self._client.close)
             return self._client
 
@@ -124,7 +132,8 @@ class Remote:
         client, url = self.client, f"{self.base_url}/{path}"
 
         def ask(key: str, seconds: float) -> Any:
-            return answered(lambda: client.post(url, json=body, headers=self._headers(key), timeout=seconds))
+            limits = timeouts(seconds)
+            return answered(lambda: client.post(url, json=body, headers=self._headers(key), timeout=limits))
 
         return self.call(ask, budget=budget)
 
@@ -135,6 +144,7 @@ class Remote:
         which is left behind when the time is over: a library's own bounds know nothing of names that are slow to be
         looked up, nor of answers that come byte by byte.
         """
+        self._check_keys()
         started = time.monotonic()
         attempt = 0
         while True:
@@ -148,6 +158,14 @@ class Remote:
                 if trouble.kind not in _WORTH_REPEATING or attempt == ATTEMPTS or too_late:
                     self._give_up(trouble)
                 time.sleep(wait)
+
+    def _check_keys(self) -> None:
+        """Refuse at once what no service would accept."""
+        if self._needs_key and not self.keys.current:
+            where = self._variable or f"{self._section}.api_keys"
+            raise Unavailable(f"{self.name} needs a key, and {where} is not set", hint=self._hint("key"))
+        if not self.keys.are_printable:
+            raise Unavailable(f"{self.name}: a key holds characters that no key has", hint=self._hint("key"))
 
     def _ask_with_any_key(self, ask: Callable[[str, float], _Result], deadline: float) -> _Result:
         """Try each key once: another may be welcome where one is not."""
@@ -190,6 +208,13 @@ class Remote:
         return f"{first} {self._without}".strip()
 
 
+def timeouts(seconds: float) -> httpx.Timeout:
+    """How long each step of a request may take."""
+    import httpx
+
+    return httpx.Timeout(seconds, connect=min(seconds, REACH_SECONDS))
+
+
 def answered(send: Callable[[], httpx.Response]) -> Any:
     """The JSON that a request brings; whatever else comes of it is ``Trouble``."""
     import httpx
@@ -227,6 +252,8 @@ def trouble_in(response: httpx.Response) -> Trouble:
     status = response.status_code
     kinds: dict[int, Kind] = {401: "key", 403: "key", 404: "missing", 408: "slow", 429: "busy"}
     kind = kinds.get(status, "broken" if status >= 500 else "refused")
+    if status == 400 and "API_KEY_INVALID" in response.text:  # how Google refuses a key
+        kind = "key"
     said = _said(response)
     return Trouble(kind, f"answered {status}{f': {said}' if said else ''}", _retry_after(response))
 
@@ -256,7 +283,7 @@ def _bounded(ask: Callable[[str, float], _Result], key: str, seconds: float) -> 
     return result[0]
 
 
-def _watch(request: httpx.Request) -> None:
+def watch(request: httpx.Request) -> None:
     """Let whoever waits for this thread know when its request is on the way."""
     reached: threading.Event | None = getattr(_here, "reached", None)
 
@@ -281,10 +308,11 @@ def _said(response: httpx.Response) -> str:
 
 
 def _retry_after(response: httpx.Response) -> float | None:
-    """Seconds until the service wants to be asked again: given as a number, or as a date."""
+    """Seconds until the service wants to be asked again: a number or a date, or in the body as Google has it."""
     text = response.headers.get("retry-after", "").strip()
     if not text:
-        return None
+        found = re.search(r'"retryDelay":\s*"([0-9.]+)s"', response.text)
+        return float(found[1]) if found else None
     if text.isascii() and text.isdigit():
         return float(text)
     from email.utils import parsedate_to_datetime
