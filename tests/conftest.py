@@ -19,6 +19,8 @@ def clean_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     monkeypatch.setenv("RECOLLECT_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("RECOLLECT_CONFIG_HOME", str(home / "config"))
     monkeypatch.delenv("RECOLLECT_STORE", raising=False)
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST"):
+        monkeypatch.delenv(name, raising=False)
 
 
 Opener = Callable[..., Recollect]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -10,7 +12,7 @@ from recollect.values import Ref
 
 if TYPE_CHECKING:
     from recollect.config import Config, StoreLocation
-    from recollect.models.base import Embedder, Reranker, TokenCounter
+    from recollect.models.base import LLM, Embedder, Reranker, TokenCounter
     from recollect.search.profile import Profile
     from recollect.store.base import Store
 
@@ -57,7 +59,19 @@ def embedder(config: Config) -> Embedder | None:
     )
 
 
-def reranker(kind: str, config: Config) -> Reranker:
+def llm(config: Config, *, unset: str = "none") -> LLM:
+    """The language model that is set, not asked yet; an error says what it lacks.
+
+    ``unset`` is the provider where nobody said anything: for what is itself a wish for a language model.
+    """
+    from recollect.models.llm_providers import provided
+
+    if config.source("llm.provider") == "default":
+        return provided(replace(config.llm, provider=unset))
+    return provided(config.llm)
+
+
+def reranker(kind: str, config: Config, language_model: Callable[[], LLM]) -> Reranker:
     """The reranker of a kind, not loaded yet."""
     if kind == "cross-encoder":
         from recollect.models.cross_encoder import CrossEncoder
@@ -68,7 +82,11 @@ def reranker(kind: str, config: Config) -> Reranker:
             )
         return CrossEncoder(Path(config.rerank.model).expanduser(), config.embedding.threads or None)
     if kind == "llm":
-        raise Unavailable("no language model is configured", hint="Use --rerank cross-encoder, or leave it out.")
+        from recollect.models.base import Message
+        from recollect.models.listwise import ListwiseReranker
+
+        model, seconds = language_model(), config.rerank.llm_budget_ms / 1000
+        return ListwiseReranker(lambda prompt: model.complete([Message("user", prompt)], seconds=seconds).text)
     raise UsageError(f"there is no reranker '{kind}'", hint="One of: cross-encoder, llm, none.")
 
 

@@ -168,6 +168,7 @@ class RerankSettings:
     kind: str = setting("none", "What looks again.", sensitive=True, choices=("none", "cross-encoder", "llm"))
     model: str = setting("", "Model name or path; empty is the kind's default.", sensitive=True)
     budget_ms: int = setting(500, "Past this time the first order is kept.", minimum=1)
+    llm_budget_ms: int = setting(10_000, "The same, where a language model looks again.", minimum=1)
     top: int = setting(20, "How many hits are looked at again.", minimum=1)
 
 

@@ -86,7 +86,7 @@ def test_a_second_look_comes_before_the_choice(kettles: Recollect, monkeypatch: 
         def score(self, query: str, texts: list[str]) -> list[float]:
             return [1.0 if "glass" in text else 0.0 for text in texts]
 
-    monkeypatch.setattr("recollect.registry.reranker", lambda kind, config: Judge())
+    monkeypatch.setattr("recollect.registry.reranker", lambda kind, config, llm: Judge())
     answer = kettles.search("kettle", diverse=True, rerank="cross-encoder", **BY_IMPORTANCE)
     assert [hit.ref for hit in answer.hits] == ["note:/copper", "note:/glass", "note:/double"]
     assert [hit.score for hit in answer.hits] == pytest.approx([0.75, 0.7, 0.6])

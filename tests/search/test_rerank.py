@@ -123,7 +123,7 @@ def appoint(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
     """Makes every reranker the given one."""
 
     def take(judge: Any) -> None:
-        monkeypatch.setattr("recollect.registry.reranker", lambda kind, config: judge)
+        monkeypatch.setattr("recollect.registry.reranker", lambda kind, config, llm: judge)
 
     return take
 
@@ -228,7 +228,9 @@ def test_a_model_that_gives_many_numbers_per_text_is_no_cross_encoder(monkeypatc
 def test_what_is_not_set_up_is_said_and_what_does_not_exist_is_refused(engine: Recollect) -> None:
     fill(engine)
     assert ask(engine, rerank="cross-encoder").meta.degraded == ("rerank: no cross-encoder is set",)
-    assert ask(engine, rerank="llm").meta.degraded == ("rerank: no language model is configured",)
+    assert ask(engine, rerank="llm").meta.degraded == (
+        "rerank: the language model has no key: ANTHROPIC_API_KEY is not set",
+    )
     with pytest.raises(UsageError, match="no reranker 'oracle'"):
         ask(engine, rerank="oracle")
 

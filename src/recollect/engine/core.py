@@ -19,7 +19,7 @@ from recollect.values import Item, Ref
 
 if TYPE_CHECKING:
     from recollect.ingest.pipeline import Pipeline
-    from recollect.models.base import Embedder, Reranker
+    from recollect.models.base import LLM, Embedder, Reranker, Usage
     from recollect.search.pipeline import Searcher
 
 _ID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$", re.IGNORECASE)
@@ -37,6 +37,7 @@ class Core:
         self._config = config
         self._made: tuple[Any, Embedder | None] | None = None
         self._judge: tuple[Any, Reranker] | None = None
+        self._talker: tuple[Any, LLM] | None = None
         self._tracker = Tracker(store)
 
     @classmethod
@@ -92,10 +93,28 @@ class Core:
 
     def _reranker(self, kind: str) -> Reranker:
         """The reranker in force; kept while its settings stay the same."""
-        key = (kind, self.config.rerank.model)
+        key = (kind, self.config.rerank, self.config.llm)
         if self._judge is None or self._judge[0] != key:
-            self._judge = (key, registry.reranker(kind, self.config))
+            self._judge = (key, registry.reranker(kind, self.config, self._llm_wished_for))
         return self._judge[1]
+
+    def _llm_wished_for(self) -> LLM:
+        """The language model, for what is itself a wish for one: there, one is meant even where none is set."""
+        return self._llm(unset="anthropic")
+
+    def _llm(self, *, unset: str = "none") -> LLM:
+        """The language model in force; kept while its settings stay the same."""
+        config = self.config
+        key = (config.llm, unset if config.source("llm.provider") == "default" else "")
+        if self._talker is None or self._talker[0] != key:
+            self._talker = (key, registry.llm(config, unset=unset))
+        return self._talker[1]
+
+    @property
+    def llm_usage(self) -> Usage | None:
+        """What was asked of a language model since the store was opened; None when nothing was."""
+        usage = self._talker[1].usage if self._talker is not None else None
+        return usage if usage is not None and usage.calls else None
 
     def _embedder(self) -> Embedder | None:
         """The embedder in force; made anew only when its settings change, loaded only when it is used."""

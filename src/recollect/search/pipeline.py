@@ -238,7 +238,8 @@ class Searcher:
         except Unavailable as error:
             pool.degraded.append(f"rerank: {error.message}")
             return ranked
-        judged = rerank(self.store, reranker, text, ranked, top=settings.top, budget_ms=settings.budget_ms)
+        budget_ms = settings.llm_budget_ms if kind == "llm" else settings.budget_ms
+        judged = rerank(self.store, reranker, text, ranked, top=settings.top, budget_ms=budget_ms)
         if judged.problem:
             pool.degraded.append(judged.problem)
         return judged.page
