@@ -6,9 +6,15 @@ shared flags, the modules named after groups hold the commands, and ``present_*`
 
 from __future__ import annotations
 
+import sys
+
 
 def main() -> None:
     """The entry point of the ``recollect`` script."""
+    if sys.argv[1:2] == ["hook"] and not {"--help", "-h"} & set(sys.argv):
+        from recollect.cli import hook_process  # every prompt waits for it, so it goes the short way
+
+        hook_process.main(sys.argv[2:])
     from recollect.cli.program import program
 
     program.main(prog_name="recollect")

@@ -1,0 +1,122 @@
+"""What each hook says: what is always to be known and what happened last, or what a task needs.
+
+First by words alone, which takes no model, then, while there is time, by meaning too: a hook that is late says the
+first. Transcripts are taken in by a process of their own, because they may be long and a session does not wait.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from recollect.cli.hook_payload import LARGEST, NAMES, Payload, is_worth_asking, read_payload
+from recollect.cli.hook_process import Outlet, log, open_log
+from recollect.config import Config, ConfigProvider
+
+if TYPE_CHECKING:
+    from recollect.engine import Recollect
+
+ENOUGH = 0.4
+"""The share of the time that must be left to load a model and ask again."""
+
+
+def run(event: str, outlet: Outlet, *, store: str | None = None, tier: str | None = None) -> None:
+    """Offer what there is to say; what goes wrong is logged and nothing else."""
+    try:
+        _run(event, outlet, store, tier)
+    except Exception as error:  # noqa: BLE001 - a hook must never fail the program that called it
+        log(event, f"{type(error).__name__}: {error}")
+
+
+def _run(event: str, outlet: Outlet, store: str | None, tier: str | None) -> None:
+    content = _standard_input()
+    if event not in NAMES:
+        log(event, f"no such hook; there are: {', '.join(NAMES)}")
+        return
+    payload = read_payload(event, content)
+    provider = ConfigProvider(start=payload.folder)
+    hooks = provider().hooks
+    outlet.limit(hooks.seconds)
+    if not hooks.enabled:
+        return
+    if event in ("pre-compact", "session-end"):
+        if hooks.transcripts:
+            _take_in(payload, provider(), store, tier)
+        return
+    if event == "session-start":
+        _tell(payload, "", hooks.session_start_budget, provider, outlet, store, tier)
+    elif event == "before-agent-start" or is_worth_asking(payload.task):
+        budget = hooks.prompt_budget if event == "user-prompt" else hooks.agent_budget
+        _tell(payload, payload.task, budget, provider, outlet, store, tier)
+
+
+def _tell(
+    payload: Payload,
+    task: str,
+    budget: int,
+    provider: Callable[[], Config],
+    outlet: Outlet,
+    store: str | None,
+    tier: str | None,
+) -> None:
+    from recollect.engine import Recollect
+
+    if not budget:
+        return
+    by_words = True
+
+    def config() -> Config:
+        settings = provider()
+        if not by_words:
+            return settings
+        return replace(settings, search=replace(settings.search, backend="lexical", track=False))
+
+    with Recollect.open(store, config=config, create=False, start=payload.folder, tier=tier) as engine:
+        _offer(engine, payload, task, budget, outlet)
+        settings = provider()
+        meaning = settings.search.backend == "hybrid" and settings.embedding.provider != "none"
+        if task and meaning and outlet.left > ENOUGH:
+            by_words = False
+            _offer(engine, payload, task, budget, outlet)
+
+
+def _offer(engine: Recollect, payload: Payload, task: str, budget: int, outlet: Outlet) -> None:
+    told = engine.context(task, budget=budget, recent=not task)
+    if told.text.strip():
+        outlet.offer(payload.answer(told.text))
+
+
+def _take_in(payload: Payload, config: Config, store: str | None, tier: str | None) -> None:
+    """Hand the transcript over to a process that outlives this one; where there is no store, none is made."""
+    from recollect.tier_places import locate
+
+    place = locate(store, config, payload.folder, tier).location.path
+    if payload.transcript is None or not place.exists():
+        log("transcript", "there is no transcript" if payload.transcript is None else f"there is no store {place}")
+        return
+    command = [sys.executable, "-P", "-m", "recollect", "sessions", "add", str(payload.transcript), "--no-wait"]
+    detached = 0
+    if sys.platform == "win32":
+        detached = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
+    with open_log() as errors:
+        subprocess.Popen(
+            [*command, "--quiet", "--store", str(place)],
+            cwd=payload.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            start_new_session=True,
+            creationflags=detached,
+        )
+
+
+def _standard_input() -> bytes:
+    """All that is sent, though only so much of it is kept: a program that cannot finish writing may complain."""
+    content = b""
+    while sys.stdin is not None and (part := sys.stdin.buffer.read(1_000_000)):
+        if len(content) <= LARGEST:
+            content += part
+    return content
