@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from recollect.ingest.parse.encoding import decode
+from recollect.ingest.parse.html_about import ABOUT, about_page
 from recollect.ingest.parse.html_text import to_markdown
 from recollect.ingest.parse.source import Source
 from recollect.ingest.parse.trees import Element, html_tree, walk
@@ -33,6 +34,7 @@ def parse(source: Source) -> Parsed:
     return Parsed(
         text=main_text(decoded.text, tree),
         title=title,
+        fields={ABOUT: about_page(tree)} if source.page else {},
         mime_type=source.type.mime,
         structure="markdown",
         warnings=decoded.warnings,

@@ -78,11 +78,16 @@ def read_file(path: Path) -> bytes:
         raise Unreadable(f"{path.name!r} cannot be read: {problem}", hint="Check its name and size.") from None
 
 
-def parse_bytes(data: bytes, name: str, mime: str | None = None, *, limits: Limits | None = None) -> Parsed:
-    """The text of bytes that came from elsewhere; ``mime`` is what a server called them."""
+def parse_bytes(
+    data: bytes, name: str, mime: str | None = None, *, limits: Limits | None = None, page: bool = False
+) -> Parsed:
+    """The text of bytes that came from elsewhere; ``mime`` is what a server called them.
+
+    The fields of an HTML ``page`` have one that is no field of an item, ``html.ABOUT``.
+    """
     limits = limits or Limits()
     try:
-        source = Source(data, name, detect(name, data, mime), _charset_of(mime), limits)
+        source = Source(data, name, detect(name, data, mime), _charset_of(mime), limits, page)
         parsed = _read(source)
     except (Unreadable, MissingExtra):
         raise

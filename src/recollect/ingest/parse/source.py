@@ -19,10 +19,14 @@ class FileType:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file to be read. ``charset`` is the encoding a server or mail header spoke of, if any."""
+    """One file to be read. ``charset`` is the encoding a server or mail header spoke of, if any.
+
+    Of a ``page`` it is also asked what it says about itself and where it leads (see ``html``).
+    """
 
     data: bytes
     name: str
     type: FileType
     charset: str = ""
     limits: Limits = field(default_factory=Limits)
+    page: bool = False

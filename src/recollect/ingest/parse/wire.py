@@ -71,6 +71,7 @@ def send_source(stream: Stream, place: str, source: Source) -> None:
         "type": asdict(source.type),
         "charset": source.charset,
         "limits": asdict(source.limits),
+        "page": source.page,
     }
     send(stream, asked, source.data)
 
@@ -79,7 +80,8 @@ def receive_source(stream: Stream) -> tuple[str, Source]:
     """The other side of ``send_source``."""
     asked, data = receive(stream)
     file_type = FileType(**asked["type"])
-    return asked["place"], Source(data, asked["name"], file_type, asked["charset"], Limits(**asked["limits"]))
+    limits = Limits(**asked["limits"])
+    return asked["place"], Source(data, asked["name"], file_type, asked["charset"], limits, asked["page"])
 
 
 def send_parsed(stream: Stream, parsed: Parsed) -> None:
