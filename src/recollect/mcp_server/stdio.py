@@ -1,0 +1,131 @@
+"""MCP over standard input and output: one client, until its end of the pipe closes.
+
+The SDK keeps standard output for the protocol and reads and writes UTF-8 whatever the locale. What it leaves out is
+added here: a line that is no message gets an answer, and calls that are under way when the input ends are finished.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+import mcp_types as types
+from anyio.streams.memory import MemoryObjectSendStream
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
+
+from recollect.mcp_server.protocol import Threads, server_for
+from recollect.mcp_server.service import Service
+
+FINISHING_SECONDS = 5.0
+"""How long calls under way may take once the input has ended."""
+
+log = logging.getLogger("recollect.mcp")
+
+
+def serve(service: Service) -> None:
+    """Serve until standard input ends, then close the store."""
+    # A read that waits for input cannot be interrupted; dying at once loses nothing that was acknowledged.
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threads = Threads()
+    try:
+        anyio.run(_serve, service, threads)
+    except* OSError as gone:  # the client closed its end; there is nobody left to tell
+        log.debug("the client is gone: %s", gone)
+    finally:
+        threads.close()
+        if not threads.busy:
+            service.close()
+    leave(threads)
+
+
+def leave(threads: Threads) -> None:
+    """End the process although a call, or the read of an input that stays open, never returns."""
+    waiting = [one for one in threading.enumerate() if not one.daemon and one is not threading.main_thread()]
+    if threads.busy or any(not one.name.startswith("recollect-call") for one in waiting):
+        sys.stderr.flush()
+        os._exit(0)
+
+
+async def _serve(service: Service, threads: Threads) -> None:
+    server = server_for(service, threads)
+    async with stdio_server() as (incoming, outgoing):
+        wire = Wire(outgoing)
+        forward, inbox = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wire.carry, incoming, forward)
+            await server.run(inbox, wire, server.create_initialization_options())
+            tasks.cancel_scope.cancel()
+
+
+class Wire:
+    """The outgoing side, which knows which requests still wait for their answer."""
+
+    def __init__(self, outgoing: Any) -> None:
+        self._outgoing = outgoing
+        self._waiting: set[str | int] = set()
+        self._changed = anyio.Event()
+
+    async def carry(self, incoming: Any, forward: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+        """Hand on what comes in; answer what is no message; at the end wait for answers that are due."""
+        async with forward:
+            async for item in incoming:
+                if isinstance(item, Exception):
+                    await self._outgoing.send(SessionMessage(refusal(item)))
+                    continue
+                if isinstance(item.message, types.JSONRPCRequest):
+                    self._waiting.add(item.message.id)
+                elif isinstance(item.message, types.JSONRPCNotification):
+                    self._forget_cancelled(item.message)
+                await forward.send(item)
+            with anyio.move_on_after(FINISHING_SECONDS):
+                while self._waiting:
+                    await self._changed.wait()
+
+    async def send(self, item: SessionMessage) -> None:
+        await self._outgoing.send(item)
+        if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError) and item.message.id is not None:
+            self._answered(item.message.id)
+
+    def _forget_cancelled(self, message: types.JSONRPCNotification) -> None:
+        if message.method == "notifications/cancelled":
+            self._answered((message.params or {}).get("requestId", ""))
+
+    def _answered(self, request: str | int) -> None:
+        self._waiting.discard(request)
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def aclose(self) -> None:
+        await self._outgoing.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+def refusal(problem: Exception) -> types.JSONRPCError:
+    """The answer to a line that is not a message of the protocol."""
+    request: Any = None
+    if isinstance(problem, ValidationError):
+        first = problem.errors(include_url=False, include_context=False)[0]
+        if first["type"] != "json_invalid":
+            given = first["input"]
+            request = given.get("id") if isinstance(given, dict) else None
+            known = request if isinstance(request, str | int) and not isinstance(request, bool) else None
+            error = types.ErrorData(code=types.INVALID_REQUEST, message="this is JSON, but not a JSON-RPC 2.0 message")
+            return types.JSONRPCError(jsonrpc="2.0", id=known, error=error)
+    error = types.ErrorData(code=types.PARSE_ERROR, message="this line is not JSON; a message is one line of JSON")
+    return types.JSONRPCError(jsonrpc="2.0", id=None, error=error)
