@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+
 @dataclass(frozen=True)
 class Step:
     """One answer: what is sent, how much of it, and how late."""
