@@ -32,12 +32,15 @@ from recollect.search.refine import Refiner
 from recollect.search.request import Boosts, Request
 from recollect.search.rerank import rerank
 from recollect.search.sides import SUBSTRING_VALUE, Member, Pool, PoolMaker
+from recollect.session_values import CHECKPOINT
 from recollect.settings import Config
 from recollect.store.base import Scoring, Store
 from recollect.values import Answer, Explain, Filters, Item, SearchMeta, SignalShare, TermShare
 from recollect.words import Analyzer
 
 Array = npt.NDArray[Any]
+APART = ("archived",)
+"""Points to fork from are in the archive from the start: no search sees them, and none is slower for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ class Searcher:
         started = time.perf_counter()
         request.check()
         query = parse_query(request.query, literal=request.literal)
-        filters = both(request.filters, query.filters)
+        filters = _kept_apart(both(request.filters, query.filters))
         words = plan(query, self.analyzer, self.store)
         profile = self._profile(request)
         found = self._find(query, words, filters, profile, request)
@@ -164,7 +167,10 @@ class Searcher:
 
     def _masks(self, filters: Filters, as_of: datetime | None) -> tuple[Array | None, Array | None]:
         if as_of is None:
-            return self.store.allowed(filters), None
+            allowed = self.store.allowed(filters)
+            if filters.states == APART and allowed is not None:
+                return allowed, self.store.current_chunks(allowed)
+            return allowed, None
         filters = replace(filters, states=("live", "archived"))
         return self.store.allowed(filters, as_of=True), self.store.chunks_at(as_of)
 
@@ -273,6 +279,11 @@ class Searcher:
             explain = entry.explain or Explain(entry.value)
             explained.append(replace(entry, explain=replace(explain, terms=terms)))
         return explained
+
+
+def _kept_apart(filters: Filters) -> Filters:
+    """The same filters; those that ask for points to fork from look where these are kept."""
+    return replace(filters, states=APART) if CHECKPOINT in filters.categories else filters
 
 
 def _unheeded(profile: Profile, boosts: Boosts) -> list[str]:

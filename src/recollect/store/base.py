@@ -18,6 +18,7 @@ from recollect.insight import Learned, Move, StatsReport, Usage, Use, WeightChan
 from recollect.link_targets import LinkTarget, targets_in
 from recollect.store.memories import LinkIndex, MemoryStore
 from recollect.store.movable import Movable
+from recollect.store.threads import ThreadStore
 from recollect.values import Check, Draft, Filters, Item, Ref, Saved, Version
 from recollect.words import Analyzer
 
@@ -384,8 +385,9 @@ class FeedbackLog(Protocol):
 
 
 class Store(
-    ItemStore, LexicalIndex, VectorIndex, JobQueue, LinkIndex, UsageLog, FeedbackLog, MemoryStore, Movable, Protocol
-):
+    ItemStore, LexicalIndex, VectorIndex, JobQueue, LinkIndex, UsageLog, FeedbackLog, MemoryStore, ThreadStore, Movable,
+    Protocol,
+):  # fmt: skip
     """All parts of a store, as the engine uses them."""
 
     def close(self) -> None: ...

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from recollect.session_values import CHECKPOINT
 from recollect.store.base import Job, embedded_text
 from recollect.store.sqlite.connection import Connection
 from recollect.store.sqlite.postings import Array
@@ -54,11 +55,13 @@ def enqueue_chunks(connection: Connection, fingerprint: int, chunks: Sequence[in
 
 
 def enqueue_missing(connection: Connection, fingerprint: int, have: Array, kind: str | None) -> int:
-    """Put every live chunk that has no vector and no job on the backlog; answers how many."""
+    """Put every live chunk, and those of points to fork from, that has no vector and no job on the backlog."""
     with_vector = set(have.tolist())
     condition, values = ("AND i.kind=?", (kind,)) if kind else ("", ())
     rows = connection.rows(
-        f"SELECT c.id, i.kind FROM chunks c JOIN items i ON i.n=c.item WHERE c.state=0 {condition}", values
+        "SELECT c.id, i.kind FROM chunks c JOIN items i ON i.n=c.item WHERE (c.state=0 OR c.state=1"
+        f" AND i.state='archived' AND i.kind='session' AND i.category='{CHECKPOINT}') {condition}",
+        values,
     )
     missing = [(fingerprint, chunk, owner_kind) for chunk, owner_kind in rows if chunk not in with_vector]
     before = connection.total_changes()

@@ -12,7 +12,7 @@ import os
 import struct
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -94,6 +94,22 @@ def save(
     refuse_immutable(head, ref)
     chunks = write_version(connection, head, item, analyzer, keep_versions)
     return Saved(ref, "updated", head.id, head.version + 1, head.version, item.hash, chunks=len(chunks)), chunks
+
+
+def save_apart(
+    connection: Connection, item: PreparedItem, analyzer: Analyzer, keep_versions: int
+) -> tuple[Saved, list[NewChunk]]:
+    """Write an item that was never live: its chunks are superseded in the moment they are made."""
+    head = find_head(connection, item.draft.ref.drive, item.draft.ref.path)
+    if head is not None and (head.hash == item.hash or head.state == "live"):
+        reason = "unchanged" if head.hash == item.hash else "in use"
+        return Saved(str(item.draft.ref), "skipped", head.id, head.version, None, head.hash, reason=reason), []
+    saved, chunks = save(connection, item, "overwrite", analyzer, keep_versions)
+    connection.run_many(
+        "UPDATE chunks SET state=?, live_until=live_from WHERE id=?", [(SUPERSEDED, chunk.chunk) for chunk in chunks]
+    )
+    connection.rows("UPDATE items SET state='archived' WHERE id=?", (saved.id,))
+    return saved, [replace(chunk, state=SUPERSEDED) for chunk in chunks]
 
 
 def refuse_immutable(head: Head, ref: str) -> None:
@@ -327,7 +343,7 @@ def archive(connection: Connection, head: Head) -> None:
     """Take an item out of normal search; its chunks stay searchable as of the time they were current."""
     rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=? AND state=?", (head.n, LIVE))
     supersede(connection, rows, now_micros())
-    connection.rows("UPDATE items SET state='archived' WHERE n=?", (head.n,))
+    connection.rows("UPDATE items SET state='archived', deleted_at=? WHERE n=?", (now_micros(), head.n))
 
 
 def to_bin(connection: Connection, head: Head) -> None:

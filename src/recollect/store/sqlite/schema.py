@@ -41,7 +41,7 @@ CREATE TABLE items(
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   indexed_at INTEGER,
-  deleted_at INTEGER,
+  deleted_at INTEGER,              -- when it was put away: into the archive or the bin
   file_mtime INTEGER,              -- what the file looked like when it was read, to notice changes cheaply
   file_size INTEGER
 ) STRICT;
@@ -258,7 +258,18 @@ def _third(connection: Connection) -> None:
     connection.rows(_THIRD)
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second, _third)
+_FOURTH = """
+CREATE INDEX versions_created ON versions(created_at);
+CREATE INDEX items_put_away ON items(deleted_at) WHERE deleted_at IS NOT NULL;
+"""
+
+
+def _fourth(connection: Connection) -> None:
+    """What happened when, for timelines."""
+    connection.rows(_FOURTH)
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second, _third, _fourth)
 SCHEMA_VERSION = len(MIGRATIONS)
 
 

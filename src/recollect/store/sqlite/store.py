@@ -25,6 +25,7 @@ from recollect.store.sqlite.schema import SCHEMA_VERSION, migrate
 from recollect.store.sqlite.searching import Searching
 from recollect.store.sqlite.secrets import Secrets
 from recollect.store.sqlite.segments import NewChunk
+from recollect.store.sqlite.threads import Threads
 from recollect.store.sqlite.times import now_micros
 from recollect.store.sqlite.usage import UsageCounts
 from recollect.store.sqlite.vectors import VectorIndex
@@ -32,7 +33,7 @@ from recollect.values import Check, Saved
 from recollect.words import Analyzer
 
 
-class SqliteStore(Reading, Searching, Meaning, Linking, UsageCounts, Lessons, Secrets, Keeping):
+class SqliteStore(Reading, Threads, Searching, Meaning, Linking, UsageCounts, Lessons, Secrets, Keeping):
     """One store file, open."""
 
     def __init__(
@@ -169,6 +170,18 @@ class SqliteStore(Reading, Searching, Meaning, Linking, UsageCounts, Lessons, Se
                 answers.append(self._put_away(connection, n))
                 if successor is not None:
                     links.add(connection, successor, n, link)
+        return answers
+
+    def save_apart(self, prepared: Sequence[PreparedItem], *, backlog: Backlog | None = None) -> list[Saved]:
+        """Write items that count in no search: archived from the start."""
+        answers: list[Saved] = []
+        with self._writing(prepared, durable=False, backlog=backlog) as (connection, fresh):
+            for item in prepared:
+                saved, chunks = saving.save_apart(connection, item, self.analyzer, self.keep_versions)
+                answers.append(saved)
+                fresh.extend(chunks)
+                if saved.id is not None and saved.status != "skipped":
+                    links.settle_saved(connection, [(saved.id, item)])
         return answers
 
     def _put_away(self, connection: Connection, n: int) -> Saved:
