@@ -69,7 +69,7 @@ def has_comments(text: str) -> bool:
     bare = _TRAILING_COMMA.sub(lambda found: found[1] or "", bare)
     try:
         json.loads(bare)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 

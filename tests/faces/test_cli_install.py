@@ -1,0 +1,346 @@
+"""install and uninstall: the right file for each agent, nothing of it lost, and nothing touched that is not ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect._version import __version__
+from recollect.cli import json_text
+from recollect.cli.install_places import AGENTS, plugin_folder, program_command
+from recollect.cli.verbs import VERBS
+
+ROOT = Path(__file__).parents[2]
+EVENTS = {
+    "SessionStart": "session-start",
+    "UserPromptSubmit": "user-prompt",
+    "SubagentStart": "before-agent-start",
+    "PreCompact": "pre-compact",
+    "SessionEnd": "session-end",
+}
+
+
+@pytest.fixture
+def home(house: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The user's own folder, where the programs keep their settings."""
+    place = tmp_path / "home"
+    place.mkdir()
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(place))
+    monkeypatch.setenv("USERPROFILE", str(place))
+    return place
+
+
+def server(path: Path, container: str) -> Any:
+    text = path.read_text(encoding="utf-8")
+    return (tomllib.loads(text) if path.suffix == ".toml" else json.loads(text))[container]["recollect"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "scope", "file", "container"),
+    [
+        ("claude-code", "--user", "home/.claude.json", "mcpServers"),
+        ("claude-code", "--project", "work/.mcp.json", "mcpServers"),
+        ("codex", "--user", "home/.codex/config.toml", "mcp_servers"),
+        ("codex", "--project", "work/.codex/config.toml", "mcp_servers"),
+        ("cursor", "--user", "home/.cursor/mcp.json", "mcpServers"),
+        ("cursor", "--project", "work/.cursor/mcp.json", "mcpServers"),
+        ("vscode", "--project", "work/.vscode/mcp.json", "servers"),
+        ("gemini", "--user", "home/.gemini/settings.json", "mcpServers"),
+        ("gemini", "--project", "work/.gemini/settings.json", "mcpServers"),
+    ],
+)
+def test_each_agent_gets_a_server_in_its_own_file_and_loses_it_again(
+    house: Any, home: Path, agent: str, scope: str, file: str, container: str
+) -> None:
+    path = home.parent / file
+    told = house.json("install", agent, scope)
+    assert str(path) in [one["path"] for one in told["files"]]
+    assert {one["status"] for one in told["files"]} == {"created"}
+    entry = server(path, container)
+    assert [entry["command"], *entry["args"]] == [*program_command(), "mcp"]
+    first = path.read_bytes()
+    assert {one["status"] for one in house.json("install", agent, scope)["files"]} == {"unchanged"}
+    assert path.read_bytes() == first
+    assert {one["status"] for one in house.json("uninstall", agent, scope)["files"]} == {"removed"}
+    assert [one for one in (*home.rglob("*"), *house.folder.rglob("*")) if one.is_file()] == []
+    assert {one["status"] for one in house.json("uninstall", agent, scope)["files"]} == {"absent"}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the folder is another elsewhere")
+def test_the_servers_of_all_projects_of_vs_code_are_in_its_profile(house: Any, home: Path) -> None:
+    house.run("install", "vscode", "--user")
+    assert server(home / ".config/Code/User/mcp.json", "servers")["type"] == "stdio"
+
+
+def test_claude_code_gets_hooks_and_a_skill_too(house: Any, home: Path) -> None:
+    house.run("install", "claude-code")
+    hooks = json.loads((home / ".claude/settings.json").read_text())["hooks"]
+    commands = {event: groups[0]["hooks"][0]["command"] for event, groups in hooks.items()}
+    assert {event: command.rpartition(" ")[2] for event, command in commands.items()} == EVENTS
+    assert all(Path(command.split(" hook ")[0]).is_absolute() for command in commands.values())
+    assert "name: recollect" in (home / ".claude/skills/recollect/SKILL.md").read_text()
+
+
+def test_a_folder_of_its_own_is_where_claude_code_and_codex_look(
+    house: Any, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "c"))
+    monkeypatch.setenv("CODEX_HOME", str(home / "x"))
+    house.run("install", "claude-code")
+    house.run("install", "codex")
+    files = {str(one.relative_to(home)) for one in home.rglob("*") if one.is_file()}
+    assert files == {"c/.claude.json", "c/settings.json", "c/skills/recollect/SKILL.md", "x/config.toml"}
+
+
+def test_what_is_written_starts_the_program_from_any_folder(house: Any, home: Path, tmp_path: Path) -> None:
+    house.run("install", "claude-code")
+    entry = server(home / ".claude.json", "mcpServers")
+    command = [entry["command"], *entry["args"][:-1], "version"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, text=True)
+    assert __version__ in done.stdout
+    module = [sys.executable, "-P", "-m", "recollect", "version"]
+    assert __version__ in subprocess.run(module, cwd=tmp_path, capture_output=True, check=True, text=True).stdout
+
+
+MESSY = """{
+    "theme":"dark",   "list": [1,2,
+       3],
+    "mcpServers": { "other": {"command": "x", "args": []} },
+\t"unicode": "\\u00e9 é",
+    "hooks": {
+        "UserPromptSubmit": [ {"hooks": [ {"type":"command","command":"date"} ]} ],
+        "Stop": []
+    }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        MESSY,
+        MESSY.replace("\n", "\r\n"),
+        "\ufeff" + MESSY,
+        '{"a": 1}',
+        "{}",
+        '{"mcpServers": {}}\n',
+        '{"mcpServers": {}, "hooks": {"SessionEnd": []}}',
+        '{\n\t"mcpServers": {\n\t\t"b": {}\n\t}\n}',
+    ],
+)
+def test_the_rest_of_a_file_stays_byte_for_byte(house: Any, home: Path, text: str) -> None:
+    files = [home / ".claude.json", home / ".claude/settings.json"]
+    files[1].parent.mkdir()
+    for file in files:
+        file.write_bytes(text.encode())
+        file.chmod(0o640)
+    told = house.json("install", "claude-code")
+    assert [one["status"] for one in told["files"]] == ["updated", "updated", "created"]
+    for file in files:
+        assert Path(f"{file}.before-recollect").read_bytes() == text.encode()
+        assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    servers, hooks = (json.loads(file.read_text(encoding="utf-8-sig")) for file in files)
+    before = json.loads(text.lstrip("\ufeff"))
+    assert servers == {**before, "mcpServers": {**before.get("mcpServers", {}), **servers["mcpServers"]}}
+    for event, groups in before.get("hooks", {}).items():
+        assert hooks["hooks"][event][: len(groups)] == groups
+    lines = text.split("\n")
+    if len(lines) > 1:
+        kept = [line for line in lines if line in files[0].read_bytes().decode().split("\n")]
+        assert len(kept) >= len(lines) - 2
+    house.run("uninstall", "claude-code")
+    assert [file.read_bytes() for file in files] == [text.encode()] * 2
+
+
+def test_the_rest_of_a_toml_file_stays_with_its_comments(house: Any, home: Path) -> None:
+    path = home / ".codex/config.toml"
+    path.parent.mkdir()
+    text = '# mine\nmodel = "x"   # a comment\n\n[mcp_servers.other]  # another\ncommand = "y"\n\n[tui]\ntheme="z"\n'
+    path.write_text(text)
+    house.run("install", "codex")
+    after = path.read_text()
+    assert tomllib.loads(after)["mcp_servers"].keys() == {"other", "recollect"}
+    assert [line for line in text.splitlines() if line not in after.splitlines()] == []
+    house.run("uninstall", "codex")
+    assert path.read_text().split() == text.split()
+
+
+def test_what_the_user_added_to_our_entries_stays(house: Any, home: Path) -> None:
+    house.run("install", "claude-code")
+    file, settings = home / ".claude.json", home / ".claude/settings.json"
+    file.write_text(
+        json.dumps({"mcpServers": {"recollect": {"command": "/old/recollect", "args": ["mcp"], "env": {"A": "b"}}}})
+    )
+    text = settings.read_text().replace('"timeout": 10', '"timeout": 3')
+    settings.write_text(text.replace("/recollect ", "/x/recollect "))
+    assert [one["status"] for one in house.json("install", "claude-code")["files"]] == [
+        "updated", "updated", "unchanged",
+    ]  # fmt: skip
+    assert server(file, "mcpServers")["env"] == {"A": "b"}
+    hook = json.loads(settings.read_text())["hooks"]["SessionStart"]
+    assert len(hook) == 1
+    assert hook[0]["hooks"][0]["timeout"] == 3
+    assert hook[0]["hooks"][0]["command"].startswith(program_command()[0])
+
+
+def test_only_our_own_hooks_are_taken_out_of_a_group_that_was_merged(house: Any, home: Path) -> None:
+    house.run("install", "claude-code")
+    settings = home / ".claude/settings.json"
+    plain = json.loads(settings.read_text())
+    mine = {"type": "command", "command": "say recollect hook"}
+    plain["hooks"]["SessionStart"][0]["hooks"].insert(0, mine)
+    settings.write_text(json.dumps(plain))
+    house.run("uninstall", "claude-code")
+    assert json.loads(settings.read_text()) == {"hooks": {"SessionStart": [{"hooks": [mine]}]}}
+
+
+@pytest.mark.parametrize(
+    ("content", "words", "code"),
+    [
+        (b'{"servers": ', "not valid JSON", 1),
+        (b"\xff\xfe{\x00}\x00", "not valid JSON", 1),
+        (b'{"servers": {}, // mine\n}', "comments", 4),
+        (b'{"servers": {"a": {},}}', "trailing commas", 4),
+        (b"[]", "not as expected", 4),
+        (b'{"servers": []}', "not as expected", 4),
+        (b'{"servers": {"recollect": {"command": "else", "args": ["mcp"]}}}', "starts something else", 4),
+        (b'{"servers": {"recollect": 3}}', "starts something else", 4),
+        (b"[" * 100_000, "not valid JSON", 1),
+    ],
+)
+def test_a_file_that_is_broken_commented_or_not_ours_is_left_alone(
+    house: Any, home: Path, content: bytes, words: str, code: int
+) -> None:
+    path = house.write(".vscode/mcp.json", content)
+    for verb in ("install", "uninstall"):
+        error = house.json(verb, "vscode", code=code)
+        assert words in error["message"]
+        assert str(path) in error["message"]
+        assert "Nothing was changed" in error["hint"]
+        assert path.read_bytes() == content
+    assert list(path.parent.iterdir()) == [path]
+    if code == 4 and words in ("comments", "trailing commas"):
+        assert '"command"' in house.json("install", "vscode", code=code)["hint"]
+
+
+def test_nothing_is_written_when_one_of_several_files_is_broken(house: Any, home: Path) -> None:
+    settings = home / ".claude/settings.json"
+    settings.parent.mkdir()
+    settings.write_text("{")
+    assert str(settings) in house.json("install", "claude-code", code=1)["message"]
+    assert not (home / ".claude.json").exists()
+    settings.write_text('{"hooks": {"SessionEnd": {}}}')
+    assert "SessionEnd" in house.json("install", "claude-code", code=4)["message"]
+    settings.unlink()
+    skill = home / ".claude/skills/recollect/SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("# somebody else's")
+    assert "not ours" in house.json("install", "claude-code", code=4)["message"]
+    assert not (home / ".claude.json").exists()
+    assert house.json("uninstall", "claude-code")["files"][2]["status"] == "absent"
+    assert skill.exists()
+
+
+def test_broken_toml_is_left_alone(house: Any, home: Path) -> None:
+    path = home / ".codex/config.toml"
+    path.parent.mkdir()
+    path.write_text("model = \n")
+    assert "not valid TOML" in house.json("install", "codex", code=1)["message"]
+    assert path.read_text() == "model = \n"
+    path.write_text('mcp_servers = { other = { command = "y" } }\n')
+    house.run("install", "codex")
+    assert tomllib.loads(path.read_text())["mcp_servers"].keys() == {"other", "recollect"}
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_may_not_be_written_is_an_error_with_a_hint(house: Any, home: Path) -> None:
+    home.chmod(0o500)
+    assert "cannot write" in house.json("install", "cursor", code=5)["message"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+def test_a_linked_file_stays_a_link(house: Any, home: Path) -> None:
+    real = home / "dotfiles.json"
+    real.write_text("{}")
+    (home / ".cursor").mkdir()
+    (home / ".cursor/mcp.json").symlink_to(real)
+    house.run("install", "cursor")
+    assert (home / ".cursor/mcp.json").is_symlink()
+    assert server(real, "mcpServers")["args"] == ["mcp"]
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_printing_shows_what_would_be_written_and_writes_nothing(house: Any, home: Path, agent: str) -> None:
+    shown = house.json("install", agent, "--print")["files"]
+    assert [one for one in (*home.rglob("*"), *house.folder.rglob("*")) if one.is_file()] == []
+    printed = house.run("install", agent, "--print").stdout
+    house.run("install", agent)
+    for one in shown:
+        assert one["path"] in printed
+        assert Path(one["path"]).read_text(encoding="utf-8").strip() == one["content"].strip()
+
+
+def test_an_agent_that_is_not_known_is_wrong_usage(house: Any) -> None:
+    assert "emacs" in house.json("install", "emacs", code=2)["message"]
+
+
+def test_the_plugin_is_what_claude_code_reads(house: Any) -> None:
+    plugin = plugin_folder()
+    manifest = json.loads((plugin / ".claude-plugin/plugin.json").read_text())
+    assert manifest["version"] == __version__
+    market = json.loads((ROOT / ".claude-plugin/marketplace.json").read_text())
+    assert [(one["name"], (ROOT / one["source"]).resolve()) for one in market["plugins"]] == [
+        (manifest["name"], plugin.resolve())
+    ]
+    hooks = json.loads((plugin / "hooks/hooks.json").read_text())["hooks"]
+    assert {event: groups[0]["hooks"][0]["command"] for event, groups in hooks.items()} == {
+        event: f"recollect hook {name}" for event, name in EVENTS.items()
+    }
+    entry = json.loads((plugin / ".mcp.json").read_text())["mcpServers"]["recollect"]
+    assert entry["command"] == "recollect"
+    assert entry["args"][0] in VERBS
+    skill = (plugin / "skills/recollect/SKILL.md").read_text()
+    front = re.match(r"---\nname: recollect\ndescription: (.+)\n---\n", skill)
+    assert front
+    assert len(front[1]) <= 1024
+    assert len(skill) < 4_000
+
+
+def test_the_wheel_carries_the_plugin() -> None:
+    targets = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]
+    assert targets["wheel"]["force-include"]["plugin"] == "recollect/plugin"
+    assert "plugin" in targets["sdist"]["include"]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inside: st.lists(inside, max_size=3) | st.dictionaries(st.text(max_size=4), inside, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.text(max_size=4), JSON, max_size=4), st.sampled_from([None, 1, "\t"]), JSON)
+def test_an_edit_says_what_it_should_and_can_be_taken_back(plain: dict[str, Any], indent: Any, value: Any) -> None:
+    text = json.dumps(plain, indent=indent)
+    put = json_text.put(text, ("new!", "in"), value)
+    assert json.loads(put) == {**plain, "new!": {"in": value}}
+    assert json_text.drop(put, ("new!",)) == text
+    more = json_text.append(json_text.append(text, ("list!",), value), ("list!",), 2)
+    assert json.loads(more) == {**plain, "list!": [value, 2]}
+    assert json_text.drop(json_text.drop(more, ("list!", 1)), ("list!",)) == text
+    for name in plain:
+        assert json.loads(json_text.put(text, (name,), value)) == {**plain, name: value}
+        assert json.loads(json_text.drop(text, (name,))) == {k: v for k, v in plain.items() if k != name}
