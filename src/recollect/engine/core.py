@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -36,6 +37,7 @@ class Core:
         self._start = start
         self._config = config
         self._made: tuple[Any, Embedder | None] | None = None
+        self._second: tuple[Any, Embedder | None] | None = None
         self._judge: tuple[Any, Reranker] | None = None
         self._talker: tuple[Any, LLM] | None = None
         self._tracker = Tracker(store)
@@ -95,7 +97,7 @@ class Core:
         """The reranker in force; kept while its settings stay the same."""
         key = (kind, self.config.rerank, self.config.llm)
         if self._judge is None or self._judge[0] != key:
-            self._judge = (key, registry.reranker(kind, self.config, self._llm_wished_for))
+            self._judge = (key, registry.reranker(kind, self._placed(self.config), self._llm_wished_for))
         return self._judge[1]
 
     def _llm_wished_for(self) -> LLM:
@@ -120,12 +122,26 @@ class Core:
         """The embedder in force; made anew only when its settings change, loaded only when it is used."""
         settings = self.config.embedding
         if self._made is None or self._made[0] != settings:
-            self._made = (settings, registry.embedder(self.config))
+            self._made = (settings, registry.embedder(self._placed(self.config)))
         return self._made[1]
+
+    def _fallback(self) -> Embedder | None:
+        """The embedder for when the first is gone; its vectors are never compared with the first's."""
+        settings = self.config.embedding
+        if self._second is None or self._second[0] != settings:
+            self._second = (settings, registry.fallback_embedder(self._placed(self.config)))
+        return self._second[1]
+
+    def _placed(self, config: Config) -> Config:
+        """The settings with the folder of models filled in: beside the store, if nobody said where."""
+        if config.embedding.folder:
+            return config
+        folder = str(Path(self.location).parent / "models")
+        return replace(config, embedding=replace(config.embedding, folder=folder))
 
     def _backlog(self) -> Backlog | None:
         """Where new chunks wait for their vectors; None when there are none to be made."""
-        from recollect.ingest.embed import fingerprint_of
+        from recollect.models.fingerprint import fingerprint_of
 
         embedder = self._embedder()
         return Backlog(fingerprint_of(embedder), embedder.dimensions) if embedder is not None else None

@@ -31,7 +31,8 @@ class LookingAfter(Core):
 
         Without ``search_missing`` only what was put on the backlog when it was written: a store is not looked through.
         """
-        from recollect.ingest.embed import Worker, fingerprint_of
+        from recollect.ingest.embed import Worker
+        from recollect.models.fingerprint import fingerprint_of
         from recollect.reports import EmbedReport
 
         embedder = self._embedder()
@@ -57,7 +58,7 @@ class LookingAfter(Core):
 
     def reembed(self, *, progress: Callable[[Progress], None] | None = None) -> EmbedReport:
         """Give every text a vector of the model in force; searches use the old ones until all are there."""
-        from recollect.ingest.embed import fingerprint_of
+        from recollect.models.fingerprint import fingerprint_of
 
         report = self.embed(progress=progress)
         embedder = self._embedder()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from recollect.engine.core import Core, check_choice, refuse_binned
 from recollect.errors import UsageError
-from recollect.insight import FeedbackReport, StatsReport
-from recollect.memory import links
-from recollect.memory.feedback import Learner, Learning
 from recollect.search.profile import built_in, find_profile
 from recollect.search.request import Request
 from recollect.values import Answer, Filters, Link, LinkReport, Ref
+
+if TYPE_CHECKING:
+    from recollect.insight import FeedbackReport, StatsReport
+    from recollect.memory.feedback import Learner, Learning
 
 STATS_BY = ("query", "tool", "day")
 
@@ -22,9 +24,13 @@ class Remembering(Core):
     @cached_property
     def learn(self) -> Learning:
         """What profiles learned from feedback: ``learn.status()``, ``freeze()``, ``rollback()``, ``history()``."""
+        from recollect.memory.feedback import Learning
+
         return Learning(self.store, self._config, self._learners)
 
     def _learners(self) -> dict[str, Learner]:
+        from recollect.memory.feedback import Learner
+
         config = self.config
         vectors = config.embedding.provider != "none"
         known = (find_profile(config, name) for name, one in built_in().items() if one.learns)
@@ -50,15 +56,21 @@ class Remembering(Core):
 
     def link(self, source: str | Ref, target: str | Ref, type: str = "mentions") -> Link:  # noqa: A002 - the domain's word
         """Link one item to another; doing so again changes nothing."""
-        return links.link(self.store, self._present(source), self._present(target), type)
+        from recollect.memory.links import link
+
+        return link(self.store, self._present(source), self._present(target), type)
 
     def unlink(self, source: str | Ref, target: str | Ref, type: str | None = None) -> int:  # noqa: A002
         """Take a link made by ``link`` away, of one type or of all; how many there were."""
-        return links.unlink(self.store, self._present(source), self._present(target), type)
+        from recollect.memory.links import unlink
+
+        return unlink(self.store, self._present(source), self._present(target), type)
 
     def links(self, ref: str | Ref, *, depth: int = 2) -> LinkReport:
         """The links around an item, both ways, by hand and from texts."""
-        return links.around(self.store, self._present(ref), depth)
+        from recollect.memory.links import around
+
+        return around(self.store, self._present(ref), depth)
 
     def suggest_links(self, ref: str | Ref, *, limit: int = 10) -> Answer:
         """Items that are like one but not linked with it: by meaning or, without vectors, by the words of its title."""
@@ -68,7 +80,9 @@ class Remembering(Core):
         if not answer.hits:
             title = self.store.items_by_number([n])[n].title
             answer = self._searcher.search(Request(title, limit=deep, vectors=False, literal=True))
-        return links.without_linked(self.store, n, answer, limit)
+        from recollect.memory.links import without_linked
+
+        return without_linked(self.store, n, answer, limit)
 
     def relink(self) -> int:
         """Find the links in all texts anew; how many items were looked at."""

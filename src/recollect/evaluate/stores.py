@@ -22,7 +22,8 @@ from recollect.engine import Recollect
 from recollect.errors import StoreError
 from recollect.evaluate.datasets import Dataset, Document
 from recollect.evaluate.vector_cache import RememberingEmbedder
-from recollect.ingest.embed import Worker, fingerprint_of
+from recollect.ingest.embed import Worker
+from recollect.models.fingerprint import fingerprint_of
 from recollect.values import Entry, Progress
 
 UNUSED_DAYS = 30

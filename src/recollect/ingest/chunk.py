@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from itertools import zip_longest
+from collections.abc import Iterable, Sequence
+from itertools import pairwise, zip_longest
 from math import ceil
 
 from recollect.ingest.code_units import outline_code
@@ -35,11 +35,11 @@ from recollect.store.base import embedded_text
 from recollect.values import Passage
 
 __all__ = [
-    "CHUNKER_VERSION",
     "PREFIX_TOKENS",
     "TARGET_CHARS",
     "TokenCounter",
     "chunk",
+    "chunk_at",
     "embedded_text",
     "embedded_texts",
     "line_ranges",
@@ -49,7 +49,6 @@ __all__ = [
 
 Span = tuple[int, int]
 
-CHUNKER_VERSION = 1
 TARGET_CHARS = 800
 SPECIAL_TOKENS = 2  # [CLS] and [SEP]: kept free, whether or not a counter counts them
 
@@ -89,8 +88,7 @@ def chunk(
     outline = _outline(text, structure, language)
     heading = outline.sections[0].heading
     measure = counter or Estimate()
-    window = max(2, max_tokens - SPECIAL_TOKENS)
-    budget = max(1, window - prefix_room(max_tokens) - 3)  # the bar between prefix and passage, counted by the letter
+    window, budget = _room(max_tokens)
     whole = text.isspace() or (len(text) < whole_below and _fits(measure, text.strip(), budget))
     if single and not whole and len(text) <= _LONGEST_TOKEN * window:
         above = prefix_text(title, description, context, heading, counter=measure, max_tokens=max_tokens)
@@ -100,6 +98,31 @@ def chunk(
     limit = target_chars if counter else min(target_chars, budget * 3)
     spans = _fit(text, _pack(text, outline, limit), outline, measure, budget)
     return _named(spans, outline.sections)
+
+
+def chunk_at(
+    text: str,
+    places: Iterable[int],
+    *,
+    structure: str = "text",
+    language: str = "",
+    counter: TokenCounter | None,
+    max_tokens: int = 256,
+) -> tuple[Passage, ...]:
+    """The passages of a text cut at the places given, whatever they are; what is too large is cut by its structure.
+
+    >>> chunk_at("one\\ntwo\\n", [4, 99], counter=None)
+    (Passage(start=0, end=4, heading=''), Passage(start=4, end=8, heading=''))
+    """
+    starts = [0]
+    last = len(text.rstrip())
+    for place in sorted(set(places)):
+        # No passage is white space alone: that belongs to what stands before it.
+        if 0 < place < last and text[starts[-1] : place].strip():
+            starts.append(place)
+    outline = _outline(text, structure, language)
+    spans = list(pairwise([*starts, len(text)])) if text else []
+    return _named(_fit(text, spans, outline, counter or Estimate(), _room(max_tokens)[1]), outline.sections)
 
 
 def line_ranges(text: str, passages: Sequence[Passage], first_line: int = 1) -> list[tuple[int, int]]:
@@ -117,6 +140,12 @@ def line_ranges(text: str, passages: Sequence[Passage], first_line: int = 1) -> 
         ranges.append((line, line + newlines - ends_line))
         line, position = line + newlines, passage.end
     return ranges
+
+
+def _room(max_tokens: int) -> tuple[int, int]:
+    """How many tokens fit a window, and how many of them are left for the passage itself."""
+    window = max(2, max_tokens - SPECIAL_TOKENS)
+    return window, max(1, window - prefix_room(max_tokens) - 3)  # the bar after the prefix, counted by the letter
 
 
 def _outline(text: str, structure: str, language: str) -> Outline:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import ContractError, Error, Unavailable
-from recollect.ingest.chunk import CHUNKER_VERSION
 from recollect.models.base import Embedder
+from recollect.models.fingerprint import fingerprint_of
 from recollect.reports import EmbedReport
 from recollect.store.base import Job, Store
 from recollect.values import Progress
@@ -21,12 +22,7 @@ from recollect.values import Progress
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-BATCH = 256
-
-
-def fingerprint_of(embedder: Embedder) -> str:
-    """What stands beside every vector: the model, and the way text is cut for it."""
-    return f"{embedder.fingerprint}/chunker-{CHUNKER_VERSION}"
+BATCH = 100
 
 
 class Worker:
@@ -53,13 +49,21 @@ class Worker:
         try:
             if workers > 1:
                 with ThreadPoolExecutor(workers) as pool:
-                    list(pool.map(lambda _: self._run(kinds), range(workers)))
+                    self._run_on(pool, kinds, workers)
             else:
                 self._run(kinds)
         finally:
             self.store.release_jobs(self.owner)
         seconds = time.monotonic() - self._started
         return EmbedReport(self.embedded, self.cached, self.failed, seconds, self.stopped)
+
+    def _run_on(self, pool: ThreadPoolExecutor, kinds: Sequence[str], workers: int) -> None:
+        try:
+            for _ in pool.map(lambda _: self._run(kinds), range(workers)):
+                pass
+        except BaseException:
+            self.stopped = "interrupted"  # the others end after their batch, not after the backlog
+            raise
 
     def _run(self, kinds: Sequence[str]) -> None:
         while not self.stopped:
@@ -69,11 +73,11 @@ class Worker:
             try:
                 self._embed(jobs)
             except Unavailable as error:
-                self.stopped = f"{error.message}. {error.hint}".strip()
+                self.stopped = _told(error)
             except ContractError as error:
                 self.store.fail_jobs(self.fingerprint, jobs, error.message)
                 self.failed += len(jobs)
-                self.stopped = f"{error.message}. {error.hint}".strip()
+                self.stopped = _told(error)
             except Error as error:
                 self.store.fail_jobs(self.fingerprint, jobs, error.message)
                 self.failed += len(jobs)
@@ -111,3 +115,66 @@ class Worker:
         rate = done / max(time.monotonic() - self._started, 1e-6)
         total = max(self._total, done)
         self.progress(Progress(done, total, "", "embedding", rate, (total - done) / rate if rate else None))
+
+
+def drain(
+    store: Store,
+    first: Callable[[], Embedder | None],
+    second: Callable[[], Embedder | None],
+    owner: str,
+    progress: Callable[[Progress], None] | None = None,
+    *,
+    whole: bool = False,
+    **options: Any,
+) -> EmbedReport:
+    """Work off the backlog with the first embedder; while it is gone, the second makes vectors of its own.
+
+    The second's never stand for the first's: what waits for the first still waits. It embeds what the first left, or
+    with ``whole`` all that lacks a vector of its own.
+    """
+    waits_for = ""
+    try:
+        embedder = first()
+        if embedder is None:
+            return EmbedReport()
+        worker = Worker(store, embedder, owner, progress)
+        waits_for = worker.fingerprint
+        report = worker.drain(**options)
+    except Unavailable as error:  # it does not even know its fingerprint
+        report = EmbedReport(stopped=_told(error))
+    if not report.stopped:
+        return report
+    try:
+        stand_in = second()
+        done = _stand_in(store, stand_in, "" if whole else waits_for, owner, progress, options) if stand_in else None
+    except (Unavailable, ContractError) as error:
+        return replace(report, stopped=f"{report.stopped} The fallback fails too: {_told(error)}")
+    if done is None:
+        return report
+    made = f"{done.embedded + done.cached} got one of the fallback ({stand_in.fingerprint})." if stand_in else ""
+    also = f" The fallback fails too: {done.stopped}" if done.stopped else f" Until then, {made}"
+    return replace(report, stopped=report.stopped + also, fallback=done.embedded + done.cached)
+
+
+def _stand_in(
+    store: Store,
+    embedder: Embedder,
+    waits_for: str,
+    owner: str,
+    progress: Callable[[Progress], None] | None,
+    options: dict[str, Any],
+) -> EmbedReport:
+    worker = Worker(store, embedder, owner, progress)
+    if waits_for:
+        store.enqueue_waiting(waits_for, worker.fingerprint, embedder.dimensions)
+    else:
+        store.enqueue_missing(worker.fingerprint, embedder.dimensions)
+    try:
+        return worker.drain(**options)
+    finally:
+        # The first embedder's backlog is the one that counts; this one is made again when it is needed.
+        store.drop_waiting(worker.fingerprint)
+
+
+def _told(error: Error) -> str:
+    return f"{error.message}. {error.hint}".strip()

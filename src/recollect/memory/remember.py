@@ -14,13 +14,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import ContractError, PathConflict, StaleVersion, Unavailable, UsageError, from_dict
-from recollect.ingest.embed import fingerprint_of
 from recollect.ingest.pipeline import Incoming, Pipeline
 from recollect.ingest.redact import redact_item
 from recollect.memory.duplicates import DuplicateFinder
 from recollect.memory.merging import merged_fields, merged_text
 from recollect.memory.slugs import free_name, slug
 from recollect.models.base import Embedder
+from recollect.models.fingerprint import fingerprint_of
 from recollect.store.base import Backlog, PreparedItem, Store, embedded_text
 from recollect.values import Duplicate, Parsed, Ref, Saved, checked_fields
 

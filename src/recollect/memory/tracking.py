@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import TYPE_CHECKING
 
 from recollect.errors import Unavailable
-from recollect.insight import Use, UsedItem
 from recollect.settings import UsageSettings
 from recollect.store.base import UsageLog
 from recollect.values import Answer, Item
+
+if TYPE_CHECKING:
+    from recollect.insight import Use
 
 LINGER_SECONDS = 0.1
 """How long the thread waits for more before it writes: searches in quick succession cost one transaction."""
@@ -43,6 +46,8 @@ class Tracker:
 
     def searched(self, answer: Answer, *, text: str, tool: str, settings: UsageSettings, opened: bool = False) -> None:
         """Note what a search answered; ``opened`` when its profile counts being found as being opened."""
+        from recollect.insight import Use, UsedItem
+
         items = tuple(UsedItem(hit.id, hit.version, hit.score) for hit in answer.hits)
         refs = tuple(hit.ref for hit in answer.hits)
         meta = answer.meta
@@ -50,6 +55,8 @@ class Tracker:
 
     def opened(self, item: Item, *, settings: UsageSettings) -> None:
         """Note that an item was opened by its name."""
+        from recollect.insight import Use, UsedItem
+
         self._record(Use((UsedItem(item.id, item.version),), "get", opened=True, logged=settings.log), settings)
 
     def flush(self, seconds: float = CLOSE_SECONDS) -> bool:

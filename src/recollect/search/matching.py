@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from recollect.arrays import distinct
 from recollect.search.query import ParsedQuery, topic_of
 from recollect.store.base import Matches, Scoring, Store, Wanted
 from recollect.values import Item
@@ -134,7 +135,7 @@ def keyword_matches(
     while True:
         found = search(count)
         checked = _verified(store, found, plan, limit)
-        if len(np.unique(checked.items)) >= limit or len(found.chunks) >= found.total:
+        if len(distinct(checked.items)) >= limit or len(found.chunks) >= found.total:
             return checked
         count *= 4
 

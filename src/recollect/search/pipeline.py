@@ -15,12 +15,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
 from recollect.errors import Unavailable
-from recollect.models.base import Embedder, Reranker
 from recollect.search import memories
 from recollect.search.diversity import diverse_order, similarity_of
 from recollect.search.matching import KeywordPlan, items_without, plan, substring_chunks
@@ -37,6 +36,9 @@ from recollect.settings import Config
 from recollect.store.base import Scoring, Store
 from recollect.values import Answer, Explain, Filters, Item, SearchMeta, SignalShare, TermShare
 from recollect.words import Analyzer
+
+if TYPE_CHECKING:
+    from recollect.models.base import Embedder, Reranker
 
 Array = npt.NDArray[Any]
 APART = ("archived",)

@@ -17,7 +17,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from recollect.errors import UsageError
@@ -159,7 +159,7 @@ def built_in() -> Mapping[str, Profile]:
     """The profiles that come with Recollect."""
     from recollect.search.profile_tables import read_profile
 
-    text = resources.files("recollect.search").joinpath("profiles.toml").read_text("utf-8")
+    text = Path(__file__).with_name("profiles.toml").read_text("utf-8")
     return {name: read_profile(name, table) for name, table in tomllib.loads(text).items()}
 
 

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from recollect.arrays import distinct
 from recollect.errors import ContractError, Unavailable
-from recollect.ingest.embed import fingerprint_of
-from recollect.models.base import Embedder
+from recollect.models.fingerprint import fingerprint_of
 from recollect.search.matching import KeywordPlan, false_stems, items_without, keyword_matches, substring_chunks
 from recollect.search.query import ParsedQuery
 from recollect.search.request import Sides
 from recollect.store.base import Matches, Scoring, Store, VectorMatches
+
+if TYPE_CHECKING:
+    from recollect.models.base import Embedder
 
 Array = npt.NDArray[Any]
 CHUNKS_KEPT = 5
@@ -95,7 +98,7 @@ class PoolMaker:
             near = self._near(vector, sides.limit, allowed, times)
             _take_cosines(pool, near)
         if sides.lexical or plan.phrases:
-            also = np.unique(near.items) if near is not None else None
+            also = distinct(near.items) if near is not None else None
             matches = keyword_matches(
                 self.store, plan, scoring=scoring, limit=sides.limit, allowed=allowed, times=times, also=also
             )
@@ -150,7 +153,7 @@ class PoolMaker:
                 self.store, plan, scoring=scoring, limit=len(numbers), allowed=numbers, times=times
             )
             _add_scores(pool, matches)
-            numbers = np.unique(matches.items) if plan.phrases else numbers
+            numbers = distinct(matches.items) if plan.phrases else numbers
         for n in numbers.tolist():
             pool.member(n)
         if vector is not None and len(numbers):

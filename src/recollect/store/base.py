@@ -14,7 +14,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from recollect.errors import Error
-from recollect.insight import Learned, Move, StatsReport, Usage, Use, WeightChange
 from recollect.link_targets import LinkTarget, targets_in
 from recollect.store.memories import LinkIndex, MemoryStore
 from recollect.store.movable import Movable
@@ -24,6 +23,8 @@ from recollect.words import Analyzer
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from recollect.insight import Learned, Move, StatsReport, Usage, Use, WeightChange
 
     Array = npt.NDArray[Any]
 
@@ -159,7 +160,8 @@ class PreparedItem:
     secrets: Mapping[str, int] = field(default_factory=dict)
     """How many secrets of each kind stand in the text."""
     times: tuple[datetime, datetime] | None = None
-    """When a new item was made and last changed, if that was before it came here."""
+    id: str = ""
+    """When a new item was made and last changed, and its id, if it had them before it came here."""
 
 
 def text_hash(content: str, blob: bytes | None = None) -> str:
@@ -341,13 +343,15 @@ class VectorIndex(Protocol):
     def active_fingerprint(self) -> str | None: ...
     def vector_counts(self, fingerprint: str) -> dict[str, int]: ...
     def waiting_jobs(self, fingerprint: str) -> int: ...
-    def activate(self, fingerprint: str) -> None: ...
+    def activate(self, fingerprint: str, keep: Collection[str] = ()) -> None: ...
 
 
 class JobQueue(Protocol):
     """Texts that wait to be embedded."""
 
     def enqueue_missing(self, fingerprint: str, dimensions: int, kind: str | None = None) -> int: ...
+    def enqueue_waiting(self, fingerprint: str, other: str, dimensions: int) -> int: ...
+    def drop_waiting(self, fingerprint: str) -> None: ...
     def claim_jobs(
         self, fingerprint: str, dimensions: int, owner: str, limit: int, kind: str | None = None
     ) -> list[Job]: ...

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from recollect.insight import Learned, Move, WeightChange
 from recollect.store.sqlite.connection import Connection, Database
 from recollect.store.sqlite.times import moment, now_micros
 from recollect.store.sqlite.usage import writable
 from recollect.use import feedback_prior
+
+if TYPE_CHECKING:
+    from recollect.insight import Learned, Move, WeightChange
 
 _CHANGE = "SELECT id, profile, at, reason, before, after, counted, shift_before, shift_after FROM weight_log "
 
@@ -106,6 +108,8 @@ class Lessons:
 
 
 def _learned(connection: Connection, profile: str) -> Learned:
+    from recollect.insight import Learned
+
     rows = connection.rows("SELECT shift, since FROM learned WHERE profile = ?", (profile,))
     shift, since = rows[0] if rows else (0.0, 0)
     verdicts: dict[str, int] = dict(
@@ -115,6 +119,8 @@ def _learned(connection: Connection, profile: str) -> Learned:
 
 
 def _change(row: tuple[Any, ...]) -> WeightChange:
+    from recollect.insight import WeightChange
+
     identity, profile, at, reason, before, after, counted, shift_before, shift_after = row
     return WeightChange(
         identity, profile, moment(at), reason, json.loads(before), json.loads(after), counted, shift_before, shift_after

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from recollect.arrays import distinct
 from recollect.store.base import Matches, Scoring, Wanted
 from recollect.store.sqlite.connection import Connection
 from recollect.store.sqlite.impacts import Impacts
@@ -97,7 +98,7 @@ class View:
                 segment.arrays.items[_both(mask, self._holding(i, group))]
                 for i, (mask, segment) in enumerate(self._each(self.visible))
             ]
-            barred = np.unique(np.concatenate(holders)) if holders else np.zeros(0, np.int64)
+            barred = distinct(np.concatenate(holders)) if holders else np.zeros(0, np.int64)
             if len(barred):
                 masks = [_both(mask, ~_lookup(s.arrays.items, barred)) for mask, s in self._each(masks)]
         return masks
@@ -124,7 +125,7 @@ class View:
             lists = [p.ordinals for term in word.terms if (p := self.loaded[at].get(term)) is not None]
             if not lists:
                 continue
-            ordinals = lists[0] if len(lists) == 1 else np.unique(np.concatenate(lists))
+            ordinals = lists[0] if len(lists) == 1 else distinct(np.concatenate(lists))
             count += len(ordinals) if visible is None else int(visible[ordinals].sum())
         return count
 
@@ -190,12 +191,12 @@ class View:
             chunks, owners = self._owners(places)
             values = everything[places]
             picked = best_of(values, owners, items)
-            if take >= total or len(np.unique(owners[picked])) >= items:
+            if take >= total or len(distinct(owners[picked])) >= items:
                 break
             take *= 4
         if also is not None and len(also):
             more = np.concatenate([_lookup(segment.arrays.items, also) for segment in self.segments])
-            wider = np.union1d(np.flatnonzero(more & (everything > 0)), places[picked])
+            wider = distinct(np.concatenate((np.flatnonzero(more & (everything > 0)), places[picked])))
             chunks, owners = self._owners(wider)
             values, places = everything[wider], wider
             picked = np.argsort(-values, kind="stable")

@@ -1,4 +1,4 @@
-"""What was asked, found and opened: counts per item, the query log and the retrieval log, and sums over them.
+"""What was asked, found and opened: counts per item, the query log and the retrieval log (``statistics`` sums them up).
 
 Counts are the store's memory of use and stay; the logs are for looking back, age out, and can be cleared.
 """
@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from recollect.insight import QueryStats, RetrievedItem, StatsReport, Usage, Use, UsedItem
 from recollect.store.sqlite.connection import Connection, Database
 from recollect.store.sqlite.items import decay_now
-from recollect.store.sqlite.times import DAY, moment, now_micros, optional_moment
+from recollect.store.sqlite.times import DAY, now_micros, optional_moment
 from recollect.use import opened
+
+if TYPE_CHECKING:
+    from recollect.insight import StatsReport, Usage, Use, UsedItem
 
 EXPIRE_AT_ONCE = 500
 """So many old log entries at most are dropped with one recording, to keep its transaction short."""
 
 _PART = 500
 _LOGS = ("query_log", "retrieval_log")
-_GROUPS = {"query": "text", "tool": "tool", "day": "date(at / 1000000, 'unixepoch', 'localtime')"}
-_STATS = "count(*), avg(results), avg(ms), max(ms), max(at) FROM query_log WHERE at >= ?"
 
 
 class UsageCounts:
@@ -49,6 +49,8 @@ class UsageCounts:
 
     def usage_of(self, numbers: Sequence[int]) -> dict[int, Usage]:
         """How items were used so far; those never used are there too, with nothing but their decay."""
+        from recollect.insight import Usage
+
         found = {}
         with self.database.read() as connection:
             for row in _usage_rows(connection, "i.n", numbers):
@@ -64,31 +66,10 @@ class UsageCounts:
 
     def stats(self, *, days: float, by: str, limit: int) -> StatsReport:
         """Sums over the last days of the log, by query, tool or local day."""
-        since = now_micros() - int(days * DAY)
+        from recollect.store.sqlite.statistics import stats_of
+
         with self.database.read() as connection:
-            queries, results, ms, _, _ = connection.rows(f"SELECT {_STATS}", (since,))[0]
-            empty = connection.rows("SELECT count(*) FROM query_log WHERE at >= ? AND results = 0", (since,))[0][0]
-            if by == "day":
-                rows = _grouped(connection, by, since, order="1")
-            else:
-                rows = _grouped(connection, by, since, order="2 DESC, 6 DESC, 1", limit=limit)
-            unseen, never = _never_retrieved(connection, limit)
-            return StatsReport(
-                days=days,
-                by=by,
-                queries=queries,
-                average_results=results or 0.0,
-                average_ms=ms or 0.0,
-                zero_results=empty,
-                rows=rows,
-                zero_result=_grouped(
-                    connection, "query", since, order="2 DESC, 6 DESC, 1", limit=limit, only="results = 0"
-                ),
-                slowest=_grouped(connection, "query", since, order="5 DESC, 1", limit=limit),
-                most_retrieved=_most_retrieved(connection, since, limit),
-                never_retrieved=never,
-                never_retrieved_count=unseen,
-            )
+            return stats_of(connection, days, by, limit)
 
     def clear_log(self) -> int:
         """Erase both logs from the file; answers how many queries they held. Counts per item stay."""
@@ -148,34 +129,3 @@ def _usage_rows(connection: Connection, column: str, keys: Sequence[Any]) -> Ite
             f" WHERE {column} IN ({','.join('?' * len(part))})",
             part,
         )
-
-
-def _grouped(
-    connection: Connection, by: str, since: int, *, order: str, limit: int = -1, only: str = "1"
-) -> tuple[QueryStats, ...]:
-    rows = connection.rows(
-        f"SELECT {_GROUPS[by]}, {_STATS} AND {only} GROUP BY 1 ORDER BY {order} LIMIT ?", (since, limit)
-    )
-    return tuple(
-        QueryStats(name, count, results, ms, slowest, moment(last)) for name, count, results, ms, slowest, last in rows
-    )
-
-
-def _most_retrieved(connection: Connection, since: int, limit: int) -> tuple[RetrievedItem, ...]:
-    rows = connection.rows(
-        "SELECT i.drive || ':' || i.path, i.title, count(*), max(r.at) FROM retrieval_log r"
-        " JOIN items i ON i.n = r.item WHERE r.at >= ? AND i.state = 'live'"
-        " GROUP BY r.item ORDER BY 3 DESC, 4 DESC, 1 LIMIT ?",
-        (since, limit),
-    )
-    return tuple(RetrievedItem(ref, title, count, moment(last)) for ref, title, count, last in rows)
-
-
-def _never_retrieved(connection: Connection, limit: int) -> tuple[int, tuple[str, ...]]:
-    """How many live items were never found or opened, and the newest of them."""
-    unseen = "FROM items i LEFT JOIN usage u ON u.item = i.n WHERE i.state = 'live' AND u.retrieval_count IS NULL"
-    count: int = connection.rows(f"SELECT count(*) {unseen}")[0][0]
-    rows = connection.rows(
-        f"SELECT i.drive || ':' || i.path {unseen} ORDER BY i.updated_at DESC, i.drive, i.path LIMIT ?", (limit,)
-    )
-    return count, tuple(row[0] for row in rows)

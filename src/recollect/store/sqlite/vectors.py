@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recollect.arrays import distinct
 from recollect.store.sqlite.connection import Connection
 from recollect.store.sqlite.postings import Array
 
@@ -145,7 +146,7 @@ class _RowCache:
     def fetch(self, connection: Connection, ids: Array) -> Array:
         with self.lock:
             self._reach(int(ids.max()))
-            missing = np.unique(ids[self.place[ids] == 0])
+            missing = distinct(ids[self.place[ids] == 0])
             if len(missing):
                 self._read(connection, missing)
             return self.matrix[self.place[ids] - 1]

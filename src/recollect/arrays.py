@@ -1,0 +1,16 @@
+"""The one array function that numpy has too, but that costs a fresh process 13 ms there: its ``unique`` loads ``numpy.ma``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+def distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Each value once, ascending."""
+    ordered = np.sort(values)
+    first = np.ones(len(ordered), bool)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[first]
