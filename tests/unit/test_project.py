@@ -28,6 +28,8 @@ RANKS = (
 )
 
 CONCRETE = {
+    ("context/skills.py", "sources.disk"): "skills are files, found by the walk",
+    ("context/skills.py", "sources.skills"): "says where skills lie",
     ("ingest/adding.py", "sources.disk"): "walking folders is what adding is; no other source has any",
     ("ingest/files.py", "sources.disk"): "reads the files that a walk finds",
     ("ingest/refreshing.py", "sources.disk"): "looks again at the files that a walk found",

@@ -11,9 +11,10 @@ from recollect.engine.looking_after import LookingAfter
 from recollect.engine.memories import Memories
 from recollect.engine.moving import Moving
 from recollect.engine.remembering import Remembering
+from recollect.engine.telling import Telling
 
 
-class Recollect(Moving, Memories, Finding, Remembering, LookingAfter):
+class Recollect(Telling, Moving, Memories, Finding, Remembering, LookingAfter):
     """A store, open. Use it as a context manager, or call ``close``.
 
     >>> with Recollect.open("/tmp/doc-example.db") as memory:                    # doctest: +SKIP

@@ -1,0 +1,229 @@
+"""The engine's verbs that tell agents what they need: context for a task, and skills."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from recollect import registry
+from recollect.context_report import ContextReport, LeftOut, Skill
+from recollect.engine.finding import Finding
+from recollect.engine.taking_in import TakingIn
+from recollect.errors import Error, NotFound, UsageError
+from recollect.values import KINDS, AddReport, Answer, Filters, Item, Progress, Ref, parse_time
+
+if TYPE_CHECKING:
+    from recollect.context.build import Event
+    from recollect.context.build_passages import Passage
+    from recollect.models.base import TokenCounter
+    from recollect.store.base import Store
+
+HITS = 40
+CONTEXTUAL_HITS = 20
+SKILLS_TOLD = 8
+EVENTS = 20
+TOLD_AS_PASSAGES = tuple(kind for kind in KINDS if kind != "skill")
+
+
+class Telling(TakingIn, Finding):
+    """Puts together what an agent is told; what it tells is not counted as use."""
+
+    def context(
+        self, task: str, *, budget: int = 2000, recent: bool = False, skills: bool = True
+    ) -> ContextReport:
+        """What an agent should know for a task, in at most ``budget`` tokens of the shipped tokenizer.
+
+        The same store and the same task give the same text; nothing is remembered of the call.
+        """
+        from recollect.context.build import Builder, Material
+
+        if budget < 1:
+            raise UsageError(f"a budget of {budget} tokens holds nothing", hint="Give at least 1; 2000 is usual.")
+        warnings: list[str] = []
+        left_out: list[LeftOut] = []
+        stores = self._stores(warnings)
+        asks = bool(task.strip())
+        always = self._always(stores, left_out)
+        known = {str(item.ref) for item in always}
+        material = Material(
+            always=always,
+            contextual=[one for one in self._contextual(task, stores) if one.ref not in known] if asks else (),
+            passages=self._for_task(task, stores, known, warnings) if asks else (),
+            skills=self._offered(task) if asks and skills else (),
+            events=self._events() if recent else (),
+            left_out=left_out,
+            warnings=warnings,
+        )
+        return Builder(material, budget, self._counter).build()
+
+    @cached_property
+    def _counter(self) -> TokenCounter:
+        return registry.token_counter()
+
+    def _stores(self, warnings: list[str]) -> dict[str, Store]:
+        """The stores that can be reached, by tier, the highest first."""
+        found: dict[str, Store] = {}
+        for tier in self._federation.tiers:
+            try:
+                found[tier.name] = tier.store
+            except (Error, OSError) as error:
+                warnings.append(f"tier {tier.name}: {getattr(error, 'message', error)}")
+        return found
+
+    def _always(self, stores: Mapping[str, Store], left_out: list[LeftOut]) -> list[Item]:
+        """What is told whatever the task; of a ref that several tiers hold, the highest tier's."""
+        from recollect.context.build_passages import is_tellable
+
+        found: dict[Ref, Item] = {}
+        now = datetime.now(UTC)
+        for store in stores.values():
+            for n, item in store.listing(Filters(loadings=("always",)), 1 << 30, 0):
+                if item.ref in found or not is_tellable(item):
+                    continue
+                if reason := _out_of_time(item, now):
+                    left_out.append(LeftOut(str(item.ref), reason))
+                else:
+                    found[item.ref] = store.item(n)
+        return sorted(found.values(), key=lambda item: item.ref)
+
+    def _contextual(self, task: str, stores: Mapping[str, Store]) -> list[Passage]:
+        """Passages of the items that are told when they share words with the task."""
+        from recollect.context.build_passages import passages_of
+
+        filters = Filters(loadings=("contextual",), kinds=TOLD_AS_PASSAGES)
+        if not any(store.count(filters) for store in stores.values()):
+            return []
+        answer = self._asked(task, filters, CONTEXTUAL_HITS, profile="bm25", backend="lexical")
+        return passages_of(answer.hits, stores)
+
+    def _for_task(
+        self, task: str, stores: Mapping[str, Store], known: set[str], warnings: list[str]
+    ) -> list[Passage]:
+        from recollect.context.build_passages import passages_of
+
+        answer = self._asked(task, Filters(kinds=TOLD_AS_PASSAGES), HITS)
+        warnings += answer.meta.degraded
+        return passages_of([hit for hit in answer.hits if hit.ref not in known], stores)
+
+    def _asked(
+        self, task: str, filters: Filters, limit: int, *, profile: str | None = None, backend: str | None = None
+    ) -> Answer:
+        return self.search(
+            task, limit=limit, filters=filters, literal=True, track=False, profile=profile, backend=backend
+        )
+
+    def _offered(self, task: str) -> tuple[Skill, ...]:
+        """The skills worth a line: those whose score comes near the best one's."""
+        found = self.skills_search(task, limit=SKILLS_TOLD, track=False)
+        best = max((skill.score or 0.0 for skill in found), default=0.0)
+        return tuple(skill for skill in found if (skill.score or 0.0) >= best / 2)
+
+    def _events(self) -> list[Event]:
+        """What happened lately, newest first, a line each."""
+        from recollect.context.build import Event
+        from recollect.context.build_text import OUTSIDE_DRIVES
+
+        events = []
+        lately = getattr(self, "recent", None)
+        for event in lately(limit=EVENTS).events if lately is not None else ():
+            drive = event.ref.partition(":")[0]
+            line = f"{event.at:%Y-%m-%d %H:%M} {event.what} {event.ref} {event.title}"
+            events.append(Event(event.ref, line, drive in OUTSIDE_DRIVES))
+        return events
+
+    def skills_add(
+        self,
+        *roots: str | Path,
+        prune: bool = False,
+        wait: bool = True,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> AddReport:
+        """Take in every SKILL.md below the roots; without any, below the usual folders and from ``skills.command``.
+
+        The first of a name wins, the workspace's before the user's before the machine's. Run again, it takes in what
+        changed and reports what is gone; ``prune`` removes that.
+        """
+        from recollect.context.skills import Collector
+        from recollect.sources.skills import default_roots, listed_by, named_roots
+
+        settings = self.config.skills
+        places = named_roots(roots, self._start) if roots else default_roots(settings, self._start)
+        collector = Collector(self.store, self._pipeline, self._files(), self._backlog())
+        listed = None
+        if settings.command and not roots:
+            try:
+                listed = listed_by(settings.command, settings.command_seconds)
+            except Error as error:
+                collector.fail("skills.command", error)
+        collector.collect(places, listed or ())
+        report = collector.report(prune=prune, listed=listed is not None)
+        if ignored := [name for name in self.config.untrusted if name.startswith("skills.") and not roots]:
+            untold = f"not trusted, so ignored: {', '.join(ignored)} of the project's settings (recollect config trust)"
+            report = replace(report, notes=(*report.notes, untold))
+        return self._embedded(report, wait, progress)
+
+    def skills(self) -> tuple[Skill, ...]:
+        """All skills, by name; of a name that several tiers hold, the highest tier's."""
+        from recollect.context.skills import skill_of
+
+        found: dict[str, Skill] = {}
+        for tier, store in self._stores([]).items():
+            for _, item in store.listing(Filters(kinds=("skill",)), 1 << 30, 0):
+                skill = skill_of(item, tier=tier)
+                found.setdefault(skill.name, skill)
+        return tuple(sorted(found.values(), key=lambda skill: (skill.name.casefold(), skill.name)))
+
+    def skills_search(self, task: str, limit: int = 5, *, track: bool | None = None) -> tuple[Skill, ...]:
+        """The skills that fit a task best, judged by name, description and text."""
+        from recollect.context.skills import skill_of
+
+        if not task.strip():
+            raise UsageError("there is no task", hint="Say what is to be done; 'recollect skills list' shows them all.")
+        stores = self._stores([])
+        filters = Filters(kinds=("skill",))
+        if not any(store.count(filters) for store in stores.values()):
+            return ()
+        answer = self.search(task, limit=limit, filters=filters, literal=True, track=track, tool="skills")
+        found = []
+        for hit in answer.hits:
+            store = stores[hit.tier]
+            n = store.require(Ref.parse(hit.ref))
+            item = store.items_by_number([n])[n]
+            found.append(skill_of(item, tier=hit.tier, score=hit.score))
+        return tuple(found)
+
+    def skill(self, name: str) -> Item:
+        """A skill by its name or ref, with its text; this counts as opening it."""
+        wanted = name.strip()
+        try:
+            item = self.get(Ref.parse(wanted) if Ref.looks_like(wanted) else Ref("skill", f"/{wanted.lstrip('/')}"))
+        except NotFound:
+            raise self._no_skill(wanted) from None
+        if item.kind != "skill":
+            raise NotFound(f"{item.ref} is a {item.kind}, not a skill", hint="'recollect skills list' shows them.")
+        return item
+
+    def _no_skill(self, name: str) -> NotFound:
+        from difflib import get_close_matches
+
+        names = [skill.name for skill in self.skills()]
+        folded = {known.casefold(): known for known in names}
+        near = [folded[one] for one in get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.5)]
+        hint = f"Did you mean {', '.join(near)}?" if near else "'recollect skills list' shows what there is."
+        if not names:
+            hint = "There are none yet: recollect skills add"
+        return NotFound(f"there is no skill '{name}'", hint=hint)
+
+
+def _out_of_time(item: Item, now: datetime) -> str:
+    """Why an item does not hold now, if it does not."""
+    fields = item.fields
+    if fields.valid_from and parse_time(fields.valid_from) > now:
+        return "not valid yet"
+    if fields.valid_until and parse_time(fields.valid_until) < now:
+        return "no longer valid"
+    return ""
