@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,9 @@ from recollect.values import Ref
 if TYPE_CHECKING:
     from recollect.config import Config, StoreLocation
     from recollect.models.base import LLM, Embedder, Reranker, TokenCounter
+    from recollect.models.providers import Provider
     from recollect.search.profile import Profile
+    from recollect.sources.base import Web
     from recollect.store.base import Store
 
 
@@ -46,17 +49,50 @@ def token_counter() -> TokenCounter:
 
 def embedder(config: Config) -> Embedder | None:
     """The embedder that is set, not loaded yet; None when vectors are switched off."""
-    provider = config.embedding.provider
-    if provider == "none":
+    from recollect.models.providers import make_embedder
+
+    return make_embedder(config.embedding, models_folder(config))
+
+
+def embedder_ahead(config: Config) -> Embedder | None:
+    """The embedder that is set, already loading if it is the local one; what is wrong with it is told when it is used."""
+    try:
+        made = embedder(config)
+    except Error:
         return None
-    if provider == "local":
+    if config.embedding.provider == "local":
+        import threading
+
         from recollect.models.local_onnx import LocalEmbedder
 
-        return LocalEmbedder(threads=config.embedding.threads or None)
-    raise Unavailable(
-        f"the embedding provider '{provider}' is not known to this version",
-        hint="Set embedding.provider to local or none.",
-    )
+        if isinstance(made, LocalEmbedder):
+            threading.Thread(target=made.load_ahead, name="recollect-model").start()
+    return made
+
+
+def fallback_embedder(config: Config) -> Embedder | None:
+    """The embedder for when the first is gone, not loaded yet; None when there is none."""
+    from recollect.models.providers import fallback_settings, make_embedder
+
+    settings = fallback_settings(config.embedding)
+    return make_embedder(settings, models_folder(config)) if settings is not None else None
+
+
+def embedding_providers() -> dict[str, Provider]:
+    """The providers that come with the package, by name, and those of plugins."""
+    from recollect.models.providers import EMBEDDERS, Provider, built_in, plugin_names
+
+    plugins = {name: Provider(name, "", None, None, about="a plugin") for name in plugin_names(EMBEDDERS)}
+    return plugins | built_in()
+
+
+def models_folder(config: Config) -> Path:
+    """Where models from a hub are kept."""
+    if config.embedding.folder:
+        return Path(config.embedding.folder)
+    from recollect.config_files import data_home
+
+    return data_home(os.environ) / "models"
 
 
 def llm(config: Config, *, unset: str = "none") -> LLM:
@@ -75,19 +111,28 @@ def reranker(kind: str, config: Config, language_model: Callable[[], LLM]) -> Re
     """The reranker of a kind, not loaded yet."""
     if kind == "cross-encoder":
         from recollect.models.cross_encoder import CrossEncoder
+        from recollect.models.hub import ModelFolder
 
         if not config.rerank.model:
             raise Unavailable(
-                "no cross-encoder is set", hint="Set rerank.model to a folder with model.onnx and tokenizer.json."
+                "no cross-encoder is set",
+                hint="Set rerank.model to a folder with model.onnx and tokenizer.json, or to a name on a hub.",
             )
-        return CrossEncoder(Path(config.rerank.model).expanduser(), config.embedding.threads or None)
+        files = ModelFolder(config.rerank.model, models_folder(config), without="Or set rerank.kind to none.")
+        return CrossEncoder(files, config.embedding.threads)
     if kind == "llm":
         from recollect.models.base import Message
         from recollect.models.listwise import ListwiseReranker
 
         model, seconds = language_model(), config.rerank.llm_budget_ms / 1000
         return ListwiseReranker(lambda prompt: model.complete([Message("user", prompt)], seconds=seconds).text)
-    raise UsageError(f"there is no reranker '{kind}'", hint="One of: cross-encoder, llm, none.")
+    from recollect.models.providers import RERANKERS, plugged_reranker, plugin_names
+
+    plugged = plugged_reranker(kind, config, models_folder(config))
+    if plugged is None:
+        known = ", ".join(("cross-encoder", "llm", "none", *plugin_names(RERANKERS)))
+        raise UsageError(f"there is no reranker '{kind}'", hint=f"One of: {known}.")
+    return cast("Reranker", plugged)
 
 
 def profiles(config: Config) -> dict[str, Profile]:
@@ -118,8 +163,15 @@ def disk_ref(path: Path) -> Ref:
     return disk_ref(path)
 
 
-def url_ref(url: str) -> Ref:
-    """The ref of a page."""
-    raise Unavailable(
-        f"pages cannot be added yet: {url}", hint="Save the page as a file and add that; adding by URL comes later."
-    )
+def url_ref(url: str, config: Config) -> Ref:
+    """The ref of a page, on the drive that its URL belongs to."""
+    from recollect.sources.detect import Drives
+
+    return Drives(config.fetch).place(url).ref
+
+
+def web(config: Config) -> Web:
+    """The web as the settings allow it to be reached; nothing is connected yet."""
+    from recollect.sources.web import OpenWeb
+
+    return OpenWeb(config.fetch)

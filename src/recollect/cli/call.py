@@ -33,11 +33,22 @@ class Call:
     def screen(self) -> Screen:
         return Screen(color=self.color, quiet=self.quiet or self.json, verbose=self.verbose)
 
-    def engine(self, *, create: bool = False) -> Recollect:
-        """The store's engine; verbs that only read do not make a store."""
+    def engine(self, *, create: bool = False, meaning: bool = False) -> Recollect:
+        """The store's engine; verbs that only read do not make a store.
+
+        ``meaning`` says that the query's vector will be asked for: the model loads while the engine is imported.
+        """
+        from recollect.config import ConfigProvider
+
+        config = ConfigProvider()
+        embedder = None
+        if meaning:
+            from recollect.registry import embedder_ahead
+
+            embedder = embedder_ahead(config())
         from recollect.engine import Recollect
 
-        return Recollect.open(self.store, create=create, tier=self.tier)
+        return Recollect.open(self.store, config=config, create=create, tier=self.tier, embedder=embedder)
 
     def answer(
         self,

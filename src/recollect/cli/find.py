@@ -51,7 +51,7 @@ def search(call: Call, words: tuple[str, ...], **given: Any) -> int:
     """
     query = query_from(words)
     settings = search_settings(call, given)
-    with call.engine() as engine:
+    with call.engine(meaning=bool(query) and settings.get("vectors", True)) as engine:
         return _answer(call, engine, engine.search(query, **settings), query, given["offset"])
 
 
@@ -65,7 +65,7 @@ def semantic(call: Call, words: tuple[str, ...], **given: Any) -> int:
     query = query_from(words)
     settings = search_settings(call, given)
     settings.pop("profile", None)  # meaning alone is a profile of its own
-    with call.engine() as engine:
+    with call.engine(meaning=True) as engine:
         return _answer(call, engine, engine.semantic(query, **settings), query, given["offset"])
 
 
@@ -108,7 +108,7 @@ def explain(call: Call, words: tuple[str, ...], **given: Any) -> int:
     if len(words) < 2:
         raise UsageError("explain takes a query and a ref", hint="recollect explain how do I notes/a.md")
     settings = search_settings(call, given)
-    with call.engine() as engine:
+    with call.engine(meaning=settings.get("vectors", True)) as engine:
         told = engine.explain(query_from(words[:-1]), words[-1], **settings)
         return call.answer(
             told.to_dict(),

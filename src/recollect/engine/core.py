@@ -16,11 +16,12 @@ from recollect.errors import Conflict, NotFound, StoreError, Unavailable, UsageE
 from recollect.memory.tracking import Tracker
 from recollect.store.base import Backlog, Store
 from recollect.tier_places import Located, locate, places
-from recollect.values import Item, Ref
+from recollect.values import Item, Progress, Ref
 
 if TYPE_CHECKING:
     from recollect.ingest.pipeline import Pipeline
     from recollect.models.base import LLM, Embedder, Reranker, Usage
+    from recollect.reports import EmbedReport
     from recollect.search.pipeline import Searcher
 
 _ID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$", re.IGNORECASE)
@@ -51,10 +52,12 @@ class Core:
         create: bool = True,
         start: Path | None = None,
         tier: str | None = None,
+        embedder: Embedder | None = None,
     ) -> Self:
         """Open a store: the one named, else RECOLLECT_STORE, the nearest project's, or the user's own.
 
         Where the settings name tiers, their stores are searched together with it; ``tier`` opens one of them alone.
+        ``embedder`` is the one that is set, where the caller made it already.
         """
         provider: Callable[[], Config]
         if config is None:
@@ -67,7 +70,10 @@ class Core:
         settings = provider()
         folder = start or Path.cwd()
         located = locate(str(store) if store is not None else None, settings, folder, tier)
-        return cls(_opened(located, settings, create=create), located, provider, folder)
+        opened = cls(_opened(located, settings, create=create), located, provider, folder)
+        if embedder is not None:
+            opened._made = (settings.embedding, embedder)
+        return opened
 
     def close(self) -> None:
         """Close the store; open searches end first."""
@@ -91,7 +97,7 @@ class Core:
     def _searcher(self) -> Searcher:
         from recollect.search.pipeline import Searcher
 
-        return Searcher(self.store, self._config, self._embedder, self._reranker)
+        return Searcher(self.store, self._config, self._embedder, self._reranker, self._fallback)
 
     def _reranker(self, kind: str) -> Reranker:
         """The reranker in force; kept while its settings stay the same."""
@@ -143,14 +149,23 @@ class Core:
         """Where new chunks wait for their vectors; None when there are none to be made."""
         from recollect.models.fingerprint import fingerprint_of
 
-        embedder = self._embedder()
-        return Backlog(fingerprint_of(embedder), embedder.dimensions) if embedder is not None else None
+        try:
+            embedder = self._embedder()
+            return Backlog(fingerprint_of(embedder), embedder.dimensions) if embedder is not None else None
+        except Unavailable:
+            return None  # whoever embeds says why; what has no vector is found again by then
+
+    def _drain(self, progress: Callable[[Progress], None] | None = None, **options: Any) -> EmbedReport:
+        """Work off the backlog; the fallback stands in while the embedder is gone."""
+        from recollect.ingest.embed import drain
+
+        return drain(self.store, self._embedder, self._fallback, registry.worker_name(), progress, **options)
 
     @cached_property
     def _pipeline(self) -> Pipeline:
         from recollect.ingest.pipeline import Pipeline
 
-        return Pipeline(self.store, self._config, registry.token_counter())
+        return Pipeline(self.store, self._config, registry.token_counter(), self._llm_wished_for)
 
     def resolve(self, text: str | Path | Ref) -> Ref:
         """A ref from a ref, an item id, a URL or a file path."""
@@ -164,7 +179,7 @@ class Core:
                 raise NotFound(f"there is no item with the id {text}", hint="'recollect list' shows what is there.")
             return found
         if _URL.match(text):
-            return registry.url_ref(text)
+            return registry.url_ref(text, self.config)
         if Ref.looks_like(text):
             return Ref.parse(text)
         if not text.strip():

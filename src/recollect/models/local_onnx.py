@@ -14,6 +14,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -162,6 +163,12 @@ class LocalEmbedder:
                 if self._loaded is None:
                     self._loaded = self._open()
         return self._loaded
+
+    def load_ahead(self) -> None:
+        """Load now what the first query will need; a failure is left for that query to meet."""
+        with suppress(Unavailable):
+            self.load()
+            self.tokenizer.load()
 
     def embed_query(self, text: str) -> Vectors:
         session = self.load()
