@@ -55,7 +55,7 @@ def embedder(config: Config) -> Embedder | None:
 
 
 def embedder_ahead(config: Config) -> Embedder | None:
-    """The embedder that is set, already loading if it is the local one; what is wrong with it is told when it is used."""
+    """The embedder that is set, already loading if it is local; what is wrong with it is told when it is used."""
     try:
         made = embedder(config)
     except Error:
