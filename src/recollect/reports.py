@@ -117,6 +117,57 @@ class RefreshReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Synced:
+    """What became of one knowledge file: created, updated, moved, removed, conflict, written, unchanged or failed."""
+
+    ref: str
+    status: str
+    file: str
+    version: int | None = None
+    reason: str = ""
+    error: Mapping[str, str] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        plain: dict[str, Any] = {"ref": self.ref, "status": self.status, "file": self.file, "version": self.version}
+        if self.reason:
+            plain["reason"] = self.reason
+        return plain | ({"error": dict(self.error)} if self.error else {})
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """What a look at the knowledge folder found. Files that are as they were are counted, not listed."""
+
+    folder: str
+    items: tuple[Synced, ...] = ()
+    unchanged: int = 0
+    notes: tuple[str, ...] = ()
+
+    def count(self, *statuses: str) -> int:
+        return sum(item.status in statuses for item in self.items)
+
+    @property
+    def failed(self) -> int:
+        return self.count("failed")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "folder": self.folder,
+            "checked": len(self.items) + self.unchanged,
+            "created": self.count("created"),
+            "updated": self.count("updated"),
+            "moved": self.count("moved"),
+            "removed": self.count("removed"),
+            "unchanged": self.unchanged,
+            "conflicts": self.count("conflict"),
+            "written": self.count("written"),
+            "failed": self.failed,
+            "items": [item.to_dict() for item in self.items],
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class WatchEvent:
     """What a batch of changes came to."""
 
@@ -143,6 +194,8 @@ class EmbedReport:
     seconds: float = 0.0
     stopped: str = ""
     enqueued: int = 0
+    fallback: int = 0
+    """Texts that got a vector of the fallback while the first embedder was gone."""
 
     def to_dict(self) -> dict[str, Any]:
         rate = self.embedded / self.seconds if self.seconds else 0.0
@@ -151,6 +204,7 @@ class EmbedReport:
             "cached": self.cached,
             "failed": self.failed,
             "enqueued": self.enqueued,
+            "fallback": self.fallback,
             "seconds": round(self.seconds, 3),
             "rate": round(rate, 1),
             "stopped": self.stopped,

@@ -100,6 +100,10 @@ class EmbeddingSettings:
     dimensions: int = setting(0, "Length of a vector; 0 is the model's own.", minimum=0)
     fallback: str = setting("", "A second provider, under a fingerprint of its own.", sensitive=True)
     threads: int = setting(0, "Threads of the local model; 0 is one per core.", minimum=0)
+    seconds: float = setting(60.0, "How long one request to a provider may take.", minimum=0.1, maximum=3600)
+    folder: str | None = setting(
+        None, "Where models from a hub are kept. Unset: models/ beside the store.", sensitive=True, is_path=True
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +169,7 @@ class LearningSettings:
 class RerankSettings:
     """A second, slower look at the best hits."""
 
-    kind: str = setting("none", "What looks again.", sensitive=True, choices=("none", "cross-encoder", "llm"))
+    kind: str = setting("none", "What looks again: none, cross-encoder, llm, or a plugin's.", sensitive=True)
     model: str = setting("", "Model name or path; empty is the kind's default.", sensitive=True)
     budget_ms: int = setting(500, "Past this time the first order is kept.", minimum=1)
     llm_budget_ms: int = setting(10_000, "The same, where a language model looks again.", minimum=1)
@@ -287,7 +291,7 @@ class McpSettings:
     """The server that agents call, ``recollect mcp``."""
 
     seconds: float = setting(30.0, "How long one call may take.", minimum=0.1, maximum=3600)
-    token: str = setting("", "What clients send as a bearer token over HTTP; beyond this machine it is needed.", secret=True)
+    token: str = setting("", "What clients send as a bearer token over HTTP.", secret=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import pytest
 
 from recollect import Answer, ContractError, Recollect, Unavailable, UsageError
 from recollect.models.cross_encoder import CrossEncoder
+from recollect.models.hub import ModelFolder
 from recollect.models.listwise import ListwiseReranker, parse_order
 from recollect.search.rerank import blend, own_share
 
@@ -24,7 +25,7 @@ BY_IMPORTANCE = {"vector": 0, "fts": 0, "recency": 0, "importance": 1}
 
 
 def test_the_model_of_these_tests_counts_words() -> None:
-    judge = CrossEncoder(COUNTING)
+    judge = CrossEncoder(ModelFolder(str(COUNTING), COUNTING))
     opinions = judge.score("Fresh tea", ["fresh hot tea", "fresh water", "an iron pot", "unknown words", ""])
     assert opinions == pytest.approx([ALL, 0.5, NONE, NONE, NONE], abs=1e-6)
     assert judge.score("tea", []) == []
@@ -190,7 +191,7 @@ def test_opinions_beyond_the_scale_are_cut_to_it(engine: Recollect, appoint: Cal
 @pytest.mark.parametrize(
     ("files", "reason"),
     [
-        ({}, "there is no cross-encoder in"),
+        ({}, "there is no ONNX model in"),
         ({"model.onnx": b"no model"}, "cannot be loaded"),
         ({"model.onnx": (COUNTING / "model.onnx").read_bytes()}, "no tokenizer.json"),
         ({"model.onnx": (COUNTING / "model.onnx").read_bytes(), "tokenizer.json": b"{"}, "cannot be read"),
@@ -219,7 +220,7 @@ def test_a_model_that_gives_many_numbers_per_text_is_no_cross_encoder(monkeypatc
         def run(self, *_: Any) -> list[Any]:
             return [np.ones((1, 384), np.float32)]
 
-    judge = CrossEncoder(COUNTING)
+    judge = CrossEncoder(ModelFolder(str(COUNTING), COUNTING))
     monkeypatch.setitem(judge.__dict__, "_session", Sentences())
     with pytest.raises(ContractError, match="no usable score"):
         judge.score("tea", ["pot"])

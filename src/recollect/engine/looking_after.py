@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect import registry
 from recollect.engine.core import Core
+from recollect.errors import Unavailable
 from recollect.values import DoctorReport, Progress
 
 if TYPE_CHECKING:
@@ -31,20 +32,18 @@ class LookingAfter(Core):
 
         Without ``search_missing`` only what was put on the backlog when it was written: a store is not looked through.
         """
-        from recollect.ingest.embed import Worker
-        from recollect.models.fingerprint import fingerprint_of
         from recollect.reports import EmbedReport
 
-        embedder = self._embedder()
-        if embedder is None:
+        if self.config.embedding.provider == "none":
             return EmbedReport(stopped="vectors are switched off (embedding.provider = none)")
         found = 0
-        for kind in (kinds or (None,)) if search_missing else ():
-            found += self.store.enqueue_missing(fingerprint_of(embedder), embedder.dimensions, kind)
-        if enqueue_only:
+        backlog = self._backlog()
+        if search_missing and backlog is not None:
+            for kind in kinds or (None,):
+                found += self.store.enqueue_missing(backlog.fingerprint, backlog.dimensions, kind)
+        if enqueue_only and backlog is not None:
             return EmbedReport(enqueued=found)
-        worker = Worker(self.store, embedder, registry.worker_name(), progress)
-        return worker.drain(kinds=kinds, limit=limit, workers=workers)
+        return self._drain(progress, kinds=kinds, limit=limit, workers=workers, whole=search_missing)
 
     def jobs(self) -> JobsReport:
         """What waits for a vector, what failed, and how much is done."""
@@ -65,8 +64,18 @@ class LookingAfter(Core):
         if embedder is not None and not report.stopped and not report.failed:
             fingerprint = fingerprint_of(embedder)
             if not self.store.waiting_jobs(fingerprint) and self.store.active_fingerprint() != fingerprint:
-                self.store.activate(fingerprint)
+                self.store.activate(fingerprint, self._kept_fingerprints())
         return report
+
+    def _kept_fingerprints(self) -> list[str]:
+        """Vectors of the fallback stay when others go."""
+        from recollect.models.fingerprint import fingerprint_of
+
+        try:
+            second = self._fallback()
+            return [fingerprint_of(second)] if second is not None else []
+        except Unavailable:
+            return []
 
     def profiles(self) -> dict[str, Profile]:
         """The ways to rank, by name: the built-in ones and those of the settings."""

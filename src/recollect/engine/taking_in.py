@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recollect import registry
 from recollect.engine.core import Core, check_choice, refuse_binned, refuse_put_away
 from recollect.errors import NotFound, UsageError, from_dict
 from recollect.store.base import PreparedItem
@@ -58,12 +57,7 @@ class TakingIn(Core):
         """Let the vectors follow; whatever stops them is a note, for what was written stays written."""
         if not wait or not (report.count("created") or report.count("updated")):
             return report
-        embedder = self._embedder()
-        if embedder is None:
-            return report
-        from recollect.ingest.embed import Worker
-
-        done = Worker(self.store, embedder, registry.worker_name(), progress).drain()
+        done = self._drain(progress)
         if not done.stopped:
             return report
         return replace(report, notes=(*report.notes, f"vectors: {done.stopped}"))
@@ -91,12 +85,9 @@ class TakingIn(Core):
         return Files(self.config, self.location)
 
     def _reembedded(self, report: RefreshReport, progress: Callable[[Progress], None] | None) -> RefreshReport:
-        embedder = self._embedder()
-        if embedder is None or not report.count("updated", "created", "moved"):
+        if not report.count("updated", "created", "moved"):
             return report
-        from recollect.ingest.embed import Worker
-
-        done = Worker(self.store, embedder, registry.worker_name(), progress).drain()
+        done = self._drain(progress)
         notes = (*report.notes, f"vectors: {done.stopped}") if done.stopped else report.notes
         return replace(report, reembedded=done.embedded, notes=notes)
 
@@ -114,12 +105,7 @@ class TakingIn(Core):
 
     def _embed_some(self, limit: int) -> int:
         """Make up to so many vectors of the backlog; how many were made."""
-        embedder = self._embedder()
-        if embedder is None:
-            return 0
-        from recollect.ingest.embed import Worker
-
-        done = Worker(self.store, embedder, registry.worker_name()).drain(limit=limit)
+        done = self._drain(limit=limit)
         return 0 if done.stopped else done.embedded + done.cached
 
     def save(

@@ -97,7 +97,7 @@ class Tiered(Core):
                 self._shared = SharedQueries(own)
             return self._shared
 
-        return Searcher(store, self._config, embedder, self._reranker)
+        return Searcher(store, self._config, embedder, self._reranker, self._fallback)
 
     def _holder(self, name: str | Path | Ref) -> tuple[Tier, int]:
         """The highest tier that holds an item, and the item's number there; its own store answers when none does."""

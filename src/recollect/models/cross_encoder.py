@@ -1,6 +1,7 @@
-"""A reranker from an ONNX cross-encoder in a local folder: ``model.onnx`` and ``tokenizer.json``.
+"""A reranker from an ONNX cross-encoder: a folder with ``model.onnx`` and ``tokenizer.json``, or a name on a hub.
 
-The model reads query and text together and gives one number, which is squeezed to [0, 1]. Nothing is downloaded here.
+The model reads query and text together and gives one number, which is squeezed to [0, 1]. A search does not wait for a
+download; ``recollect models test cross-encoder`` does.
 """
 
 from __future__ import annotations
@@ -8,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from recollect.errors import ContractError, Unavailable
+from recollect.models.hub import ModelFolder
+from recollect.models.sentence_model import load_session, load_tokenizer
 
 MAX_TOKENS = 512
 CHARACTERS_PER_TOKEN = 8
@@ -21,41 +23,17 @@ CHARACTERS_PER_TOKEN = 8
 class CrossEncoder:
     """Scores how well texts answer a query. Loads when first used."""
 
-    def __init__(self, folder: Path, threads: int | None = None) -> None:
-        self.folder = folder
+    def __init__(self, files: ModelFolder, threads: int = 0) -> None:
+        self.files = files
         self.threads = threads
 
     @cached_property
     def _session(self) -> Any:
-        path = self.folder / "model.onnx"
-        if not path.is_file():
-            raise Unavailable(
-                f"there is no cross-encoder in {self.folder}",
-                hint="Set rerank.model to a folder with model.onnx and tokenizer.json, or rerank.kind to none.",
-            )
-        try:
-            import onnxruntime
-
-            options = onnxruntime.SessionOptions()
-            options.intra_op_num_threads = self.threads or 0
-            options.log_severity_level = 3
-            return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime raises types of its own that share no base
-            raise Unavailable(
-                f"the cross-encoder {path} cannot be loaded: {error}", hint="Get the file anew."
-            ) from error
+        return load_session(self.files.model_file, self.threads)
 
     @cached_property
     def _tokenizer(self) -> Any:
-        path = self.folder / "tokenizer.json"
-        if not path.is_file():
-            raise Unavailable(f"there is no tokenizer.json in {self.folder}", hint="It belongs beside model.onnx.")
-        from tokenizers import Tokenizer
-
-        try:
-            tokenizer = Tokenizer.from_file(str(path))
-        except Exception as error:  # the library raises bare Exception for a broken file
-            raise Unavailable(f"the tokenizer {path} cannot be read: {error}", hint="Get the file anew.") from error
+        tokenizer = load_tokenizer(self.files.tokenizer_file)
         tokenizer.enable_truncation(MAX_TOKENS)
         tokenizer.enable_padding()
         return tokenizer
@@ -66,6 +44,7 @@ class CrossEncoder:
 
         if not texts:
             return []
+        self.files.require_complete()
         session, query = self._session, query[: MAX_TOKENS * CHARACTERS_PER_TOKEN]
         encoded = self._tokenizer.encode_batch([(query, text) for text in texts])
         inputs = {
@@ -80,7 +59,7 @@ class CrossEncoder:
             raise Unavailable(f"the cross-encoder failed to run: {error}", hint="Set rerank.kind to none.") from error
         if logits.size not in (len(texts), 2 * len(texts)) or not np.isfinite(logits).all():
             raise ContractError(
-                f"the model in {self.folder} gave no usable score per text",
+                f"the model {self.files.name} gave no usable score per text",
                 hint="Set rerank.model to a cross-encoder with one score per pair.",
             )
         return [_squeezed(float(row[-1])) for row in np.reshape(logits, (len(texts), -1))]

@@ -64,12 +64,13 @@ class Searcher:
         config: Callable[[], Config],
         embedder: Callable[[], Embedder | None],
         rerankers: Callable[[str], Reranker],
+        fallback: Callable[[], Embedder | None] = lambda: None,
     ) -> None:
         self.store = store
         self.config = config
         self.rerankers = rerankers
         self.analyzer = Analyzer(store.language)
-        self.pools = PoolMaker(store, embedder)
+        self.pools = PoolMaker(store, embedder, fallback)
         self.ranker = Ranker(store, self.analyzer)
         self.refiner = Refiner(store)
 

@@ -75,9 +75,15 @@ class Pool:
 class PoolMaker:
     """Asks both sides of one store."""
 
-    def __init__(self, store: Store, embedder: Callable[[], Embedder | None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        embedder: Callable[[], Embedder | None],
+        fallback: Callable[[], Embedder | None] = lambda: None,
+    ) -> None:
         self.store = store
         self.embedder = embedder
+        self.fallback = fallback
 
     def make(
         self,
@@ -192,13 +198,28 @@ class PoolMaker:
             waiting = self.store.waiting_jobs(fingerprint)
             if waiting:
                 pool.degraded.append(f"vectors: {waiting} passages are not embedded yet; run 'recollect embed'")
-            vector = embedder.embed_query(text)
-            if vector.shape != (embedder.dimensions,) or not np.isfinite(vector).all():
-                raise ContractError(f"{embedder.fingerprint} gave an unusable vector for the query")
-            return fingerprint, vector
+            return fingerprint, _asked_vector(embedder, text)
         except (Unavailable, ContractError) as error:
             pool.degraded.append(f"vectors: {error.message}")
+            return self._fallback_vector(text, pool)
+
+    def _fallback_vector(self, text: str, pool: Pool) -> tuple[str, Array] | None:
+        """The query's vector by the second embedder, to be compared with that one's alone."""
+        try:
+            second = self.fallback()
+            if second is None:
+                return None
+            fingerprint = fingerprint_of(second)
+            counts = self.store.vector_counts(fingerprint)
+            if not counts["embedded"]:
+                return None
+            vector = _asked_vector(second, text)
+        except (Unavailable, ContractError) as error:
+            pool.degraded.append(f"vectors: the fallback fails too: {error.message}")
             return None
+        share = f"{counts['embedded']:,} of {counts['chunks']:,} passages"
+        pool.degraded.append(f"vectors: the fallback {second.fingerprint} stands in, for {share}")
+        return fingerprint, vector
 
     def _near(self, vector: tuple[str, Array], limit: int, allowed: Array | None, times: Array | None) -> VectorMatches:
         fingerprint, query = vector
@@ -222,6 +243,13 @@ class PoolMaker:
         if found:
             pool.has_lexical = True
             pool.notes.append("no word was found; texts that hold the query as a substring stand in")
+
+
+def _asked_vector(embedder: Embedder, text: str) -> Array:
+    vector = embedder.embed_query(text)
+    if vector.shape != (embedder.dimensions,) or not np.isfinite(vector).all():
+        raise ContractError(f"{embedder.fingerprint} gave an unusable vector for the query")
+    return vector
 
 
 def _stand_in(pool: Pool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -165,11 +165,36 @@ class Meaning:
             "kinds": [{"state": s, "kind": k, "count": number, "error": e} for s, k, number, e in rows],
         }
 
-    def activate(self, fingerprint: str) -> None:
-        """Let searches use another fingerprint, and drop what only the old one needed; all at once."""
+    def enqueue_waiting(self, fingerprint: str, other: str, dimensions: int) -> int:
+        """Let what waits for a vector of one fingerprint wait for one of another, too."""
+        with self.database.write() as connection:
+            number = jobs.fingerprint_id(connection, other, dimensions)
+            have = set(self.vector_index.entries(connection, number).chunks.tolist())
+            rows = connection.rows(
+                "SELECT j.chunk, j.kind FROM jobs j JOIN fingerprints f ON f.id=j.fingerprint WHERE f.name=?",
+                (fingerprint,),
+            )
+            missing = [(number, chunk, kind) for chunk, kind in rows if chunk not in have]
+            connection.run_many(
+                "INSERT OR IGNORE INTO jobs(fingerprint, chunk, kind, state) VALUES(?,?,?,'pending')", missing
+            )
+            return len(missing)
+
+    def drop_waiting(self, fingerprint: str) -> None:
+        """Take what still waits for vectors of a fingerprint off the backlog."""
+        with self.database.write() as connection:
+            connection.rows(
+                "DELETE FROM jobs WHERE state<>'running' AND fingerprint IN"
+                " (SELECT id FROM fingerprints WHERE name=?)",
+                (fingerprint,),
+            )
+
+    def activate(self, fingerprint: str, keep: Collection[str] = ()) -> None:
+        """Let searches use another fingerprint, and drop what only the old ones needed; all at once."""
         with self.database.write(durable=True) as connection:
             connection.rows("UPDATE fingerprints SET active = (name = ?)", (fingerprint,))
-            old = [row[0] for row in connection.rows("SELECT id FROM fingerprints WHERE NOT active")]
+            rows = connection.rows("SELECT id, name FROM fingerprints WHERE NOT active")
+            old = [number for number, name in rows if name not in keep]
             for table in ("vector_blocks", "jobs"):
                 connection.run_many(f"DELETE FROM {table} WHERE fingerprint=?", [(number,) for number in old])
             bump_vectors(connection)
