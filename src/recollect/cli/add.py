@@ -46,6 +46,7 @@ def init(call: Call, folder: Path | None) -> int:
     examples=[
         "recollect add notes/ report.pdf",
         "recollect add src/ --glob '*.py' --tag code",
+        "recollect add https://example.org/guide --depth 2",
         "git log -20 | recollect add - --as note:/recent-commits",
     ],
 )
@@ -60,14 +61,18 @@ def init(call: Call, folder: Path | None) -> int:
 )
 @click.option("--as", "as_ref", metavar="REF", help="The ref of the one item that is added.")
 @click.option("--glob", "globs", multiple=True, metavar="PATTERN", help="Only files that match, in folders.")
+@click.option("--depth", type=click.IntRange(0, 20), default=0, metavar="N", help="Follow links of a URL's site.")
+@click.option("--sitemap", is_flag=True, help="Take what the sitemap of a URL's site names.")
+@click.option("--max-pages", type=click.IntRange(1), metavar="N", help="At most so many pages of a site.")
+@click.option("--prompt-addition", default="", metavar="TEXT", help="What a model that loads pages should know.")
 @click.option("--title", help="The title of the item.")
 @click.option("--tag", "-t", "tags", multiple=True, metavar="TAG", help="A tag for every item (repeatable).")
 @click.option("--set", "pairs", multiple=True, metavar="FIELD=VALUE", help="Any other field (repeatable).")
 @click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or leave them to the backlog.")
 def add(call: Call, sources: tuple[str, ...], **given: Any) -> int:
-    """Folders are walked, leaving out what .gitignore and .recollectignore name. One bad file never stops the
-    rest; the exit code is 1 if any failed. A ref that exists is skipped: use refresh to take in changed
-    files.
+    """Folders are walked, leaving out what .gitignore and .recollectignore name. One bad file or page never stops
+    the rest; the exit code is 1 if any failed. A ref that exists is skipped: use refresh to take in changed
+    files and pages.
     """
     title, tags, pairs = given.pop("title"), given.pop("tags"), given.pop("pairs")
     fields = fields_from(pairs, title=title, tags=tags)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from recollect import registry
 from recollect.engine.core import Core, check_choice, refuse_binned, refuse_put_away
 from recollect.errors import NotFound, UsageError, from_dict
 from recollect.store.base import PreparedItem
@@ -15,9 +16,12 @@ from recollect.values import KINDS, AddReport, Entry, Filters, Progress, Ref, Sa
 
 if TYPE_CHECKING:
     from recollect.ingest.adding import Adding
+    from recollect.ingest.adding_pages import AddingPages
     from recollect.ingest.files import Files
+    from recollect.ingest.pages import Pages
     from recollect.ingest.refreshing import Refresher
     from recollect.reports import RefreshReport, WatchEvent
+    from recollect.sources.base import Loader
 
 ON_CONFLICT = ("skip", "overwrite", "error")
 MOST_MENTIONING = 10_000
@@ -36,10 +40,18 @@ class TakingIn(Core):
         as_ref: str | None = None,
         text: str | bytes | None = None,
         globs: Sequence[str] = (),
+        depth: int = 0,
+        sitemap: bool = False,
+        max_pages: int | None = None,
+        prompt_addition: str = "",
         wait: bool = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> AddReport:
-        """Take in files and folders, or ``text`` under the ref ``as_ref``. One bad file never stops the rest."""
+        """Take in files, folders and URLs, or ``text`` under the ref ``as_ref``. One bad one never stops the rest.
+
+        From a URL, ``depth`` follows the links of its site so many steps, ``sitemap`` takes what the site's sitemap
+        names, both up to ``max_pages``; ``prompt_addition`` is told to a model that loads pages.
+        """
         check_choice("on_conflict", on_conflict, ON_CONFLICT)
         if kind is not None:
             check_choice("kind", kind, KINDS)
@@ -50,8 +62,27 @@ class TakingIn(Core):
             return self._embedded(adding.text(self.resolve(as_ref), text), wait, progress)
         if as_ref is not None and len(sources) != 1:
             raise UsageError("--as names one item, so it goes with one file", hint="Leave out --as, or add one file.")
-        report = adding.sources(sources, globs=globs, as_ref=self.resolve(as_ref) if as_ref else None)
+        if as_ref is not None and (depth or sitemap):
+            raise UsageError("--as names one item, and a site has many", hint="Leave out --as, --depth or --sitemap.")
+
+        def pages(adding: Adding) -> AddingPages:
+            from recollect.ingest.adding_pages import AddingPages
+
+            most = max_pages or self.config.fetch.max_pages
+            return AddingPages(adding, self._pages(prompt_addition), depth=depth, sitemap=sitemap, most=most)
+
+        ref = self.resolve(as_ref) if as_ref else None
+        report = adding.sources(sources, globs=globs, as_ref=ref, pages=pages)
         return self._embedded(report, wait, progress)
+
+    def _pages(self, prompt_addition: str = "") -> Pages:
+        from recollect.ingest.pages import Pages
+
+        return Pages(registry.web(self.config), self._files().limits, self._loader(), prompt_addition)
+
+    def _loader(self) -> Loader | None:
+        """What brings pages by other ways than plain HTTP, where one is set up."""
+        return None
 
     def _embedded(self, report: AddReport, wait: bool, progress: Callable[[Progress], None] | None = None) -> AddReport:
         """Let the vectors follow; whatever stops them is a note, for what was written stays written."""
@@ -77,7 +108,9 @@ class TakingIn(Core):
     def _refresher(self, progress: Callable[[Progress], None] | None = None) -> Refresher:
         from recollect.ingest.refreshing import Refresher
 
-        return Refresher(self.store, self._pipeline, self._files(), self._backlog(), progress)
+        return Refresher(
+            self.store, self._pipeline, self._files(), self._backlog(), progress, pages=self._pages
+        )
 
     def _files(self) -> Files:
         from recollect.ingest.files import Files
@@ -246,7 +279,7 @@ class TakingIn(Core):
         found: dict[int, Ref] = {}
         for name in names:
             text = str(name)
-            if text.endswith(("/", "/*")):
+            if text.endswith(("/", "/*")) and not self._is_page(text):
                 base = text.removesuffix("*").rstrip("/")
                 ref = self.resolve(f"{base}/" if not base or base.endswith(":") else base)
                 below = self.store.refs_below(ref.drive, ref.path)
@@ -260,6 +293,12 @@ class TakingIn(Core):
                 refuse_binned(item)
             found[number] = item.ref
         return list(found.items())
+
+    def _is_page(self, name: str) -> bool:
+        """Whether a name is that of a page: its address may end like that of a folder."""
+        if not name.startswith(("http://", "https://", "url:/")) or name.endswith("*"):
+            return False
+        return self.store.number(self.resolve(name)) is not None
 
     def restore(self, ref: str | Ref, version: int | None = None) -> Saved:
         """Bring an item back from the bin or the archive, or an earlier version to the front (as a newer version)."""

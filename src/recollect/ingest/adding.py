@@ -1,4 +1,4 @@
-"""Taking in files, folders, standard input and handed-over texts: what is new, what is skipped, what failed and why.
+"""Taking in files, folders, pages, standard input and handed-over texts: what is new, skipped or failed, and why.
 
 On-conflict is decided from the ref before a file is opened. Walking and parsing are done by ``sources`` and ``parse``.
 """
@@ -8,15 +8,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from recollect.errors import Error, NotFound, PathConflict, UsageError
+from recollect.errors import Error, NotFound, PathConflict, Unreadable, UsageError
 from recollect.ingest.files import Files
 from recollect.ingest.parse import parse_bytes
 from recollect.ingest.pipeline import Incoming, Pipeline
+from recollect.sources.base import looks_like_url
 from recollect.sources.disk import Found, Skipped, absolute, disk_ref, expand, printable
 from recollect.store.base import Backlog, FileState, Store
 from recollect.values import AddReport, Entry, Parsed, Progress, Ref, Saved
+
+if TYPE_CHECKING:
+    from recollect.ingest.adding_pages import AddingPages
 
 CHANGED = "already in the store, and changed on disk since: use 'recollect refresh' to take the change in"
 KNOWN = "already in the store"
@@ -62,7 +66,7 @@ class Adding:
             incoming.append(Incoming(ref, parsed, self.kind or kind_of(ref), self.fields, blob))
             self._warn(ref, parsed)
         except Error as error:
-            self._fail(str(ref), error.to_dict())
+            self.fail(str(ref), error)
         self.done.extend(self._save(incoming, durable=True))
         return self._report()
 
@@ -76,16 +80,28 @@ class Adding:
 
         for saved in self._save(incoming(), durable=durable):
             self.done.append(saved)
-            self._tell(len(self.done), None, saved.ref)
+            self.tell(len(self.done), None, saved.ref)
         return self._report()
 
-    def sources(self, sources: Sequence[str | Path], *, globs: Sequence[str], as_ref: Ref | None) -> AddReport:
-        """Take in files and folders; folders are remembered as roots."""
+    def sources(
+        self,
+        sources: Sequence[str | Path],
+        *,
+        globs: Sequence[str],
+        as_ref: Ref | None,
+        pages: Callable[[Adding], AddingPages] | None = None,
+    ) -> AddReport:
+        """Take in files, folders and pages; folders are remembered as roots. ``pages`` is called if there are URLs."""
         if not sources:
-            raise UsageError("nothing to add", hint="Name files or folders: recollect add ~/notes")
+            raise UsageError("nothing to add", hint="Name files, folders or URLs: recollect add ~/notes")
+        urls = [source for source in sources if pages and isinstance(source, str) and looks_like_url(source)]
+        web = pages(self) if pages is not None and urls else None
+        places = web.places(urls) if web is not None else []
         found: dict[Path, Found] = {}
         roots: list[Path] = []
         for source in sources:
+            if source in urls:
+                continue
             for path in self._expanded(str(source)):
                 if path.is_dir():
                     roots.append(path)
@@ -98,17 +114,33 @@ class Adding:
         if as_ref is not None and (roots or len(found) > 1):
             raise UsageError("--as names one item, so it goes with one file", hint="Leave out --as, or add one file.")
         refs = {path: as_ref or disk_ref(path) for path in found}
-        self._refuse_existing(list(refs.values()))
+        self._refuse_existing([*refs.values(), *(as_ref or place.ref for place in places)])
         for root in roots:
             self._remember(absolute(root), tuple(globs))
         self._take(list(found.values()), refs)
+        if web is not None:
+            web.take(places, as_ref)
         return self._report()
+
+    def skips(self, ref: Ref) -> bool:
+        """Whether a page need not be taken in because its ref is taken; it is told of then."""
+        if self.on_conflict == "error":
+            self._refuse_existing([ref])
+        return self._skip_known(ref, self._known([ref]) if self.on_conflict == "skip" else {})
+
+    def take_page(self, incoming: Incoming) -> None:
+        """Save one page at once: the next may take long to come."""
+        self._warn(incoming.ref, incoming.parsed)
+        self.done.extend(self._save([incoming]))
+
+    def kind_for(self, ref: Ref) -> str:
+        return self.kind or kind_of(ref)
 
     def _expanded(self, source: str) -> list[Path]:
         paths = expand(source)
         if not paths:
             problem = NotFound(f"there is no file or folder {source}", hint="Check the spelling, or quote the name.")
-            self._fail(source, problem.to_dict())
+            self.fail(source, problem)
         return paths
 
     def _remember(self, root: str, globs: tuple[str, ...]) -> None:
@@ -122,12 +154,13 @@ class Adding:
     def _pass_over(self, entry: Skipped) -> None:
         name = str(disk_ref(printable(str(entry.path))))
         if entry.failed:
-            self._fail(name, {"code": "unreadable", "message": entry.reason, "hint": ""})
+            self.fail(name, Unreadable(entry.reason))
         else:
             self.done.append(Saved(name, "skipped", reason=entry.reason))
 
-    def _fail(self, name: str, error: Mapping[str, str]) -> None:
-        self.done.append(Saved(name, "failed", error=error))
+    def fail(self, name: str, error: Error) -> None:
+        """Tell of something that could not be taken in."""
+        self.done.append(Saved(name, "failed", error=error.to_dict()))
 
     def _known(self, refs: Iterable[Ref]) -> dict[Ref, FileState | None]:
         """Which of these refs are taken."""
@@ -163,13 +196,13 @@ class Adding:
         wanted = [entry for entry in found if not self._skip_known(refs[entry.path], known, entry)]
         skipped = len(found) - len(wanted)
         if skipped:
-            self._tell(0, len(wanted), "", skipped)
+            self.tell(0, len(wanted), "", skipped)
 
         def incoming() -> Iterator[Incoming]:
             for place, entry in enumerate(wanted, start=1):
                 ref = refs[entry.path]
                 one = self._read(entry, ref)
-                self._tell(place, len(wanted), str(ref), skipped)
+                self.tell(place, len(wanted), str(ref), skipped)
                 if one is not None:
                     yield one
 
@@ -181,7 +214,7 @@ class Adding:
             data = self.files.bytes_of(entry)
             incoming = self.files.incoming(ref, entry, data, self.kind or kind_of(ref), self.fields)
         except Error as error:
-            self._fail(str(ref), error.to_dict())
+            self.fail(str(ref), error)
             return None
         self._warn(ref, incoming.parsed)
         return incoming
@@ -192,7 +225,7 @@ class Adding:
     def _save(self, incoming: Iterable[Incoming], *, durable: bool = False) -> Iterator[Saved]:
         return self.pipeline.save_all(incoming, on_conflict=self.on_conflict, durable=durable, backlog=self.backlog)
 
-    def _tell(self, done: int, total: int | None, label: str, before: int = 0) -> None:
+    def tell(self, done: int, total: int | None, label: str, before: int = 0) -> None:
         """Report progress; ``before`` were settled without being read, and count in no rate."""
         if self.progress is None:
             return

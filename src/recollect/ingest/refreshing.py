@@ -1,7 +1,8 @@
 """Reading items again from where they came from: what changed, what is new, what moved, what is gone.
 
 A file with the same time and size is not opened; one with the same bytes writes nothing. A file that vanished while
-another with its bytes appeared was renamed, and keeps its history. Items without an origin are left alone.
+another with its bytes appeared was renamed, and keeps its history. Pages are asked for with what their server said the
+last time, so that unchanged ones are not sent again. Items without an origin are left alone.
 """
 
 from __future__ import annotations
@@ -12,15 +13,19 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
 from stat import S_ISDIR
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from recollect.errors import Error, MissingExtra, NotFound, StoreError, Unavailable, UsageError
+from recollect.errors import Error, MissingExtra, NotFound, StoreError, Unavailable
 from recollect.ingest.files import Files, hash_of, metadata_kept, set_by_people
 from recollect.ingest.pipeline import Incoming, Pipeline
 from recollect.reports import Refreshed, RefreshReport
+from recollect.sources.base import VALIDATORS
 from recollect.sources.disk import Found, disk_ref, printable, ref_path
 from recollect.store.base import Backlog, FileState, Store
 from recollect.values import Item, Progress, Ref
+
+if TYPE_CHECKING:
+    from recollect.ingest.pages import Pages
 
 T = TypeVar("T")
 REMOVED_AT_ONCE = 200
@@ -46,10 +51,13 @@ class Refresher:
         files: Files,
         backlog: Backlog | None,
         progress: Callable[[Progress], None] | None = None,
+        *,
+        pages: Callable[[], Pages],
     ) -> None:
         self.store = store
         self.pipeline = pipeline
         self.files = files
+        self.pages = pages
         self.backlog = backlog
         self.progress = progress
         self.done: list[Refreshed] = []
@@ -117,8 +125,10 @@ class Refresher:
         missing: dict[int, Ref] = {}
         touched: dict[int, FileState] = {}
         states = self.store.file_states(work.items)
-        self._save((self._look(n, ref, states.get(n), missing, touched) for n, ref in work.items.items()), "overwrite")
+        files = {n: ref for n, ref in work.items.items() if ref.drive == "disk"}
+        self._save((self._look(n, ref, states.get(n), missing, touched) for n, ref in files.items()), "overwrite")
         self.store.note_files(touched)
+        self._refetch({n: ref for n, ref in work.items.items() if n not in files}, states)
         gone = Gone({n: (ref, states[n].hash) for n, ref in missing.items() if n in states})
         self._save((self._take(ref, entry, gone) for ref, entry in fresh.items()), "skip")
         left = {n: ref for n, ref in missing.items() if n not in gone.followed}
@@ -149,9 +159,6 @@ class Refresher:
         self, n: int, ref: Ref, state: FileState | None, missing: dict[int, Ref], touched: dict[int, FileState]
     ) -> Incoming | None:
         """The item's file as it is now, if it has to be saved again."""
-        if ref.drive != "disk":
-            self._elsewhere(ref)
-            return None
         path = ref_path(ref)
         try:
             status = path.stat()
@@ -177,14 +184,38 @@ class Refresher:
             return None
         return self._try(ref, lambda: self._incoming(ref, entry, data, self.store.item(n), state))
 
-    def _elsewhere(self, ref: Ref) -> None:
-        if ref.drive in NO_ORIGIN:
-            self._note(Refreshed(str(ref), "skipped"))
+    def _refetch(self, items: Mapping[int, Ref], states: Mapping[int, FileState]) -> None:
+        """Ask for pages again, and save each at once: the next may take long. One that is gone stays in the store."""
+        pages: Pages | None = None
+        try:
+            for n, ref in items.items():
+                state = states.get(n)
+                if ref.drive in NO_ORIGIN and not (state is not None and VALIDATORS in state.fields):
+                    self._note(Refreshed(str(ref), "skipped"))
+                    continue
+                pages = pages or self.pages()
+                try:
+                    now = pages.again(self.store.item(n), state)
+                except StoreError:
+                    raise
+                except NotFound as error:
+                    self._note(Refreshed(str(ref), "missing", error.to_dict()))
+                except Error as error:
+                    self._note(Refreshed(str(ref), "failed", error.to_dict()))
+                else:
+                    self._keep(n, ref, now)
+        finally:
+            if pages is not None:
+                pages.close()
+
+    def _keep(self, n: int, ref: Ref, now: Incoming | FileState | None) -> None:
+        if isinstance(now, Incoming):
+            self.notes += [f"{ref}: {warning}" for warning in now.parsed.warnings]
+            self._save([now], "overwrite")
             return
-        problem = UsageError(
-            f"{ref} cannot be read again: its source URL is not known", hint="Add it again by its URL."
-        )
-        self._note(Refreshed(str(ref), "failed", problem.to_dict()))
+        if now is not None:
+            self.store.note_files({n: now})
+        self._note(Refreshed(str(ref), "unchanged"))
 
     def _incoming(self, ref: Ref, entry: Found, data: bytes, item: Item | None, state: FileState | None) -> Incoming:
         """The file as it is now; what people set on the item stays."""

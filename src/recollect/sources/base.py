@@ -5,14 +5,24 @@ Nothing here opens a connection. Fetching is done by ``web``; a language model t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
+from urllib.parse import unquote, urlsplit
 
 from recollect.errors import Error
 from recollect.values import Ref
 
 ETAG, LAST_MODIFIED = "etag", "last-modified"
+VALIDATORS = "validators"
+"""Under this name, among what a page says of itself, is kept what to ask for it with; only pages have it."""
+_SCHEME = re.compile(r"(?:url:/)?[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+
+
+def looks_like_url(text: str) -> bool:
+    """Whether a name is meant as a URL, of whatever scheme; ``url:/https://…`` is one too."""
+    return _SCHEME.match(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +51,12 @@ class FetchedPage:
     headers: Mapping[str, str] = field(default_factory=dict)
     unchanged: bool = False
     declined: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it would be called as a file: the last part of its path, else its host."""
+        parts = urlsplit(self.final_url)
+        return unquote(parts.path.rstrip("/").rpartition("/")[2], errors="replace") or parts.netloc
 
     @property
     def charset(self) -> str:
@@ -105,6 +121,9 @@ class Loader(Protocol):
     def load(self, url: str, prompt_addition: str = "") -> LoadedPage | None:
         """The page; None to have it fetched plainly. An ``Error`` is told to the user as it is."""
 
+    def close(self) -> None:
+        """End what was started for it."""
+
 
 class Follow(Protocol):
     """The pages of a site that are still to come, in order: those of a sitemap, or those that links lead to."""
@@ -125,7 +144,7 @@ class Follow(Protocol):
     def wait(self, url: str) -> None:
         """Until the site may be asked for this page, which counts from now on."""
 
-    def own_address(self, url: str, final_url: str, canonical: str) -> str | None:
+    def own_address(self, final_url: str, canonical: str) -> str | None:
         """The address that a fetched page goes by; None when that is elsewhere, or came before."""
 
     def found(self, url: str, links: Sequence[str]) -> None:

@@ -111,6 +111,8 @@ class Following:
     def next(self) -> str | None:
         while self._queue and self._fetched < self._most:
             url, steps = self._queue.popleft()
+            if url in self._taken:
+                continue
             if self._manners.of(url).allows(url):
                 self._steps[url] = steps
                 return url
@@ -128,7 +130,7 @@ class Following:
         self._manners.wait(url)
         self._fetched += 1
 
-    def own_address(self, url: str, final_url: str, canonical: str) -> str | None:
+    def own_address(self, final_url: str, canonical: str) -> str | None:
         own = final_url
         # Sites that call every page by their front page's address do not mean it.
         if canonical and urlsplit(canonical).path != "/":

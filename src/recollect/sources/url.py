@@ -6,25 +6,19 @@ Nothing here connects; whether a host's address may be reached is told by ``addr
 from __future__ import annotations
 
 import re
-from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
+from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 from recollect.errors import UsageError
 from recollect.values import Ref
 
 LONGEST = 4000
 _PORTS = {"http": 80, "https": 443}
-_SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _NUMBER = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z", re.IGNORECASE)
 _PLAIN_IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])(?:\.(?!\Z)|\Z)){4}\Z")
 _HOST = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?\Z")
 _UNSAFE = re.compile(r"[\x00-\x20\x7f]")
 _KEPT_IN_PATH = "/:@!$&'()*+,;=~%-._"
 _KEPT_IN_QUERY = _KEPT_IN_PATH + "?"
-
-
-def looks_like_url(text: str) -> bool:
-    """Whether a name is meant as a URL, of whatever scheme; ``url:/https://…`` is one too."""
-    return bool(_SCHEME.match(text) or _SCHEME.match(text.removeprefix("url:/")))
 
 
 def normal_url(text: str) -> str:
@@ -154,13 +148,6 @@ def origin(url: str) -> str:
 def site(url: str) -> str:
     """The host and port that pages of one site share, whether or not they are encrypted; ``www.`` is no other site."""
     return urlsplit(url).netloc.removeprefix("www.")
-
-
-def file_name(url: str) -> str:
-    """What a page would be called as a file: the last part of its path, else its host."""
-    parts = urlsplit(url)
-    last = unquote(parts.path.rstrip("/").rpartition("/")[2], errors="replace")
-    return last or parts.hostname or "page"
 
 
 def page_ref(url: str) -> Ref:

@@ -130,7 +130,7 @@ def refs_below(connection: Connection, drive: str | None, prefix: str) -> Iterat
     folder = prefix.rstrip("/")
     if folder:
         # "0" is the character after "/": a range is found by the index, a prefix is not
-        sql += " AND (path=? OR (path>? AND path<?))"
+        sql += " AND (path=? OR (path>=? AND path<?))"
         values += [folder, f"{folder}/", f"{folder}0"]
     for n, item_drive, path, title in connection.rows(f"{sql} ORDER BY drive, path", values):
         yield n, Ref(item_drive, path), title
