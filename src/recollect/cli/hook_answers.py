@@ -6,7 +6,6 @@ first. Transcripts are taken in by a process of their own, because they may be l
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -91,6 +90,8 @@ def _offer(engine: Recollect, payload: Payload, task: str, budget: int, outlet: 
 
 def _take_in(payload: Payload, config: Config, store: str | None, tier: str | None) -> None:
     """Hand the transcript over to a process that outlives this one; where there is no store, none is made."""
+    import subprocess
+
     from recollect.tier_places import locate
 
     place = locate(store, config, payload.folder, tier).location.path

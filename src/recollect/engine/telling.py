@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -14,7 +14,7 @@ from recollect.context_report import ContextReport, LeftOut, Skill
 from recollect.engine.finding import Finding
 from recollect.engine.taking_in import TakingIn
 from recollect.errors import Error, NotFound, UsageError
-from recollect.values import KINDS, AddReport, Answer, Filters, Item, Progress, Ref, parse_time
+from recollect.values import KINDS, AddReport, Answer, Filters, Hit, Item, Progress, Ref, parse_time
 
 if TYPE_CHECKING:
     from recollect.context.build import Event
@@ -27,14 +27,13 @@ CONTEXTUAL_HITS = 20
 SKILLS_TOLD = 8
 EVENTS = 20
 TOLD_AS_PASSAGES = tuple(kind for kind in KINDS if kind != "skill")
+_SKILLS = Filters(kinds=("skill",))
 
 
 class Telling(TakingIn, Finding):
     """Puts together what an agent is told; what it tells is not counted as use."""
 
-    def context(
-        self, task: str, *, budget: int = 2000, recent: bool = False, skills: bool = True
-    ) -> ContextReport:
+    def context(self, task: str, *, budget: int = 2000, recent: bool = False, skills: bool = True) -> ContextReport:
         """What an agent should know for a task, in at most ``budget`` tokens of the shipped tokenizer.
 
         The same store and the same task give the same text; nothing is remembered of the call.
@@ -95,19 +94,17 @@ class Telling(TakingIn, Finding):
         from recollect.context.build_passages import passages_of
 
         filters = Filters(loadings=("contextual",), kinds=TOLD_AS_PASSAGES)
-        if not any(store.count(filters) for store in stores.values()):
+        if not _any(stores, filters):
             return []
         answer = self._asked(task, filters, CONTEXTUAL_HITS, profile="bm25", backend="lexical")
         return passages_of(answer.hits, stores)
 
-    def _for_task(
-        self, task: str, stores: Mapping[str, Store], known: set[str], warnings: list[str]
-    ) -> list[Passage]:
-        from recollect.context.build_passages import passages_of
+    def _for_task(self, task: str, stores: Mapping[str, Store], known: set[str], warnings: list[str]) -> list[Passage]:
+        from recollect.context.build_passages import fitting, passages_of
 
         answer = self._asked(task, Filters(kinds=TOLD_AS_PASSAGES), HITS)
         warnings += answer.meta.degraded
-        return passages_of([hit for hit in answer.hits if hit.ref not in known], stores)
+        return passages_of([hit for hit in fitting(answer) if hit.ref not in known], stores)
 
     def _asked(
         self, task: str, filters: Filters, limit: int, *, profile: str | None = None, backend: str | None = None
@@ -118,9 +115,14 @@ class Telling(TakingIn, Finding):
 
     def _offered(self, task: str) -> tuple[Skill, ...]:
         """The skills worth a line: those whose score comes near the best one's."""
-        found = self.skills_search(task, limit=SKILLS_TOLD, track=False)
-        best = max((skill.score or 0.0 for skill in found), default=0.0)
-        return tuple(skill for skill in found if (skill.score or 0.0) >= best / 2)
+        from recollect.context.build_passages import WEAK, fitting
+
+        stores = self._stores([])
+        if not _any(stores, _SKILLS):
+            return ()
+        hits = fitting(self._asked(task, _SKILLS, SKILLS_TOLD))
+        best = max((hit.score for hit in hits), default=0.0)
+        return self._as_skills([hit for hit in hits if hit.score >= WEAK * best], stores)
 
     def _events(self) -> list[Event]:
         """What happened lately, newest first, a line each."""
@@ -172,28 +174,29 @@ class Telling(TakingIn, Finding):
 
         found: dict[str, Skill] = {}
         for tier, store in self._stores([]).items():
-            for _, item in store.listing(Filters(kinds=("skill",)), 1 << 30, 0):
+            for _, item in store.listing(_SKILLS, 1 << 30, 0):
                 skill = skill_of(item, tier=tier)
                 found.setdefault(skill.name, skill)
         return tuple(sorted(found.values(), key=lambda skill: (skill.name.casefold(), skill.name)))
 
     def skills_search(self, task: str, limit: int = 5, *, track: bool | None = None) -> tuple[Skill, ...]:
         """The skills that fit a task best, judged by name, description and text."""
-        from recollect.context.skills import skill_of
-
         if not task.strip():
             raise UsageError("there is no task", hint="Say what is to be done; 'recollect skills list' shows them all.")
         stores = self._stores([])
-        filters = Filters(kinds=("skill",))
-        if not any(store.count(filters) for store in stores.values()):
+        if not _any(stores, _SKILLS):
             return ()
-        answer = self.search(task, limit=limit, filters=filters, literal=True, track=track, tool="skills")
+        answer = self.search(task, limit=limit, filters=_SKILLS, literal=True, track=track, tool="skills")
+        return self._as_skills(answer.hits, stores)
+
+    def _as_skills(self, hits: Sequence[Hit], stores: Mapping[str, Store]) -> tuple[Skill, ...]:
+        from recollect.context.skills import skill_of
+
         found = []
-        for hit in answer.hits:
+        for hit in hits:
             store = stores[hit.tier]
             n = store.require(Ref.parse(hit.ref))
-            item = store.items_by_number([n])[n]
-            found.append(skill_of(item, tier=hit.tier, score=hit.score))
+            found.append(skill_of(store.items_by_number([n])[n], tier=hit.tier, score=hit.score))
         return tuple(found)
 
     def skill(self, name: str) -> Item:
@@ -217,6 +220,11 @@ class Telling(TakingIn, Finding):
         if not names:
             hint = "There are none yet: recollect skills add"
         return NotFound(f"there is no skill '{name}'", hint=hint)
+
+
+def _any(stores: Mapping[str, Store], filters: Filters) -> bool:
+    """Whether it is worth asking: most stores have none of some kinds, and a search is not free."""
+    return any(store.listing(filters, 1, 0) for store in stores.values())
 
 
 def _out_of_time(item: Item, now: datetime) -> str:
