@@ -82,16 +82,17 @@ def show_failures(screen: Screen, items: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _show_reasons(screen: Screen, items: Sequence[Mapping[str, Any]]) -> None:
-    """Why items were skipped: by name where few share a reason, else each reason once with its count."""
-    reasons: dict[str, list[str]] = {}
+    """Why items ended as they did: by name where few share a reason, else each reason once with its count."""
+    reasons: dict[tuple[str, str], list[str]] = {}
     for item in items:
-        if item["status"] == "skipped" and item.get("reason"):
-            reasons.setdefault(one_line(item["reason"]), []).append(item["ref"])
-    told = [f"{len(refs):,} skipped: {reason}" for reason, refs in reasons.items() if len(refs) > SHOWN_ITEMS]
-    named = [(ref, reason) for reason, refs in reasons.items() if len(refs) <= SHOWN_ITEMS for ref in refs]
-    told += [f"skipped {short_ref(ref)}: {reason}" for ref, reason in named[:SHOWN_REASONS]]
+        if item["status"] in ("skipped", "created", "updated") and item.get("reason"):
+            reasons.setdefault((item["status"], one_line(item["reason"])), []).append(item["ref"])
+    many = {reason: refs for reason, refs in reasons.items() if len(refs) > SHOWN_ITEMS}
+    told = [f"{len(refs):,} {status}: {reason}" for (status, reason), refs in many.items()]
+    named = [(ref, *reason) for reason, refs in reasons.items() if reason not in many for ref in refs]
+    told += [f"{status} {short_ref(ref)}: {reason}" for ref, status, reason in named[:SHOWN_REASONS]]
     if len(named) > SHOWN_REASONS:
-        told.append(f"{len(named) - SHOWN_REASONS:,} more skipped; --verbose lists them")
+        told.append(f"{len(named) - SHOWN_REASONS:,} more with reasons; --verbose lists them")
     for line in told:
         screen.note(line)
 

@@ -154,6 +154,8 @@ class Refresher:
         for saved in self.pipeline.save_all(wanted, on_conflict=policy, durable=False, backlog=self.backlog):
             status = "unchanged" if saved.status == "skipped" else saved.status
             self._note(Refreshed(saved.ref, status, saved.error, saved.chunks))
+            if saved.reason and status in ("created", "updated"):
+                self.notes.append(f"{saved.ref}: {saved.reason}")
 
     def _look(
         self, n: int, ref: Ref, state: FileState | None, missing: dict[int, Ref], touched: dict[int, FileState]
