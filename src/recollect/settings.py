@@ -262,6 +262,7 @@ class HooksSettings:
     agent_budget: int = setting(
         600, "Tokens told to an agent that starts for a task; 0 tells nothing.", minimum=0, maximum=100_000
     )
+    min_score: float = setting(0.3, "What scores less is not told with a prompt.", minimum=0, maximum=1)
     transcripts: bool = setting(True, "Take in the transcript before it is compacted and when its session ends.")
 
 

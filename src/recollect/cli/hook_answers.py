@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from recollect.cli.hook_payload import LARGEST, NAMES, Payload, is_worth_asking, read_payload
@@ -46,16 +46,23 @@ def _run(event: str, outlet: Outlet, store: str | None, tier: str | None) -> Non
             _take_in(payload, provider(), store, tier)
         return
     if event == "session-start":
-        _tell(payload, "", hooks.session_start_budget, provider, outlet, store, tier)
-    elif event == "before-agent-start" or is_worth_asking(payload.task):
-        budget = hooks.prompt_budget if event == "user-prompt" else hooks.agent_budget
-        _tell(payload, payload.task, budget, provider, outlet, store, tier)
+        _tell(payload, _Telling("", hooks.session_start_budget), provider, outlet, store, tier)
+    elif event == "before-agent-start":
+        _tell(payload, _Telling(payload.task, hooks.agent_budget), provider, outlet, store, tier)
+    elif is_worth_asking(payload.task):  # what is always told was told when the session started
+        _tell(payload, _Telling(payload.task, hooks.prompt_budget, always=False), provider, outlet, store, tier)
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    task: str
+    budget: int
+    always: bool = True
 
 
 def _tell(
     payload: Payload,
-    task: str,
-    budget: int,
+    telling: _Telling,
     provider: Callable[[], Config],
     outlet: Outlet,
     store: str | None,
@@ -63,29 +70,28 @@ def _tell(
 ) -> None:
     from recollect.engine import Recollect
 
-    if not budget:
+    if not telling.budget:
         return
     by_words = True
 
     def config() -> Config:
         settings = provider()
-        if not by_words:
-            return settings
-        return replace(settings, search=replace(settings.search, backend="lexical", track=False))
+        floor = max(settings.search.min_score, settings.hooks.min_score)
+        backend = "lexical" if by_words else settings.search.backend
+        return replace(settings, search=replace(settings.search, backend=backend, min_score=floor))
 
     with Recollect.open(store, config=config, create=False, start=payload.folder, tier=tier) as engine:
-        _offer(engine, payload, task, budget, outlet)
+        _offer(engine, payload, telling, outlet)
         settings = provider()
         meaning = settings.search.backend == "hybrid" and settings.embedding.provider != "none"
-        if task and meaning and outlet.left > ENOUGH:
+        if telling.task and meaning and outlet.left > ENOUGH:
             by_words = False
-            _offer(engine, payload, task, budget, outlet)
+            _offer(engine, payload, telling, outlet)
 
 
-def _offer(engine: Recollect, payload: Payload, task: str, budget: int, outlet: Outlet) -> None:
-    told = engine.context(task, budget=budget, recent=not task)
-    if told.text.strip():
-        outlet.offer(payload.answer(told.text))
+def _offer(engine: Recollect, payload: Payload, telling: _Telling, outlet: Outlet) -> None:
+    told = engine.context(telling.task, budget=telling.budget, recent=not telling.task, always=telling.always)
+    outlet.offer(payload.answer(told.text) if told.text.strip() else {})
 
 
 def _take_in(payload: Payload, config: Config, store: str | None, tier: str | None) -> None:

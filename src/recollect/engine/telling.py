@@ -33,10 +33,13 @@ _SKILLS = Filters(kinds=("skill",))
 class Telling(TakingIn, Finding):
     """Puts together what an agent is told; what it tells is not counted as use."""
 
-    def context(self, task: str, *, budget: int = 2000, recent: bool = False, skills: bool = True) -> ContextReport:
+    def context(
+        self, task: str, *, budget: int = 2000, recent: bool = False, skills: bool = True, always: bool = True
+    ) -> ContextReport:
         """What an agent should know for a task, in at most ``budget`` tokens of the shipped tokenizer.
 
-        The same store and the same task give the same text; nothing is remembered of the call.
+        The same store and the same task give the same text; nothing is remembered of the call. Without ``always``,
+        what is always told is left out: for an agent that was told it before.
         """
         from recollect.context.build import Builder, Material
 
@@ -46,10 +49,10 @@ class Telling(TakingIn, Finding):
         left_out: list[LeftOut] = []
         stores = self._stores(warnings)
         asks = bool(task.strip())
-        always = self._always(stores, left_out)
-        known = {str(item.ref) for item in always}
+        standing = self._always(stores, left_out)
+        known = {str(item.ref) for item in standing}
         material = Material(
-            always=always,
+            always=standing if always else (),
             contextual=[one for one in self._contextual(task, stores) if one.ref not in known] if asks else (),
             passages=self._for_task(task, stores, known, warnings) if asks else (),
             skills=self._offered(task) if asks and skills else (),
