@@ -29,6 +29,7 @@ class Call:
     color: bool | None = None
     command: str = ""
     started: float = field(default_factory=time.perf_counter)
+    opened: Recollect | None = None
 
     def screen(self) -> Screen:
         return Screen(color=self.color, quiet=self.quiet or self.json, verbose=self.verbose)
@@ -48,7 +49,8 @@ class Call:
             embedder = embedder_ahead(config())
         from recollect.engine import Recollect
 
-        return Recollect.open(self.store, config=config, create=create, tier=self.tier, embedder=embedder)
+        self.opened = Recollect.open(self.store, config=config, create=create, tier=self.tier, embedder=embedder)
+        return self.opened
 
     def answer(
         self,
@@ -62,10 +64,15 @@ class Call:
 
         ``error`` goes with an exit code other than 0 when there is a result all the same (some items failed).
         """
+        usage = self.opened.llm_usage if self.opened is not None else None
         if self.json:
-            write_envelope(self, plain, error)
+            told = {**plain, "llm_usage": usage.to_dict()} if usage and isinstance(plain, Mapping) else plain
+            write_envelope(self, told, error)
         else:
-            draw(self.screen())
+            screen = self.screen()
+            draw(screen)
+            if usage is not None:
+                screen.note(str(usage))
         return exit_code
 
 

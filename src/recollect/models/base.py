@@ -94,6 +94,14 @@ class Usage:
     cost: float | None = None
     model: str = ""
 
+    def __str__(self) -> str:
+        times = "once" if self.calls == 1 else f"{self.calls:,} times"
+        cost = "" if self.cost is None else f", ${self.cost:.4f}"
+        return (
+            f"language model asked {times}: {self.input_tokens:,} tokens read,"
+            f" {self.output_tokens:,} written{cost} ({self.model})"
+        )
+
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
