@@ -11,11 +11,15 @@ from dataclasses import dataclass, replace
 
 from recollect.context.build_text import clean, is_outside
 from recollect.store.base import Store
-from recollect.values import Hit, Item, Ref
+from recollect.values import Answer, Hit, Item, Ref
 from recollect.words import fold
 
 WEAK = 0.5
 """Passages with less than this part of the best one's value are left out."""
+FLOOR = 0.15
+"""Hits below this score are chance, where meaning was asked too: nothing then fits the task."""
+ANOTHER = 0.8
+"""What is left of a passage's value for each better one of its item: other items have their say first."""
 SHINGLE = 3
 ALIKE = 0.8
 CHECKPOINT = "checkpoint"
@@ -45,6 +49,12 @@ def is_tellable(item: Item) -> bool:
     return item.state == "live" and item.fields.category != CHECKPOINT
 
 
+def fitting(answer: Answer) -> tuple[Hit, ...]:
+    """The hits that are more than chance; words alone know no such line."""
+    floor = FLOOR if answer.meta.weights.get("vector") else 0.0
+    return tuple(hit for hit in answer.hits if hit.score >= floor)
+
+
 def passages_of(hits: Sequence[Hit], stores: Mapping[str, Store]) -> list[Passage]:
     """The passages that earned the hits their places, best first; each is worth its part of its hit's score."""
     found: list[Passage] = []
@@ -66,13 +76,13 @@ def _passages(store: Store, n: int, item: Item, hit: Hit) -> Iterable[Passage]:
     position = {row[0]: index for index, row in enumerate(rows)}
     texts = store.chunk_texts([part.chunk for part in hit.evidence])
     best = max((part.score for part in hit.evidence), default=0.0)
-    for part in hit.evidence:
+    for place, part in enumerate(hit.evidence):
         if part.chunk not in texts or part.chunk not in position:
             continue
         text = clean(texts[part.chunk][2])
         if text.strip():
             at = position[part.chunk]
-            value = hit.score * (part.score / best if best > 0 else 1.0)
+            value = hit.score * (part.score / best if best > 0 else 1.0) * ANOTHER**place
             yield Passage(item, hit.ref, text, (rows[at][2], rows[at][3]), value, at, at, part.place)
 
 

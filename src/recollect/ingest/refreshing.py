@@ -63,6 +63,7 @@ class Refresher:
         self.done: list[Refreshed] = []
         self.notes: list[str] = []
         self.total = 0
+        self.skill_files: Mapping[int, Path] = {}
         self.started = time.monotonic()
 
     def everything(self) -> Work:
@@ -125,11 +126,13 @@ class Refresher:
         missing: dict[int, Ref] = {}
         touched: dict[int, FileState] = {}
         states = self.store.file_states(work.items)
-        files = {n: ref for n, ref in work.items.items() if ref.drive == "disk"}
+        skills = [n for n, ref in work.items.items() if ref.drive == "skill" and n in states]
+        self.skill_files = _skill_files(self.store.items_by_number(skills)) if skills else {}
+        files = {n: ref for n, ref in work.items.items() if ref.drive == "disk" or n in self.skill_files}
         self._save((self._look(n, ref, states.get(n), missing, touched) for n, ref in files.items()), "overwrite")
         self.store.note_files(touched)
         self._refetch({n: ref for n, ref in work.items.items() if n not in files}, states)
-        gone = Gone({n: (ref, states[n].hash) for n, ref in missing.items() if n in states})
+        gone = Gone({n: (ref, states[n].hash) for n, ref in missing.items() if n in states and ref.drive == "disk"})
         self._save((self._take(ref, entry, gone) for ref, entry in fresh.items()), "skip")
         left = {n: ref for n, ref in missing.items() if n not in gone.followed}
         if prune:
@@ -161,7 +164,7 @@ class Refresher:
         self, n: int, ref: Ref, state: FileState | None, missing: dict[int, Ref], touched: dict[int, FileState]
     ) -> Incoming | None:
         """The item's file as it is now, if it has to be saved again."""
-        path = ref_path(ref)
+        path = self.skill_files.get(n) or ref_path(ref)
         try:
             status = path.stat()
         except (FileNotFoundError, NotADirectoryError):
@@ -295,6 +298,12 @@ class Gone:
         del candidates[n]
         self.followed.add(n)
         return n
+
+
+def _skill_files(items: Mapping[int, Item]) -> dict[int, Path]:
+    """The files that skills were read from; a skill's ref is its name, and says nothing of where it lies."""
+    places = {n: Path(str(item.fields.metadata.get("location") or "")) for n, item in items.items()}
+    return {n: place for n, place in places.items() if place.name == "SKILL.md" and items[n].fields.source == "file"}
 
 
 def _shared_end(one: str, other: str) -> int:
