@@ -14,6 +14,7 @@ from recollect.values import Ref
 if TYPE_CHECKING:
     from recollect.config import Config, StoreLocation
     from recollect.models.base import LLM, Embedder, Reranker, TokenCounter
+    from recollect.models.hub import ModelFolder
     from recollect.models.providers import Provider
     from recollect.search.profile import Profile
     from recollect.sources.base import Web
@@ -55,18 +56,16 @@ def embedder(config: Config) -> Embedder | None:
 
 
 def embedder_ahead(config: Config) -> Embedder | None:
-    """The embedder that is set, already loading if it is local; what is wrong with it is told when it is used."""
-    try:
-        made = embedder(config)
-    except Error:
+    """The local embedder if it is set, already loading; others are made where they are used."""
+    if config.embedding.provider != "local":
         return None
-    if config.embedding.provider == "local":
-        import threading
+    import threading
 
-        from recollect.models.local_onnx import LocalEmbedder
+    from recollect.models.local_onnx import LocalEmbedder
 
-        if isinstance(made, LocalEmbedder):
-            threading.Thread(target=made.load_ahead, name="recollect-model").start()
+    made = embedder(config)
+    if isinstance(made, LocalEmbedder):
+        threading.Thread(target=made.load_ahead, name="recollect-model").start()
     return made
 
 
@@ -107,19 +106,24 @@ def llm(config: Config, *, unset: str = "none") -> LLM:
     return provided(config.llm)
 
 
+def rerank_files(config: Config) -> ModelFolder:
+    """The files of the cross-encoder that is set, here or on a hub."""
+    from recollect.models.hub import ModelFolder
+
+    if not config.rerank.model:
+        raise Unavailable(
+            "no cross-encoder is set",
+            hint="Set rerank.model to a folder with model.onnx and tokenizer.json, or to a name on a hub.",
+        )
+    return ModelFolder(config.rerank.model, models_folder(config), without="Or set rerank.kind to none.")
+
+
 def reranker(kind: str, config: Config, language_model: Callable[[], LLM]) -> Reranker:
     """The reranker of a kind, not loaded yet."""
     if kind == "cross-encoder":
         from recollect.models.cross_encoder import CrossEncoder
-        from recollect.models.hub import ModelFolder
 
-        if not config.rerank.model:
-            raise Unavailable(
-                "no cross-encoder is set",
-                hint="Set rerank.model to a folder with model.onnx and tokenizer.json, or to a name on a hub.",
-            )
-        files = ModelFolder(config.rerank.model, models_folder(config), without="Or set rerank.kind to none.")
-        return CrossEncoder(files, config.embedding.threads)
+        return CrossEncoder(rerank_files(config), config.embedding.threads)
     if kind == "llm":
         from recollect.models.base import Message
         from recollect.models.listwise import ListwiseReranker

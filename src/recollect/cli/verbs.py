@@ -88,3 +88,4 @@ VERBS: dict[str, Entry] = {
     "completion": Entry("look_after", "completion", "Print the completion script of a shell.", "look after"),
     "version": Entry("look_after", "version", "Print the version.", "look after"),
 }
+    "models": Entry("model_verbs", "models", "Show, test and choose what makes vectors.", "look after"),

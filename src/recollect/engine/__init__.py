@@ -9,12 +9,13 @@ from __future__ import annotations
 from recollect.engine.finding import Finding
 from recollect.engine.looking_after import LookingAfter
 from recollect.engine.memories import Memories
+from recollect.engine.modelling import Modelling
 from recollect.engine.moving import Moving
 from recollect.engine.remembering import Remembering
 from recollect.engine.telling import Telling
 
 
-class Recollect(Telling, Moving, Memories, Finding, Remembering, LookingAfter):
+class Recollect(Telling, Moving, Memories, Finding, Remembering, LookingAfter, Modelling):
     """A store, open. Use it as a context manager, or call ``close``.
 
     >>> with Recollect.open("/tmp/doc-example.db") as memory:                    # doctest: +SKIP

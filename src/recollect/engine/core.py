@@ -191,6 +191,16 @@ class Core:
 
 
 def is_id(text: str) -> bool:
+    def _kept_fingerprints(self) -> list[str]:
+        """Vectors of the fallback stay when others go."""
+        from recollect.models.fingerprint import fingerprint_of
+
+        try:
+            second = self._fallback()
+            return [fingerprint_of(second)] if second is not None else []
+        except Unavailable:
+            return []
+
     """Whether a text has the form of an item's id."""
     return _ID.match(text) is not None
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from recollect import registry
 from recollect.engine.core import Core
-from recollect.errors import Unavailable
 from recollect.values import DoctorReport, Progress
 
 if TYPE_CHECKING:
@@ -66,16 +65,6 @@ class LookingAfter(Core):
             if not self.store.waiting_jobs(fingerprint) and self.store.active_fingerprint() != fingerprint:
                 self.store.activate(fingerprint, self._kept_fingerprints())
         return report
-
-    def _kept_fingerprints(self) -> list[str]:
-        """Vectors of the fallback stay when others go."""
-        from recollect.models.fingerprint import fingerprint_of
-
-        try:
-            second = self._fallback()
-            return [fingerprint_of(second)] if second is not None else []
-        except Unavailable:
-            return []
 
     def profiles(self) -> dict[str, Profile]:
         """The ways to rank, by name: the built-in ones and those of the settings."""
