@@ -1,4 +1,4 @@
-"""Which stores are searched together, and as what: the agent's, the project's, the team's.
+"""Which stores are searched together, and as what: the agent's, the project's, the team's; and where their files are.
 
 The settings ``tiers.agent``, ``tiers.project`` and ``tiers.team`` name them. The store that a call is about anyway (the
 one named, the project's, or the user's own) takes its place among them; without settings it stands alone.
@@ -6,14 +6,16 @@ one named, the project's, or the user's own) takes its place among them; without
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from recollect.config import STORE_NAME, Config, StoreLocation, locate_store
-from recollect.config_files import PROJECT_FOLDER, nearest_project
+from recollect.config_files import PROJECT_FOLDER, data_home, nearest_project
 from recollect.errors import UsageError
 
 TIERS = ("agent", "project", "team")
+KNOWLEDGE_FOLDER = "knowledge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,24 @@ def places(located: Located, config: Config) -> tuple[TierPlace, ...]:
         stores[located.tier] = str(path)
     found = [TierPlace(name, store, getattr(config.tiers, f"{name}_weight")) for name, store in stores.items()]
     return tuple(sorted(found, key=lambda place: (-place.weight, TIERS.index(place.name))))
+
+
+def knowledge_place(location: StoreLocation, config: Config) -> Path | None:
+    """Where a store's memories, notes and articles are files; None when they are in the store alone.
+
+    That goes by where the store is, not by who named it. A folder in the user's settings is not for projects.
+    """
+    if not config.knowledge.enabled:
+        return None
+    path = location.path
+    is_project = path.parent.name == PROJECT_FOLDER and path.name == STORE_NAME
+    given = config.knowledge.folder
+    if given is not None and not (is_project and config.source("knowledge.folder").startswith("user:")):
+        return Path(given).expanduser().absolute()
+    is_own = location.origin == "default" or location.origin.startswith("user:")
+    if not (is_project or is_own) and path.name == STORE_NAME:
+        is_own = path == data_home(os.environ) / STORE_NAME
+    return path.parent / KNOWLEDGE_FOLDER if is_project or is_own else None
 
 
 def _tier_of(found: StoreLocation, config: Config) -> str:

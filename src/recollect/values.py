@@ -640,6 +640,22 @@ class TierState:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownFile:
+    """A file of the knowledge folder as it was last seen: ``item`` is its item's number, ``mark`` the version it has.
+
+    ``problem`` says why it cannot be read; a time of -1 means that it must be read again to tell whether it changed.
+    """
+
+    name: str
+    item: int | None
+    mtime: int
+    size: int
+    hash: str
+    mark: str
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     """A link between two items, seen from one: ``ref`` is the far end, ``distance`` how many links away it is.
 

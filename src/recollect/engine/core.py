@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from recollect import registry
-from recollect.config import Config, ConfigProvider
+from recollect.config import Config, ConfigProvider, StoreLocation
 from recollect.errors import Conflict, NotFound, StoreError, Unavailable, UsageError
 from recollect.memory.tracking import Tracker
 from recollect.store.base import Backlog, Store
-from recollect.tier_places import Located, locate, places
+from recollect.tier_places import Located, knowledge_place, locate, places
 from recollect.values import Item, Progress, Ref
 
 if TYPE_CHECKING:
     from recollect.ingest.pipeline import Pipeline
+    from recollect.memory.knowledge_store import KnowledgeStore
     from recollect.models.base import LLM, Embedder, Reranker, Usage
     from recollect.reports import EmbedReport
     from recollect.search.pipeline import Searcher
@@ -42,6 +44,7 @@ class Core:
         self._judge: tuple[Any, Reranker] | None = None
         self._talker: tuple[Any, LLM] | None = None
         self._tracker = Tracker(store)
+        self._with_files: list[KnowledgeStore] = []
 
     @classmethod
     def open(
@@ -73,6 +76,7 @@ class Core:
         opened = cls(_opened(located, settings, create=create), located, provider, folder)
         if embedder is not None:
             opened._made = (settings.embedding, embedder)
+        opened.store = opened._in_files(opened.store, located.location)
         return opened
 
     def close(self) -> None:
@@ -87,6 +91,32 @@ class Core:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _in_files(self, store: Store, location: StoreLocation) -> Store:
+        """The store with its memories, notes and articles in files, where that is so."""
+        config = self.config
+        place = knowledge_place(location, config)
+        if place is None or not store.can_record():
+            return store
+        from recollect.memory.knowledge_folder import KnowledgeFolder
+        from recollect.memory.knowledge_store import KnowledgeStore
+
+        most = int(config.ingest.max_file_mb * 1_000_000)
+        pipeline = partial(self._pipeline_of, store)
+        kept = KnowledgeStore(store, KnowledgeFolder(place), pipeline, self._backlog, most_bytes=most)
+        self._with_files.append(kept)
+        return cast("Store", kept)
+
+    @property
+    def _knowledge(self) -> KnowledgeStore | None:
+        """The store itself, if it keeps files."""
+        return next((kept for kept in self._with_files if kept is cast("object", self.store)), None)
+
+    def _look_at_files(self) -> None:
+        """Take in what people did to knowledge files; what stands in the way now is seen to at the next look."""
+        for kept in self._with_files:
+            with suppress(StoreError, Unavailable):
+                kept.catch_up()
 
     @property
     def config(self) -> Config:
@@ -161,14 +191,28 @@ class Core:
 
         return drain(self.store, self._embedder, self._fallback, registry.worker_name(), progress, **options)
 
+    def _kept_fingerprints(self) -> list[str]:
+        """Vectors of the fallback stay when others go."""
+        from recollect.models.fingerprint import fingerprint_of
+
+        try:
+            second = self._fallback()
+            return [fingerprint_of(second)] if second is not None else []
+        except Unavailable:
+            return []
+
     @cached_property
     def _pipeline(self) -> Pipeline:
+        return self._pipeline_of(self.store)
+
+    def _pipeline_of(self, store: Store) -> Pipeline:
         from recollect.ingest.pipeline import Pipeline
 
-        return Pipeline(self.store, self._config, registry.token_counter(), self._llm_wished_for)
+        return Pipeline(store, self._config, registry.token_counter(), self._llm_wished_for)
 
     def resolve(self, text: str | Path | Ref) -> Ref:
         """A ref from a ref, an item id, a URL or a file path."""
+        self._look_at_files()
         if isinstance(text, Ref):
             return text
         if isinstance(text, Path):
@@ -191,16 +235,6 @@ class Core:
 
 
 def is_id(text: str) -> bool:
-    def _kept_fingerprints(self) -> list[str]:
-        """Vectors of the fallback stay when others go."""
-        from recollect.models.fingerprint import fingerprint_of
-
-        try:
-            second = self._fallback()
-            return [fingerprint_of(second)] if second is not None else []
-        except Unavailable:
-            return []
-
     """Whether a text has the form of an item's id."""
     return _ID.match(text) is not None
 

@@ -113,6 +113,7 @@ class Finding(Tiered):
         limit: int = 100,
     ) -> list[GrepMatch]:
         """Lines of stored texts that match a regular expression, newest items first."""
+        self._look_at_files()
         filters = Filters(drives=tuple(drives), paths=tuple(globs))
         return grep_texts(
             self.store, pattern, filters, context=context, ignore_case=ignore_case, fixed=fixed, limit=limit
@@ -152,14 +153,17 @@ class Finding(Tiered):
 
     def list(self, *, filters: Filters | None = None, limit: int = 50, offset: int = 0) -> list[Item]:
         """Items without their content, newest first."""
+        self._look_at_files()
         return [item for _, item in self.store.listing(filters or Filters(), limit, offset)]
 
     def count(self, filters: Filters | None = None) -> int:
         """How many items pass the filters."""
+        self._look_at_files()
         return self.store.count(filters or Filters())
 
     def tree(self, prefix: str | None = None, *, depth: int | None = None) -> TreeNode:
         """Refs as folders, from all drives or below one ref."""
+        self._look_at_files()
         return tree_of(self.store, prefix, depth)
 
     def history(self, ref: str | Ref) -> Sequence[Version]:

@@ -68,6 +68,7 @@ class Memories(TakingIn):
         from recollect.memory.links import checked_type
         from recollect.memory.remember import memory_of
 
+        self._look_at_files()
         check_choice("kind", kind, KINDS)
         check_choice("source", source, WRITERS)
         if on_duplicate is not None:
@@ -179,6 +180,7 @@ class Memories(TakingIn):
         from recollect.memory.forgetting import is_protected, refuse_nothing
 
         refuse_nothing(tuple(refs), criteria)
+        self._look_at_files()
         named = dict(self._named(refs, in_bin=False))
         if criteria.is_empty():
             return self.store.items_by_number(list(named)), ()

@@ -59,6 +59,7 @@ class Tiered(Core):
         """The tiers as they are set now."""
         from recollect.search.tiers import Federation
 
+        self._look_at_files()
         config = self.config
         if self._joined is None or self._joined[0] != config.tiers:
             tiers = [self._tier_at(place) for place in places(self.located, config)]
@@ -77,7 +78,7 @@ class Tiered(Core):
                 patience = min(config.store.busy_seconds, config.tiers.seconds)
                 brief = replace(config, store=replace(config.store, busy_seconds=patience))
                 where = locate_store(place.store, config, self._start)
-                self._others[place.store] = registry.open_store(where, brief, create=False)
+                self._others[place.store] = self._in_files(registry.open_store(where, brief, create=False), where)
             return self._others[place.store]
 
         return Tier(place.name, place.store, place.weight, opens, self._searcher_of)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from recollect.values import Ref, Saved
+from recollect.values import Item, KnownFile, Ref, Saved
 
 if TYPE_CHECKING:
     from recollect.store.base import Backlog, PreparedItem, StoredLink
@@ -21,7 +23,47 @@ class LinkIndex(Protocol):
     def relink(self) -> int: ...
 
 
-class MemoryStore(Protocol):
+class KnowledgeIndex(Protocol):
+    """What a store knows of the files that its memories, notes and articles live in."""
+
+    def transaction(self, *, durable: bool = False) -> AbstractContextManager[None]:
+        """Let several writes be one: all that this thread writes in the block is committed at its end, or nothing."""
+        ...
+
+    def changes_seen(self) -> int:
+        """A number that differs after every write of items, by any process."""
+        ...
+
+    def knowledge_files(self) -> dict[str, KnownFile]:
+        """The files as they were last seen, by name."""
+        ...
+
+    def knowledge_files_of(self, numbers: Collection[int]) -> dict[int, KnownFile]:
+        """The files of some items, by their numbers."""
+        ...
+
+    def has_knowledge_file(self, name: str) -> bool:
+        """Whether a file of this name is known, in capital letters or small."""
+        ...
+
+    def note_knowledge(self, seen: Sequence[KnownFile], gone: Collection[str] = ()) -> None:
+        """Remember what files look like now, and forget others."""
+        ...
+
+    def standing(self, numbers: Collection[int], ids: Collection[str] = ()) -> dict[int, Item]:
+        """Items with their content, in the bin or not, as they stand in the transaction that is open."""
+        ...
+
+    def adrift(self, kinds: Collection[str], drives: Collection[str]) -> list[int]:
+        """Items of these kinds and drives that have no file, and items whose file has another version."""
+        ...
+
+    def set_times(self, n: int, created: datetime, updated: datetime) -> None:
+        """Say when an item was made, and when its text last changed."""
+        ...
+
+
+class MemoryStore(KnowledgeIndex, Protocol):
     """The part of a store behind remember, correct, supersede and forget. ``n`` is an item's number."""
 
     def succeed(self, old: int, item: PreparedItem, link: str, *, backlog: Backlog | None = None) -> Saved:

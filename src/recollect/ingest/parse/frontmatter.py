@@ -41,38 +41,44 @@ class FrontMatter:
 
 def read_front_matter(text: str) -> FrontMatter:
     """The front matter of a text, or an empty one that leaves the text whole."""
-    opening = _OPENING.match(text)
-    closing = _CLOSING.search(text, opening.end(), opening.end() + _LONGEST) if opening else None
-    if opening is None or closing is None:
-        return FrontMatter()
-    block = text[opening.end() : closing.start()]
     try:
-        values = _plain(_load(block), _Budget())
-    except _NotYamlError as problem:
+        values, end = front_values(text)
+    except NotYamlError as problem:
         return FrontMatter(warnings=(f"the front matter is not valid YAML and was kept as text: {problem}",))
+    fields, warnings = to_fields(values)
+    return FrontMatter(end, fields, tuple(warnings))
+
+
+def front_values(text: str, *, longest: int = _LONGEST, most: int = _MOST_VALUES) -> tuple[dict[str, Any], int]:
+    """What stands in the front matter, in the terms of JSON, and where the body starts: at 0 when there is none."""
+    opening = _OPENING.match(text)
+    closing = _CLOSING.search(text, opening.end(), opening.end() + longest) if opening else None
+    if opening is None or closing is None:
+        return {}, 0
+    block = text[opening.end() : closing.start()]
+    values = _plain(_load(block), _Budget(most))
     if values is None and not block.strip():
-        return FrontMatter(end=closing.end())
+        return {}, closing.end()
     if not isinstance(values, dict):
         # A text may open with a horizontal rule and have another one further down.
-        return FrontMatter()
-    fields, warnings = _to_fields(values)
-    return FrontMatter(closing.end(), fields, tuple(warnings))
+        return {}, 0
+    return values, closing.end()
 
 
-class _NotYamlError(Exception):
+class NotYamlError(Exception):
     """The block cannot be read as YAML of a sensible size."""
 
 
 class _Budget:
     """Counts values while they are copied: aliases can make a small block describe billions of them."""
 
-    def __init__(self) -> None:
-        self.left = _MOST_VALUES
+    def __init__(self, most: int) -> None:
+        self.left = most
 
     def spend(self, depth: int) -> None:
         self.left -= 1
         if self.left < 0 or depth > _DEEPEST:
-            raise _NotYamlError("it holds too many or too deeply nested values")
+            raise NotYamlError("it holds too many or too deeply nested values")
 
 
 def _load(block: str) -> Any:
@@ -81,16 +87,16 @@ def _load(block: str) -> Any:
     # The C loader recurses on the C stack without a guard, so a deeply nested block goes to the Python one.
     nested = max(block.count("["), block.count("{"), block.count("- -"), block.count("? "))
     if nested > 1000:
-        raise _NotYamlError("it is nested too deeply")
+        raise NotYamlError("it is nested too deeply")
     try:
         return yaml.load(block, Loader=_loader(fast=nested < 100))
     except yaml.YAMLError as problem:
         mark = getattr(problem, "problem_mark", None)
         reason = getattr(problem, "problem", None) or "it cannot be parsed"
-        raise _NotYamlError(f"{reason} (line {mark.line + 2})" if mark else str(reason)) from None
+        raise NotYamlError(f"{reason} (line {mark.line + 2})" if mark else str(reason)) from None
     except (RecursionError, ValueError, TypeError, OverflowError, KeyError, AttributeError):
         # A constructor that meets an impossible date, an unhashable key or endless nesting.
-        raise _NotYamlError("a value in it cannot be read") from None
+        raise NotYamlError("a value in it cannot be read") from None
 
 
 @cache
@@ -132,7 +138,8 @@ def _plain(value: Any, budget: _Budget, depth: int = 0) -> Any:
     return str(value)
 
 
-def _to_fields(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def to_fields(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The fields that values set, with what is no field in ``metadata``; and what was wrong with any of them."""
     fields: dict[str, Any] = {}
     metadata: dict[str, Any] = {}
     warnings: list[str] = []

@@ -138,6 +138,11 @@ class Database:
             writer.rows("COMMIT")
             self.longest_write = max(self.longest_write, time.perf_counter() - started)
 
+    def is_writing(self) -> bool:
+        """Whether this thread is inside a write transaction."""
+        with self._write_lock:
+            return self._writer is not None and self._writer.in_transaction
+
     def _writing_connection(self) -> Connection:
         if self._writer is None:
             self._writer = self._connect()

@@ -123,7 +123,7 @@ def refuse_immutable(head: Head, ref: str) -> None:
 
 def _create(connection: Connection, item: PreparedItem, analyzer: Analyzer) -> tuple[str, list[NewChunk]]:
     now = now_micros()
-    identity = new_id()
+    identity = item.id if item.id and find_by_id(connection, item.id) is None else new_id()
     draft = item.draft
     n: int = connection.rows(
         "INSERT INTO items(id, drive, path, kind, state, version, hash, text_hash, title, description, metadata,"

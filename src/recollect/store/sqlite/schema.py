@@ -1,7 +1,8 @@
 """The tables of a SQLite store, as ordered migrations: one function, one transaction, one number each.
 
 Canonical tables hold what people and sources gave (items, versions, chunks, blobs, roots, manual links); derived ones
-(segments, postings, retired, vocabulary, vectors, item names, links from texts, secrets) can be rebuilt from them.
+(segments, postings, retired, vocabulary, vectors, item names, links from texts, secrets, knowledge files) can be
+rebuilt from them.
 Times are whole microseconds since 1970, UTC.
 """
 
@@ -269,7 +270,27 @@ def _fourth(connection: Connection) -> None:
     connection.rows(_FOURTH)
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second, _third, _fourth)
+_FIFTH = """
+CREATE TABLE knowledge_files(      -- the Markdown files that memories, notes and articles live in, as last seen
+  name TEXT PRIMARY KEY,           -- below the knowledge folder
+  item INTEGER,                    -- the number of its item; none while it cannot be read
+  mtime INTEGER NOT NULL,          -- nanoseconds; -1 when it was read too soon after a change to tell the next one
+  size INTEGER NOT NULL,
+  hash TEXT NOT NULL,              -- of its bytes
+  mark TEXT NOT NULL,              -- hash and state of the version it stands for
+  problem TEXT NOT NULL            -- why it cannot be read; empty when it can
+) STRICT, WITHOUT ROWID;
+CREATE INDEX knowledge_files_item ON knowledge_files(item);
+CREATE INDEX knowledge_files_name ON knowledge_files(name COLLATE NOCASE);
+"""
+
+
+def _fifth(connection: Connection) -> None:
+    """What the files of a knowledge folder looked like."""
+    connection.rows(_FIFTH)
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second, _third, _fourth, _fifth)
 SCHEMA_VERSION = len(MIGRATIONS)
 
 

@@ -16,6 +16,7 @@ from recollect.store.base import Backlog, FileState, PreparedItem
 from recollect.store.sqlite import jobs, links, saving, segments
 from recollect.store.sqlite.connection import Connection, Database
 from recollect.store.sqlite.keeping import Keeping
+from recollect.store.sqlite.knowledge import KnowledgeRows
 from recollect.store.sqlite.lessons import Lessons
 from recollect.store.sqlite.lexical import LexicalIndex
 from recollect.store.sqlite.linking import Linking
@@ -33,7 +34,7 @@ from recollect.values import Check, Saved
 from recollect.words import Analyzer
 
 
-class SqliteStore(Reading, Threads, Searching, Meaning, Linking, UsageCounts, Lessons, Secrets, Keeping):
+class SqliteStore(Reading, Threads, Searching, Meaning, Linking, UsageCounts, Lessons, Secrets, Keeping, KnowledgeRows):
     """One store file, open."""
 
     def __init__(
@@ -108,7 +109,8 @@ class SqliteStore(Reading, Threads, Searching, Meaning, Linking, UsageCounts, Le
                 number = jobs.fingerprint_id(connection, backlog.fingerprint, backlog.dimensions)
                 jobs.enqueue_chunks(connection, number, [chunk.chunk for chunk in fresh])
             self._store_words(connection)
-        self.maintain()
+        if not self.database.is_writing():
+            self.maintain()
 
     def _store_words(self, connection: Connection) -> None:
         words, self.analyzer.stemmed = self.analyzer.stemmed, {}

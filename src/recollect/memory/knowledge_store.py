@@ -1,0 +1,329 @@
+"""A store whose memories, notes and articles live in files: every write of such an item writes its file first.
+
+The file is put in its place inside the transaction that changes the item, just before that commits: the store's one
+write lock keeps all processes in order. Killed in between, the file is ahead of the store, and the next look takes it
+in. A file that somebody changed meanwhile is never written over: the transaction is given up, the change becomes a
+version, and then the write is done on top of it, and says so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING, Any, cast
+
+from recollect.errors import Conflict, Error, Unavailable
+from recollect.memory.knowledge_files import FOLDERS, OWN_DRIVES, belongs, file_name, mark_of, numbered, render
+from recollect.memory.knowledge_folder import Changes, FileChanged, KnowledgeFolder, hash_of
+from recollect.memory.knowledge_look import look
+from recollect.reports import Synced, SyncReport
+from recollect.store.base import Backlog, PreparedItem, Store
+from recollect.values import Item, KnownFile, Ref, Saved
+
+if TYPE_CHECKING:
+    from recollect.exchange_records import ItemRecord, Record
+    from recollect.ingest.pipeline import Pipeline
+    from recollect.memory.knowledge_sync import Sync
+
+LOOK_SECONDS = 1.0
+"""A process that stays looks at the folder at most this often, and less often when that takes long."""
+LOOK_SHARE = 20
+NOTED_AT_ONCE = 16
+"""So many files that were only touched are worth a write of their own."""
+WRITTEN_UNASKED = 100
+"""So many items that have no file yet get one without being asked for it."""
+WRITTEN_AT_ONCE = 100
+_ATTEMPTS = 50
+
+
+class KnowledgeStore:
+    """Stands in a store's place; what does not change such an item goes to the store itself."""
+
+    def __init__(
+        self,
+        inner: Store,
+        folder: KnowledgeFolder,
+        pipeline: Callable[[], Pipeline],
+        backlog: Callable[[], Backlog | None],
+        *,
+        most_bytes: int,
+    ) -> None:
+        self.inner = inner
+        self.folder = folder
+        self._pipeline = pipeline
+        self._backlog = backlog
+        self._most_bytes = most_bytes
+        self._next_look = 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    # Looking at the folder
+
+    def catch_up(self) -> SyncReport | None:
+        """Take in what was done to the files since the last look; next to nothing when that is nothing."""
+        started = time.monotonic()
+        if started < self._next_look:
+            return None
+        self._next_look = started + LOOK_SECONDS
+        if not self.folder.exists():
+            return self._give_files()
+        seen = look(self.inner, self.folder)
+        self._next_look = max(self._next_look, started + LOOK_SHARE * (time.monotonic() - started))
+        if not seen.is_quiet:
+            return self._sync(asked=False).run(seen)
+        if len(seen.touched) >= NOTED_AT_ONCE:
+            self.inner.note_knowledge(seen.touched)
+        return None if seen.known else self._give_files()
+
+    def _give_files(self) -> SyncReport | None:
+        """Write files for the items of a store that never had any, unless they are very many."""
+        if self.inner.knowledge_files():
+            return None
+        missing = self.inner.adrift(tuple(FOLDERS), tuple(OWN_DRIVES))
+        if not missing or len(missing) > WRITTEN_UNASKED:
+            return None
+        return SyncReport(str(self.folder.path), tuple(self._write_files(missing)))
+
+    def sync(self, *, write: bool = False) -> SyncReport:
+        """Bring files and store together: take in what was done to the files, then write what has no file yet.
+
+        With ``write`` a file that is missing is written again, instead of taking its item to the bin.
+        """
+        if write:
+            self.inner.note_knowledge((), look(self.inner, self.folder).gone)
+        elif not self.folder.exists() and self.inner.knowledge_files():
+            raise Unavailable(
+                f"the knowledge folder {self.folder.path} is gone; nothing was changed",
+                hint="Bring it back, or have its files written again from the store: recollect sync --write",
+            )
+        self.folder.clear_leftovers()
+        report = self._sync(asked=True).run(look(self.inner, self.folder))
+        missing = self.inner.adrift(tuple(FOLDERS), tuple(OWN_DRIVES))
+        written = self._write_files(missing)
+        self._next_look = 0.0
+        return replace(report, items=(*report.items, *written))
+
+    def differences(self) -> list[str]:
+        """How files and store disagree, in words; nothing is changed."""
+        seen = look(self.inner, self.folder)
+        told = [f"{name} is new or changed" for name in seen.fresh]
+        told += [f"{name} is gone" for name in seen.gone]
+        told += [f"{row.name}: {row.problem}" for row in seen.known.values() if row.problem]
+        missing = self.inner.adrift(tuple(FOLDERS), tuple(OWN_DRIVES))
+        items = self.inner.items_by_number(missing)
+        return told + [f"{items[n].ref} is not in its file" for n in missing]
+
+    def _sync(self, *, asked: bool) -> Sync:
+        from recollect.memory.knowledge_sync import Sync
+
+        return Sync(
+            self.inner, self.folder, self._pipeline(), self._backlog(), most_bytes=self._most_bytes, asked=asked
+        )
+
+    def _write_files(self, numbers: Sequence[int]) -> list[Synced]:
+        """Write the files of items that have none, or whose file is behind."""
+        done: list[Synced] = []
+        for at in range(0, len(numbers), WRITTEN_AT_ONCE):
+            batch = numbers[at : at + WRITTEN_AT_ONCE]
+            self._kept(list, batch, also=batch)
+            rows = self.inner.knowledge_files_of(batch)
+            items = self.inner.items_by_number(list(batch))
+            done += [Synced(str(items[n].ref), "written", row.name, items[n].version) for n, row in rows.items()]
+        return done
+
+    # Writes
+
+    def save(
+        self,
+        prepared: Sequence[PreparedItem],
+        *,
+        on_conflict: str = "overwrite",
+        durable: bool = False,
+        backlog: Backlog | None = None,
+    ) -> list[Saved]:
+        """As the store does; items that live in files are written there first."""
+
+        def write() -> list[Saved]:
+            return self.inner.save(prepared, on_conflict=on_conflict, durable=durable, backlog=backlog)
+
+        refs = [item.draft.ref for item in prepared if belongs(item.draft) or item.draft.ref.drive in OWN_DRIVES]
+        return self._kept(write, self._numbers(refs), durable=durable) if refs else write()
+
+    def rewrite(
+        self,
+        n: int,
+        item: PreparedItem,
+        *,
+        durable: bool = False,
+        backlog: Backlog | None = None,
+        base: int | None = None,
+    ) -> Saved:
+        """As the store does, in the file first."""
+
+        def write() -> list[Saved]:
+            return [self.inner.rewrite(n, item, durable=durable, backlog=backlog, base=base)]
+
+        return self._kept(write, [n], durable=durable)[0]
+
+    def succeed(self, old: int, item: PreparedItem, link: str, *, backlog: Backlog | None = None) -> Saved:
+        """As the store does: one file is made, the other marked as archived."""
+        return self._kept(lambda: [self.inner.succeed(old, item, link, backlog=backlog)], [old])[0]
+
+    def archive(self, numbers: Sequence[int], *, successor: int | None = None, link: str = "supersedes") -> list[Saved]:
+        """As the store does; the files stay, and say so."""
+        return self._kept(lambda: self.inner.archive(numbers, successor=successor, link=link), numbers)
+
+    def remove(self, n: int, *, purge: bool = False) -> None:
+        """As the store does; the file goes too."""
+        if not purge:
+            self._kept(lambda: self._removed(n), [n])
+            return
+        row = self.inner.knowledge_files_of([n]).get(n)
+        with self.folder.changes(durable=True) as changes:
+            if row is not None:
+                changes.take(row.name, None)
+            self.inner.remove(n, purge=True)
+        if row is not None:
+            self.inner.note_knowledge((), [row.name])
+
+    def _removed(self, n: int) -> list[Saved]:
+        self.inner.remove(n)
+        return []
+
+    def remove_many(self, numbers: Sequence[int]) -> dict[int, Error]:
+        """As the store does; the files go too."""
+        refused: dict[int, Error] = {}
+
+        def write() -> list[Saved]:
+            refused.clear()
+            refused.update(self.inner.remove_many(numbers))
+            return []
+
+        self._kept(write, numbers)
+        return refused
+
+    def importing(self, on_conflict: str, backlog: Backlog | None) -> KnowledgeImporter:
+        """Takes records of an export into this store, and into files."""
+        return KnowledgeImporter(self, self.inner.importing(on_conflict, backlog))
+
+    def _numbers(self, refs: Sequence[Ref]) -> list[int]:
+        return [n for ref in refs if (n := self.inner.number(ref)) is not None]
+
+    def _kept(
+        self, write: Callable[[], list[Saved]], numbers: Collection[int], *, durable: bool = True,
+        also: Collection[int] = (),
+    ) -> list[Saved]:  # fmt: skip
+        """Do a write, and give the items it touches their files, in one transaction.
+
+        ``numbers`` are the items it may change beside those it answers; ``also`` get their files whatever it does.
+        """
+        taken: set[str] = set()
+        for _ in range(_ATTEMPTS):
+            rows = self.inner.knowledge_files_of(numbers)
+            try:
+                with self.folder.changes(durable=durable) as changes, self.inner.transaction(durable=durable):
+                    rows = self.inner.knowledge_files_of(numbers)
+                    before = self.inner.items_by_number(list(rows))
+                    answers = write()
+                    ids = [saved.id for saved in answers if saved.id and saved.status in ("created", "updated")]
+                    now = self.inner.standing({*rows, *also}, ids)
+                    _Mirror(self.inner, changes, rows, before).write(now)
+                    changes.settle()
+            except FileChanged as change:
+                taken.add(change.name)
+                self._sync(asked=True).run(look(self.inner, self.folder, only=[change.name]), only=[change.name])
+                continue
+            self.inner.maintain()
+            return [self._told(saved, rows, taken) for saved in answers] if taken else answers
+        raise Unavailable(
+            f"{', '.join(sorted(taken))} kept changing while it was to be written", hint="Try again in a moment."
+        )
+
+    def _told(self, saved: Saved, rows: Mapping[int, KnownFile], taken: Collection[str]) -> Saved:
+        """Say it when a change made in the file was taken in just before."""
+        if saved.status != "updated" or not any(row.name in taken for row in rows.values()):
+            return saved
+        meanwhile = f"its file was changed meanwhile: that is kept as version {saved.previous_version}"
+        return replace(saved, reason=f"{saved.reason}; {meanwhile}" if saved.reason else meanwhile)
+
+
+class _Mirror:
+    """Writes the files of the items that one transaction touched."""
+
+    def __init__(
+        self, store: Store, changes: Changes, rows: Mapping[int, KnownFile], before: Mapping[int, Item]
+    ) -> None:
+        self.store = store
+        self.changes = changes
+        self.rows = rows
+        self.before = before
+        self.seen: list[KnownFile] = []
+        self.gone: list[str] = []
+
+    def write(self, now: Mapping[int, Item]) -> None:
+        """Bring the files to what the items are now; those that go make room first."""
+        for n, row in self.rows.items():
+            item = now.get(n)
+            if item is None or item.state == "deleted" or not belongs(item):
+                self.changes.take(row.name, _sound(row))
+                self.gone.append(row.name)
+        for n, item in now.items():
+            if item.state != "deleted" and belongs(item):
+                self._put(n, item)
+        self.store.note_knowledge(self.seen, self.gone)
+
+    def _put(self, n: int, item: Item) -> None:
+        row = self.rows.get(n)
+        if row is not None and row.mark == mark_of(item):
+            return
+        name = row.name if row is not None and self._keeps_name(n, item) else self._new_name(item)
+        if row is not None and name != row.name:
+            self.changes.move(row.name, name)
+            self.gone.append(row.name)
+        data = render(item, name)
+        looks = self.changes.put(name, data, None if row is None else _sound(row))
+        self.seen.append(KnownFile(name, n, looks.mtime, looks.size, hash_of(data), mark_of(item)))
+
+    def _keeps_name(self, n: int, item: Item) -> bool:
+        before = self.before[n]
+        return (before.ref, before.kind) == (item.ref, item.kind)
+
+    def _new_name(self, item: Item) -> str:
+        """A name that is free, whatever the system makes of capital letters."""
+        best = file_name(item.ref, item.kind)
+        given = {row.name.casefold() for row in self.seen}
+        for number in count(1):
+            name = best if number == 1 else numbered(best, number)
+            is_known = self.store.has_knowledge_file(name) and name not in self.gone
+            if not is_known and name.casefold() not in given:
+                return name
+        raise AssertionError("there is always another number")
+
+
+def _sound(row: KnownFile) -> KnownFile:
+    """A file that cannot be read holds something that is not in the store, and is not written over."""
+    if row.problem:
+        raise Conflict(
+            f"{row.name} was changed by hand, and {row.problem}; nothing was written", hint="Mend it, then try again."
+        )
+    return row
+
+
+class KnowledgeImporter:
+    """Takes in records, and gives their items files."""
+
+    def __init__(self, store: KnowledgeStore, inner: Any) -> None:
+        self.store = store
+        self.inner = inner
+
+    def items(self, batch: Sequence[ItemRecord]) -> list[Saved]:
+        refs = [item.ref for item in batch if item.ref.drive in OWN_DRIVES]
+        return self.store._kept(lambda: self.inner.items(batch), self.store._numbers(refs))
+
+    def others(self, batch: Sequence[Record]) -> Mapping[str, int]:
+        return cast("Mapping[str, int]", self.inner.others(batch))
+
+
