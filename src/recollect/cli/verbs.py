@@ -35,6 +35,7 @@ VERBS: dict[str, Entry] = {
     "init": Entry("add", "init", "Make a store for this project.", "add"),
     "add": Entry("add", "add", "Add files, folders, globs, URLs or standard input.", "add"),
     "refresh": Entry("add", "refresh", "Read items again from where they came from.", "add"),
+    "sync": Entry("knowledge_verbs", "sync", "Take in what was done to the knowledge files.", "add"),
     "watch": Entry("add", "watch", "Keep folders up to date while they change.", "add"),
     "import": Entry("moving_verbs", "import_", "Take in an export, or what another program keeps.", "add"),
     "search": Entry("find", "search", "Find items by their words and their meaning.", "find"),

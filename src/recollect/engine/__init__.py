@@ -7,6 +7,7 @@ What a verb needs is imported when it is called: every hook and command pays for
 from __future__ import annotations
 
 from recollect.engine.finding import Finding
+from recollect.engine.knowing import Knowing
 from recollect.engine.looking_after import LookingAfter
 from recollect.engine.memories import Memories
 from recollect.engine.modelling import Modelling
@@ -15,7 +16,7 @@ from recollect.engine.remembering import Remembering
 from recollect.engine.telling import Telling
 
 
-class Recollect(Telling, Moving, Memories, Finding, Remembering, LookingAfter, Modelling):
+class Recollect(Telling, Moving, Memories, Knowing, Finding, Remembering, LookingAfter, Modelling):
     """A store, open. Use it as a context manager, or call ``close``.
 
     >>> with Recollect.open("/tmp/doc-example.db") as memory:                    # doctest: +SKIP
