@@ -1,0 +1,316 @@
+"""Hooks: JSON in, JSON out, always exit 0, always in time, and never a word of what went wrong but in the log."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect.cli.hook_answers import run
+from recollect.cli.hook_payload import is_worth_asking
+from recollect.cli.hook_process import Outlet
+
+KEYS = "The signing keys rotate every quarter, on the first Monday."
+RULE = "Run the linter before every commit."
+
+
+class Hooks:
+    """Calls hooks as an agent's program does, in a project of its own."""
+
+    def __init__(self, house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.house = house
+        self.patch = monkeypatch
+        self.set(RECOLLECT_EMBEDDING_PROVIDER="none", RECOLLECT_HOOKS_SECONDS="30")
+
+    def set(self, **variables: str) -> None:
+        for name, value in variables.items():
+            self.patch.setenv(name, value)
+
+    def call(self, *args: str, content: bytes | None = None, code: str = "", **payload: Any) -> Any:
+        """The answer of a process; its exit code is 0 and standard error empty, whatever happens."""
+        command = [sys.executable, "-c", code] if code else [sys.executable, "-P", "-m", "recollect", "hook"]
+        content = json.dumps(payload).encode() if content is None else content
+        done = subprocess.run([*command, *args], input=content, capture_output=True, check=False)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert done.stdout.count(b"\n") == 1
+        return json.loads(done.stdout)
+
+    def answer(self, event: str, content: bytes | None = None, **payload: Any) -> Any:
+        """The answer as it would be said, without the process around it."""
+        content = json.dumps(payload).encode() if content is None else content
+        self.patch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+        said: list[bytes] = [b"answer {}\n"]
+        run(event, Outlet(said.append, time.monotonic()))
+        return json.loads([line for line in said if line.startswith(b"answer ")][-1][7:])
+
+    def told(self, event: str, **payload: Any) -> str:
+        answer = self.answer(event, **payload)
+        return str(answer["hookSpecificOutput"]["additionalContext"]) if answer else ""
+
+    @property
+    def log(self) -> str:
+        path = Path(os.environ["RECOLLECT_STATE_HOME"], "hooks.log")
+        return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+@pytest.fixture
+def hooks(house: Any, monkeypatch: pytest.MonkeyPatch) -> Hooks:
+    """Where nothing is known yet."""
+    return Hooks(house, monkeypatch)
+
+
+@pytest.fixture
+def known(hooks: Hooks) -> Hooks:
+    """Where a project knows a rule and a fact."""
+    hooks.house.run("init")
+    hooks.house.run("remember", KEYS, "--tag", "ops")
+    hooks.house.run("remember", RULE, "--loading", "always")
+    return hooks
+
+
+def test_a_prompt_is_told_what_is_known_about_it(known: Hooks) -> None:
+    assert known.answer("user-prompt", prompt="When do we rotate the signing keys?", cwd="/") == {}  # another store
+    folder = str(known.house.folder)
+    answer = known.call("user-prompt", prompt="When do we rotate the signing keys?", session_id="s", cwd=folder)
+    assert list(answer) == ["hookSpecificOutput"]
+    assert list(answer["hookSpecificOutput"]) == ["hookEventName", "additionalContext"]
+    assert answer["hookSpecificOutput"]["hookEventName"] == "UserPromptSubmit"
+    told = answer["hookSpecificOutput"]["additionalContext"]
+    assert KEYS in told
+    assert RULE not in told  # that was told when the session started
+    assert known.told("user-prompt", prompt="Paint the garden fence green tomorrow") == ""
+
+
+def test_a_session_and_an_agent_are_told_what_is_always_to_be_known(known: Hooks) -> None:
+    assert RULE in known.told("session-start", hook_event_name="SessionStart", source="startup")
+    told = known.told("before-agent-start", hook_event_name="SubagentStart", prompt="Find when the signing keys rotate")
+    assert RULE in told
+    assert KEYS in told
+
+
+def test_an_agent_is_told_what_its_task_in_the_transcript_needs(known: Hooks) -> None:
+    def call(kind: str, prompt: str) -> str:
+        block = {"type": "tool_use", "name": "Task", "input": {"subagent_type": kind, "prompt": prompt}}
+        return json.dumps({"type": "assistant", "message": {"role": "assistant", "content": [block]}})
+
+    lines = [call("Explore", "Look up how the signing keys rotate"), '{"half', call("Plan", "Paint the fence")]
+    transcript = known.house.write("t.jsonl", "\n".join(lines))
+    payload = {"hook_event_name": "SubagentStart", "agent_id": "a", "transcript_path": str(transcript)}
+    assert KEYS in known.told("before-agent-start", agent_type="Explore", **payload)
+    assert KEYS not in known.told("before-agent-start", agent_type="Plan", **payload)
+    assert RULE in known.told("before-agent-start", agent_type="Unknown", **payload)
+
+
+def test_the_answer_has_the_name_and_the_shape_that_the_program_knows(known: Hooks) -> None:
+    prompt = "How often are signing keys rotated?"
+    gemini = known.answer("user-prompt", hook_event_name="BeforeAgent", prompt=prompt)
+    assert gemini["hookSpecificOutput"]["hookEventName"] == "BeforeAgent"
+    odd = known.answer("user-prompt", hook_event_name="<script>", prompt=prompt)
+    assert odd["hookSpecificOutput"]["hookEventName"] == "UserPromptSubmit"
+    roots = [str(known.house.folder)]
+    cursor = known.answer("session-start", hook_event_name="sessionStart", workspace_roots=roots, conversation_id="c")
+    assert list(cursor) == ["additional_context"]
+    assert RULE in cursor["additional_context"]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("", False),
+        ("yes, go on please", False),
+        ("ok do it", False),
+        ("LGTM, thanks!", False),
+        ("try again", False),
+        ("fix it", False),
+        ("fix parse_date", True),
+        ("deployments?", True),
+        ("why does login fail", True),
+        ("登录失败怎么办", True),
+        ("好的", False),
+        ("How are the keys rotated?", True),
+    ],
+)
+def test_a_prompt_that_names_nothing_is_not_looked_up(prompt: str, expected: bool) -> None:
+    assert is_worth_asking(prompt) is expected
+
+
+def test_a_command_word_is_no_part_of_what_is_asked(known: Hooks) -> None:
+    assert known.told("user-prompt", prompt="/compact") == ""
+    assert KEYS in known.told("user-prompt", prompt="/explain the rotation of signing keys")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b" \n",
+        b"nope",
+        b"[]",
+        b'"text"',
+        b'{"prompt": "half',
+        b"\xff\xfe\x00",
+        "{'prompt': 'é'}".encode("latin-1"),
+        b'{"a":' * 100_000,
+        b'{"prompt": {"nested": 1}, "cwd": 3, "transcript_path": ["x"], "hook_event_name": null}',
+        b'{"prompt": "' + b"x" * 9_000_000 + b'"}',
+    ],
+    ids=range(11),
+)
+def test_a_bad_payload_is_answered_with_nothing(known: Hooks, content: bytes) -> None:
+    assert known.answer("user-prompt", content) == {}
+    assert known.log.count("user-prompt: ") == (0 if b"nested" in content else 1)
+
+
+def test_odd_characters_and_long_prompts_are_still_answered(known: Hooks) -> None:
+    odd = b'{"prompt": "when are \\ud800 signing keys \\u0000 rotated", "cwd": "relative", "transcript_path": "/no"}'
+    assert KEYS in known.answer("user-prompt", odd)["hookSpecificOutput"]["additionalContext"]
+    wide = json.dumps({"prompt": "when are the signing keys rotated"}).encode("utf-16")
+    assert KEYS in known.answer("user-prompt", wide)["hookSpecificOutput"]["additionalContext"]
+    known.answer("user-prompt", prompt="signing keys " * 200_000)
+    assert known.log == ""
+
+
+@pytest.mark.parametrize("args", [("bogus",), (), ("user-prompt", "--bogus", "x", "--store"), ("--tier", "none", "x")])
+def test_a_wrong_call_is_answered_with_nothing_too(hooks: Hooks, args: tuple[str, ...]) -> None:
+    assert hooks.call(*args, prompt="When do we rotate the keys?") == {}
+    assert hooks.log
+
+
+def test_where_there_is_no_store_none_is_made(hooks: Hooks) -> None:
+    transcript = hooks.house.write("t.jsonl", "{}\n")
+    for event in ("session-start", "user-prompt", "before-agent-start", "pre-compact", "session-end"):
+        assert hooks.answer(event, prompt="When do we rotate the keys?", transcript_path=str(transcript)) == {}
+    made = [path.name for path in hooks.house.folder.parent.rglob("*") if path.is_file()]
+    assert sorted(made) == ["hooks.log", "t.jsonl"]
+    assert hooks.log.count("there is no store") == 5
+
+
+def test_a_broken_store_or_settings_file_is_answered_with_nothing(known: Hooks) -> None:
+    store = known.house.folder / ".recollect" / "recollect.db"
+    for beside in store.parent.glob("recollect.db*"):
+        beside.unlink()
+    store.write_bytes(b"not a database" * 1000)
+    before = store.read_bytes()
+    assert known.call("user-prompt", prompt="When do we rotate the signing keys?") == {}
+    assert store.read_bytes() == before
+    assert "CorruptStore" in known.log
+    (store.parent / "config.toml").write_text("hooks = ")
+    assert known.answer("session-start") == {}
+    assert "not valid TOML" in known.log
+
+
+def test_without_a_model_that_answers_the_words_do(known: Hooks) -> None:
+    known.set(
+        RECOLLECT_EMBEDDING_PROVIDER="openai",
+        RECOLLECT_EMBEDDING_BASE_URL="http://127.0.0.1:9",
+        RECOLLECT_EMBEDDING_API_KEYS="none",
+    )
+    assert KEYS in known.told("user-prompt", prompt="When do we rotate the signing keys?")
+
+
+def test_meaning_finds_what_the_words_do_not(hooks: Hooks) -> None:
+    hooks.set(RECOLLECT_EMBEDDING_PROVIDER="local")
+    hooks.house.run("init")
+    hooks.house.run("remember", "Getting things done: notes on how I organise tasks.")
+    assert "organise tasks" in hooks.told("user-prompt", prompt="productivity advice")
+
+
+@pytest.mark.parametrize(
+    "setting", [{"RECOLLECT_HOOKS_ENABLED": "no"}, {"RECOLLECT_HOOKS_PROMPT_BUDGET": "0"}], ids=["off", "no budget"]
+)
+def test_hooks_can_be_switched_off(known: Hooks, setting: dict[str, str]) -> None:
+    known.set(**setting)
+    assert known.answer("user-prompt", prompt="When do we rotate the signing keys?") == {}
+    assert known.log == ""
+
+
+START = "from recollect.cli import hook_answers, hook_process\nimport os, re, time, sys, ctypes\n"
+RUN = "hook_answers.run = run\nhook_process.main(['user-prompt'])"
+
+
+@pytest.mark.parametrize(
+    ("work", "answer", "words"),
+    [
+        ("re.match('(a*)*b', 'a' * 60)", {}, "out of time; said nothing"),  # C code that never lets go
+        ("outlet.offer({'a': 1}); re.match('(a*)*b', 'a' * 60)", {"a": 1}, "out of time; said less"),
+        ("outlet.offer({'a': 1}); outlet.offer({'a': 2})", {"a": 2}, ""),
+        ("ctypes.string_at(0)", {}, "ended by signal"),
+        ("print('noise'); os.write(1, b'noise'); os.write(2, b'noise'); sys.exit(3)", {}, ""),
+        ("outlet.limit(60); outlet.limit(0.2); time.sleep(9)", {}, "out of time"),
+    ],
+)
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_the_answer_comes_in_time_whatever_the_work_does(
+    hooks: Hooks, work: str, answer: dict[str, Any], words: str
+) -> None:
+    code = f"{START}def run(event, outlet, **_):\n    outlet.limit(0.5); {work}\n{RUN}"
+    started = time.monotonic()
+    assert hooks.call(code=code) == answer
+    assert time.monotonic() - started < 5
+    assert words in hooks.log
+    assert bool(words) == bool(hooks.log)
+
+
+@pytest.mark.parametrize(
+    ("work", "answer"),
+    [("outlet.offer({'a': 1}); time.sleep(9)", {"a": 1}), ("outlet.offer({'a': 1})", {"a": 1}), ("time.sleep(9)", {})],
+)
+def test_where_there_is_no_fork_a_thread_watches_the_clock(hooks: Hooks, work: str, answer: dict[str, Any]) -> None:
+    code = f"{START}del os.fork\ndef run(event, outlet, **_):\n    outlet.limit(0.5); {work}\n{RUN}"
+    started = time.monotonic()
+    assert hooks.call(code=code) == answer
+    assert time.monotonic() - started < 5
+
+
+def test_a_program_that_never_ends_its_payload_is_not_waited_for(known: Hooks) -> None:
+    command = [sys.executable, "-P", "-m", "recollect", "hook", "user-prompt"]
+    started = time.monotonic()
+    with subprocess.Popen(command, stdin=-1, stdout=-1) as process:
+        assert process.stdout is not None
+        assert process.stdout.read() == b"{}\n"
+        assert time.monotonic() - started < 5
+        assert process.wait() == 0
+
+
+def test_a_reader_that_is_gone_is_no_failure(known: Hooks) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-P", "-m", "recollect", "hook", "session-start"]
+    done = subprocess.run(command, input=b"{}", stdout=writer, stderr=-1, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_log_is_private_and_stays_short(hooks: Hooks) -> None:
+    path = Path(os.environ["RECOLLECT_STATE_HOME"], "hooks.log")
+    path.parent.mkdir()
+    path.write_text("old\n" * 100_000)
+    hooks.answer("user-prompt", b"nope")
+    assert path.with_name("hooks.log.1").read_text().startswith("old")
+    assert hooks.log.count("\n") == 1
+    if sys.platform != "win32":
+        assert path.stat().st_mode & 0o077 == 0
+
+
+def test_the_verb_behind_global_flags_answers_alike(known: Hooks) -> None:
+    store = str(known.house.folder / ".recollect" / "recollect.db")
+    code = "import sys; from recollect.cli import main; sys.argv = sys.argv[1:]; main()"
+    payload = {"prompt": "When do we rotate the signing keys?", "cwd": "/"}
+    after = known.call("user-prompt", "--store", store, **payload)
+    before = known.call("recollect", "--store", store, "hook", "user-prompt", code=code, **payload)
+    assert KEYS in after["hookSpecificOutput"]["additionalContext"]
+    assert before == after
+
+
+def test_the_short_way_imports_no_other_verb() -> None:
+    probe = "import sys, recollect.cli.hook_process; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, check=True, text=True)
+    loaded = set(done.stdout.split())
+    assert not loaded & {"click", "numpy", "apsw", "json", "pathlib", "dataclasses", "recollect.config"}
