@@ -255,11 +255,9 @@ class Builder:
         told = {part.ref for section in self.sections.values() for part in section.parts}
         refs = [one.ref for one in self.left_out if one.reason == NO_ROOM]
         names = [one_line(ref, LONGEST_NAME) for ref in dict.fromkeys(refs) if ref not in told]
-        for count in range(min(len(names), MOST_NAMES), -1, -1):
-            note = _note(names, count)
-            if note and self.tokens.of(note) <= room:
-                return note
-        return ""
+        shorter = (_note(names, count) for count in range(min(len(names), MOST_NAMES), -1, -1)) if names else ()
+        forms = (form for note in shorter for form in (f"{note} (read one with: recollect get REF)", note))
+        return next((form for form in forms if self.tokens.of(form) <= room), "")
 
 
 LONGEST_NAME = 120
@@ -267,12 +265,8 @@ MOST_NAMES = 8
 
 
 def _note(names: Sequence[str], count: int) -> str:
-    if not names:
-        return ""
-    if not count:
-        return f"Left out for lack of room: {len(names)} more."
-    rest = f" and {len(names) - count} more" if len(names) > count else ""
-    return f"Left out for lack of room: {', '.join(names[:count])}{rest}. Read one with: recollect get REF"
+    rest = [f"{len(names) - count} more"] if len(names) > count else []
+    return f"Left out: {', '.join([*names[:count], *rest])}"
 
 
 def _ordered(whole: Sequence[Passage], shortened: Sequence[Passage]) -> list[Passage]:

@@ -14,7 +14,7 @@ from recollect.store.base import Store
 from recollect.values import Answer, Hit, Item, Ref
 from recollect.words import fold
 
-WEAK = 0.5
+WEAK = 0.4
 """Passages with less than this part of the best one's value are left out."""
 FLOOR = 0.15
 """Hits below this score are chance, where meaning was asked too: nothing then fits the task."""
