@@ -55,7 +55,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 def broken(error: Exception, url: str, settings: FetchSettings) -> Error:
     """The error for a connection that could not be made or did not last."""
     host = urlsplit(url).netloc
-    cause = error.__cause__
+    cause = error.__cause__ or error.__context__
     if isinstance(cause, ssl.SSLCertVerificationError):
         return Forbidden(
             f"the certificate of {host} is not trusted: {cause.verify_message}",

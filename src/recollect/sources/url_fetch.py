@@ -71,13 +71,12 @@ class Fetcher:
         )
         self._most = int(settings.max_mb * 1_000_000)
         self._has_proxy = bool(proxy_url(settings))
-        self._pool: httpcore.ConnectionPool | None = None
+        self._pools: dict[bool, httpcore.ConnectionPool] = {}
 
     def close(self) -> None:
         """End all connections."""
-        if self._pool is not None:
-            self._pool.close()
-            self._pool = None
+        while self._pools:
+            self._pools.popitem()[1].close()
 
     def get(
         self, request: PageRequest, *, validators: Mapping[str, str] | None = None, wanted: Wanted | None = None
@@ -146,11 +145,12 @@ class Fetcher:
     def _ask(self, url: str, headers: Mapping[str, str], wanted: Wanted | None) -> _Answer:
         if self._has_proxy:
             self._judge_for_proxy(url)
-        if self._pool is None:
-            self._pool = open_pool(self.settings, self._gate, self._clock)
+        secure = url.startswith("https:")
+        if secure not in self._pools:
+            self._pools[secure] = open_pool(self.settings, self._gate, self._clock, secure=secure)
         waits = {"connect": self.settings.connect_seconds, "read": self.settings.seconds, "pool": 1.0}
         try:
-            with self._pool.stream("GET", url, headers=[*headers.items()], extensions={"timeout": waits}) as response:
+            with self._pools[secure].stream("GET", url, headers=[*headers.items()], extensions={"timeout": waits}) as response:
                 return self._read(response, url, wanted)
         except (httpcore.ReadError, httpcore.WriteError, httpcore.RemoteProtocolError) as error:
             raise _BrokenOff(broken(error, url, self.settings)) from error

@@ -111,12 +111,13 @@ class JudgedBackend(httpcore.NetworkBackend):
         time.sleep(seconds)
 
 
-def open_pool(settings: FetchSettings, gate: Gate, clock: Clock) -> httpcore.ConnectionPool:
-    """Connections, directly or through the proxy that the settings name."""
+def open_pool(settings: FetchSettings, gate: Gate, clock: Clock, *, secure: bool) -> httpcore.ConnectionPool:
+    """Connections, directly or through the proxy that the settings name; certificates are read for ``secure`` ones."""
     proxy = proxy_url(settings)
+    context = _trusting() if secure else None
     if not proxy:
         return httpcore.ConnectionPool(
-            ssl_context=_trusting(),
+            ssl_context=context,
             max_connections=8,
             keepalive_expiry=15.0,
             network_backend=JudgedBackend(gate, clock, settings.connect_seconds),
@@ -125,7 +126,7 @@ def open_pool(settings: FetchSettings, gate: Gate, clock: Clock) -> httpcore.Con
     place = (url.host.decode(), url.port or (443 if url.scheme == b"https" else 80))
     return httpcore.HTTPProxy(
         proxy,
-        ssl_context=_trusting(),
+        ssl_context=context,
         max_connections=8,
         keepalive_expiry=15.0,
         network_backend=JudgedBackend(gate, clock, settings.connect_seconds, place),
