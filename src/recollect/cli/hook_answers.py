@@ -18,8 +18,10 @@ from recollect.config import Config, ConfigProvider
 if TYPE_CHECKING:
     from recollect.engine import Recollect
 
-ENOUGH = 0.4
-"""The share of the time that must be left to load a model and ask again."""
+AT_EASE = 0.8
+"""The share of the time that is left at first where the machine has time to load the model meanwhile."""
+ENOUGH = 0.3
+"""The share of the time that must be left to ask again by meaning."""
 
 
 def run(event: str, outlet: Outlet, *, store: str | None = None, tier: str | None = None) -> None:
@@ -68,23 +70,30 @@ def _tell(
     store: str | None,
     tier: str | None,
 ) -> None:
-    from recollect.engine import Recollect
-
     if not telling.budget:
         return
+    settings = provider()
+    meaning = bool(telling.task) and settings.search.backend == "hybrid" and settings.embedding.provider != "none"
+    embedder = None
+    if meaning and outlet.left > AT_EASE:
+        from recollect.registry import embedder_ahead
+
+        embedder = embedder_ahead(settings)
+    from recollect.engine import Recollect
+
     by_words = True
 
     def config() -> Config:
-        settings = provider()
-        floor = max(settings.search.min_score, settings.hooks.min_score)
-        backend = "lexical" if by_words else settings.search.backend
-        return replace(settings, search=replace(settings.search, backend=backend, min_score=floor))
+        now = provider()
+        floor = max(now.search.min_score, now.hooks.min_score)
+        backend = "lexical" if by_words else now.search.backend
+        return replace(now, search=replace(now.search, backend=backend, min_score=floor))
 
-    with Recollect.open(store, config=config, create=False, start=payload.folder, tier=tier) as engine:
+    with Recollect.open(
+        store, config=config, create=False, start=payload.folder, tier=tier, embedder=embedder
+    ) as engine:
         _offer(engine, payload, telling, outlet)
-        settings = provider()
-        meaning = settings.search.backend == "hybrid" and settings.embedding.provider != "none"
-        if telling.task and meaning and outlet.left > ENOUGH:
+        if meaning and outlet.left > ENOUGH:
             by_words = False
             _offer(engine, payload, telling, outlet)
 
