@@ -21,6 +21,8 @@ LOG_NAME = "hooks.log"
 LOG_BYTES = 200_000
 """A log that is longer is put aside as ``hooks.log.1``, in place of an older one."""
 
+_RESERVE = 0.05
+"""Seconds of the limit that ending takes."""
 _LONGEST_REASON = 500
 
 
@@ -58,7 +60,7 @@ class _Listener:
 
     @property
     def seconds_left(self) -> float:
-        return self._started + self._limit - time.monotonic()
+        return self._started + self._limit - _RESERVE - time.monotonic()
 
     def hear(self, part: bytes) -> None:
         *lines, self._rest = (self._rest + part).split(b"\n")
@@ -81,13 +83,12 @@ def main(args: Sequence[str]) -> NoReturn:
             flags[name] = value if equals else next(words, None)
         elif not word.startswith("-"):
             event = event or word
-    say(answer_of(event, store=flags["--store"], tier=flags["--tier"]))
+    answer(event, store=flags["--store"], tier=flags["--tier"], started=_process_start())
     os._exit(0)
 
 
-def answer_of(event: str, *, store: str | None = None, tier: str | None = None) -> bytes:
-    """What the hook of an event says about what stands on standard input."""
-    started = time.monotonic() - time.process_time()  # what starting up took counts too
+def answer(event: str, *, store: str | None, tier: str | None, started: float) -> None:
+    """Say what the hook of an event has to say about what stands on standard input."""
 
     def work(outlet: Outlet) -> None:
         from recollect.cli.hook_answers import run
@@ -99,10 +100,21 @@ def answer_of(event: str, *, store: str | None = None, tier: str | None = None) 
         _in_a_child(event, work, listener, started)
     else:
         _beside_a_clock(event, work, listener, started)
-    return listener.answer
 
 
-def say(answer: bytes) -> None:
+def _process_start() -> float:
+    """When this process began, on the monotonic clock: on a busy machine, starting up takes a good part of the time."""
+    now = time.monotonic()
+    try:
+        with open("/proc/self/stat", "rb") as file:  # noqa: PTH123 - pathlib is not imported yet
+            ticks = int(file.read().rpartition(b")")[2].split()[19])
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, LookupError, AttributeError):  # only Linux tells
+        age = -1.0
+    return now - (age if 0 <= age < 60 else time.process_time())
+
+
+def _say(answer: bytes) -> None:
     """Print the answer; a reader that is gone is no failure."""
     with suppress(OSError, ValueError, AttributeError):
         sys.stdout.buffer.write(answer + b"\n")
@@ -131,11 +143,13 @@ def _in_a_child(event: str, work: Callable[[Outlet], None], listener: _Listener,
             ended = not part
     if not ended:
         os.kill(child, signal.SIGKILL)
-        log(event, "out of time; " + ("said less" if listener.answer != b"{}" else "said nothing"))
-    _, status = os.waitpid(child, 0)
-    if ended and os.WIFSIGNALED(status):
-        log(event, f"ended by signal {os.WTERMSIG(status)}")
+    _say(listener.answer)
     os.close(reader)
+    _, status = os.waitpid(child, 0)
+    if not ended:
+        log(event, "out of time; " + ("said less" if listener.answer != b"{}" else "said nothing"))
+    elif os.WIFSIGNALED(status):
+        log(event, f"ended by signal {os.WTERMSIG(status)}")
 
 
 def _beside_a_clock(event: str, work: Callable[[Outlet], None], listener: _Listener, started: float) -> None:
@@ -148,7 +162,7 @@ def _beside_a_clock(event: str, work: Callable[[Outlet], None], listener: _Liste
                 return
         with ending:
             if not done.is_set():
-                say(listener.answer)
+                _say(listener.answer)
                 log(event, "out of time")
                 os._exit(0)
 
@@ -158,6 +172,7 @@ def _beside_a_clock(event: str, work: Callable[[Outlet], None], listener: _Liste
     finally:
         with ending:
             done.set()
+            _say(listener.answer)
 
 
 def _be_silent() -> None:

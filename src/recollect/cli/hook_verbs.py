@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import click
 
 from recollect.cli.call import Call
@@ -24,7 +26,7 @@ def hook(call: Call, event: str) -> int:
     exits 0, within hooks.seconds; when there is nothing to say or something is wrong, it says {} and the reason is
     written to hooks.log in the platform's folder for state. 'recollect install' sets the hooks up.
     """
-    from recollect.cli.hook_process import answer_of, say
+    from recollect.cli.hook_process import answer
 
-    say(answer_of(event, store=call.store, tier=call.tier))
+    answer(event, store=call.store, tier=call.tier, started=time.monotonic())
     return 0
