@@ -15,6 +15,19 @@ SESSION = "session"
 """The category of the item that stands for a whole session; its turns have none."""
 
 
+LONGEST_RESULT = 1_000
+"""So much is kept of a tool's output; it is mostly long, and seldom asked for."""
+
+
+def shortened(text: str, limit: int) -> str:
+    """The beginning and the end of a text that is too long, with what is missing said in between."""
+    if len(text) <= limit:
+        return text
+    tail = limit // 4
+    left_out = len(text) - limit
+    return f"{text[: limit - tail].rstrip()}\n[… {left_out:,} characters left out …]\n{text[-tail:].lstrip()}"
+
+
 @dataclass(frozen=True, slots=True)
 class SessionEvent:
     """One thing that was said or done, as a transcript has it.
@@ -235,8 +248,12 @@ class ReadCounts:
         told = []
         if self.skipped:
             kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.skipped.items())[:6])
-            told.append(f"{name}: {sum(self.skipped.values())} lines of unknown kinds were passed over ({kinds})")
+            told.append(f"{name}: passed over {_lines(sum(self.skipped.values()))} of unknown kinds ({kinds})")
         if self.bad_total:
             places = ", ".join(map(str, self.bad[:5]))
-            told.append(f"{name}: {self.bad_total} lines are no JSON objects (line {places})")
+            told.append(f"{name}: passed over {_lines(self.bad_total)} that cannot be read (line {places})")
         return tuple(told)
+
+
+def _lines(count: int) -> str:
+    return f"{count:,} line{'' if count == 1 else 's'}"

@@ -164,7 +164,7 @@ def test_completion_offers_verbs_without_loading_them(house: Any) -> None:
     house.env.update(_RECOLLECT_COMPLETE="bash_complete", COMP_WORDS="recollect se", COMP_CWORD="1")
     with house.start(stdout=-1) as process:
         offered = process.communicate()[0].decode().split()
-    assert offered == ["plain,search", "plain,semantic"]
+    assert offered == ["plain,search", "plain,semantic", "plain,sessions"]
     house.env.update(COMP_WORDS="recollect get no", COMP_CWORD="2")
     with house.start(stdout=-1) as process:
         assert process.communicate()[0].decode().split() == ["file,no"]

@@ -13,10 +13,11 @@ from recollect.engine.memories import Memories
 from recollect.engine.modelling import Modelling
 from recollect.engine.moving import Moving
 from recollect.engine.remembering import Remembering
+from recollect.engine.sessions import Sessions
 from recollect.engine.telling import Telling
 
 
-class Recollect(Telling, Moving, Memories, Knowing, Finding, Remembering, LookingAfter, Modelling):
+class Recollect(Telling, Sessions, Moving, Memories, Knowing, Finding, Remembering, LookingAfter, Modelling):
     """A store, open. Use it as a context manager, or call ``close``.
 
     >>> with Recollect.open("/tmp/doc-example.db") as memory:                    # doctest: +SKIP

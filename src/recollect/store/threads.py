@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from recollect.session_values import Happening, ThreadSpan
-from recollect.values import Item, Saved
+from recollect.values import Item, Ref, Saved
 
 if TYPE_CHECKING:
     from recollect.store.base import Array, Backlog, PreparedItem
@@ -20,8 +20,8 @@ class ThreadStore(Protocol):
         """The ``key`` in the metadata of each item of a thread, with its place; whatever became of the item."""
         ...
 
-    def thread_items(self, thread: str, first: int, last: int) -> list[Item]:
-        """The live items of a thread between two places, in order, with their content."""
+    def thread_items(self, thread: str, first: int, last: int, *, with_content: bool = True) -> list[Item]:
+        """The live items of a thread between two places, in order."""
         ...
 
     def thread_spans(self, threads: Sequence[str]) -> dict[str, ThreadSpan]:
@@ -36,6 +36,10 @@ class ThreadStore(Protocol):
 
     def save_apart(self, prepared: Sequence[PreparedItem], *, backlog: Backlog | None = None) -> list[Saved]:
         """Write items that count in no search: archived from the start, so that only ``current_chunks`` finds them."""
+        ...
+
+    def archived_below(self, drive: str, prefix: str) -> list[tuple[int, Ref]]:
+        """Archived items below a path."""
         ...
 
     def current_chunks(self, numbers: Array) -> Array:

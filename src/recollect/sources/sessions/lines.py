@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from recollect.session_values import SessionEvent, SessionHint
+from recollect.session_values import LONGEST_RESULT, SessionEvent, SessionHint, shortened
 
 Found = SessionEvent | SessionHint
 Line = Mapping[str, Any]
@@ -17,7 +17,6 @@ Line = Mapping[str, Any]
 LONGEST_TEXT = 60_000
 """Longer messages (a pasted file, mostly) keep their beginning and their end."""
 LONGEST_CALL = 600
-LONGEST_RESULT = 1_000
 CLEARANCE = 4_000
 """Read beyond what is kept of a tool's output, so that a secret at the cut is whole when it is looked for."""
 
@@ -47,15 +46,6 @@ def clean(text: str) -> str:
     except UnicodeEncodeError:
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
-
-
-def shortened(text: str, limit: int) -> str:
-    """The beginning and the end of a text that is too long, with what is missing said in between."""
-    if len(text) <= limit:
-        return text
-    tail = limit // 4
-    left_out = len(text) - limit
-    return f"{text[: limit - tail].rstrip()}\n[… {left_out:,} characters left out …]\n{text[-tail:].lstrip()}"
 
 
 def time_of(value: object) -> datetime | None:

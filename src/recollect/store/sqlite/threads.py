@@ -14,7 +14,7 @@ from recollect.store.sqlite import items
 from recollect.store.sqlite.connection import Connection, Database
 from recollect.store.sqlite.postings import Array
 from recollect.store.sqlite.times import micros, moment, optional_moment
-from recollect.values import Item
+from recollect.values import Item, Ref
 
 _REMEMBERED = frozenset({"memory", "note", "entity", "resource", "entry"})
 _LINE = 200
@@ -39,12 +39,15 @@ class Threads:
                 )
             )
 
-    def thread_items(self, thread: str, first: int, last: int) -> list[Item]:
+    def thread_items(self, thread: str, first: int, last: int, *, with_content: bool = True) -> list[Item]:
         with self.database.read() as connection:
             rows = connection.rows(
                 "SELECT n FROM items WHERE thread=? AND seq BETWEEN ? AND ? AND state='live' ORDER BY seq, n",
                 (thread, first, last),
             )
+            if not with_content:
+                bare = items.by_numbers(connection, [row[0] for row in rows])
+                return [bare[row[0]] for row in rows]
             found = (items.by_number(connection, row[0]) for row in rows)
             return [item for item in found if item is not None]
 
@@ -72,6 +75,15 @@ class Threads:
         found.sort(key=lambda one: (one.at, one.seq or 0, one.ref, one.version or 0), reverse=True)
         return found[:limit]
 
+    def archived_below(self, drive: str, prefix: str) -> list[tuple[int, Ref]]:
+        folder = prefix.rstrip("/")
+        with self.database.read() as connection:
+            rows = connection.rows(
+                "SELECT n, path FROM items WHERE drive=? AND path>? AND path<? AND state='archived' ORDER BY path",
+                (drive, f"{folder}/", f"{folder}0"),  # "0" is the character after "/"
+            )
+        return [(n, Ref(drive, path)) for n, path in rows]
+
     def current_chunks(self, numbers: Array) -> Array:
         layouts: list[bytes] = []
         with self.database.read() as connection:
@@ -88,14 +100,17 @@ class Threads:
 
 
 def _where(thread: str | None, kinds: Sequence[str]) -> tuple[str, list[Any]]:
-    """What belongs to a timeline: no points to fork from and, unless a thread is asked for, no use of tools."""
+    """What belongs to a timeline: no points to fork from; tools and asides only where a thread is asked for."""
     sql = f" AND i.category IS NOT '{CHECKPOINT}'"
     values: list[Any] = []
     if thread is not None:
         sql += " AND i.thread=?"
         values.append(thread)
     else:
-        sql += " AND NOT (i.kind='session' AND json_extract(i.metadata, '$.role') IS 'tool')"
+        sql += (
+            " AND NOT (i.kind='session' AND (json_extract(i.metadata, '$.role') IS 'tool'"
+            " OR json_extract(i.metadata, '$.aside') IS NOT NULL))"
+        )
     if kinds:
         sql += f" AND i.kind IN ({','.join('?' * len(kinds))})"
         values += kinds
@@ -107,14 +122,17 @@ def _versions(
 ) -> list[Happening]:
     """What was said, made and changed; a session that grew is told by its turns."""
     condition, values = _where(thread, kinds)
+    at = f"iif(i.category IS '{SESSION}', i.created_at, v.created_at)"
     rows = connection.rows(
-        f"SELECT v.created_at, v.number, {_COLUMNS} FROM versions v JOIN items i ON i.n = v.item"
+        f"SELECT {at}, v.number, {_COLUMNS} FROM versions v JOIN items i ON i.n = v.item"
         f" WHERE v.created_at >= ? AND i.state <> 'deleted' {condition}"
         f" AND NOT (i.category IS '{SESSION}' AND i.kind = 'session' AND v.number > 1)"
         " ORDER BY v.created_at DESC, v.item DESC, v.number DESC LIMIT ?",
         (after, *values, limit),
     )
-    return [_happening(row[0], _what(row[1], row[4], row[5], row[8]), row[1], row[2:]) for row in rows]
+    return [
+        _happening(row[0], _what(row[1], row[4], row[5], row[8]), row[1], row[2:]) for row in rows if row[0] >= after
+    ]
 
 
 def _put_away(
