@@ -66,7 +66,7 @@ class ModelFolder:
 
     def __init__(self, name: str, kept_in: Path, *, endpoint: str = "", without: str = "") -> None:
         self.without = without
-        self._endpoint = endpoint
+        self._endpoint = endpoint or os.environ.get("HF_ENDPOINT", "")
         self._failed: tuple[float, Error] | None = None
         self._lock = threading.RLock()
         given = Path(name).expanduser()

@@ -51,6 +51,8 @@ class Pool:
     coverage: dict[int, float] = field(default_factory=dict)
     """By chunk: how much of what was asked for it holds, by rarity."""
     share: float = 1.0
+    belief: float = 1.0
+    """How much of its share in the ranking the keyword side has earned, of at most 1."""
     vector: tuple[str, Array] | None = None
     times: Array | None = None
     has_lexical: bool = False
@@ -212,6 +214,7 @@ class PoolMaker:
             fingerprint = fingerprint_of(second)
             counts = self.store.vector_counts(fingerprint)
             if not counts["embedded"]:
+                pool.degraded.append(f"vectors: the fallback {second.fingerprint} has none yet")
                 return None
             vector = _asked_vector(second, text)
         except (Unavailable, ContractError) as error:
