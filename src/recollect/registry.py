@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from recollect.models.hub import ModelFolder
     from recollect.models.providers import Provider
     from recollect.search.profile import Profile
-    from recollect.sources.base import Web
+    from recollect.sources.base import Loader, Web
     from recollect.store.base import Store
 
 
@@ -137,6 +137,24 @@ def reranker(kind: str, config: Config, language_model: Callable[[], LLM]) -> Re
         known = ", ".join(("cross-encoder", "llm", "none", *plugin_names(RERANKERS)))
         raise UsageError(f"there is no reranker '{kind}'", hint=f"One of: {known}.")
     return cast("Reranker", plugged)
+
+
+def loader(
+    config: Config, language_model: Callable[[], LLM], start: Path, transcript: Callable[[str], None] | None
+) -> Loader:
+    """What loads pages with a language model and the user's MCP servers; nothing is started yet."""
+    from recollect.sources.loading_agent import LoadingAgent
+    from recollect.sources.mcp_config import mcp_servers
+
+    settings = config.loading
+    return LoadingAgent(
+        language_model,
+        lambda: mcp_servers(settings.mcp_file, start),
+        turns=settings.turns,
+        seconds=settings.seconds,
+        max_bytes=int(config.ingest.max_file_mb * 1_000_000),
+        transcript=transcript,
+    )
 
 
 def profiles(config: Config) -> dict[str, Profile]:

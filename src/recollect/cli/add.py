@@ -79,7 +79,10 @@ def add(call: Call, sources: tuple[str, ...], **given: Any) -> int:
     text = _standard_input(sources, given["as_ref"])
     paths = () if text is not None else sources
     with call.engine(create=True) as engine, ProgressLine.for_call(call) as progress:
-        report = engine.add(*paths, text=text, fields=fields or None, progress=progress, **given)
+        transcript = call.screen().note if call.verbose else None
+        report = engine.add(
+            *paths, text=text, fields=fields or None, progress=progress, transcript=transcript, **given
+        )
     plain = report.to_dict()
     return call.answer(
         plain,

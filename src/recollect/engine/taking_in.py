@@ -44,13 +44,15 @@ class TakingIn(Core):
         sitemap: bool = False,
         max_pages: int | None = None,
         prompt_addition: str = "",
+        transcript: Callable[[str], None] | None = None,
         wait: bool = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> AddReport:
         """Take in files, folders and URLs, or ``text`` under the ref ``as_ref``. One bad one never stops the rest.
 
         From a URL, ``depth`` follows the links of its site so many steps, ``sitemap`` takes what the site's sitemap
-        names, both up to ``max_pages``; ``prompt_addition`` is told to a model that loads pages.
+        names, both up to ``max_pages``. ``prompt_addition`` is told to a model that loads pages, and ``transcript`` is
+        told what that model does.
         """
         check_choice("on_conflict", on_conflict, ON_CONFLICT)
         if kind is not None:
@@ -69,20 +71,23 @@ class TakingIn(Core):
             from recollect.ingest.adding_pages import AddingPages
 
             most = max_pages or self.config.fetch.max_pages
-            return AddingPages(adding, self._pages(prompt_addition), depth=depth, sitemap=sitemap, most=most)
+            read = self._pages(prompt_addition, transcript)
+            return AddingPages(adding, read, depth=depth, sitemap=sitemap, most=most)
 
         ref = self.resolve(as_ref) if as_ref else None
         report = adding.sources(sources, globs=globs, as_ref=ref, pages=pages)
         return self._embedded(report, wait, progress)
 
-    def _pages(self, prompt_addition: str = "") -> Pages:
+    def _pages(self, prompt_addition: str = "", transcript: Callable[[str], None] | None = None) -> Pages:
         from recollect.ingest.pages import Pages
 
-        return Pages(registry.web(self.config), self._files().limits, self._loader(), prompt_addition)
+        return Pages(registry.web(self.config), self._files().limits, self._loader(transcript), prompt_addition)
 
-    def _loader(self) -> Loader | None:
-        """What brings pages by other ways than plain HTTP, where one is set up."""
-        return None
+    def _loader(self, transcript: Callable[[str], None] | None) -> Loader | None:
+        """What brings pages by other ways than plain HTTP, where a language model is set."""
+        if self.config.llm.provider == "none":
+            return None
+        return registry.loader(self.config, self._llm, self._start, transcript)
 
     def _embedded(self, report: AddReport, wait: bool, progress: Callable[[Progress], None] | None = None) -> AddReport:
         """Let the vectors follow; whatever stops them is a note, for what was written stays written."""

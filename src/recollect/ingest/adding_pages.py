@@ -61,6 +61,7 @@ class AddingPages:
         finally:
             self.pages.close()
         self.adding.notes.extend(self.pages.web.warnings)
+        self.adding.notes.extend(self.pages.loader.notes if self.pages.loader is not None else ())
 
     def _named(self, place: Place, ref: Ref) -> None:
         if self.sitemap:

@@ -118,6 +118,9 @@ class LoadedPage:
 class Loader(Protocol):
     """Something that brings pages by other ways than plain HTTP, such as a model with the tools of MCP servers."""
 
+    notes: list[str]
+    """What the user should know, also of pages that are then fetched plainly."""
+
     def load(self, url: str, prompt_addition: str = "") -> LoadedPage | None:
         """The page; None to have it fetched plainly. An ``Error`` is told to the user as it is."""
 
