@@ -146,29 +146,22 @@ def drain(
         return report
     try:
         stand_in = second()
-        done = _stand_in(store, stand_in, "" if whole else waits_for, owner, progress, options) if stand_in else None
+        if stand_in is None:
+            return report
+        done = _stand_in(store, Worker(store, stand_in, owner, progress), "" if whole else waits_for, options)
     except (Unavailable, ContractError) as error:
-        return replace(report, stopped=f"{report.stopped} The fallback fails too: {_told(error)}")
-    if done is None:
-        return report
-    made = f"{done.embedded + done.cached} got one of the fallback ({stand_in.fingerprint})." if stand_in else ""
-    also = f" The fallback fails too: {done.stopped}" if done.stopped else f" Until then, {made}"
-    return replace(report, stopped=report.stopped + also, fallback=done.embedded + done.cached)
+        done = EmbedReport(stopped=_told(error))
+    made = done.embedded + done.cached
+    also = f"The fallback fails too: {done.stopped}" if done.stopped else f"Until then, {made} have the fallback's."
+    return replace(report, stopped=f"{report.stopped} {also}", fallback=made)
 
 
-def _stand_in(
-    store: Store,
-    embedder: Embedder,
-    waits_for: str,
-    owner: str,
-    progress: Callable[[Progress], None] | None,
-    options: dict[str, Any],
-) -> EmbedReport:
-    worker = Worker(store, embedder, owner, progress)
+def _stand_in(store: Store, worker: Worker, waits_for: str, options: dict[str, Any]) -> EmbedReport:
+    dimensions = worker.embedder.dimensions
     if waits_for:
-        store.enqueue_waiting(waits_for, worker.fingerprint, embedder.dimensions)
+        store.enqueue_waiting(waits_for, worker.fingerprint, dimensions)
     else:
-        store.enqueue_missing(worker.fingerprint, embedder.dimensions)
+        store.enqueue_missing(worker.fingerprint, dimensions)
     try:
         return worker.drain(**options)
     finally:

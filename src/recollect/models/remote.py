@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -29,6 +28,8 @@ LARGEST_REQUEST = 240_000
 """Bytes of all texts of a request: services also bound the tokens of a whole batch."""
 QUERY_SECONDS = 10.0
 """A search waits for its vector so long, attempts and all; then it goes on by words."""
+FEW, FEW_SECONDS = 8, 30.0
+"""So few texts are what somebody just saved, and waits for."""
 
 Ask = Callable[[Sequence[str], bool, float], Any]
 """Texts, whether they are queries, and the seconds there are; answers one list of numbers per text."""
@@ -93,18 +94,13 @@ class RemoteEmbedder:
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         import numpy as np
 
-        rows = [self._vectors(part, query=False, seconds=TOTAL_SECONDS) for part in self._batches(texts)]
+        seconds = TOTAL_SECONDS if len(texts) > FEW else FEW_SECONDS
+        rows = [self._vectors(part, query=False, seconds=seconds) for part in self._batches(texts)]
         return np.concatenate(rows) if rows else np.zeros((0, self.dimensions), np.float32)
 
     def embed_query(self, text: str) -> Vectors:
         vector: Vectors = self._vectors([_sendable(text)], query=True, seconds=QUERY_SECONDS)[0]
         return vector
-
-    def measure(self, text: str) -> tuple[int, float]:
-        """How long a vector is as the model gives it, and how many milliseconds it took."""
-        started = time.perf_counter()
-        vectors = self._vectors([_sendable(text)], query=False, seconds=TOTAL_SECONDS)
-        return vectors.shape[1], (time.perf_counter() - started) * 1000
 
     def _batches(self, texts: Sequence[str]) -> Iterator[list[str]]:
         batch: list[str] = []
