@@ -61,6 +61,7 @@ class Site:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
 
             def do_GET(self) -> None:
                 site._answer(self)
@@ -106,7 +107,7 @@ class Site:
         if not answer.pause:
             handler.wfile.write(answer.body)
             self.sent += len(answer.body)
-        for at in range(0, len(answer.body) if answer.pause else 0):
+        for at in range(len(answer.body) if answer.pause else 0):
             handler.wfile.write(answer.body[at : at + 1])
             handler.wfile.flush()
             time.sleep(answer.pause)

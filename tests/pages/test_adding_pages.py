@@ -231,7 +231,8 @@ def test_each_bad_page_says_what_to_do_and_none_stops_the_rest(pages: Recollect,
 
 
 def test_a_server_that_fails_is_asked_again(pages: Recollect, site: Site) -> None:
-    answers = iter([Answer(b"", 503), Answer(b"", 429, headers={"Retry-After": "0"}), Answer(article("At last").encode())])
+    last = Answer(article("At last").encode())
+    answers = iter([Answer(b"", 503), Answer(b"", 429, headers={"Retry-After": "0"}), last])
     site.routes["/a"] = lambda asked: next(answers)
     assert only(pages.add(f"{site.root}/a")).status == "created"
     assert site.paths() == ["/a"] * 3

@@ -23,7 +23,11 @@ from recollect.store.base import FileState
 from recollect.values import Item, Parsed, Ref
 
 HTTP, MCP = "http", "mcp:"
-_FILE_NAME = re.compile(r"filename\*\s*=\s*(?:UTF-8|utf-8)''([^;]+)|filename\s*=\s*\"?([^\";]+)\"?", re.IGNORECASE)
+# The form with a charset comes first: the other is for old programs.
+_FILE_NAMES = (
+    re.compile(r"filename\*\s*=\s*utf-8'[^']*'([^;]+)", re.IGNORECASE),
+    re.compile(r"filename\s*=\s*\"?([^\";]+)", re.IGNORECASE),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,8 @@ class Pages:
         canonical = self.web.canonical(page, about.get("canonical", ""))
         if canonical and canonical != place.url:
             own["metadata"] = {**own.get("metadata", {}), "canonical_url": canonical}
-        title = parsed.title or name.rpartition(".")[0] or name
+        called_so = name.rpartition(".")[0] or name
+        title = (called_so if page.named else "") or parsed.title or called_so
         parsed = replace(parsed, fields=own, title=title)
         _refuse_empty(parsed, place.url)
         incoming = self._incoming(place, parsed, page.data, HTTP, page.validators, ref or place.ref, kind, fields)
@@ -166,7 +171,7 @@ def _refuse_empty(parsed: Parsed, url: str) -> None:
 
 def _disposition(header: str) -> str:
     """The name that a server gives a file."""
-    found = _FILE_NAME.search(header)
-    name = unquote(found[1] or found[2], errors="replace") if found else ""
+    found = next((match for pattern in _FILE_NAMES if (match := pattern.search(header))), None)
+    name = unquote(found[1], errors="replace") if found else ""
     return re.split(r"[/\\]", name)[-1].strip()[:200]
 

@@ -34,6 +34,10 @@ class PageRequest:
     secrets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     otherwise: str = ""
     """A second URL, for a server that does not know the first (400 or 404)."""
+    mime: str = ""
+    """What the page is, whatever the server calls it."""
+    named: bool = False
+    """Whether the name that the server gives the file is its title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,7 @@ class FetchedPage:
     headers: Mapping[str, str] = field(default_factory=dict)
     unchanged: bool = False
     declined: bool = False
+    named: bool = False
 
     @property
     def name(self) -> str:

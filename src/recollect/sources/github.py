@@ -57,15 +57,15 @@ class GitHub:
     def request(self, url: str) -> PageRequest:
         path = self.path_of(url) or ""
         owner, repo, *rest = path.partition("?")[0].strip("/").split("/")
-        target, headers = self._site + path, {}
+        target, headers, mime = self._site + path, {}, ""
         if rest[:1] == ["blob"] and len(rest) > 2:
             target = f"{self._raw}/{owner}/{repo}/{'/'.join(rest[1:])}"
         elif not rest or (rest[0] == "tree" and len(rest) > 1):
             folder = "/".join(rest[2:])
             branch = f"?ref={quote(rest[1], safe='')}" if rest else ""
             target = f"{self._api}/repos/{owner}/{repo}/readme{'/' if folder else ''}{folder}{branch}"
-            headers = dict(_RAW)
-        return PageRequest(target, headers, self._secrets())
+            headers, mime = dict(_RAW), "text/markdown"
+        return PageRequest(target, headers, self._secrets(), mime=mime)
 
     def _secrets(self) -> dict[str, dict[str, str]]:
         if not self._token:

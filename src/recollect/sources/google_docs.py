@@ -46,7 +46,7 @@ class GoogleDocs:
             raise Unreadable(f"{url} is not a document that can be exported", hint="Give the URL of the document.")
         kind, identity = found
         first, second = (f"{self._site}/{kind}/d/{identity}/{export}" for export in _EXPORTS[kind])
-        return PageRequest(first, otherwise=second)
+        return PageRequest(first, otherwise=second, named=True)
 
     def problem(self, page: FetchedPage | Error) -> Error | None:
         if isinstance(page, FetchedPage):

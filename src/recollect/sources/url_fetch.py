@@ -5,6 +5,7 @@ Every hop connects to an address that was judged (``addresses``). It does not pa
 
 from __future__ import annotations
 
+import collections
 import re
 import time
 import zlib
@@ -30,6 +31,7 @@ FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 10.0
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _ACCEPT = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.8,*/*;q=0.7"
+_LEFT_UNREAD = 16_384
 _CONDITIONS = {ETAG: "if-none-match", LAST_MODIFIED: "if-modified-since"}
 
 Wanted = Callable[[str], bool]
@@ -150,7 +152,8 @@ class Fetcher:
             self._pools[secure] = open_pool(self.settings, self._gate, self._clock, secure=secure)
         waits = {"connect": self.settings.connect_seconds, "read": self.settings.seconds, "pool": 1.0}
         try:
-            with self._pools[secure].stream("GET", url, headers=[*headers.items()], extensions={"timeout": waits}) as response:
+            asking = self._pools[secure].stream("GET", url, headers=[*headers.items()], extensions={"timeout": waits})
+            with asking as response:
                 return self._read(response, url, wanted)
         except (httpcore.ReadError, httpcore.WriteError, httpcore.RemoteProtocolError) as error:
             raise _BrokenOff(broken(error, url, self.settings)) from error
@@ -168,11 +171,13 @@ class Fetcher:
 
     def _read(self, response: httpcore.Response, url: str, wanted: Wanted | None) -> _Answer:
         headers = _plain(response.headers)
+        told = headers.get("content-length", "")
         if not 200 <= response.status < 300:
+            if response.status == 304 or (told.isdigit() and int(told) <= _LEFT_UNREAD):
+                collections.deque(response.iter_stream(), maxlen=0)  # to its end, so that the connection can be kept
             return _Answer(response.status, headers)
         if wanted is not None and not wanted(headers.get("content-type", "")):
             return _Answer(response.status, headers, declined=True)
-        told = headers.get("content-length", "")
         if told.isdigit() and int(told) > self._most:
             raise self._too_large(url, int(told))
         unpack = _Unpacker(headers.get("content-encoding", ""), self._most)

@@ -6,6 +6,7 @@ Composes the table of drives, the fetcher and the ways to follow a site; each of
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,7 @@ class OpenWeb:
         problem = None if page.unchanged else place.drive.problem(page)
         if problem is not None:
             raise problem
-        return page
+        return replace(page, mime=request.mime or page.mime, named=request.named)
 
     def sitemap(self, page: FetchedPage, *, most: int) -> Following | None:
         from recollect.sources.crawl import Following, is_sitemap, listed
