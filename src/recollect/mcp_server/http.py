@@ -101,14 +101,16 @@ def _bracketed(host: str) -> str:
 
 
 def _listen(host: str, port: int) -> socket.socket:
+    listening: socket.socket | None = None
     try:
         place = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         listening = socket.socket(place[0], place[1])
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(place[4])
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        problem = f"cannot listen on {host}:{port}: {reason}"
+    except (OSError, UnicodeError) as error:
+        if listening is not None:
+            listening.close()
+        problem = f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}"
         raise Unavailable(problem, hint="Choose another --port or --host.") from None
     return listening
 

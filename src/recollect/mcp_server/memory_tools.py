@@ -21,7 +21,7 @@ from recollect.mcp_server.tool import (
     strings,
     tool,
 )
-from recollect.values import Filters, Hit
+from recollect.values import Answer, Filters, Hit
 
 if TYPE_CHECKING:
     from recollect.engine import Recollect
@@ -88,13 +88,17 @@ def hybrid_search(
         shares = {share.name: share.contribution for share in hit.explain.signals} if hit.explain else {}
         signals = {name: round(shares.get(name, 0.0), 6) for name in SIGNALS}
         results.append(_row(hit) | {"score": round(hit.score, 6), "signals": signals})
+    return {"results": results, "meta": _meta(found)}
+
+
+def _meta(found: Answer) -> dict[str, Any]:
     meta = {
         "total_candidates": found.meta.candidates,
         "returned": found.meta.returned,
         "execution_time_ms": found.meta.milliseconds,
         "weights": dict(found.meta.weights),
     }
-    return {"results": results, "meta": meta | shapes.without_empty({"degraded": list(found.meta.degraded)})}
+    return meta | shapes.without_empty({"degraded": list(found.meta.degraded)})
 
 
 def _weights(given: Mapping[str, Any]) -> dict[str, float]:
@@ -128,13 +132,10 @@ def semantic_search(
     """Search memories, entities, notes and resources by meaning alone, nearest first (distance: lower is nearer)."""
     found = engine.semantic(query, limit=limit, mode="full", filters=_filters(type), tool="semantic_search")
     results = [_row(hit) | {"distance": round(1 - hit.score, 6), "score": round(hit.score, 6)} for hit in found.hits]
-    meta = {
-        "total_candidates": found.meta.candidates,
-        "returned": found.meta.returned,
-        "execution_time_ms": found.meta.milliseconds,
-        "weights": dict(found.meta.weights),
-    }
-    return {"results": results, "meta": meta | shapes.without_empty({"degraded": list(found.meta.degraded)})}
+    meta = _meta(found)
+    if engine.config.embedding.provider == "none":
+        meta["degraded"] = ["vectors: switched off (embedding.provider = none), so nothing is found by meaning"]
+    return {"results": results, "meta": meta}
 
 
 @tool(

@@ -7,7 +7,7 @@ own way. Calls run in threads of their own, within a bound of time: one that is 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -86,11 +86,15 @@ class Handlers:
             outcome = await self.threads.run(lambda: service.call(name, arguments), seconds)
         except TimeoutError:
             outcome = out_of_time(name, seconds)
-        return types.CallToolResult(
-            content=[types.TextContent(type="text", text=outcome.text())],
-            structured_content=dict(outcome.plain),
-            is_error=outcome.is_error,
-        )
+        return result_of(outcome)
+
+    async def refuse_lists(self, ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+        """Answer arguments that are no object like any other wrong ones; the SDK would not say what is wrong."""
+        params = ctx.params or {}
+        if ctx.method == "tools/call" and not isinstance(params.get("arguments") or {}, dict):
+            said = failure("usage", "arguments must be an object", 'Such as {"query": "what to look for"}.')
+            return result_of(said).model_dump(by_alias=True, mode="json", exclude_none=True)
+        return await call_next(ctx)
 
     async def list_resources(self, _: Any, __: Any) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=await self._asked(resources.listed))
@@ -122,6 +126,15 @@ class Handlers:
             raise MCPError(code, f"{error.message}. {error.hint}".strip(), error.to_dict()) from None
         except TimeoutError:
             raise MCPError(types.INTERNAL_ERROR, "the store took too long to answer; try again later") from None
+
+
+def result_of(outcome: Outcome) -> types.CallToolResult:
+    """An outcome as MCP has it: structured, and the same as text for clients that know no structure."""
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=outcome.text())],
+        structured_content=dict(outcome.plain),
+        is_error=outcome.is_error,
+    )
 
 
 def out_of_time(name: str, seconds: float) -> Outcome:
@@ -156,7 +169,7 @@ def described(tool: Tool) -> types.Tool:
 def server_for(service: Service, threads: Threads) -> Server[Any]:
     """A server that answers from a service."""
     answers = Handlers(service, threads)
-    return Server(
+    server = Server(
         "recollect",
         version=__version__,
         title="Recollect",
@@ -170,3 +183,5 @@ def server_for(service: Service, threads: Threads) -> Server[Any]:
         on_list_prompts=answers.list_prompts,
         on_get_prompt=answers.get_prompt,
     )
+    server.middleware.append(answers.refuse_lists)
+    return server

@@ -6,6 +6,7 @@ added here: a line that is no message gets an answer, and calls that are under w
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import signal
@@ -79,8 +80,11 @@ class Wire:
         async with forward:
             async for item in incoming:
                 if isinstance(item, Exception):
-                    await self._outgoing.send(SessionMessage(refusal(item)))
-                    continue
+                    message = second_reading(item)
+                    item = SessionMessage(message)
+                    if isinstance(message, types.JSONRPCError):
+                        await self._outgoing.send(item)
+                        continue
                 if isinstance(item.message, types.JSONRPCRequest):
                     self._waiting.add(item.message.id)
                 elif isinstance(item.message, types.JSONRPCNotification):
@@ -116,16 +120,32 @@ class Wire:
         await self.aclose()
 
 
-def refusal(problem: Exception) -> types.JSONRPCError:
-    """The answer to a line that is not a message of the protocol."""
-    request: Any = None
-    if isinstance(problem, ValidationError):
-        first = problem.errors(include_url=False, include_context=False)[0]
-        if first["type"] != "json_invalid":
-            given = first["input"]
-            request = given.get("id") if isinstance(given, dict) else None
-            known = request if isinstance(request, str | int) and not isinstance(request, bool) else None
-            error = types.ErrorData(code=types.INVALID_REQUEST, message="this is JSON, but not a JSON-RPC 2.0 message")
-            return types.JSONRPCError(jsonrpc="2.0", id=known, error=error)
-    error = types.ErrorData(code=types.PARSE_ERROR, message="this line is not JSON; a message is one line of JSON")
-    return types.JSONRPCError(jsonrpc="2.0", id=None, error=error)
+def second_reading(problem: Exception) -> types.JSONRPCMessage:
+    """A line that the SDK could not read: the message after all, or the answer that says what is wrong with it.
+
+    Half a character (``\\ud83e``), which some clients send when they cut a text, is read as a question mark.
+    """
+    line = _input_of(problem)
+    try:
+        plain = json.loads(line) if isinstance(line, str | bytes) else line
+        clean = json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace")
+    except (ValueError, RecursionError):
+        return _refusal(types.PARSE_ERROR, "this line is not JSON; a message is one line of JSON")
+    try:
+        return types.jsonrpc_message_adapter.validate_json(clean, by_name=False)
+    except ValidationError:
+        known = plain.get("id") if isinstance(plain, dict) else None
+        request = known if isinstance(known, str | int) and not isinstance(known, bool) else None
+        return _refusal(types.INVALID_REQUEST, "this is JSON, but not a JSON-RPC 2.0 message", request)
+
+
+def _input_of(problem: Exception) -> Any:
+    """What could not be read: the line, or the object it held."""
+    if not isinstance(problem, ValidationError):
+        return ""
+    inputs = [error["input"] for error in problem.errors(include_url=False, include_context=False)]
+    return next((one for one in inputs if isinstance(one, dict)), inputs[0])
+
+
+def _refusal(code: int, message: str, request: str | int | None = None) -> types.JSONRPCError:
+    return types.JSONRPCError(jsonrpc="2.0", id=request, error=types.ErrorData(code=code, message=message))

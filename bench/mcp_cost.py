@@ -1,0 +1,131 @@
+"""What the MCP server costs an agent before it does anything: time to its first answer, and tokens of its tool list.
+
+``python bench/mcp_cost.py`` starts ``recollect mcp`` in fresh processes and measures, in turn with a process that does
+nothing but import the SDK:
+
+- seconds from the start of the process to its answer to ``initialize`` (target: at most 1.2 times the import);
+- how many tools ``tools/list`` shows, and how many tokens of the shipped tokenizer they take as compact JSON (target:
+  fewer than 2,000 by default).
+
+``--toolset NAME`` adds toolsets. Medians over ``--rounds``. Byte code and the file cache are warm; the processes are
+not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from recollect import registry
+from timing import aligned, percentile, print_json, timed
+
+SLOWEST_RATIO = 1.2
+MOST_TOKENS = 2000
+IMPORT_ALONE = [sys.executable, "-c", "import mcp"]
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "bench", "version": "1"},
+    },
+}
+
+
+def server(folder: Path, toolsets: list[str]) -> list[str]:
+    script = Path(sys.executable).with_name("recollect")
+    recollect = [str(script)] if script.exists() else [sys.executable, "-m", "recollect"]
+    chosen = [word for name in toolsets for word in ("--toolset", name)]
+    return [*recollect, "mcp", "--store", str(folder / "store.db"), *chosen]
+
+
+class Conversation:
+    """A server in a process of its own, spoken to line by line."""
+
+    def __init__(self, command: list[str]) -> None:
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+        answer: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return answer
+
+    def end(self) -> None:
+        self.process.communicate(timeout=30)
+
+
+def seconds_to_initialize(command: list[str]) -> float:
+    started = time.perf_counter()
+    talk = Conversation(command)
+    talk.ask(HELLO)
+    taken = time.perf_counter() - started
+    talk.end()
+    return taken
+
+
+def listed(command: list[str]) -> list[dict[str, Any]]:
+    talk = Conversation(command)
+    talk.ask(HELLO)
+    answer = talk.ask({"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+    talk.end()
+    tools: list[dict[str, Any]] = answer["result"]["tools"]
+    return tools
+
+
+def tokens_of(tools: list[dict[str, Any]]) -> int:
+    text = json.dumps(tools, ensure_ascii=False, separators=(",", ":"))
+    return registry.token_counter().count_tokens([text])[0]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--toolset", action="append", default=[], metavar="NAME", help="offer these tools too")
+    parser.add_argument("--rounds", type=int, default=7, help="processes of each kind (7)")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    options = parser.parse_args()
+    os.environ["RECOLLECT_EMBEDDING_PROVIDER"] = "none"
+    imports: list[float] = []
+    answers: list[float] = []
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+        command = server(Path(folder), options.toolset)
+        tools = listed(command)
+        for turn in range(options.rounds + 1):
+            alone = timed(lambda: subprocess.run(IMPORT_ALONE, check=True)) / 1000
+            first = seconds_to_initialize(command)
+            if turn > 0:  # the first turn writes byte code and warms the file cache
+                imports.append(alone)
+                answers.append(first)
+    figures = {
+        "initialize_s": percentile(answers, 0.5),
+        "import_sdk_s": percentile(imports, 0.5),
+        "ratio": percentile(answers, 0.5) / percentile(imports, 0.5),
+        "tools": len(tools),
+        "tokens": tokens_of(tools),
+    }
+    if options.json:
+        print_json(figures)
+        return
+    rows = [
+        ["seconds to initialize", f"{figures['initialize_s']:.2f}", ""],
+        ["seconds to import the SDK alone", f"{figures['import_sdk_s']:.2f}", ""],
+        ["ratio", f"{figures['ratio']:.2f}", "met" if figures["ratio"] <= SLOWEST_RATIO else "MISSED"],
+        ["tools", str(figures["tools"]), ""],
+        ["tokens of the tool list", str(figures["tokens"]), "met" if figures["tokens"] < MOST_TOKENS else "MISSED"],
+    ]
+    print(aligned(("", "here", "target"), rows))
+
+
+if __name__ == "__main__":
+    main()

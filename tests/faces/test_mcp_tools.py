@@ -1,0 +1,212 @@
+"""What calls come to, asked by the SDK's client of a server in this process: errors, bounds, long texts, secrets."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+
+from recollect import ConfigProvider, registry
+from recollect.mcp_server.protocol import Threads, server_for
+from recollect.mcp_server.service import MOST_BYTES, Service
+from recollect.mcp_server.toolsets import TOOLSETS, chosen
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from mcp_servers import fails, works
+
+CORE = ["search", "get", "add", "remember", "context", "recent", "feedback", "status"]
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    settings = {"embedding.provider": "none", "knowledge.enabled": False, "mcp.seconds": 5}
+    service = Service(TOOLSETS, store=str(tmp_path / "store.db"), config=ConfigProvider(settings))
+    yield service
+    service.close()
+
+
+def talk(service: Service, conversation: Any) -> Any:
+    """Hold a conversation with a server in this process."""
+
+    async def hold() -> Any:
+        threads = Threads()
+        try:
+            async with Client(server_for(service, threads)) as client:
+                return await conversation(client)
+        finally:
+            threads.close()
+
+    return anyio.run(hold)
+
+
+def test_by_default_there_are_eight_tools_whose_list_takes_less_than_2000_tokens(tmp_path: Path) -> None:
+    service = Service(store=str(tmp_path / "store.db"))
+
+    async def listed(client: Client) -> list[dict[str, Any]]:
+        tools = (await client.list_tools()).tools
+        return [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in tools]
+
+    tools = talk(service, listed)
+    assert [tool["name"] for tool in tools] == CORE
+    text = json.dumps(tools, ensure_ascii=False, separators=(",", ":"))
+    assert registry.token_counter().count_tokens([text])[0] < 2000
+
+
+def test_listing_tools_opens_no_store(tmp_path: Path) -> None:
+    service = Service(TOOLSETS, store=str(tmp_path / "store.db"))
+
+    async def listed(client: Client) -> int:
+        await client.list_prompts()
+        return len((await client.list_tools()).tools)
+
+    assert talk(service, listed) == len(chosen(TOOLSETS)) == 38
+    assert not (tmp_path / "store.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "kind", "words"),
+    [
+        ("search", {}, "usage", "needs the argument 'query'"),
+        ("search", {"query": "x", "limt": 3}, "usage", "no argument 'limt'"),
+        ("search", {"query": 7}, "usage", "must be a text"),
+        ("search", {"query": "x", "limit": "many"}, "usage", "must be a whole number"),
+        ("search", {"query": "x", "limit": True}, "usage", "must be a whole number"),
+        ("search", {"query": "x", "limit": 0}, "usage", "cannot be 0"),
+        ("search", {"query": "x", "tags": [1]}, "usage", "part 1 must be a text"),
+        ("get", {"refs": []}, "usage", "nothing to get"),
+        ("get", {"refs": {"a": 1}}, "usage", "must be a list"),
+        ("get", {"refs": ["note:/nowhere"]}, "not_found", "no item"),
+        ("get", {"refs": ["0190a000-0000-7000-8000-000000000000"]}, "not_found", "no item with the id"),
+        ("get", {"refs": ["note:/x\x00"]}, "usage", "NUL"),
+        ("add", {}, "usage", "nothing to add"),
+        ("add", {"text": "x"}, "usage", "needs a ref"),
+        ("add", {"sources": ["/no/such/file.md"]}, "not_found", "no file"),
+        ("remember", {"text": "x", "kind": "poem"}, "usage", "cannot be 'poem'"),
+        ("remember", {"text": ""}, "usage", ""),
+        ("remember", {"text": "x", "importance": 9}, "usage", "cannot be 9"),
+        ("feedback", {"query": "x", "ref": "note:/x", "verdict": "great"}, "usage", "cannot be 'great'"),
+        ("remember", {"text": "word " * (MOST_BYTES // 5)}, "usage", "bytes"),
+        ("serch", {"query": "x"}, "unknown_tool", "there is no tool 'serch'"),
+        ("search_grep", {"pattern": "("}, "usage", "not a regular expression"),
+        ("context_refresh", {}, "usage", "what is to be refreshed"),
+        ("context_edit", {"ref": "note:/x"}, "usage", "nothing to change"),
+        ("set_config", {"key": "no.such", "value": "1"}, "usage", "unknown setting"),
+    ],
+)
+def test_a_bad_call_is_a_true_error_that_says_what_to_do(
+    service: Service, name: str, given: dict[str, Any], kind: str, words: str
+) -> None:
+    error = talk(service, lambda client: fails(client, name, given))
+    assert error["error_type"] == kind
+    assert words in error["message"]
+    assert len(error["message"]) < 500
+
+
+def test_a_near_duplicate_is_an_error_with_what_is_known_already(service: Service) -> None:
+    async def save_twice(client: Client) -> dict[str, Any]:
+        await works(client, "remember", text="The release train leaves every second Thursday at noon.")
+        return await fails(
+            client, "remember", {"text": "The release train leaves every second Thursday at noon, too."}
+        )
+
+    error = talk(service, save_twice)
+    assert error["error_type"] == "needs_decision"
+    assert "on_duplicate" in error["next_action_hint"]
+    assert error["candidates"][0]["ref"].startswith("memory:/")
+
+
+def test_a_long_text_is_read_in_parts_that_make_the_whole(service: Service) -> None:
+    text = "".join(f"line {number} of a long text\n" for number in range(1, 400))
+
+    async def read(client: Client) -> str:
+        await works(client, "add", text=text, ref="agent:/long")
+        whole, at = "", 1
+        while True:
+            part = (await works(client, "get", refs=["agent:/long"], from_line=at, max_chars=1000))["items"][0]
+            assert len(part["content"]) <= 1000
+            whole += part["content"]
+            if "next_line" not in part:
+                return whole
+            at = part["next_line"]
+
+    assert talk(service, read) == text
+
+
+def test_a_secret_is_left_out_and_the_answer_says_so(service: Service) -> None:
+    key = "AKIA" + "IOSFODNN7" + "EXAMPLQ"
+
+    async def save(client: Client) -> tuple[dict[str, Any], dict[str, Any]]:
+        saved = await works(client, "remember", text=f"The deploy key is {key} for staging.")
+        return saved, await works(client, "get", refs=[saved["ref"]])
+
+    saved, read = talk(service, save)
+    assert saved["redacted"]
+    assert key not in json.dumps(read)
+
+
+def test_a_store_that_cannot_be_opened_is_told_in_every_answer(tmp_path: Path) -> None:
+    (tmp_path / "store.db").write_bytes(b"this is no database" * 100)
+    service = Service(store=str(tmp_path / "store.db"))
+    for _ in range(2):
+        assert talk(service, lambda client: fails(client, "search", {"query": "x"}))["error_type"] == "corrupt"
+
+
+def test_half_a_character_in_an_answer_does_not_break_it(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = replace(service.tools["status"], run=lambda engine: {"items": 0, "store": "half: \ud83e"})
+    monkeypatch.setattr(service, "tools", {"status": broken})
+    assert talk(service, lambda client: works(client, "status")) == {"items": 0, "store": "half: ?"}
+
+
+def test_what_is_written_gets_its_vector_after_the_answer(tmp_path: Path) -> None:
+    service = Service(store=str(tmp_path / "store.db"), config=ConfigProvider({"knowledge.enabled": False}))
+    talk(service, lambda client: works(client, "remember", text="Getting things done takes a list."))
+    deadline = time.monotonic() + 20
+    while not service.engine().semantic("productivity", track=False).hits:
+        assert time.monotonic() < deadline, "the vector never came"
+        time.sleep(0.02)
+    service.close()
+
+
+def test_a_call_that_takes_too_long_is_given_up_and_holds_up_no_other(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = threading.Event()
+    slow = service.tools["status"]
+
+    def wait(engine: Any) -> dict[str, Any]:
+        release.wait(30)
+        return {"items": 0}
+
+    monkeypatch.setattr(service, "tools", {**service.tools, "status": replace(slow, run=wait)})
+    monkeypatch.setattr(type(service), "seconds", property(lambda self: 1.0))
+
+    async def both(client: Client) -> tuple[dict[str, Any], list[str]]:
+        order: list[str] = []
+        errors: list[dict[str, Any]] = []
+
+        async def stuck() -> None:
+            errors.append(await fails(client, "status", {}))
+            order.append("status")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stuck)
+            await works(client, "search", query="anything")
+            order.append("search")
+        return errors[0], order
+
+    try:
+        error, order = talk(service, both)
+    finally:
+        release.set()
+    assert error["error_type"] == "timeout"
+    assert order == ["search", "status"]
