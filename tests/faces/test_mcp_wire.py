@@ -47,10 +47,13 @@ def status(self):
     print("stray")
     os.write(1, b"stray")
     sys.stdout.flush()
+    assert "mcp.server.lowlevel.server" in sys.modules
+    if "mcp.client.session" in sys.modules or "onnxruntime" in sys.modules:
+        print("more than a server needs")
     return before(self)
 looking_after.LookingAfter.status = status
 """
-"""Code that prints where it should not, put in the way of a tool."""
+"""Code that prints where it should not, put in the way of a tool; it also looks at what was imported."""
 
 
 def test_bad_lines_are_answered_the_next_is_served_and_stray_prints_stay_out(tmp_path: Path) -> None:
@@ -87,6 +90,7 @@ def test_bad_lines_are_answered_the_next_is_served_and_stray_prints_stay_out(tmp
         out, errors = lines.end()
         assert out == b""
         assert errors.count(b"stray") == 2
+        assert b"more than a server needs" not in errors
 
 
 def test_calls_under_way_when_the_input_ends_are_finished_in_utf_8_whatever_the_locale(tmp_path: Path) -> None:

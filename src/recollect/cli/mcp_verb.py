@@ -37,8 +37,10 @@ def mcp(
     """Standard output is the protocol's alone; what else there is to say goes to standard error. It ends when its
     standard input does.
     """
+    from recollect.mcp_server import sdk
     from recollect.mcp_server.service import Service
 
+    sdk.light()
     service = Service(toolsets, store=call.store, tier=call.tier)
     if not over_http:
         from recollect.mcp_server import stdio
