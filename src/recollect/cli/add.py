@@ -68,6 +68,7 @@ def init(call: Call, folder: Path | None) -> int:
 @click.option("--title", help="The title of the item.")
 @click.option("--tag", "-t", "tags", multiple=True, metavar="TAG", help="A tag for every item (repeatable).")
 @click.option("--set", "pairs", multiple=True, metavar="FIELD=VALUE", help="Any other field (repeatable).")
+@click.option("--allow-secrets", is_flag=True, help="Keep secrets in what is added as a memory or note.")
 @click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or leave them to the backlog.")
 def add(call: Call, sources: tuple[str, ...], **given: Any) -> int:
     """Folders are walked, leaving out what .gitignore and .recollectignore name. One bad file or page never stops

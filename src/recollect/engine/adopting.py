@@ -69,7 +69,9 @@ class Adopting(TakingIn):
         if on_conflict == "error":
             self._refuse_known(foreign.entries)
         entries, told = _without_secrets(foreign.entries, allow_secrets=allow_secrets)
-        report = self.save_many(entries, on_conflict=on_conflict, wait=False, durable=True, progress=progress)
+        report = self.save_many(
+            entries, on_conflict=on_conflict, wait=False, durable=True, allow_secrets=True, progress=progress
+        )
         linked = self._relate(foreign.relations)
         saved = AddReport((*report.items, *foreign.failed), (*report.notes, *foreign.notes, *told))
         return ImportReport(self._embedded(saved, wait, progress), {"link": linked} if linked else {})

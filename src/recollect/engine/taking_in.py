@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from recollect import registry
 from recollect.engine.core import Core, check_choice, refuse_binned, refuse_put_away
-from recollect.errors import NotFound, UsageError, from_dict
+from recollect.errors import NotFound, StaleVersion, UsageError, from_dict
 from recollect.store.base import PreparedItem
-from recollect.values import KINDS, AddReport, Entry, Filters, Progress, Ref, Saved
+from recollect.values import KINDS, AddReport, Draft, Entry, Filters, Progress, Ref, Saved
 
 if TYPE_CHECKING:
     from recollect.ingest.adding import Adding
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 ON_CONFLICT = ("skip", "overwrite", "error")
 MOST_MENTIONING = 10_000
 """So many texts that name a new entity are linked to it."""
+_ATTEMPTS = 20
 
 
 class TakingIn(Core):
@@ -45,6 +46,7 @@ class TakingIn(Core):
         max_pages: int | None = None,
         prompt_addition: str = "",
         transcript: Callable[[str], None] | None = None,
+        allow_secrets: bool = False,
         wait: bool = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> AddReport:
@@ -52,12 +54,12 @@ class TakingIn(Core):
 
         From a URL, ``depth`` follows the links of its site so many steps, ``sitemap`` takes what the site's sitemap
         names, both up to ``max_pages``. ``prompt_addition`` is told to a model that loads pages, and ``transcript`` is
-        told what that model does.
+        told what that model does. Under the ref of a memory or note, secrets are redacted unless they are allowed.
         """
         check_choice("on_conflict", on_conflict, ON_CONFLICT)
         if kind is not None:
             check_choice("kind", kind, KINDS)
-        adding = self._adding(on_conflict, progress, kind=kind, fields=fields or {})
+        adding = self._adding(on_conflict, progress, kind=kind, fields=fields or {}, allow_secrets=allow_secrets)
         if text is not None:
             if as_ref is None:
                 raise UsageError("text from standard input needs a name", hint="Say where it goes: --as note:/my-note")
@@ -169,7 +171,7 @@ class TakingIn(Core):
         kind = kind or kind_of(resolved)
         content, fields, redacted = redact_item(kind, content, fields or {}, allow_secrets=allow_secrets)
         entry = Entry(str(resolved), content, kind, fields, structure)
-        saved = self.save_many([entry], on_conflict=on_conflict, durable=True, wait=wait).items[0]
+        saved = self.save_many([entry], on_conflict=on_conflict, durable=True, wait=wait, allow_secrets=True).items[0]
         if saved.error is not None:
             raise from_dict(saved.error)
         if kind == "entity" and saved.status != "skipped":
@@ -183,11 +185,12 @@ class TakingIn(Core):
         on_conflict: str = "overwrite",
         wait: bool = True,
         durable: bool = False,
+        allow_secrets: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> AddReport:
-        """Write many texts, in batches of one transaction each."""
+        """Write many texts, in batches of one transaction each; secrets are redacted as in ``save``."""
         check_choice("on_conflict", on_conflict, ON_CONFLICT)
-        adding = self._adding(on_conflict, progress)
+        adding = self._adding(on_conflict, progress, allow_secrets=allow_secrets)
         report = adding.entries(((self.resolve(entry.ref), entry) for entry in entries), durable=durable)
         return self._embedded(report, wait, progress)
 
@@ -198,6 +201,7 @@ class TakingIn(Core):
         *,
         kind: str | None = None,
         fields: Mapping[str, Any] | None = None,
+        allow_secrets: bool = False,
     ) -> Adding:
         from recollect.ingest.adding import Adding
 
@@ -210,6 +214,7 @@ class TakingIn(Core):
             on_conflict=on_conflict,
             backlog=self._backlog(),
             progress=progress,
+            allow_secrets=allow_secrets,
         )
 
     def edit(
@@ -224,19 +229,34 @@ class TakingIn(Core):
         from recollect.ingest.redact import redact_item
 
         n = self._number(ref)
-        item = self.store.item(n)
-        refuse_put_away(item)
-        text, fields, redacted = redact_item(item.kind, content or "", fields or {}, allow_secrets=allow_secrets)
-        draft = self.store.draft(n, item.version)
-        changed = replace(draft, fields=draft.fields.with_changes(fields))
-        if content is not None:
-            saved = self._rewrite(n, self._pipeline.prepare_text(changed, text))
-        else:
-            saved = self._rewrite(n, self._pipeline.prepare_draft(changed))
-        return replace(saved, redacted=redacted)
+        kind = self.store.items_by_number([n])[n].kind
+        text, fields, redacted = redact_item(kind, content or "", fields or {}, allow_secrets=allow_secrets)
 
-    def _rewrite(self, n: int, item: PreparedItem) -> Saved:
-        saved = self.store.rewrite(n, item, durable=True, backlog=self._backlog())
+        def changed(draft: Draft) -> PreparedItem:
+            draft = replace(draft, fields=draft.fields.with_changes(fields))
+            return self._pipeline.prepare_draft(draft) if content is None else self._pipeline.prepare_text(draft, text)
+
+        return replace(self._change(n, changed), redacted=redacted)
+
+    def _change(self, n: int, changed: Callable[[Draft], PreparedItem]) -> Saved:
+        """Make an item's next version of its current one; of that made meanwhile elsewhere, if there is one."""
+        for attempt in range(_ATTEMPTS):
+            item = self.store.item(n)
+            refuse_put_away(item)
+            prepared = changed(self.store.draft(n, item.version))
+            try:
+                saved = self._rewrite(n, prepared, base=item.version)
+            except StaleVersion:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+                continue
+            if attempt and saved.status == "updated":
+                return replace(saved, reason=f"it was changed meanwhile: that is kept as version {item.version}")
+            return saved
+        raise AssertionError("the last attempt returns or raises")
+
+    def _rewrite(self, n: int, item: PreparedItem, base: int | None = None) -> Saved:
+        saved = self.store.rewrite(n, item, durable=True, backlog=self._backlog(), base=base)
         if item.draft.kind == "entity" and saved.status != "skipped":
             self._find_mentions(n)
         self._embedded(AddReport((saved,)), wait=True)
@@ -261,11 +281,8 @@ class TakingIn(Core):
 
     def mv(self, ref: str | Ref, new_ref: str | Ref) -> Saved:
         """Give an item another ref; its history moves with it."""
-        n = self._number(ref)
-        item = self.store.item(n)
-        refuse_put_away(item)
-        draft = replace(self.store.draft(n, item.version), ref=self.resolve(new_ref))
-        return self._rewrite(n, self._pipeline.prepare_draft(draft))
+        target = self.resolve(new_ref)
+        return self._change(self._number(ref), lambda draft: self._pipeline.prepare_draft(replace(draft, ref=target)))
 
     def _rm(self, refs: Sequence[str | Ref], *, purge: bool, dry_run: bool) -> AddReport:
         """Remove items by name: to the bin, or with ``purge`` out of the file."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,7 @@ class Adding:
         on_conflict: str,
         backlog: Backlog | None,
         progress: Callable[[Progress], None] | None,
+        allow_secrets: bool = False,
     ) -> None:
         self.store = store
         self.pipeline = pipeline
@@ -49,6 +51,7 @@ class Adding:
         self.on_conflict = on_conflict
         self.backlog = backlog
         self.progress = progress
+        self.allow_secrets = allow_secrets
         self.done: list[Saved] = []
         self.notes: list[str] = []
         self.started = time.monotonic()
@@ -223,7 +226,29 @@ class Adding:
         self.notes.extend(f"{ref}: {warning}" for warning in parsed.warnings)
 
     def _save(self, incoming: Iterable[Incoming], *, durable: bool = False) -> Iterator[Saved]:
-        return self.pipeline.save_all(incoming, on_conflict=self.on_conflict, durable=durable, backlog=self.backlog)
+        """Write it; in what agents write, secrets are redacted first."""
+        redacted: dict[str, tuple[str, ...]] = {}
+        clean = (self._redacted(one, redacted) for one in incoming)
+        for saved in self.pipeline.save_all(
+            clean, on_conflict=self.on_conflict, durable=durable, backlog=self.backlog
+        ):
+            yield replace(saved, redacted=redacted.pop(saved.ref)) if saved.ref in redacted else saved
+
+    def _redacted(self, one: Incoming, redacted: dict[str, tuple[str, ...]]) -> Incoming:
+        """The text without its secrets; files and pages are kept as they are, whatever kind they are given."""
+        from recollect.ingest.redact import redact_item
+
+        if one.ref.drive in _WITH_ORIGIN:
+            return one
+        given = {**one.parsed.fields, **one.fields}
+        if one.parsed.title:
+            given = {"title": one.parsed.title, **given}
+        kind = kind_of(one.ref) if one.kind == "document" else one.kind
+        text, fields, found = redact_item(kind, one.parsed.text, given, allow_secrets=self.allow_secrets)
+        if not found:
+            return one
+        redacted[str(one.ref)] = found
+        return replace(one, parsed=replace(one.parsed, text=text, title="", fields={}, marks=()), fields=fields)
 
     def tell(self, done: int, total: int | None, label: str, before: int = 0) -> None:
         """Report progress; ``before`` were settled without being read, and count in no rate."""
@@ -238,6 +263,7 @@ class Adding:
         return AddReport(tuple(self.done), tuple(self.notes))
 
 
+_WITH_ORIGIN = frozenset({"disk", "url", "github", "google-docs"})
 _KIND_OF_DRIVE = frozenset({"memory", "note", "article", "entity", "resource", "entry", "skill", "session"})
 
 

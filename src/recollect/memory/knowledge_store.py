@@ -143,11 +143,14 @@ class KnowledgeStore:
         on_conflict: str = "overwrite",
         durable: bool = False,
         backlog: Backlog | None = None,
+        still_wanted: Callable[[], None] | None = None,
     ) -> list[Saved]:
         """As the store does; items that live in files are written there first."""
 
         def write() -> list[Saved]:
-            return self.inner.save(prepared, on_conflict=on_conflict, durable=durable, backlog=backlog)
+            return self.inner.save(
+                prepared, on_conflict=on_conflict, durable=durable, backlog=backlog, still_wanted=still_wanted
+            )
 
         refs = [item.draft.ref for item in prepared if belongs(item.draft) or item.draft.ref.drive in OWN_DRIVES]
         return self._kept(write, self._numbers(refs), durable=durable) if refs else write()

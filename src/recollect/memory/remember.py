@@ -3,7 +3,7 @@
 1. Check the fields and take secrets out (``memory_of``).
 2. Give it a ref that is free, or take the one that was asked for.
 3. Look for the same text, then for nearly the same; decide as asked.
-4. Write it durably. If another process took the ref meanwhile, begin again at 2: it may have said the same.
+4. Write it durably. If another process took the ref or said nearly the same meanwhile, begin again at 2.
 """
 
 from __future__ import annotations
@@ -102,8 +102,9 @@ class Keeper:
         for attempt in range(_ATTEMPTS):
             try:
                 saved = write(self._prepared(memory))
-            except PathConflict:
-                if memory.ref is not None or attempt == _ATTEMPTS - 1:
+            except (PathConflict, StaleVersion) as gone:
+                is_taken = isinstance(gone, PathConflict) and memory.ref is not None
+                if is_taken or attempt == _ATTEMPTS - 1:
                     raise
                 continue
             return replace(saved, redacted=memory.redacted)
@@ -119,6 +120,7 @@ class Keeper:
         return Ref(drive, free_name(f"/{memory.name}", self.store.paths_like(drive, f"/{memory.name}")))
 
     def _decide(self, memory: Memory, item: PreparedItem, on_duplicate: str | None) -> Saved:
+        seen = self.store.changes_seen()
         alike = self.finder.alike(item)
         known = self.finder.identical(item, alike)
         if known is not None:
@@ -126,9 +128,10 @@ class Keeper:
             return Saved(str(known.ref), "skipped", known.id, known.version, None, known.content_hash, reason=reason)
         if memory.ref is not None:
             self._refuse_taken(memory.ref)
-        near = self.finder.near(item, alike, self._vector(item)) if on_duplicate != "save" else ()
+        vector = self._vector(item) if on_duplicate != "save" else None
+        near = self.finder.near(item, alike, vector) if on_duplicate != "save" else ()
         if not near:
-            return self._create(item)
+            return self._create(item, lambda: self._refuse_latecomer(item, vector, seen, is_any=on_duplicate == "save"))
         best = near[0]
         if on_duplicate == "merge":
             return self._merge(memory, item, best)
@@ -149,8 +152,20 @@ class Keeper:
                 f"{ref} already exists", hint=f"'recollect edit {ref}' changes it; without a ref, a free one is made."
             )
 
-    def _create(self, item: PreparedItem) -> Saved:
-        saved = self.store.save([item], on_conflict="error", durable=True, backlog=self.backlog)[0]
+    def _refuse_latecomer(
+        self, item: PreparedItem, vector: tuple[str, Array] | None, seen: int, *, is_any: bool
+    ) -> None:
+        """Asked once nobody else can write: whether another process said the same since it was last looked for."""
+        if self.store.changes_seen() == seen:
+            return
+        alike = self.finder.alike(item)
+        if self.finder.identical(item, alike) or (not is_any and self.finder.near(item, alike, vector)):
+            raise StaleVersion("nearly the same was saved in this moment", hint="Look again.")
+
+    def _create(self, item: PreparedItem, still_new: Callable[[], None] | None = None) -> Saved:
+        saved = self.store.save(
+            [item], on_conflict="error", durable=True, backlog=self.backlog, still_wanted=still_new
+        )[0]
         if saved.error is not None:
             raise from_dict(saved.error)
         return saved

@@ -268,9 +268,14 @@ class ItemStore(Protocol):
         still_wanted: Callable[[], None] | None = None,
     ) -> list[Saved]: ...
     def rewrite(
-        self, n: int, item: PreparedItem, *, durable: bool = False, backlog: Backlog | None = None,
+        self,
+        n: int,
+        item: PreparedItem,
+        *,
+        durable: bool = False,
+        backlog: Backlog | None = None,
         base: int | None = None,
-    ) -> Saved: ...  # fmt: skip
+    ) -> Saved: ...
     def remove(self, n: int, *, purge: bool = False) -> None: ...
     def remove_many(self, numbers: Sequence[int]) -> dict[int, Error]: ...
     def number(self, ref: Ref) -> int | None: ...

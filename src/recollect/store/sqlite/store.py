@@ -77,11 +77,17 @@ class SqliteStore(Reading, Threads, Searching, Meaning, Linking, UsageCounts, Le
         on_conflict: str = "overwrite",
         durable: bool = False,
         backlog: Backlog | None = None,
+        still_wanted: Callable[[], None] | None = None,
     ) -> list[Saved]:
-        """Write items in one transaction: all searchable when it returns. Conflicts of single items are answered."""
+        """Write items in one transaction: all searchable when it returns. Conflicts of single items are answered.
+
+        ``still_wanted`` is asked once no other process can write; nothing is written when it raises.
+        """
         answers: list[Saved] = []
         written: list[tuple[str, PreparedItem]] = []
         with self._writing(prepared, durable=durable, backlog=backlog) as (connection, fresh):
+            if still_wanted is not None:
+                still_wanted()
             for item in prepared:
                 try:
                     saved, chunks = saving.save(connection, item, on_conflict, self.analyzer, self.keep_versions)
