@@ -14,7 +14,7 @@ from pathlib import Path
 from recollect.config import load_config
 from recollect.evaluate import evaluate
 
-STEPS = ("coverage", "neighbours", "feedback")
+STEPS = ("coverage", "neighbours", "evidence", "feedback")
 VARIANTS: dict[str, tuple[str, ...]] = {
     "all steps": STEPS,
     **{f"without {step}": tuple(other for other in STEPS if other != step) for step in STEPS},

@@ -22,8 +22,13 @@ USUAL_LEXICAL = 0.16
 Values = Sequence[float] | npt.NDArray[Any]
 
 
-def spread_weights(lexical: Values, cosines: Values, shares: tuple[float, float]) -> tuple[float, float]:
-    """The weights ``(lexical, vector)`` of the two sides; together they stay what their shares sum to."""
+def spread_weights(
+    lexical: Values, cosines: Values, shares: tuple[float, float], belief: float = 1.0
+) -> tuple[float, float]:
+    """The weights ``(lexical, vector)`` of the two sides; together they stay what their shares sum to.
+
+    ``belief`` is what of its share the keyword side has earned; the rest goes to the vector side.
+    """
     lexical_share, vector_share = shares
     together = lexical_share + vector_share
     if not any(lexical):
@@ -31,7 +36,7 @@ def spread_weights(lexical: Values, cosines: Values, shares: tuple[float, float]
     if not any(cosines):
         return together, 0.0
     spread_lexical, spread_vector = steadied_sides(lexical, cosines)
-    steady_lexical, steady_vector = lexical_share / spread_lexical, vector_share / spread_vector
+    steady_lexical, steady_vector = lexical_share * belief / spread_lexical, vector_share / spread_vector
     vector = together * steady_vector / (steady_vector + steady_lexical)
     return together - vector, vector
 

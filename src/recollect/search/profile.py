@@ -47,7 +47,7 @@ SIGNALS: Mapping[str, str] = {
 """Every signal a profile may use, and what it is."""
 
 SIDES = ("lexical", "vector")
-STEPS = ("coverage", "neighbours", "feedback")
+STEPS = ("coverage", "neighbours", "evidence", "feedback")
 """What a profile with fusion may do to its pool before it weighs it; ``refine`` says how."""
 HEAVIEST = 1000
 """Weights count relative to one another; far larger ones overflow when they are summed."""

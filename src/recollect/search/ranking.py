@@ -172,6 +172,7 @@ class Ranker:
             [member.lexical for member in members],
             [max(member.cosine, 0.0) for member in members],
             (weights.get("lexical", 0.0), weights.get("vector", 0.0)),
+            pool.belief,
         )
         return {**weights, "lexical": lexical, "vector": vector}
 

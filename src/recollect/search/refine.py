@@ -5,7 +5,8 @@ Each step was kept because it helped on most evaluation sets (docs/ranking.md ha
 1. A chunk that holds more of what was asked for counts more; the better the best one covers the query, the more so.
 2. Turns of a conversation lend each other their values: the answer to a question often stands one line further.
 3. The keyword side is set against its best, scaled by how much of the query that best one covers.
-4. The query's vector moves towards the best matches, as far as those agree with each other, and cosines are taken anew.
+4. It counts the less, the less it found: its best score in nats, the rarity of what matched, is its evidence.
+5. The query's vector moves towards the best matches, as far as those agree with each other, and cosines are taken anew.
 
 Everything happens on the pool; no index is scanned again.
 """
@@ -31,6 +32,8 @@ FEEDBACK_ITEMS = 5
 FEEDBACK_POOL = 60
 """In a smaller pool the best few are not best of enough to say where the query should go."""
 FEEDBACK = 0.4
+EVIDENCE = 4.0
+"""Nats: with a best keyword score of so much, the keyword side has earned half of its share."""
 RELATED = 0.35
 """The cosine from which best matches count as related to the query; below, they move it less, and not at all at 0."""
 
@@ -45,6 +48,8 @@ class Refiner:
         """Replace each member's keyword score and cosine by their refined values, in place."""
         if not pool.members:
             return
+        if "evidence" in steps and pool.maximum:
+            pool.belief = belief(max(member.lexical for member in pool.members.values()) * pool.maximum)
         near = self._neighbours(pool) if "neighbours" in steps else {}
         numbers = list(pool.members)
         power = pool.best_coverage() ** 2 if "coverage" in steps else 0.0
@@ -54,7 +59,7 @@ class Refiner:
             lexical = lexical / best * math.sqrt(pool.best_coverage() * pool.share)
         cosines = lend(numbers, near, np.array([max(m.cosine, 0.0) for m in pool.members.values()]))
         if "feedback" in steps:
-            moved = self._moved(pool, numbers, lexical, cosines, lexical_share)
+            moved = self._moved(pool, numbers, lexical, cosines, lexical_share * pool.belief)
             cosines = cosines if moved is None else lend(numbers, near, moved)
         for member, keyword, cosine in zip(pool.members.values(), lexical.tolist(), cosines.tolist(), strict=True):
             member.lexical, member.cosine = keyword, cosine
@@ -98,6 +103,11 @@ class Refiner:
         owners = np.fromiter((place[n] for n in matches.items.tolist()), np.int64, len(matches.items))
         np.maximum.at(found, owners, np.maximum(matches.cosines, 0.0))
         return found
+
+
+def belief(evidence: float) -> float:
+    """What of its share the keyword side has earned: a few common words in common say little about what was meant."""
+    return evidence / (evidence + EVIDENCE)
 
 
 def _covered(member: Member, pool: Pool, power: float) -> float:
