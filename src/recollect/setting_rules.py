@@ -87,7 +87,7 @@ class Setting:
     def shown(self, value: Any) -> Any:
         """The value as it may be printed: secrets masked, lists as lists."""
         if self.secret:
-            return ["***" for _ in value] if isinstance(value, tuple) else "***"
+            return ["***" for _ in value] if isinstance(value, tuple) else "***" if value else value
         return list(value) if isinstance(value, tuple) else value
 
     def read(self, text: str) -> Any:

@@ -236,7 +236,7 @@ class FetchSettings:
         (), "Hosts that may be reached though their address is private.", sensitive=True
     )
     proxy: str = setting(
-        "", "A proxy's URL, or env for the one the environment names; empty is none.", sensitive=True
+        "", "A proxy's URL, or env for the one the environment names; empty is none.", secret=True
     )
     github_url: str = setting("https://github.com", "Where GitHub is.", sensitive=True)
     github_raw_url: str = setting(

@@ -23,7 +23,7 @@ Fetch = Callable[[str], FetchedPage]
 
 MOST_SITEMAPS = 50
 LONGEST_DELAY = 30.0
-"""A site that asks for more is left to its own: nobody would wait for it."""
+"""The longest wait between two pages, whatever a site asks for."""
 _LARGEST_ROBOTS = 500_000
 _LARGEST_SITEMAP = 60_000_000
 _QUEUED = 50_000
@@ -149,7 +149,10 @@ class Following:
 
 def is_sitemap(page: FetchedPage) -> bool:
     """Whether a page lists the pages of a site, packed or not."""
-    head = _unpacked(page.data, 4096)[:4096]
+    try:
+        head = _unpacked(page.data, 4096)[:4096]
+    except Unreadable:
+        return False
     return bool(_SITEMAP.search(head)) and b"<html" not in head.lower()
 
 

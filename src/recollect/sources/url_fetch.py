@@ -10,7 +10,7 @@ import re
 import time
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 import httpcore
@@ -72,7 +72,7 @@ class Fetcher:
             seconds=settings.connect_seconds,
         )
         self._most = int(settings.max_mb * 1_000_000)
-        self._has_proxy = bool(proxy_url(settings))
+        self._has_proxy = bool(proxy_url(settings)[0])
         self._pools: dict[bool, httpcore.ConnectionPool] = {}
 
     def close(self) -> None:
@@ -85,7 +85,10 @@ class Fetcher:
     ) -> FetchedPage:
         """The page, within the time that one page may take."""
         self._clock.start(self.settings.seconds)
-        conditions = {_CONDITIONS[name]: value for name, value in (validators or {}).items() if name in _CONDITIONS}
+        return self._get(request, validators or {}, wanted)
+
+    def _get(self, request: PageRequest, validators: Mapping[str, str], wanted: Wanted | None) -> FetchedPage:
+        conditions = {_CONDITIONS[name]: value for name, value in validators.items() if name in _CONDITIONS}
         url = request.url
         been = [url]
         while True:
@@ -96,7 +99,7 @@ class Fetcher:
         if answer.status == 304 and conditions:
             return FetchedPage(request.url, url, b"", headers=answer.headers, unchanged=True)
         if answer.status in (400, 404) and request.otherwise:
-            return self.get(PageRequest(request.otherwise, request.headers, request.secrets), wanted=wanted)
+            return self._get(replace(request, url=request.otherwise, otherwise=""), {}, wanted)
         if not 200 <= answer.status < 300:
             raise refused(answer.status, url, answer.headers)
         mime = answer.headers.get("content-type", "")

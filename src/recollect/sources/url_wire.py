@@ -9,6 +9,7 @@ import ssl
 import time
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import unquote
 
 import httpcore
 
@@ -113,7 +114,7 @@ class JudgedBackend(httpcore.NetworkBackend):
 
 def open_pool(settings: FetchSettings, gate: Gate, clock: Clock, *, secure: bool) -> httpcore.ConnectionPool:
     """Connections, directly or through the proxy that the settings name; certificates are read for ``secure`` ones."""
-    proxy = proxy_url(settings)
+    proxy, login = proxy_url(settings)
     context = _trusting() if secure else None
     if not proxy:
         return httpcore.ConnectionPool(
@@ -126,6 +127,7 @@ def open_pool(settings: FetchSettings, gate: Gate, clock: Clock, *, secure: bool
     place = (url.host.decode(), url.port or (443 if url.scheme == b"https" else 80))
     return httpcore.HTTPProxy(
         proxy,
+        proxy_auth=login,
         ssl_context=context,
         max_connections=8,
         keepalive_expiry=15.0,
@@ -133,8 +135,8 @@ def open_pool(settings: FetchSettings, gate: Gate, clock: Clock, *, secure: bool
     )
 
 
-def proxy_url(settings: FetchSettings) -> str:
-    """The proxy to go through, if any; the environment's only when the settings say so."""
+def proxy_url(settings: FetchSettings) -> tuple[str, tuple[str, str] | None]:
+    """The proxy to go through, if any, and the login for it; the environment's only when the settings say so."""
     given = settings.proxy.strip()
     if given == "env":
         import urllib.request
@@ -143,9 +145,12 @@ def proxy_url(settings: FetchSettings) -> str:
         given = found.get("https") or found.get("http") or found.get("all") or ""
         given = given if "://" in given or not given else f"http://{given}"
     if not given:
-        return ""
+        return "", None
+    before, at, host = given.rpartition("@")
+    scheme, _, user = before.partition("://")
+    login = (unquote(user.partition(":")[0]), unquote(user.partition(":")[2])) if at else None
     try:
-        return normal_url(given)
+        return normal_url(f"{scheme}://{host}" if at else given), login
     except UsageError as problem:
         raise UsageError(
             f"the proxy {shown(given)} cannot be used: {problem.message}",
