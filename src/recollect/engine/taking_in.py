@@ -137,11 +137,29 @@ class TakingIn(Core):
         on_event: Callable[[WatchEvent], None] | None = None,
         stop: threading.Event | None = None,
     ) -> None:
-        """Follow folders and keep their items current, until ``stop`` is set or the process is interrupted."""
+        """Follow folders and keep their items current, until ``stop`` is set or the process is interrupted.
+
+        The knowledge folder is followed in any case.
+        """
         from recollect.ingest.watching import Watcher
 
-        watcher = Watcher(self.store, self._refresher, self._embed_some)
+        knowledge = self._knowledge.folder.path if self._knowledge is not None else None
+        if knowledge is None and not paths:
+            raise UsageError("watch what?", hint="Name files or folders; this store has no knowledge folder.")
+        if knowledge is not None:
+            knowledge.mkdir(parents=True, exist_ok=True, mode=0o700)
+        watcher = Watcher(self.store, self._refresher, self._embed_some, knowledge, self._take_in_files)
         watcher.run(paths, stop or threading.Event(), on_event or (lambda event: None))
+
+    def _take_in_files(self) -> RefreshReport:
+        """Take in what was done to knowledge files, now."""
+        from recollect.reports import Refreshed, RefreshReport
+
+        done = self._knowledge.catch_up(at_once=True) if self._knowledge is not None else None
+        if done is None:
+            return RefreshReport(())
+        items = tuple(Refreshed(one.ref, one.status, one.error) for one in done.items)
+        return RefreshReport(items, notes=done.notes)
 
     def _embed_some(self, limit: int) -> int:
         """Make up to so many vectors of the backlog; how many were made."""
@@ -224,6 +242,7 @@ class TakingIn(Core):
         fields: Mapping[str, Any] | None = None,
         *,
         allow_secrets: bool = False,
+        wait: bool = True,
     ) -> Saved:
         """Change an item's content, its fields, or both: a new version. Secrets are redacted as in ``save``."""
         from recollect.ingest.redact import redact_item
@@ -236,16 +255,16 @@ class TakingIn(Core):
             draft = replace(draft, fields=draft.fields.with_changes(fields))
             return self._pipeline.prepare_draft(draft) if content is None else self._pipeline.prepare_text(draft, text)
 
-        return replace(self._change(n, changed), redacted=redacted)
+        return replace(self._change(n, changed, wait), redacted=redacted)
 
-    def _change(self, n: int, changed: Callable[[Draft], PreparedItem]) -> Saved:
+    def _change(self, n: int, changed: Callable[[Draft], PreparedItem], wait: bool) -> Saved:
         """Make an item's next version of its current one; of that made meanwhile elsewhere, if there is one."""
         for attempt in range(_ATTEMPTS):
             item = self.store.item(n)
             refuse_put_away(item)
             prepared = changed(self.store.draft(n, item.version))
             try:
-                saved = self._rewrite(n, prepared, base=item.version)
+                saved = self._rewrite(n, prepared, base=item.version, wait=wait)
             except StaleVersion:
                 if attempt == _ATTEMPTS - 1:
                     raise
@@ -255,11 +274,11 @@ class TakingIn(Core):
             return saved
         raise AssertionError("the last attempt returns or raises")
 
-    def _rewrite(self, n: int, item: PreparedItem, base: int | None = None) -> Saved:
+    def _rewrite(self, n: int, item: PreparedItem, base: int | None = None, *, wait: bool = True) -> Saved:
         saved = self.store.rewrite(n, item, durable=True, backlog=self._backlog(), base=base)
         if item.draft.kind == "entity" and saved.status != "skipped":
             self._find_mentions(n)
-        self._embedded(AddReport((saved,)), wait=True)
+        self._embedded(AddReport((saved,)), wait)
         return saved
 
     def _find_mentions(self, entity: int) -> None:
@@ -279,10 +298,14 @@ class TakingIn(Core):
                     naming.append(n)
         self.store.set_mentions(entity, naming)
 
-    def mv(self, ref: str | Ref, new_ref: str | Ref) -> Saved:
+    def mv(self, ref: str | Ref, new_ref: str | Ref, *, wait: bool = True) -> Saved:
         """Give an item another ref; its history moves with it."""
         target = self.resolve(new_ref)
-        return self._change(self._number(ref), lambda draft: self._pipeline.prepare_draft(replace(draft, ref=target)))
+
+        def moved(draft: Draft) -> PreparedItem:
+            return self._pipeline.prepare_draft(replace(draft, ref=target))
+
+        return self._change(self._number(ref), moved, wait)
 
     def _rm(self, refs: Sequence[str | Ref], *, purge: bool, dry_run: bool) -> AddReport:
         """Remove items by name: to the bin, or with ``purge`` out of the file."""

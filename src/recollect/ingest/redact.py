@@ -302,7 +302,7 @@ def redact_item(
     kind: str, text: str, fields: Mapping[str, Any], *, allow_secrets: bool
 ) -> tuple[str, dict[str, Any], tuple[str, ...]]:
     """Text and fields as they are to be stored, and the kinds of what was taken out; only what agents write changes."""
-    if allow_secrets or kind not in REDACTED_KINDS:
+    if allow_secrets or (kind not in REDACTED_KINDS and fields.get("source") != "agent"):
         return text, dict(fields), ()
     text, in_text = redact(text)
     clean, in_fields = redact_values(fields)
