@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from typing import Any, Self
 
-from recollect.context.facets import first_line, turn_facets
+from recollect.context.facets import first_line, is_only_praise, turn_facets
 from recollect.session_values import Checkpoint, SessionEvent, TurnFacets
 
 LONGEST_REQUEST = 900
@@ -27,8 +27,6 @@ _GO_ON = re.compile(
     r"(?:[\s,.!]*(?:please|now|then))*[\s.!]*",
     re.IGNORECASE,
 )
-_ONLY_THANKS = 60
-"""A message with praise that is no longer than this asks for nothing."""
 
 
 @dataclass(slots=True)
@@ -79,11 +77,9 @@ class CheckpointMaker:
         ended = self.current()
         if ended is not None:
             self.known = [*self.known, _mark(self.asked)][-MOST_KNOWN:]
-        facets = turn_facets(text)
-        before = self.asked if facets.correction and self.request else ""
-        thanks = len(text) <= _ONLY_THANKS and facets.praise and not facets.correction and "?" not in text
+        before = self.asked if self.request and turn_facets(text).correction else ""
         asked = f"{before}\n\n{text}" if before else text
-        self.request, self.asked = (0, "") if thanks else (seq, asked[:LONGEST_REQUEST])
+        self.request, self.asked = (0, "") if is_only_praise(text) else (seq, asked[:LONGEST_REQUEST])
         self.turn, self.answer, self.files, self.at = 0, "", [], ""
         return ended
 

@@ -78,6 +78,24 @@ def turn_facets(text: str) -> TurnFacets:
     return TurnFacets(round(max(-1.0, min(1.0, mood)), 2), correction, frustration, praise)
 
 
+_BESIDE_PRAISE = """
+    a again all and awesome cool excellent everything for good great help is it job love man much nice now of one
+    perfect really so stuff super team that the this very was well with work works you your
+"""
+
+
+def is_only_praise(text: str) -> bool:
+    """Whether a message thanks or praises and asks for nothing.
+
+    >>> is_only_praise("Thanks, great work!"), is_only_praise("Perfect. Now add tests.")
+    (True, False)
+    """
+    facets = turn_facets(text)
+    if not facets.praise or facets.correction or "?" in text:
+        return False
+    return set(_BESIDE_PRAISE.split()).issuperset(re.findall(r"\w+", _PRAISE.sub(" ", text).lower()))
+
+
 def _is_shouted(text: str) -> bool:
     words = re.findall(r"[A-Za-z]{2,}", text)
     return len(words) >= 4 and sum(word.isupper() for word in words) >= 0.8 * len(words)

@@ -1,0 +1,359 @@
+"""Sessions: transcripts become threads of events, each once, however they are read."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import Filters, NotFound, Recollect, UsageError
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "sessions"
+CLAUDE = "3f2a91c0-6a60-4d34-9d0e-2f1f0a7b6c11"
+CODEX = "019a2d7a-41c4-78b1-b7cc-a45d62a89cd5"
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Path:
+    """A copy of the Claude Code transcript, to grow and to break."""
+    return Path(shutil.copy(FIXTURES / f"{CLAUDE}.jsonl", tmp_path / f"{CLAUDE}.jsonl"))
+
+
+def lines_of(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def texts(engine: Recollect, session: str = CLAUDE) -> list[str]:
+    return [turn.text for turn in engine.session(session).turns]
+
+
+def write_later(path: Path, data: bytes) -> None:
+    """Write a file so that it is seen to have changed, however coarse its time is."""
+    before = path.stat().st_mtime_ns if path.exists() else 0
+    path.write_bytes(data)
+    os.utime(path, ns=(before + 1_000_000_000, before + 1_000_000_000))
+
+
+def talk(path: Path, *said: dict[str, Any]) -> Path:
+    write_later(path, "".join(json.dumps(line) + "\n" for line in said).encode())
+    return path
+
+
+def user(text: str, **more: Any) -> dict[str, Any]:
+    return {"role": "user", "content": text, **more}
+
+
+def agent(text: str, **more: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": text, **more}
+
+
+def test_a_claude_code_transcript_becomes_turns_in_order_with_their_own_times(engine: Recollect) -> None:
+    report = engine.sessions_add(FIXTURES / f"{CLAUDE}.jsonl")
+    assert [(saved.ref, saved.status) for saved in report.items] == [(f"session:/{CLAUDE}", "created")]
+    session = engine.session(CLAUDE)
+    assert [turn.seq for turn in session.turns] == list(range(1, 19))
+    first, read, result = session.turns[0], session.turns[2], session.turns[3]
+    assert (first.role, first.direction) == ("user", "received")
+    assert first.text.endswith("Find out why and fix it."), "what the program added is not the person's"
+    assert (read.tool, read.direction, read.files) == ("Read", "sent", ("/home/ada/shop/src/payment.py",))
+    assert (result.tool, result.direction) == ("Read", "received")
+    assert first.at.isoformat() == "2026-10-05T09:01:00+00:00"
+    assert engine.get(first.ref, track=False).created_at == first.at
+    said = " ".join(turn.text for turn in session.turns)
+    assert "Let me look at" not in said, "thinking is left out"
+    assert "Caveat" not in said
+    assert any("1 brand-new-kind" in note for note in report.notes)
+
+
+def test_the_title_is_that_of_this_session_and_not_of_another_one_summed_up_in_its_file(engine: Recollect) -> None:
+    engine.sessions_add(FIXTURES / f"{CLAUDE}.jsonl")
+    session = engine.session(CLAUDE)
+    assert session.facets.title == "Double charge on the checkout page"
+    assert session.facets.summary.startswith("The checkout page charges customers twice")
+    assert session.facets.tools == ("Bash", "Edit", "Read", "Write")
+    assert session.facets.files[0] == "/home/ada/shop/src/payment.py"
+    assert "testing" in session.facets.topics
+    assert {"click", "button"} <= set(session.facets.keywords)
+    assert (session.folder, session.branch, session.adapter) == ("/home/ada/shop", "main", "claude-code")
+
+
+def test_a_codex_transcript_is_read_without_what_the_program_says_for_the_person(engine: Recollect) -> None:
+    engine.sessions_add(*FIXTURES.glob("rollout-2026*.jsonl"))
+    session = engine.session(CODEX)
+    assert session.turns[0].text == "Make the grain importer read gzip files."
+    assert [turn.role for turn in session.turns] == ["user", "tool", "tool", "tool", "tool", "assistant"]
+    assert session.turns[1].text == "shell: bash -lc rg -n open mill.py"
+    assert session.turns[2].text == "12: with open(path) as f:"
+    assert session.facets.files == ("mill.py", "gz.py")
+    assert (session.folder, session.branch) == ("/home/ada/mill", "grain")
+
+
+def test_an_older_codex_transcript_keeps_words_that_were_said_twice(engine: Recollect) -> None:
+    engine.sessions_add(FIXTURES / "rollout-2025-05-01-old.jsonl")
+    session = engine.session("aa11bb22")
+    assert [turn.text for turn in session.turns][-3:] == ["Renamed.", "ok", "ok"]
+    assert {turn.at.isoformat() for turn in session.turns} == {"2025-05-01T08:00:00+00:00"}
+
+
+def test_plain_lines_may_name_their_thread_and_are_then_sessions_of_their_own(engine: Recollect) -> None:
+    engine.sessions_add(FIXTURES / "chat.jsonl")
+    by_title = {session.facets.title: session for session in engine.sessions()}
+    assert [turn.text for turn in engine.session(by_title["And for rye?"].id).turns][-1] == "Rye ferments faster still."
+    bread = engine.session(by_title["Bread at altitude"].id)
+    assert [turn.role for turn in bread.turns] == ["user", "assistant", "user"]
+
+
+def test_a_transcript_taken_in_twice_has_each_event_once(engine: Recollect, transcript: Path) -> None:
+    engine.sessions_add(FIXTURES)
+    before = engine.count(), engine.session(CLAUDE)
+    again = engine.sessions_add(FIXTURES)
+    assert {saved.status for saved in again.items} == {"skipped"}
+    copied = engine.sessions_add(transcript)  # the same session in another place
+    assert copied.items[0].status == "skipped"
+    assert (engine.count(), engine.session(CLAUDE)) == before
+    assert len(engine.history(f"session:/{CLAUDE}")) == 1
+
+
+def test_a_transcript_that_grows_line_by_line_has_each_event_once(engine: Recollect, transcript: Path) -> None:
+    engine.sessions_add(FIXTURES / f"{CLAUDE}.jsonl")
+    whole = texts(engine)
+    engine.rm(f"session:/{CLAUDE}/", purge=True)
+    lines = lines_of(transcript)
+    for end in range(1, len(lines) + 1):
+        # the next line is there, but not whole yet
+        cut = lines[end][: len(lines[end]) // 2] if end < len(lines) else b""
+        write_later(transcript, b"".join(lines[:end]) + cut)
+        engine.sessions_add(transcript)
+    assert texts(engine) == whole
+    assert engine.session(CLAUDE).facets.title == "Double charge on the checkout page"
+
+
+def test_only_what_is_new_is_read(engine: Recollect, transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from recollect.sources.sessions import claude
+
+    lines = lines_of(transcript)
+    write_later(transcript, b"".join(lines[:10]))
+    engine.sessions_add(transcript)
+    read: list[Any] = []
+    original = claude.ClaudeFormat.read
+
+    def counting(self: Any, line: Any) -> Any:
+        read.append(line)
+        return original(self, line)
+
+    monkeypatch.setattr(claude.ClaudeFormat, "read", counting)
+    write_later(transcript, b"".join(lines[:12]))
+    engine.sessions_add(transcript)
+    assert len(read) == 2
+    engine.sessions_add(transcript)
+    assert len(read) == 2, "a file that did not change is not read"
+
+
+def test_growing_notes_how_far_it_was_read_without_making_versions(engine: Recollect, transcript: Path) -> None:
+    lines = lines_of(transcript)
+    write_later(transcript, b"".join(lines[:9]))
+    engine.sessions_add(transcript)
+    write_later(transcript, b"".join(lines[:9]) + b'{"type":"progress","sessionId":"x"}\n')
+    assert engine.sessions_add(transcript).items[0].status == "skipped"
+    assert len(engine.history(f"session:/{CLAUDE}")) == 1
+
+
+def test_a_transcript_that_was_rewritten_is_read_anew_without_repeating_anything(
+    engine: Recollect, transcript: Path
+) -> None:
+    engine.sessions_add(transcript)
+    before = texts(engine)
+    lines = lines_of(transcript)
+    summary = json.loads(lines[-4]) | {"uuid": "00000000-0000-4000-8000-00000000ffff", "isCompactSummary": True}
+    summary |= {"type": "user", "message": {"role": "user", "content": "What came before: a double charge."}}
+    write_later(transcript, json.dumps(summary).encode() + b"\n" + b"".join(lines[12:]))
+    engine.sessions_add(transcript)
+    assert texts(engine) == [*before, "What came before: a double charge."]
+
+
+def test_plain_lines_said_twice_survive_growing_rewriting_and_a_process_that_died(
+    engine: Recollect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "talk.jsonl"
+    engine.sessions_add(talk(path, user("again"), agent("yes")))
+    name = engine.sessions()[0].id
+    said = [user("again"), agent("yes"), user("again"), user("again")]
+    with monkeypatch.context() as dying:  # written, but how far it was read is not noted
+        dying.setattr(type(engine.store), "note_files", lambda self, states: None)
+        engine.sessions_add(talk(path, *said))
+    engine.sessions_add(talk(path, *said))
+    engine.sessions_add(talk(path, *said, agent("yes")))
+    assert texts(engine, name) == ["again", "yes", "again", "again", "yes"]
+    engine.sessions_add(talk(path, user("first"), *said, agent("yes")))
+    assert texts(engine, name) == ["again", "yes", "again", "again", "yes", "first"]
+
+
+def test_a_process_that_dies_in_between_loses_and_repeats_nothing(
+    engine: Recollect, transcript: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from recollect.context import sessions
+
+    monkeypatch.setattr(sessions, "BATCH", 4)
+    calls = []
+
+    def dies(self: Any, fresh: Any, original: Any = sessions.SessionTaker._save) -> None:
+        calls.append(fresh)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        original(self, fresh)
+
+    monkeypatch.setattr(sessions.SessionTaker, "_save", dies)
+    with pytest.raises(KeyboardInterrupt):
+        engine.sessions_add(transcript)
+    engine.sessions_add(transcript)
+    assert len(texts(engine)) == len(set(texts(engine))) == 18
+    assert engine.session(CLAUDE).facets.tools == ("Bash", "Edit", "Read", "Write")
+
+
+def test_two_processes_at_once_take_each_event_once(open_engine: Callable[..., Recollect], transcript: Path) -> None:
+    engines = [open_engine(), open_engine()]
+    barrier = threading.Barrier(2)
+
+    def take(one: Recollect) -> None:
+        barrier.wait()
+        one.sessions_add(transcript)
+
+    workers = [threading.Thread(target=take, args=(one,)) for one in engines]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(texts(engines[0])) == len(set(texts(engines[0]))) == 18
+
+
+def test_secrets_are_taken_out_and_counted_unless_they_are_allowed(engine: Recollect, transcript: Path) -> None:
+    report = engine.sessions_add(transcript)
+    assert report.items[0].redacted == ("aws key",)
+    assert any("1 secret was taken out (aws key)" in note for note in report.notes)
+    assert engine.grep("AKIAIOSFODNN7EXAMPLE") == []
+    engine.rm(f"session:/{CLAUDE}/", purge=True)
+    engine.sessions_add(transcript, allow_secrets=True)
+    assert len(engine.grep("AKIAIOSFODNN7EXAMPLE")) == 1
+
+
+def test_a_secret_at_the_cut_of_a_long_output_is_found(engine: Recollect, tmp_path: Path) -> None:
+    padding = "x " * 362
+    output = {"role": "tool", "tool": "Bash", "content": f"{padding}ghp_{'a1B2' * 9}{' y' * 4000}"}
+    engine.sessions_add(talk(tmp_path / "talk.jsonl", user("show it"), output))
+    stored = engine.session(engine.sessions()[0].id).turns[1].text
+    assert "ghp_a1" not in stored
+    assert "[redacted: github token]" in stored
+    assert "characters left out" in stored
+
+
+def test_bad_lines_are_reported_and_the_rest_is_kept(engine: Recollect, tmp_path: Path) -> None:
+    path = tmp_path / "talk.jsonl"
+    good = json.dumps(user("caf\u00e9 \ud83d and \u0000 nothing"))
+    path.write_bytes(
+        good.encode() + b"\nnot json\n[1, 2]\n\n" + b'{"role": "user", "content": "na\xefve"}\r\n'
+        b'{"role": "user", "content": {"deep": 1}}\n{"role": "user", "content": "last", "timestamp": "someday"}'
+    )
+    report = engine.sessions_add(path)
+    assert any("2 lines that cannot be read" in note for note in report.notes)
+    said = texts(engine, engine.sessions()[0].id)
+    assert said == ["caf\u00e9 \ufffd and \ufffd nothing", "na\u00efve", "last"]
+
+
+def test_a_transcript_in_utf_16_is_read_too(engine: Recollect, tmp_path: Path) -> None:
+    path = tmp_path / "talk.jsonl"
+    said = [json.dumps(user(f"Grüße {n}"), ensure_ascii=False) for n in range(3)]
+    write_later(path, "\n".join(said[:2]).encode("utf-16"))
+    engine.sessions_add(path)
+    write_later(path, "\n".join(said).encode("utf-16"))
+    engine.sessions_add(path)
+    assert texts(engine, engine.sessions()[0].id) == ["Grüße 0", "Grüße 1", "Grüße 2"]
+
+
+def test_what_is_no_transcript_fails_when_named_and_is_passed_over_in_a_folder(
+    engine: Recollect, tmp_path: Path
+) -> None:
+    (tmp_path / "rows.jsonl").write_text('{"price": 3}\n')
+    (tmp_path / "empty.jsonl").write_text("")
+    talk(tmp_path / "talk.jsonl", user("hello there"), agent("good day"))
+    named = engine.sessions_add(tmp_path / "rows.jsonl", tmp_path / "missing.jsonl")
+    assert [saved.status for saved in named.items] == ["failed", "failed"]
+    assert [saved.error["code"] for saved in named.items if saved.error] == ["unreadable", "not_found"]
+    below = engine.sessions_add(tmp_path)
+    assert (below.count("created"), below.count("skipped"), below.failed) == (1, 2, 0)
+
+
+def test_without_a_path_the_known_places_are_looked_at(
+    engine: Recollect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    assert "no transcripts" in engine.sessions_add().notes[0]
+    project = tmp_path / "claude" / "projects" / "-home-ada-shop"
+    project.mkdir(parents=True)
+    shutil.copy(FIXTURES / f"{CLAUDE}.jsonl", project)
+    shutil.copy(FIXTURES / f"{CLAUDE}.jsonl", project / "agent-1a2b.jsonl")
+    day = tmp_path / "codex" / "sessions" / "2026" / "10" / "06"
+    day.mkdir(parents=True)
+    for file in FIXTURES.glob("rollout-2026*"):
+        shutil.copy(file, day)
+    assert engine.sessions_add().count("created") == 2
+    assert {session.id for session in engine.sessions()} == {CLAUDE, CODEX}, "no helper's talk with the agent"
+
+
+def test_a_session_that_was_removed_does_not_come_back_by_growing(engine: Recollect, transcript: Path) -> None:
+    lines = lines_of(transcript)
+    write_later(transcript, b"".join(lines[:12]))
+    engine.sessions_add(transcript)
+    engine.rm(f"session:/{CLAUDE}/")
+    write_later(transcript, b"".join(lines))
+    report = engine.sessions_add(transcript)
+    assert report.items[0].status == "skipped"
+    assert "it was removed" in (report.items[0].reason or "")
+    assert engine.sessions() == ()
+    assert engine.route("double charge on the checkout page").forks == ()
+
+
+def test_purging_a_session_leaves_none_of_its_words(engine: Recollect, transcript: Path) -> None:
+    engine.sessions_add(transcript)
+    engine.rm(f"session:/{CLAUDE}/", purge=True)
+    assert engine.count(Filters(states=("live", "archived", "deleted"))) == 0
+    assert "idempotency" not in Path(engine.location).read_bytes().decode("latin-1")
+
+
+def test_turns_are_found_and_lend_each_other_their_scores(engine: Recollect) -> None:
+    engine.sessions_add(FIXTURES)
+    refs = [hit.ref for hit in engine.search("idempotency key", track=False).hits]
+    assert f"session:/{CLAUDE}/7" in refs[:2]
+    in_thread = engine.search("test", filters=Filters(threads=(CLAUDE,)), limit=50, track=False).hits
+    assert {hit.ref.split("/")[1] for hit in in_thread} == {CLAUDE}
+
+
+def test_a_session_is_named_by_the_beginning_of_its_id(engine: Recollect) -> None:
+    engine.sessions_add(FIXTURES)
+    assert engine.session("3f2a").id == CLAUDE
+    assert engine.session(f"session:/{CLAUDE}/4").id == CLAUDE
+    assert [turn.seq for turn in engine.session("3f2a", first=5, limit=2).turns] == [5, 6]
+    with pytest.raises(NotFound):
+        engine.session("nobody")
+    with pytest.raises(UsageError):
+        engine.session("  ")
+
+
+def test_sessions_survive_an_export(open_engine: Callable[..., Recollect], transcript: Path, tmp_path: Path) -> None:
+    first, second = open_engine("a"), open_engine("b")
+    lines = lines_of(transcript)
+    write_later(transcript, b"".join(lines[:14]))
+    first.sessions_add(transcript)
+    first.export(tmp_path / "all.jsonl")
+    second.import_(tmp_path / "all.jsonl")
+    write_later(transcript, b"".join(lines))
+    second.sessions_add(transcript)
+    assert len(texts(second)) == 18
+    assert second.route("customers are charged twice").forks[0].turn == 7
+    assert second.doctor().ok

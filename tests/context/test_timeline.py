@@ -1,0 +1,74 @@
+"""What happened: events, versions, memories and what was put away, in order."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from recollect import Entry, Recollect, UsageError
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "sessions"
+CLAUDE = "3f2a91c0-6a60-4d34-9d0e-2f1f0a7b6c11"
+
+
+def test_a_timeline_tells_what_was_said_made_changed_and_put_away_in_order(engine: Recollect) -> None:
+    engine.sessions_add(FIXTURES / f"{CLAUDE}.jsonl")
+    engine.save("note:/plan", "Ship on Friday.")
+    engine.edit("note:/plan", "Ship on Monday.")
+    engine.remember("The keys rotate monthly.", ref="memory:/keys")
+    engine.save("agent:/draft", "A draft.")
+    engine.forget("memory:/keys")
+    engine.rm("agent:/draft")
+    told = engine.timeline()
+    assert [event.at for event in told.events] == sorted(event.at for event in told.events)
+    assert [(event.what, event.ref) for event in told.events][-5:] == [
+        ("remembered", "note:/plan"),
+        ("updated", "note:/plan"),
+        ("remembered", "memory:/keys"),
+        ("forgotten", "memory:/keys"),
+        ("removed", "agent:/draft"),
+    ]
+    first, second = told.events[:2]
+    assert (first.what, first.title) == ("session", "Double charge on the checkout page")
+    assert (second.what, second.role, second.direction, second.seq) == ("event", "user", "received", 1)
+    assert second.title.startswith("The checkout page charges")
+    assert {event.role for event in told.events if event.what == "event"} == {"user", "assistant"}
+
+
+def test_a_thread_is_told_with_its_use_of_tools(engine: Recollect) -> None:
+    engine.sessions_add(FIXTURES)
+    told = engine.timeline(thread=CLAUDE)
+    assert {event.thread for event in told.events} == {CLAUDE}
+    assert [event.seq for event in told.events if event.what == "event"] == list(range(1, 19))
+
+
+def test_since_takes_a_span_or_a_date_and_goes_by_the_time_of_the_event(engine: Recollect) -> None:
+    now = datetime.now(UTC)
+    for days in (1, 3, 10):
+        at = now - timedelta(days=days)
+        engine.save_many([Entry(f"note:/d{days}", f"{days} days ago", "note", times=(at, at))])
+    engine.sessions_add(FIXTURES / "chat.jsonl")  # what was said long ago did not happen today
+    assert [event.ref for event in engine.timeline(since="7d").events] == ["note:/d3", "note:/d1"]
+    date = (now - timedelta(days=2)).date().isoformat()
+    assert [event.ref for event in engine.timeline(since=date).events] == ["note:/d1"]
+    assert [event.ref for event in engine.timeline(since=now - timedelta(days=30), kinds=["note"], limit=1).events] == [
+        "note:/d1"
+    ]
+
+
+def test_recent_tells_the_newest_first_and_says_when_there_is_more(engine: Recollect) -> None:
+    for number in range(5):
+        engine.save(f"note:/n{number}", f"number {number}")
+    told = engine.recent(3)
+    assert [event.ref for event in told.events] == ["note:/n4", "note:/n3", "note:/n2"]
+    assert told.more
+    assert not engine.recent(5).more
+    assert told.to_dict()["events"][0]["at"].endswith("+00:00")
+
+
+@pytest.mark.parametrize("wrong", [{"since": "yesterdayish"}, {"kinds": ["poem"]}, {"limit": 0}, {"since": "7 moons"}])
+def test_what_cannot_be_asked_is_refused(engine: Recollect, wrong: dict[str, object]) -> None:
+    with pytest.raises(UsageError):
+        engine.timeline(**wrong)  # type: ignore[arg-type]
