@@ -83,6 +83,7 @@ def test_listing_tools_opens_no_store(tmp_path: Path) -> None:
         ("search", {"query": "x", "limit": True}, "usage", "must be a whole number"),
         ("search", {"query": "x", "limit": 0}, "usage", "cannot be 0"),
         ("search", {"query": "x", "tags": [1]}, "usage", "part 1 must be a text"),
+        ("search", {"query": "x", "kind": "poem"}, "usage", "cannot be 'poem'"),
         ("get", {"refs": []}, "usage", "nothing to get"),
         ("get", {"refs": {"a": 1}}, "usage", "must be a list"),
         ("get", {"refs": ["note:/nowhere"]}, "not_found", "no item"),
@@ -147,10 +148,13 @@ def test_a_secret_is_left_out_and_the_answer_says_so(service: Service) -> None:
 
     async def save(client: Client) -> tuple[dict[str, Any], dict[str, Any]]:
         saved = await works(client, "remember", text=f"The deploy key is {key} for staging.")
-        return saved, await works(client, "get", refs=[saved["ref"]])
+        written = await works(client, "context_write", ref="keys", content=f"Again: {key}")
+        assert (written["ref"], bool(written["redacted"])) == ("agent:/keys", True)
+        return saved, await works(client, "get", refs=[saved["ref"], "agent:/keys"])
 
     saved, read = talk(service, save)
     assert saved["redacted"]
+    assert len(read["items"]) == 2
     assert key not in json.dumps(read)
 
 

@@ -86,7 +86,8 @@ def context_write(
 ) -> dict[str, Any]:
     """Write an item. A ref that is taken is a path_conflict unless on_conflict is overwrite or skip."""
     fields["source"] = "agent"
-    saved = engine.save(ref, content, fields=fields, on_conflict=on_conflict, structure="markdown", wait=False)
+    place = shapes.place_for(ref)
+    saved = engine.save(place, content, fields=fields, on_conflict=on_conflict, structure="markdown", wait=False)
     return shapes.written(engine, saved)
 
 
@@ -114,14 +115,17 @@ def context_edit(
         raise UsageError("there is nothing to change", hint="Give old_text and new_text, or a field.")
     content = None
     if old_text is not None and new_text is not None:
-        before = engine.get(ref, track=False).content
+        item = engine.get(ref, track=False)
+        before = item.content
+        if item.fields.source == "agent":
+            fields["source"] = "agent"  # secrets are kept out of it, as when it was written
         count = before.count(old_text)
         if not count:
             raise NotFound(f"old_text is not in {ref}")
         if count > 1 and not replace_all:
             raise UsageError(f"old_text stands in {ref} {count} times", hint="Give more of it, or pass replace_all.")
         content = before.replace(old_text, new_text)
-    return shapes.written(engine, engine.edit(ref, content, fields))
+    return shapes.written(engine, engine.edit(ref, content, fields, wait=False))
 
 
 @tool(effects=REPLACES, output=answer("removed", "tree", removed="array", tree="string"), ref=_REF)
@@ -147,14 +151,15 @@ def context_copy(engine: Recollect, from_ref: str, to_ref: str, on_conflict: str
     if not item.fields.is_textual:
         raise UsageError(f"{item.ref} has no text to copy", hint="Add the file again under the other ref.")
     kept["immutable"] = False
-    saved = engine.save(to_ref, item.content, fields=kept, on_conflict=on_conflict, structure="markdown", wait=False)
+    place = shapes.place_for(to_ref)
+    saved = engine.save(place, item.content, fields=kept, on_conflict=on_conflict, structure="markdown", wait=False)
     return shapes.written(engine, saved)
 
 
 @tool(effects=WRITES, output=_WRITTEN, from_ref=_REF, to_ref=string())
 def context_move(engine: Recollect, from_ref: str, to_ref: str) -> dict[str, Any]:
     """Give an item another ref; its history goes with it."""
-    return shapes.written(engine, engine.mv(from_ref, to_ref))
+    return shapes.written(engine, engine.mv(from_ref, shapes.place_for(to_ref), wait=False))
 
 
 @tool(effects=READS, output=answer("ref", "kind", "version", ref="string", kind="string", version="integer"), ref=_REF)

@@ -21,7 +21,7 @@ from recollect.mcp_server.tool import (
     strings,
     tool,
 )
-from recollect.values import Filters
+from recollect.values import KINDS, Filters
 
 if TYPE_CHECKING:
     from recollect.engine import Recollect
@@ -39,7 +39,7 @@ FACTS = ("store", "items", "chunks", "kinds", "drives", "archived", "in_bin", "b
     output=answer("hits", hits=rows(ref="string", title="string", score="number", snippet="string")),
     query=string(),
     limit=integer(minimum=1, maximum=50),
-    kind=string(),
+    kind=string(known=KINDS),
     tags=strings(),
 )
 def search(
@@ -117,7 +117,8 @@ def add(
                 "a text needs a ref, and goes without sources", hint="Name where it is kept, such as agent:/plan."
             )
         fields["source"] = "agent"
-        saved = engine.save(ref, text, fields=fields, on_conflict=on_conflict, structure="markdown", wait=False)
+        place = shapes.place_for(ref)
+        saved = engine.save(place, text, fields=fields, on_conflict=on_conflict, structure="markdown", wait=False)
         row = shapes.written(engine, saved)
         tree = row.pop("tree")
         counts = {name: int(saved.status == name) for name in ("created", "updated", "skipped", "failed")}
@@ -171,14 +172,14 @@ def context(engine: Recollect, task: str, budget: int = 2000, recent: bool = Fal
     output=answer("events", events="array"),
     limit=integer(minimum=1, maximum=200),
     since=string(),
-    kind=string(),
+    kind=string(known=KINDS),
 )
 def recent(
     engine: Recollect, limit: int = 20, since: str | None = None, kind: str | None = None
 ) -> dict[str, Any]:
     """What happened lately, since 7d or 2026-01-31: items that changed, things remembered, turns of sessions."""
     timeline = engine.recent(limit=limit, since=since, kinds=(kind,) if kind else ())
-    return {"events": [shapes.without_empty(event) for event in timeline.to_dict()["events"]]}
+    return {"events": [shapes.event_row(event) for event in timeline.to_dict()["events"]]}
 
 
 @tool(

@@ -27,7 +27,7 @@ class _Unrun(ModuleType):
             loader = self.__spec__.loader if self.__spec__ else None
             if name.startswith("__") or loader is None:
                 raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
-            self.__class__ = ModuleType  # its code may look at itself
+            self.__class__ = ModuleType  # type: ignore[assignment]  # from here on it is like any other
             loader.exec_module(self)
         return getattr(self, name)
 

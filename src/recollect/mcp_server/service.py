@@ -140,24 +140,25 @@ class Service:
             reader = "context_read" if "context_read" in self.tools else "get"
             hint = f"Read it first with {reader}; then pass on_conflict='overwrite' to replace it, or use another ref."
         elif isinstance(error, NotFound):
-            more = {"near": near} if (near := self._near(arguments)) else {}
-            hint = f"Did you mean {' or '.join(near)}?" if near else "Find what there is with search."
+            near, known = self._near(arguments)
+            more = {"near": near} if near else {}
+            hint = f"Did you mean {' or '.join(near)}?" if near else known or hint
         if (candidates := getattr(error, "candidates", None)) is not None:
             more = {"candidates": candidates}
         return failure(error.code, error.message, hint or "Look at the message and change the call.", **printable(more))
 
-    def _near(self, arguments: Mapping[str, Any]) -> list[str]:
-        """Refs like the one that was not found."""
+    def _near(self, arguments: Mapping[str, Any]) -> tuple[list[str], str]:
+        """Refs like the one that was not found, and what to do if there are none."""
         from recollect.mcp_server.shapes import near_refs
 
         given = arguments.get("refs") or arguments.get("ref") or arguments.get("id") or arguments.get("from_ref")
         name = given[0] if isinstance(given, list) and given else given
         if not isinstance(name, str):
-            return []
+            return [], ""
         try:
-            return near_refs(self.engine(), name)
+            return near_refs(self.engine(), name), "Find what there is with search."
         except Error:
-            return []
+            return [], ""
 
 
 def refuse_huge(arguments: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -112,6 +113,25 @@ def neighbourhood(engine: Recollect, ref: str) -> str:
     return "\n".join([*lines, "  …"] if len(items) > NEIGHBOURS else lines)
 
 
+def place_for(name: str) -> str:
+    """Where an agent's text goes: a bare name stands on the agent's own drive, not among the files."""
+    from recollect.engine.core import is_id
+
+    if Ref.looks_like(name) or is_id(name) or "://" in name or not name.strip("/ "):
+        return name
+    return f"agent:/{name.strip().lstrip('/')}"
+
+
+def event_row(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Something that happened, to the second."""
+    kept = {name: event.get(name) for name in ("at", "what", "ref", "title", "kind", "thread", "role", "direction")}
+    return without_empty(kept | {"at": _to_the_second(event.get("at"))})
+
+
+def _to_the_second(moment: str | None) -> str | None:
+    return re.sub(r"\.\d+", "", moment) if moment else None
+
+
 def tree_text(node: TreeNode) -> str:
     """A tree as indented lines; a folder says how many items are below what is not shown."""
     lines: list[str] = []
@@ -186,4 +206,5 @@ def facts_of(item: Item) -> dict[str, Any]:
     if plain.get("state") == "live":
         del kept["state"]
     kept["immutable"] = kept["immutable"] or None
+    kept["updated_at"] = _to_the_second(kept["updated_at"])
     return {"ref": str(item.ref)} | without_empty(kept)

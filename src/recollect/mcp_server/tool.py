@@ -61,9 +61,12 @@ class Tool:
 
     @property
     def input_schema(self) -> Schema:
-        """As the list shows it. Bounds are left out: they cost every list, and a call out of bounds is told them."""
+        """As the list shows it. Bounds are left out: they cost every list, and a call out of bounds is told them.
+
+        So are the values that ``known`` names, where the description does.
+        """
         shown = {
-            name: {key: value for key, value in schema.items() if key not in ("minimum", "maximum")}
+            name: {key: value for key, value in schema.items() if key not in ("minimum", "maximum", "known")}
             for name, schema in self.arguments.items()
         }
         schema: Schema = {"type": "object", "properties": shown}
@@ -163,7 +166,8 @@ def _fitting(where: str, value: Any, schema: Schema) -> Any:
     allowed, words = _TYPES[schema["type"]]
     if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
         raise UsageError(f"{where} must be {words}, not {_shown(value)}", hint=_expected(schema))
-    if "enum" in schema and value not in schema["enum"]:
+    choices = schema.get("enum") or schema.get("known")
+    if choices and value not in choices:
         raise UsageError(f"{where} cannot be {_shown(value)}", hint=_expected(schema))
     low, high = schema.get("minimum"), schema.get("maximum")
     if (low is not None and value < low) or (high is not None and value > high):
@@ -179,8 +183,8 @@ def _shown(value: Any) -> str:
 
 
 def _expected(schema: Schema) -> str:
-    if "enum" in schema:
-        return f"One of: {', '.join(schema['enum'])}."
+    if choices := schema.get("enum") or schema.get("known"):
+        return f"One of: {', '.join(choices)}."
     parts = [_TYPES[schema["type"]][1]]
     if schema["type"] == "array":
         parts = [f"a list, each {_expected(schema['items']).rstrip('.').lower()}"]
