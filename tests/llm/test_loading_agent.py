@@ -346,6 +346,36 @@ def test_a_process_is_started_talked_to_and_ended_and_verbose_shows_it(
     assert json.loads(got.stdout)["data"]["content"] == whole_page()
 
 
+def test_a_server_that_others_wrote_serves_as_well(open_engine: Opener, service: Service, tmp_path: Path) -> None:
+    pytest.importorskip("mcp_server_time")
+    asked_for = {"source_timezone": "Europe/Rome", "time": "16:30", "target_timezone": "Asia/Tokyo"}
+    plays(
+        service,
+        ("mcp_search", {"query": "convert between timezones"}),
+        ("mcp_info", {"server": "time", "tool": "convert_time"}),
+        ("mcp_exec", {"server": "time", "tool": "convert_time", "arguments": asked_for}),
+        ("accept_content", {"exec_call_id": "ID", "title": "Rome and Tokyo", "mime_type": "application/json"}),
+    )
+    file = config_file(tmp_path, time={"command": sys.executable, "args": ["-m", "mcp_server_time"]})
+    engine = open_engine(**settings(service, file))
+    item = engine.get(engine.add("https://time.example/rome/tokyo").items[0].ref)
+    times = json.loads(item.content)
+    assert times["source"]["timezone"] == "Europe/Rome"
+    assert times["target"]["timezone"] == "Asia/Tokyo"
+    assert item.fields.mime_type == "application/json"
+
+
+def test_without_a_key_no_server_is_started(open_engine: Opener, plain_site: str, tmp_path: Path) -> None:
+    file = config_file(tmp_path, pages={"command": str(tmp_path / "never-run")})
+    engine = open_engine(
+        **{"llm.provider": "anthropic", "loading.mcp_file": file, "fetch.allow_private": True}
+    )
+    report = engine.add(plain_site)
+    assert report.items[0].status == "created"
+    assert len(report.notes) == 1
+    assert "ANTHROPIC_API_KEY" in report.notes[0]
+
+
 def test_a_projects_servers_are_used_only_when_trusted(tmp_path: Path) -> None:
     project = tmp_path / "project" / "deep"
     project.mkdir(parents=True)

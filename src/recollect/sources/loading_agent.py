@@ -20,7 +20,7 @@ from recollect.sources.base import LoadedPage
 
 if TYPE_CHECKING:
     from recollect.sources.mcp_client import Connections, Result, ServerTool
-    from recollect.sources.mcp_config import McpServers
+    from recollect.sources.mcp_config import McpServer, McpServers
 
 PREVIEW = 2_000
 MOST_LISTED = 200
@@ -91,11 +91,14 @@ class LoadingAgent:
 
     def load(self, url: str, prompt_addition: str = "") -> LoadedPage | None:
         """The page; None to have it fetched plainly. An ``Error`` carries the model's message to the user."""
-        connections = self._connections
-        if connections is None:
+        if not self._configured:
             return None
         try:
-            return _Visit(self._llm(), connections, url, self._tell, self._max_bytes).run(prompt_addition, self._turns)
+            llm = self._llm()  # before servers are started, which may take long
+            connections = self._connections
+            if not connections.tools:
+                return None
+            return _Visit(llm, connections, url, self._tell, self._max_bytes).run(prompt_addition, self._turns)
         except _Plainly as why:
             if str(why):
                 self._note(f"{url}: {why}; it was fetched plainly")
@@ -111,28 +114,30 @@ class LoadingAgent:
         self._open.close()
 
     @cached_property
-    def _connections(self) -> Connections | None:
-        """The servers, started; None when there is nothing to ask them for."""
+    def _configured(self) -> tuple[McpServer, ...]:
+        """The servers that may be used."""
         try:
             found = self._servers()
         except Error as error:
             self._note(f"{error.message}. {error.hint}".strip())
-            return None
+            return ()
         for note in found.notes:
             self._note(note)
-        if not found.servers:
-            return None
+        return found.servers
+
+    @cached_property
+    def _connections(self) -> Connections:
+        """The servers, started."""
         from recollect.sources.mcp_client import connected
 
-        connections = self._open.enter_context(connected(found.servers, self._seconds))
+        connections = self._open.enter_context(connected(self._configured, self._seconds))
         for name, problem in connections.problems.items():
             self._note(f"the MCP server '{name}' is not there: {problem}")
-        return connections if connections.tools else None
+        return connections
 
     def _note(self, text: str) -> None:
         if text not in self.notes:
             self.notes.append(text)
-        self._tell(text)
 
 
 class _Plainly(Exception):  # noqa: N818 - an outcome, not an error; never leaves this module
