@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from recollect.context_report import Skill
 from recollect.errors import Error, NotFound, Unreadable
 from recollect.ingest.files import Files, metadata_kept, set_by_people
 from recollect.ingest.pipeline import Incoming, Pipeline
@@ -219,15 +218,6 @@ def described(parsed: Parsed, folder: str) -> tuple[str, dict[str, Any], list[st
 def fit_name(name: str) -> str:
     """A name that can be part of a ref: on one line, without slashes."""
     return " ".join(_UNFIT.sub("-", name.strip()).split()).strip("-. ")[:LONGEST_NAME]
-
-
-def skill_of(item: Item, *, tier: str = "", score: float | None = None) -> Skill:
-    """An item of kind skill as one sees it before reading it."""
-    metadata = item.fields.metadata
-    location, scope = (str(metadata.get(key) or "") for key in ("location", "scope"))
-    name = item.ref.path.lstrip("/") if item.ref.drive == DRIVE else item.title
-    description = " ".join(item.fields.description.split())
-    return Skill(name, description, str(item.ref), location, scope, tier, score)
 
 
 def _is_gone(known: Known, listed: bool) -> bool:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from recollect import registry
 from recollect.context_report import ContextReport, LeftOut, Skill
-from recollect.engine.finding import Finding
-from recollect.engine.taking_in import TakingIn
+from recollect.engine.sessions import Sessions
 from recollect.errors import Error, NotFound, UsageError
 from recollect.values import KINDS, AddReport, Answer, Filters, Hit, Item, Progress, Ref, parse_time
 
@@ -27,10 +26,12 @@ CONTEXTUAL_HITS = 20
 SKILLS_TOLD = 8
 EVENTS = 20
 TOLD_AS_PASSAGES = tuple(kind for kind in KINDS if kind != "skill")
+HAPPENINGS = tuple(kind for kind in KINDS if kind not in ("skill", "document"))
+"""What was said and saved; adding a folder would drown it."""
 _SKILLS = Filters(kinds=("skill",))
 
 
-class Telling(TakingIn, Finding):
+class Telling(Sessions):
     """Puts together what an agent is told; what it tells is not counted as use."""
 
     def context(
@@ -133,10 +134,9 @@ class Telling(TakingIn, Finding):
         from recollect.context.build_text import OUTSIDE_DRIVES
 
         events = []
-        lately = getattr(self, "recent", None)
-        for event in lately(limit=EVENTS).events if lately is not None else ():
+        for event in self.recent(EVENTS, kinds=HAPPENINGS).events:
             drive = event.ref.partition(":")[0]
-            line = f"{event.at:%Y-%m-%d %H:%M} {event.what} {event.ref} {event.title}"
+            line = f"{event.at:%Y-%m-%d %H:%M} {event.role or event.what} {event.ref} {event.title}"
             events.append(Event(event.ref, line, drive in OUTSIDE_DRIVES))
         return events
 
@@ -173,12 +173,10 @@ class Telling(TakingIn, Finding):
 
     def skills(self) -> tuple[Skill, ...]:
         """All skills, by name; of a name that several tiers hold, the highest tier's."""
-        from recollect.context.skills import skill_of
-
         found: dict[str, Skill] = {}
         for tier, store in self._stores([]).items():
             for _, item in store.listing(_SKILLS, 1 << 30, 0):
-                skill = skill_of(item, tier=tier)
+                skill = _skill_of(item, tier=tier)
                 found.setdefault(skill.name, skill)
         return tuple(sorted(found.values(), key=lambda skill: (skill.name.casefold(), skill.name)))
 
@@ -193,13 +191,11 @@ class Telling(TakingIn, Finding):
         return self._as_skills(answer.hits, stores)
 
     def _as_skills(self, hits: Sequence[Hit], stores: Mapping[str, Store]) -> tuple[Skill, ...]:
-        from recollect.context.skills import skill_of
-
         found = []
         for hit in hits:
             store = stores[hit.tier]
             n = store.require(Ref.parse(hit.ref))
-            found.append(skill_of(store.items_by_number([n])[n], tier=hit.tier, score=hit.score))
+            found.append(_skill_of(store.items_by_number([n])[n], tier=hit.tier, score=hit.score))
         return tuple(found)
 
     def skill(self, name: str) -> Item:
@@ -238,3 +234,12 @@ def _out_of_time(item: Item, now: datetime) -> str:
     if fields.valid_until and parse_time(fields.valid_until) < now:
         return "no longer valid"
     return ""
+
+
+def _skill_of(item: Item, *, tier: str = "", score: float | None = None) -> Skill:
+    """An item of kind skill as one sees it before reading it."""
+    metadata = item.fields.metadata
+    location, scope = (str(metadata.get(key) or "") for key in ("location", "scope"))
+    name = item.ref.path.lstrip("/") if item.ref.drive == "skill" else item.title
+    description = " ".join(item.fields.description.split())
+    return Skill(name, description, str(item.ref), location, scope, tier, score)
