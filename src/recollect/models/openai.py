@@ -49,11 +49,14 @@ def make(settings: EmbeddingSettings) -> RemoteEmbedder:
     def ask(texts: Sequence[str], _: bool, seconds: float) -> Any:
         library, body = clients(), {**about, "input": list(texts)}
 
-        def send(key: str, left: float) -> Any:
+        def requests(key: str) -> Any:
             # Without a key the library refuses to start, though a service on one's own machine wants none.
-            embeddings = library.of(key or "none").embeddings.with_raw_response
-            return library.asked(lambda: embeddings.create(**body, timeout=library.timeout(left)))
+            return library.of(key or "none").embeddings.with_raw_response
 
+        def send(key: str, left: float) -> Any:
+            return library.asked(lambda: requests(key).create(**body, timeout=library.timeout(left)))
+
+        requests(remote.keys.current)  # imports most of the library: not the service's time
         return [_numbers(row) for row in by_index(remote.call(send, budget=seconds), "openai")]
 
     shape = Shape(
