@@ -106,8 +106,6 @@ def _mark(text: str) -> str:
 
 HEARD = (1.0, 0.5, 0.25)
 """What the first, second and third thing that a person says after a checkpoint count for."""
-REACH = 80
-"""So many turns after it are looked at for them."""
 
 
 def quality(reactions: Sequence[TurnFacets]) -> float:

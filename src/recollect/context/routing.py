@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from recollect.context.checkpoints import HEARD, REACH, quality
+from recollect.context.checkpoints import HEARD, quality
 from recollect.context.session_list import facets_in
 from recollect.session_values import Fork, Routes
 from recollect.store.base import Store
@@ -42,7 +42,7 @@ def _fork(hit: Hit, store: Store) -> Fork | None:
         return None
     turn, files = told.get("turn"), told.get("files")
     turn = turn if isinstance(turn, int) else 0
-    worth = quality_after(store, session, turn)
+    worth = quality([facets_in(said) for said in store.said_after(session, turn, len(HEARD))])
     return Fork(
         session,
         turn,
@@ -55,14 +55,3 @@ def _fork(hit: Hit, store: Store) -> Fork | None:
         str(told.get("folder", "")),
         hit.snippet,
     )
-
-
-def quality_after(store: Store, session: str, turn: int) -> float:
-    """How good a point is, from what the person said next."""
-    following = store.thread_items(session, turn + 1, turn + REACH, with_content=False)
-    reactions = [
-        facets_in(item.fields.metadata)
-        for item in following
-        if item.fields.metadata.get("role") == "user" and not item.fields.metadata.get("aside")
-    ]
-    return quality(reactions[: len(HEARD)])

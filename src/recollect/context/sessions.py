@@ -214,10 +214,9 @@ class SessionTaker:
         """Write turns; where another process took a place meanwhile, the event gets the next one unless it is there."""
         while fresh:
             incoming = [one for _, _, one in fresh]
-            answers = list(
-                self.pipeline.save_all(incoming, on_conflict="skip", durable=False, backlog=self.backlog)
-            )
-            passed = [entry for entry, saved in zip(fresh, answers, strict=True) if saved.status == "skipped"]
+            answers = self.pipeline.save_all(incoming, on_conflict="skip", durable=False, backlog=self.backlog)
+            statuses = {saved.ref: saved.status for saved in answers}
+            passed = [entry for entry in fresh if statuses.get(str(entry[2].ref)) == "skipped"]
             again = []
             for thread in {id(thread): thread for thread, _, _ in passed}.values():
                 stored = self.store.thread_keys(thread.id)

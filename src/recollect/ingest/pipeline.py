@@ -113,8 +113,8 @@ class Pipeline:
             return Cut(())
         single = kind in ONE_CHUNK_KINDS
         plain = chunk(text, structure=structure, language=language, counter=self.counter, single=single)
-        if self.config().ingest.chunker != "llm" or len(plain) == 1:
-            return Cut(plain)
+        if self.config().ingest.chunker != "llm" or len(plain) == 1 or kind == "session":
+            return Cut(plain)  # turns of a session come by the thousand: no model is asked about each
         if before := self._cut_before(ref, text):
             return Cut(before)
         try:

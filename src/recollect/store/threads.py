@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from recollect.session_values import Happening, ThreadSpan
 from recollect.values import Item, Ref, Saved
@@ -20,8 +20,12 @@ class ThreadStore(Protocol):
         """The ``key`` in the metadata of each item of a thread, with its place; whatever became of the item."""
         ...
 
-    def thread_items(self, thread: str, first: int, last: int, *, with_content: bool = True) -> list[Item]:
-        """The live items of a thread between two places, in order."""
+    def thread_items(self, thread: str, first: int, last: int) -> list[Item]:
+        """The live items of a thread between two places, in order, with their content."""
+        ...
+
+    def said_after(self, thread: str, place: int, count: int) -> list[Mapping[str, Any]]:
+        """The metadata of the next things that a person said in a thread after a place."""
         ...
 
     def thread_spans(self, threads: Sequence[str]) -> dict[str, ThreadSpan]:

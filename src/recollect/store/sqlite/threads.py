@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -39,15 +39,22 @@ class Threads:
                 )
             )
 
-    def thread_items(self, thread: str, first: int, last: int, *, with_content: bool = True) -> list[Item]:
+    def said_after(self, thread: str, place: int, count: int) -> list[Mapping[str, Any]]:
+        with self.database.read() as connection:
+            rows = connection.rows(
+                "SELECT metadata FROM items WHERE thread=? AND seq>? AND state='live' AND kind='session'"
+                " AND json_extract(metadata, '$.role') = 'user' AND json_extract(metadata, '$.aside') IS NULL"
+                " ORDER BY seq LIMIT ?",
+                (thread, place, count),
+            )
+        return [json.loads(row[0]) for row in rows]
+
+    def thread_items(self, thread: str, first: int, last: int) -> list[Item]:
         with self.database.read() as connection:
             rows = connection.rows(
                 "SELECT n FROM items WHERE thread=? AND seq BETWEEN ? AND ? AND state='live' ORDER BY seq, n",
                 (thread, first, last),
             )
-            if not with_content:
-                bare = items.by_numbers(connection, [row[0] for row in rows])
-                return [bare[row[0]] for row in rows]
             found = (items.by_number(connection, row[0]) for row in rows)
             return [item for item in found if item is not None]
 
