@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import socket
+import ssl
+import threading
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ from recollect.sources.addresses import is_public
 
 from .conftest import Site, article, redirect
 
+CERTIFICATE = Path(__file__).parents[1] / "fixtures" / "tls" / "wiki.test.pem"
 PUBLIC = ["93.184.216.34", "8.8.8.8", "1.1.1.1", "2606:2800:220:1::1", "::ffff:8.8.8.8", "64:ff9b::808:808"]
 NOT_PUBLIC = [
     "127.0.0.1", "127.255.255.254", "0.0.0.0", "0.1.2.3", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1",
@@ -171,3 +175,48 @@ def test_a_project_that_nobody_trusts_makes_no_host_reachable(site: Site, tmp_pa
         assert engine.config.untrusted
         assert engine.add(url).items[0].error["code"] == "forbidden"
     assert site.asked == []
+
+
+@pytest.fixture
+def secure(net: Net) -> Iterator[int]:
+    """The port of a server that has a certificate for wiki.test, which nobody trusts."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = article("Secured").encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            pass  # clients that do not trust it hang up
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE)
+    server = Server(("127.0.0.1", 0), Handler)
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    net.names |= {"wiki.test": "127.0.0.1", "other.test": "127.0.0.1"}
+    yield server.server_address[1]
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_certificate_is_checked_for_the_name_though_the_address_is_fixed(
+    open_engine: Callable[..., Recollect], secure: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = open_engine(**{"fetch.allow_private": True})
+    untrusted = engine.add(f"https://wiki.test:{secure}/").items[0].error
+    assert (untrusted["code"], "SSL_CERT_FILE" in untrusted["hint"]) == ("forbidden", True)
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    report = engine.add(f"https://wiki.test:{secure}/", f"https://other.test:{secure}/")
+    assert [saved.status for saved in report.items] == ["created", "failed"]
+    assert "other.test" in report.items[1].error["message"]
