@@ -222,6 +222,26 @@ def test_meaning_finds_what_the_words_do_not(hooks: Hooks) -> None:
     assert "organise tasks" in hooks.told("user-prompt", prompt="productivity advice")
 
 
+def test_a_transcript_is_taken_in_behind_the_sessions_back(known: Hooks, tmp_path: Path) -> None:
+    turns = [("user", "Why does the zebra importer drop a row?"), ("assistant", "It reads one row too few.")]
+    lines = [{"role": role, "content": said, "timestamp": "2026-11-14T10:00:00Z"} for role, said in turns]
+    transcript = tmp_path / "zebra.jsonl"
+    transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    ran = known.house.folder / "ran"
+    for name in ("click.py", "recollect.py"):  # a project's own files are not run
+        known.house.write(name, f"open({str(ran)!r}, 'w')")
+    known.set(RECOLLECT_HOOKS_TRANSCRIPTS="no")
+    assert known.answer("session-end", transcript_path=str(transcript)) == {}
+    known.set(RECOLLECT_HOOKS_TRANSCRIPTS="yes")
+    for event in ("pre-compact", "session-end"):
+        assert known.call(event, transcript_path=str(transcript)) == {}
+    deadline = time.monotonic() + 60
+    while not (found := known.house.json("sessions", "list")["sessions"]) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert ["zebra importer" in session["title"] for session in found] == [True]
+    assert not ran.exists()
+
+
 @pytest.mark.parametrize(
     "setting", [{"RECOLLECT_HOOKS_ENABLED": "no"}, {"RECOLLECT_HOOKS_PROMPT_BUDGET": "0"}], ids=["off", "no budget"]
 )
