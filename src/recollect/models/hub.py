@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -138,7 +138,7 @@ class ModelFolder:
         if self._failed is not None and time.monotonic() - self._failed[0] < REMEMBERED_SECONDS:
             raise self._failed[1]
         try:
-            about = _asked(self._ask_about, REACH_SECONDS, self._gone)
+            about = _asked(self._question(), REACH_SECONDS, self._gone)
             names = [entry.rfilename for entry in about.siblings or ()]
             file = _chosen(names)
             if file is None:
@@ -155,12 +155,13 @@ class ModelFolder:
         _write_card(self.folder, self.name, card)
         return card
 
-    def _ask_about(self) -> Any:
+    def _question(self) -> Callable[[], Any]:
+        """What to ask the hub; the library is imported before the time runs."""
         try:
             from huggingface_hub import HfApi
         except ImportError:
             raise MissingExtra("hub", "models from a hub") from None
-        return HfApi(endpoint=self._endpoint or None).model_info(self.name, timeout=REACH_SECONDS)
+        return partial(HfApi(endpoint=self._endpoint or None).model_info, self.name, timeout=REACH_SECONDS)
 
     def _fetch(self, names: Sequence[str], revision: str = "") -> None:
         from huggingface_hub import hf_hub_download
