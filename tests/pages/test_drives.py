@@ -189,6 +189,13 @@ class Careless(Wiki):
         raise KeyError(url)
 
 
+class Clumsy(Wiki):
+    name = "clumsy"
+
+    def request(self, url: str) -> PageRequest:
+        raise IndexError("too far")
+
+
 def use_plugins(monkeypatch: pytest.MonkeyPatch, **plugins: Any) -> None:
     class Entry(EntryPoint):
         def load(self) -> Any:
@@ -214,6 +221,15 @@ def test_a_broken_plugin_is_a_warning_and_the_page_is_added(
     report = pages.add(site.page("/a", article("A")))
     assert report.items[0].status == "created"
     assert [note.partition("'")[2].partition("'")[0] for note in report.notes] == ["broken", "taken", "careless"]
+
+
+def test_a_plugin_that_fails_for_a_page_fails_that_page_alone(
+    pages: Recollect, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_plugins(monkeypatch, clumsy=Clumsy)
+    fine = site.page("/a", article("A"))
+    clumsy, added = pages.add(f"{site.root}/wiki/Rocks", fine).items
+    assert (clumsy.error["code"], "clumsy" in clumsy.error["message"], added.status) == ("contract", True, "created")
 
 
 class Agent:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from importlib.metadata import EntryPoint, entry_points
+from typing import TypeVar
 
-from recollect.errors import Error
+from recollect.errors import ContractError, Error
 from recollect.settings import FetchSettings
 from recollect.sources.base import Drive, FetchedPage, PageRequest, Place
 from recollect.sources.github import GitHub
@@ -18,6 +19,7 @@ from recollect.sources.google_docs import GoogleDocs
 from recollect.sources.url import normal_url, page_ref
 from recollect.values import KINDS, Ref
 
+T = TypeVar("T")
 GROUP = "recollect.sources"
 BUILT_IN: tuple[Callable[[FetchSettings], Drive], ...] = (GitHub, GoogleDocs)
 _TAKEN = frozenset({"disk", "url", "agent", *KINDS})
@@ -37,6 +39,36 @@ class Pages:
 
     def problem(self, page: FetchedPage | Error) -> Error | None:
         return None
+
+
+class PluggedDrive:
+    """A drive of a plugin; whatever it raises while a page is fetched fails that page alone."""
+
+    def __init__(self, drive: Drive) -> None:
+        self.name = drive.name
+        self.servers: Sequence[str] = tuple(drive.servers)
+        self._drive = drive
+
+    def path_of(self, url: str, *, served: bool = False) -> str | None:
+        return self._drive.path_of(url, served=served)
+
+    def request(self, url: str) -> PageRequest:
+        return self._asked(lambda: self._drive.request(url))
+
+    def problem(self, page: FetchedPage | Error) -> Error | None:
+        return self._asked(lambda: self._drive.problem(page))
+
+    def _asked(self, ask: Callable[[], T]) -> T:
+        try:
+            return ask()
+        except Error:
+            raise
+        except Exception as problem:
+            # The boundary to plugins: what one raises has no common base.
+            raise ContractError(
+                f"the source plugin of the drive '{self.name}' failed: {type(problem).__name__}: {problem}",
+                hint="Update or remove the package that brings it.",
+            ) from problem
 
 
 class Drives:
@@ -65,10 +97,6 @@ class Drives:
                     return Place(Ref(drive.name, path), plain, drive)
         return Place(page_ref(plain), plain, self._plain)
 
-    def named(self, name: str) -> Drive | None:
-        """The drive by a name."""
-        return next((drive for drive in (*self._own, *self._plugins(), self._plain) if drive.name == name), None)
-
     def _known(self, url: str) -> Sequence[Drive]:
         if any(drive.path_of(url) is not None for drive in self._own):
             return self._own
@@ -91,7 +119,7 @@ class Drives:
 
     def _loaded(self, entry: EntryPoint) -> Drive | None:
         try:
-            drive: Drive = entry.load()(self._settings)
+            drive = PluggedDrive(entry.load()(self._settings))
             Ref(drive.name, "/")
             if drive.name in _TAKEN or any(drive.name == own.name for own in self._own):
                 raise ValueError(f"the drive '{drive.name}' is taken")
