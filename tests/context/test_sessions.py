@@ -216,6 +216,40 @@ def test_a_process_that_dies_in_between_loses_and_repeats_nothing(
     assert engine.session(CLAUDE).facets.tools == ("Bash", "Edit", "Read", "Write")
 
 
+def test_a_long_transcript_gets_in_even_if_every_reader_is_stopped_early(
+    engine: Recollect, transcript: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from recollect.context import sessions
+    from recollect.sources.sessions import claude
+
+    monkeypatch.setattr(sessions, "BATCH", 3)
+    original = claude.ClaudeFormat.read
+    read = 0
+
+    def stops_early(self: Any, line: Any) -> Any:
+        nonlocal read
+        read += 1
+        if read > 11:
+            raise KeyboardInterrupt
+        return original(self, line)
+
+    monkeypatch.setattr(claude.ClaudeFormat, "read", stops_early)
+    for _ in range(9):
+        read = 0
+        try:
+            engine.sessions_add(transcript)
+        except KeyboardInterrupt:
+            continue
+        break
+    else:
+        pytest.fail("it never got to the end")
+    assert [turn.seq for turn in engine.session(CLAUDE).turns] == list(range(1, 19))
+    assert len(set(texts(engine))) == 18
+    assert engine.session(CLAUDE).facets.tools == ("Bash", "Edit", "Read", "Write")
+    assert engine.route("customers charged twice").forks[0].turn == 7
+    assert {fork.turn for fork in engine.route("test the double click").forks} == {14, 18}
+
+
 def test_two_processes_at_once_take_each_event_once(open_engine: Callable[..., Recollect], transcript: Path) -> None:
     engines = [open_engine(), open_engine()]
     barrier = threading.Barrier(2)

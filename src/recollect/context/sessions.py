@@ -5,7 +5,8 @@
 3. Give each event that is not known yet the next place of its thread, and write them in batches.
 4. Write what the session was about, and the points to fork from; note how far it was read, which makes no version.
 
-An event is known by its key alone, so that a process that dies in between, or another that does the same, does no harm.
+How far it was read is noted with every batch: a long transcript gets there even if its readers are stopped early. An
+event is known by its key alone, so that a process that dies in between, or another that does the same, does no harm.
 """
 
 from __future__ import annotations
@@ -18,18 +19,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from recollect.context.checkpoints import CheckpointMaker
-from recollect.context.facets import facets_of, turn_facets
+from recollect.context.facets import facets_of
+from recollect.context.session_items import DRIVE, as_told, at_place, left_alone, point_item, turn_item
 from recollect.context.tally import Tally
 from recollect.ingest.pipeline import Incoming, Pipeline
 from recollect.ingest.redact import redact, redact_values
 from recollect.session_values import (
-    CHECKPOINT,
     LONGEST_RESULT,
     SESSION,
     Checkpoint,
     ReadCounts,
     SessionEvent,
-    SessionFacets,
     SessionHint,
     shortened,
 )
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from recollect.models.base import LLM
 
 BATCH = 200
-DRIVE = "session"
 
 
 class TranscriptFile(Protocol):
@@ -54,7 +53,9 @@ class TranscriptFile(Protocol):
     counts: ReadCounts
     offset: int
     check: str
+    before: int
 
+    def check_at(self, offset: int) -> str: ...
     def grew_from(self, offset: int, check: str) -> bool: ...
     def events(self, start: int = 0) -> Iterator[SessionEvent | SessionHint]: ...
 
@@ -70,6 +71,8 @@ class _Thread:
     known: dict[str, int]
     read_before: int
     """The last place that was written when reading stopped the last time."""
+    reached: int = 0
+    """The last place that was read by now."""
     is_left_alone: bool = False
     repeats: Counter[str] = field(default_factory=Counter)
     following: int = 1
@@ -115,7 +118,7 @@ class SessionTaker:
         main = Ref(DRIVE, f"/{transcript.session}")
         item, state = self._stored(main)
         if item is not None and item.state != "live":
-            return [_left_alone(item)]
+            return [left_alone(item)]
         if state is not None and state.looks_like(transcript.mtime, transcript.size):
             return [Saved(str(main), "skipped", reason="unchanged")]
         kept = dict(state.fields) if state is not None else {}
@@ -123,7 +126,14 @@ class SessionTaker:
         grew = state is not None and transcript.grew_from(offset, state.hash)
         threads: dict[str, _Thread] = {}
         batch: list[tuple[_Thread, str, SessionEvent]] = []
+        in_order = grew or state is None
+        line = 0
         for found in transcript.events(offset if grew else 0):
+            if len(batch) >= BATCH and transcript.before != line:
+                self._write(batch, in_order)
+                batch = []
+                if in_order:
+                    self._note(transcript, threads, main)
             thread = threads.get(found.session)
             if thread is None:
                 thread = threads[found.session] = self._thread(found.session, grew=grew)
@@ -133,10 +143,11 @@ class SessionTaker:
                 self._hint(thread, found)
                 continue
             batch.append((thread, thread.name(found), found))
-            if len(batch) >= BATCH:
-                self._write(batch, grew or state is None)
-                batch = []
-        self._write(batch, grew or state is None)
+            line = transcript.before
+        self._write(batch, in_order)
+        if not in_order:  # it was read to its end: all that is known stands before that
+            for thread in threads.values():
+                thread.reached = max(thread.known.values(), default=0)
         return self._finish(transcript, threads, main, kept)
 
     def _stored(self, ref: Ref) -> tuple[Item | None, FileState | None]:
@@ -160,6 +171,7 @@ class SessionTaker:
             known,
             before,
             is_left_alone=item is not None and item.state != "live",
+            reached=before,
             following=max(known.values(), default=0) + 1,
         )
         # Lines that were read before count as said before; those written since, by a process that did not get to note
@@ -189,7 +201,8 @@ class SessionTaker:
                 seq = thread.known[key] = thread.following
                 thread.following += 1
                 thread.added += 1
-                fresh.append((thread, key, _incoming(thread, key, seq, event, text, files, at)))
+                fresh.append((thread, key, turn_item(thread.id, seq, key, replace(event, files=files), text, at)))
+            thread.reached = max(thread.reached, seq)
             event = replace(event, files=files)
             thread.tally.take(event, text, self.store.analyzer.is_stop_word)
             ended = thread.maker.take(event, seq, text, at)
@@ -226,8 +239,8 @@ class SessionTaker:
                         thread.known[key] = stored[key]
                         thread.added -= 1
                     else:
-                        thread.known[key] = thread.following
-                        again.append((thread, key, _at_place(one, thread.following)))
+                        thread.known[key] = thread.reached = thread.following
+                        again.append((thread, key, at_place(one, thread.following)))
                         thread.following += 1
             fresh = again
 
@@ -238,48 +251,67 @@ class SessionTaker:
         states: dict[int, FileState] = {}
         for thread in threads.values():
             if thread.is_left_alone and thread.item is not None:
-                answers.append(_left_alone(thread.item))
+                answers.append(left_alone(thread.item))
                 continue
             if not thread.known:
                 answers.append(Saved(str(thread.ref), "skipped", reason="nothing was said in it yet"))
                 continue
-            if thread.item is None or thread.added or thread.titles:
-                answers.append(self._about(thread, transcript))
-                self._checkpoints(thread)
-            fields = {
-                "last_seq": max(thread.known.values()),
-                "tally": thread.tally.to_dict(),
-                "checkpoint": thread.maker.to_dict(),
-            }
-            states[self.store.require(thread.ref)] = self._mark(transcript, fields, thread.ref == main)
+            if thread.item is None or thread.reached > thread.read_before or thread.titles:
+                answers.append(self._answer(thread, self._about(thread, transcript, self.llm)))
+                self._checkpoints(thread, with_current=True)
+            states[self.store.require(thread.ref)] = _mark(transcript, _kept(thread), thread.ref == main)
         n = self.store.number(main)
         if n is not None and n not in states and kept:  # nothing new but lines that say nothing
-            states[n] = self._mark(transcript, dict(kept), True)
+            states[n] = _mark(transcript, dict(kept), True)
         self.store.note_files(states)
         return answers or [Saved(str(main), "skipped", reason="nothing new")]
 
-    def _mark(self, transcript: TranscriptFile, fields: dict[str, Any], is_main: bool) -> FileState:
-        """How far a file was read, kept with its first session."""
-        if is_main:
-            fields |= {"offset": transcript.offset, "path": str(transcript.path)}
-        return FileState(transcript.mtime, transcript.size if is_main else -1, transcript.check, fields)
+    def _note(self, transcript: TranscriptFile, threads: Mapping[str, _Thread], main: Ref) -> None:
+        """Note how far it was read by now; a size that no file has says that there is more."""
+        states: dict[int, FileState] = {}
+        place = {"offset": transcript.before, "path": str(transcript.path)}
+        check = transcript.check_at(transcript.before)
+        for thread in threads.values():
+            if thread.is_left_alone or not thread.known:
+                continue
+            n = self.store.number(thread.ref)
+            if n is None:
+                self._about(thread, transcript, None)
+                n = self.store.require(thread.ref)
+            self._checkpoints(thread, with_current=False)
+            fields = _kept(thread) | (place if thread.ref == main else {})
+            states[n] = FileState(transcript.mtime, -1, check, fields)
+        self.store.note_files(states)
 
-    def _about(self, thread: _Thread, transcript: TranscriptFile) -> Saved:
+    def _answer(self, thread: _Thread, saved: Saved) -> Saved:
+        """What is said of a session: how many events are new, and what was taken out of them."""
+        redacted = tuple(dict.fromkeys(thread.redacted))
+        if redacted:
+            found = len(thread.redacted)
+            kinds = ", ".join(redacted)
+            self.notes.append(f"{thread.ref}: {found} secret{'s were' if found > 1 else ' was'} taken out ({kinds})")
+        if saved.error is not None:
+            return saved
+        added = f"{thread.added} new event{'' if thread.added == 1 else 's'}" if thread.added else "no new events"
+        status = "created" if thread.item is None else "updated" if thread.added else "skipped"
+        return replace(saved, status=status, reason=added, redacted=redacted)
+
+    def _about(self, thread: _Thread, transcript: TranscriptFile, llm: LLM | None) -> Saved:
         """Write the session itself; only when what it was about changed is that a new version."""
         for hint in thread.titles:
             if hint.about in thread.known or f"{hint.about}#1" in thread.known:
                 thread.tally.hint(replace(hint, about=""))
         tally = thread.tally
         analyzer, count = self.store.analyzer, self.store.document_frequencies
-        facets = facets_of(tally, analyzer, count, self.store.entity_titles(), self.llm)
+        facets = facets_of(tally, analyzer, count, self.store.entity_titles(), llm)
         told: dict[str, Any] = dict(thread.item.fields.metadata) if thread.item is not None else {}
-        if told.get("facets_by") == "model" and self.llm is None:
-            facets = _as_told(facets, told, thread.item)
+        if thread.item is not None and told.get("facets_by") == "model" and llm is None:
+            facets = as_told(facets, thread.item)
         plain = facets.to_dict()
         metadata = {name: plain[name] for name in ("keywords", "entities", "topics", "tools", "files")}
         metadata |= {name: getattr(tally, name) for name in ("folder", "branch", "parent", "started")}
         metadata["path"] = str(transcript.path)
-        if self.llm is not None or told.get("facets_by") == "model":
+        if llm is not None or told.get("facets_by") == "model":
             metadata["facets_by"] = "model"
         fields: dict[str, Any] = {
             "title": facets.title,
@@ -294,86 +326,31 @@ class SessionTaker:
         began = datetime.fromisoformat(tally.started) if tally.started else thread.at or datetime.now(UTC)
         times = (began, max(began, thread.at or began))
         incoming = Incoming(thread.ref, Parsed(text), SESSION, fields, times=times)
-        saved = next(
+        return next(
             iter(self.pipeline.save_all([incoming], on_conflict="overwrite", durable=True, backlog=self.backlog))
         )
-        if saved.error is not None:
-            return saved
-        added = f"{thread.added} new event{'' if thread.added == 1 else 's'}"
-        status = saved.status if thread.item is None else "updated" if thread.added else "skipped"
-        redacted = tuple(dict.fromkeys(thread.redacted))
-        if redacted:
-            found = len(thread.redacted)
-            kinds = ", ".join(redacted)
-            self.notes.append(f"{thread.ref}: {found} secret{'s were' if found > 1 else ' was'} taken out ({kinds})")
-        return replace(saved, status=status, reason=added if thread.added else "no new events", redacted=redacted)
 
-    def _checkpoints(self, thread: _Thread) -> None:
+    def _checkpoints(self, thread: _Thread, *, with_current: bool) -> None:
         """Write the points to fork from that came, and the one of the request still being worked on."""
-        current = thread.maker.current()
+        current = thread.maker.current() if with_current else None
         points = [*thread.ended, *([current] if current is not None else [])]
-        prepared = [self.pipeline.prepare(_point(thread, point)) for point in points]
+        thread.ended = []
+        prepared = [self.pipeline.prepare(point_item(point, thread.tally.folder)) for point in points]
         if prepared:
             self.store.save_apart(prepared, backlog=self.backlog)
 
 
-def _left_alone(item: Item) -> Saved:
-    """A session that somebody put away does not come back by growing."""
-    how = "removed" if item.state == "deleted" else "forgotten"
-    return Saved(str(item.ref), "skipped", reason=f"it was {how}; 'recollect restore {item.ref}' brings it back")
-
-
-def _incoming(
-    thread: _Thread, key: str, seq: int, event: SessionEvent, text: str, files: tuple[str, ...], at: datetime
-) -> Incoming:
-    """An event as an item."""
-    metadata: dict[str, Any] = {
-        "key": key,
-        "role": event.role,
-        "direction": event.direction,
-        "at": at.isoformat(),
+def _kept(thread: _Thread) -> dict[str, Any]:
+    """What is needed to go on with a session."""
+    return {
+        "last_seq": thread.reached,
+        "tally": thread.tally.to_dict(),
+        "checkpoint": thread.maker.to_dict(),
     }
-    metadata |= {"tool": event.tool} if event.tool else {}
-    metadata |= {"files": list(files)} if files else {}
-    flags = {"request": event.is_request, "aside": event.is_aside, "error": event.is_error}
-    metadata |= {name: True for name, held in flags.items() if held}
-    if event.role == "user" and not event.is_aside:
-        facets = turn_facets(text)
-        if not facets.is_neutral():
-            metadata["facets"] = facets.to_dict()
-    fields: dict[str, Any] = {"thread": thread.id, "seq": seq, "source": "agent", "metadata": metadata}
-    ref = Ref(DRIVE, f"/{thread.id}/{seq}")
-    return Incoming(ref, Parsed(text), SESSION, fields, times=(at, at))
 
 
-def _at_place(one: Incoming, seq: int) -> Incoming:
-    """The same event at another place of its thread."""
-    base = one.ref.path.rpartition("/")[0]
-    return replace(one, ref=Ref(DRIVE, f"{base}/{seq}"), fields={**one.fields, "seq": seq})
-
-
-def _point(thread: _Thread, point: Checkpoint) -> Incoming:
-    """A checkpoint as an item; where its request stands names it, for how far the work got may change."""
-    metadata = {
-        "turn": point.turn,
-        "request": point.request,
-        "files": list(point.files),
-        "folder": thread.tally.folder,
-    }
-    fields = {
-        "title": point.title,
-        "category": CHECKPOINT,
-        "source": "agent",
-        "thread": thread.id,
-        "metadata": {name: value for name, value in metadata.items() if value},
-    }
-    at = point.at or datetime.now(UTC)
-    ref = Ref(DRIVE, f"/{thread.id}/checkpoints/{point.request}")
-    return Incoming(ref, Parsed(point.text), SESSION, fields, times=(at, at))
-
-
-def _as_told(facets: SessionFacets, told: Mapping[str, Any], item: Item | None) -> SessionFacets:
-    """What a model said before, with the tools and files of now."""
-    assert item is not None, "what was told of an item is told by it"
-    lists = {name: tuple(told.get(name) or ()) for name in ("keywords", "entities", "topics")}
-    return replace(facets, title=item.fields.title, summary=item.fields.description, **lists)
+def _mark(transcript: TranscriptFile, fields: dict[str, Any], is_main: bool) -> FileState:
+    """How far a file was read, kept with its first session."""
+    if is_main:
+        fields |= {"offset": transcript.offset, "path": str(transcript.path)}
+    return FileState(transcript.mtime, transcript.size if is_main else -1, transcript.check, fields)

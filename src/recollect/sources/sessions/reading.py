@@ -44,6 +44,8 @@ class Transcript:
     """How far it was read, once ``events`` is at its end."""
     check: str = ""
     """What the file looked like up to there."""
+    before: int = 0
+    """Where the line begins that is being read: all that stands before it was told."""
 
     def grew_from(self, offset: int, check: str) -> bool:
         """Whether the file begins with what was read before."""
@@ -53,6 +55,11 @@ class Transcript:
             if file.read(2) in _WIDE:
                 return False  # read whole each time
             return _check(file, offset) == check
+
+    def check_at(self, offset: int) -> str:
+        """What the file looks like up to a place."""
+        with self.path.open("rb") as file:
+            return _check(file, offset)
 
     def events(self, start: int = 0) -> Iterator[Found]:
         """What the file says from a place on."""
@@ -145,6 +152,7 @@ def _head(path: Path) -> list[Line]:
 def _lines(file: BinaryIO, progress: Transcript) -> Iterator[bytes]:
     """Whole lines, one at a time; ``progress.offset`` follows behind the last one that counts."""
     while raw := file.readline(LONGEST_LINE):
+        progress.before = progress.offset
         if not raw.endswith(b"\n"):
             if len(raw) == LONGEST_LINE:
                 progress.counts.skip("too long")
