@@ -16,6 +16,7 @@ from recollect._version import __version__
 
 if TYPE_CHECKING:
     from recollect.config import Config, ConfigProvider
+    from recollect.context_report import ContextReport, Skill
     from recollect.engine import Recollect
     from recollect.errors import (
         Conflict,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from recollect.insight import FeedbackReport, LearningStatus, StatsReport, WeightChange
     from recollect.reports import BackupReport, ExportReport, ImportReport, VacuumReport
     from recollect.search.profile import Profile
+    from recollect.session_values import Fork, Happening, Routes, Session, Timeline, Turn
     from recollect.values import (
         AddReport,
         Answer,
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "recollect.engine": ("Recollect",),
     "recollect.config": ("Config", "ConfigProvider"),
+    "recollect.context_report": ("ContextReport", "Skill"),
     "recollect.errors": (
         "Conflict", "ContractError", "CorruptStore", "Error", "Forbidden", "MissingExtra", "NewerSchema",
         "NotFound", "PathConflict", "ReadOnlyStore", "StaleVersion", "StoreError", "Unavailable", "Unreadable",
@@ -71,6 +74,7 @@ _MODULES = {
     "recollect.reports": ("BackupReport", "ExportReport", "ImportReport", "VacuumReport"),
     "recollect.insight": ("FeedbackReport", "LearningStatus", "StatsReport", "WeightChange"),
     "recollect.search.profile": ("Profile",),
+    "recollect.session_values": ("Fork", "Happening", "Routes", "Session", "Timeline", "Turn"),
     "recollect.values": (
         "AddReport", "Answer", "DoctorReport", "Duplicate", "Entry", "Explain", "Explanation", "Fields", "Filters",
         "GrepMatch", "Hit", "Item", "Link", "LinkReport", "Progress", "Ref", "Saved", "SearchMeta", "TreeNode",
@@ -86,6 +90,7 @@ __all__ = [
     "Config",
     "ConfigProvider",
     "Conflict",
+    "ContextReport",
     "ContractError",
     "CorruptStore",
     "DoctorReport",
@@ -99,7 +104,9 @@ __all__ = [
     "Fields",
     "Filters",
     "Forbidden",
+    "Fork",
     "GrepMatch",
+    "Happening",
     "Hit",
     "ImportReport",
     "Item",
@@ -115,12 +122,17 @@ __all__ = [
     "ReadOnlyStore",
     "Recollect",
     "Ref",
+    "Routes",
     "Saved",
     "SearchMeta",
+    "Session",
+    "Skill",
     "StaleVersion",
     "StatsReport",
     "StoreError",
+    "Timeline",
     "TreeNode",
+    "Turn",
     "Unavailable",
     "Unreadable",
     "UsageError",
