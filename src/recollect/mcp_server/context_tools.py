@@ -5,7 +5,6 @@ A write answers with a ``tree`` of what stands around it, so that no second call
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import NotFound, UsageError
@@ -16,6 +15,7 @@ from recollect.mcp_server.tool import (
     REPLACES,
     WRITES,
     Effects,
+    Tool,
     answer,
     boolean,
     choice,
@@ -272,7 +272,7 @@ def context_refresh(
     return {name: plain[name] for name in _SUMMARY} | {"items": told, "tree": tree}
 
 
-TOOLS: Sequence[Any] = (
+TOOLS: tuple[Tool, ...] = (
     context_list_drives, context_tree, context_read, context_write, context_edit, context_delete, context_copy,
     context_move, context_info, context_exists, context_search, context_refresh, search_grep, search_semantic,
 )  # fmt: skip

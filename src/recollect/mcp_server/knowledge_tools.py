@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from recollect.mcp_server import shapes
 from recollect.mcp_server.core_tools import ON_DUPLICATE
 from recollect.mcp_server.memory_tools import save_memory
-from recollect.mcp_server.tool import READS, WRITES_ONCE, answer, choice, integer, rows, string, strings, tool
+from recollect.mcp_server.tool import READS, WRITES_ONCE, Tool, answer, choice, integer, rows, string, strings, tool
 from recollect.values import KINDS, Filters
 
 if TYPE_CHECKING:
@@ -100,4 +100,4 @@ def save_article(
     return shapes.written(engine, saved)
 
 
-TOOLS: Sequence[Any] = (recall_memory, recall_article, search_knowledge, save_memory, save_article)
+TOOLS: tuple[Tool, ...] = (recall_memory, recall_article, search_knowledge, save_memory, save_article)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import UsageError
@@ -12,6 +12,7 @@ from recollect.mcp_server.tool import (
     READS,
     REPLACES,
     WRITES_ONCE,
+    Tool,
     answer,
     choice,
     integer,
@@ -274,7 +275,7 @@ def get_query_stats(engine: Recollect, days: int = 30, by: str = "query", limit:
     return engine.stats(days=days, by=by, limit=limit).to_dict()
 
 
-TOOLS: Sequence[Any] = (
+TOOLS: tuple[Tool, ...] = (
     hybrid_search, semantic_search, batch_embed, save_memory, create_entity, save_note, save_resource, set_config,
     get_query_stats,
 )  # fmt: skip

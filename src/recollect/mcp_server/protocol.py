@@ -7,6 +7,7 @@ own way. Calls run in threads of their own, within a bound of time: one that is 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -41,13 +42,13 @@ class Threads:
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="recollect-call")
         self._room: anyio.CapacityLimiter | None = None
-        self._begun = 0
-        self._ended = 0
+        self._lock = threading.Lock()
+        self._working = 0
 
     @property
     def busy(self) -> bool:
         """Whether work is still going on, be it that nobody waits for it any more."""
-        return self._begun > self._ended
+        return self._working > 0
 
     async def run(self, work: Callable[[], T], seconds: float) -> T:
         """The result of the work; past the bound a ``TimeoutError``, and the work goes on unheard."""
@@ -58,11 +59,13 @@ class Threads:
                 return await asyncio.wrap_future(self._pool.submit(self._counted, work))
 
     def _counted(self, work: Callable[[], T]) -> T:
-        self._begun += 1
+        with self._lock:
+            self._working += 1
         try:
             return work()
         finally:
-            self._ended += 1
+            with self._lock:
+                self._working -= 1
 
     def close(self) -> None:
         """Take no more work; what has not begun is dropped."""

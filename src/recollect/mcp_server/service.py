@@ -123,10 +123,6 @@ class Service:
             self._backlog.wake()
         return Outcome(printable(answer))
 
-    def read(self, work: Callable[[Recollect], Any]) -> Any:
-        """Do something else with the engine: resources."""
-        return work(self.engine())
-
     def _unknown(self, name: str) -> Outcome:
         from recollect.setting_rules import nearest
 

@@ -11,6 +11,7 @@ from recollect.mcp_server.tool import (
     READS,
     WRITES,
     WRITES_ONCE,
+    Tool,
     answer,
     boolean,
     choice,
@@ -143,4 +144,4 @@ def capture_knowledge(
     return shapes.written(engine, saved) | ({"id": saved.id} if saved.id else {})
 
 
-TOOLS: Sequence[Any] = (search_intelligent, search_feedback, capture_knowledge)
+TOOLS: tuple[Tool, ...] = (search_intelligent, search_feedback, capture_knowledge)
