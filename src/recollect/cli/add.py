@@ -123,11 +123,11 @@ def refresh(call: Call, refs: tuple[str, ...], everything: bool, prune: bool) ->
     )
 
 
-@verb("watch", examples=["recollect watch notes/", "recollect watch . --quiet"])
-@click.argument("paths", nargs=-1, required=True, type=REF, metavar="PATH...")
+@verb("watch", examples=["recollect watch notes/", "recollect watch . --quiet", "recollect watch"])
+@click.argument("paths", nargs=-1, type=REF, metavar="[PATH...]")
 def watch(call: Call, paths: tuple[str, ...]) -> int:
-    """Runs until interrupted, then exits 0. A changed file is searchable within two seconds. With --json, one
-    envelope per batch of changes.
+    """Runs until interrupted, then exits 0. A changed file is searchable within two seconds. The knowledge folder is
+    always followed, alone when nothing is named. With --json, one envelope per batch of changes.
     """
     screen = call.screen()
 
@@ -137,7 +137,7 @@ def watch(call: Call, paths: tuple[str, ...]) -> int:
         screen.out.flush()
 
     with call.engine(create=True) as engine:
-        screen.note(f"watching {', '.join(paths)}; stop with Ctrl-C")
+        screen.note(f"watching {', '.join(paths) or 'the knowledge folder'}; stop with Ctrl-C")
         try:
             engine.watch(*paths, on_event=tell)
         except KeyboardInterrupt:  # the way to stop it, so no failure

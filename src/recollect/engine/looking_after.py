@@ -74,10 +74,13 @@ class LookingAfter(Core):
         """What the store holds and how it is."""
         from recollect.look_after import store_status
 
-        return store_status(self.store, self.location, self.config)
+        self._look_at_files()
+        knowledge = self._knowledge.status() if self._knowledge is not None else None
+        return store_status(self.store, self.location, self.config) | {"knowledge": knowledge}
 
     def doctor(self, *, repair: bool = False) -> DoctorReport:
         """Check the store, and with ``repair`` mend what can be rebuilt."""
         from recollect.look_after import check_store
 
-        return check_store(self.store, self.location, repair=repair)
+        report = check_store(self.store, self.location, repair=repair)
+        return DoctorReport((*report.checks, self._knowledge.check(repair=repair))) if self._knowledge else report

@@ -55,7 +55,8 @@ def evaluate(
     if limit_queries is not None and limit_queries < 1:
         raise UsageError(f"cannot ask {limit_queries} queries", hint="Give 1 or more, or leave it out for all.")
     settings = config or load_config()
-    settings = replace(settings, usage=replace(settings.usage, log=False))
+    in_store = replace(settings.knowledge, enabled=False)
+    settings = replace(settings, usage=replace(settings.usage, log=False), knowledge=in_store)
     for name in profiles:
         if name not in BASELINES:
             find_profile(settings, name)  # refuses an unknown one before anything is built

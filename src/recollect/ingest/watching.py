@@ -25,12 +25,22 @@ class Watcher:
     """Follows files and folders until told to stop.
 
     ``embed`` makes up to so many vectors and says how many it made; it is asked in pauses until it has none left.
+    ``knowledge`` is a folder that is followed too; ``sync`` takes in what was done there.
     """
 
-    def __init__(self, store: Store, refresher: Callable[[], Refresher], embed: Callable[[int], int]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        refresher: Callable[[], Refresher],
+        embed: Callable[[int], int],
+        knowledge: Path | None = None,
+        sync: Callable[[], RefreshReport] | None = None,
+    ) -> None:
         self.store = store
         self.refresher = refresher
         self.embed = embed
+        self.knowledge = knowledge
+        self.sync = sync
         self.owes_vectors = True
         self.pending: set[Path] = set()
 
@@ -42,8 +52,13 @@ class Watcher:
         for folder in folders:
             if str(folder) not in dict(self.store.roots()):
                 self.store.remember_root(str(folder), ())
+        followed = [*folders, self.knowledge] if self.knowledge is not None else folders
         caught_up = False
-        for batch in changes(folders, files, stop):
+        for batch in changes(followed, files, stop):
+            known = {path for path in batch if self.knowledge in path.parents}
+            if known or not caught_up:
+                self._take_in(on_batch)
+                batch -= known
             if not caught_up:
                 caught_up = self._refresh(set(paths), files, on_batch, always=True)
             self.pending |= batch | {path.parent for path in batch if path.name in IGNORE_FILES}
@@ -51,6 +66,14 @@ class Watcher:
                 self._refresh(self.pending, files, on_batch)
             elif self.owes_vectors:
                 self.owes_vectors = self.embed(EMBEDDED_AT_ONCE) > 0
+
+    def _take_in(self, on_batch: Callable[[WatchEvent], None]) -> None:
+        """Take in what was done to knowledge files, and tell what came of it."""
+        report = self.sync() if self.sync is not None else RefreshReport(())
+        if report.count("created", "updated", "moved", "conflict"):
+            self.owes_vectors = True
+        if report.items:
+            on_batch(WatchEvent(report))
 
     def _found(self, name: str) -> list[Path]:
         found = expand(name)

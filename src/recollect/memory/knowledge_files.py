@@ -138,6 +138,13 @@ def render(item: Item, name: str) -> bytes:
     return f"{front}\n\n{item.content}\n".encode("utf-8", "surrogatepass")
 
 
+def first_line(draft: Draft) -> int:
+    """The line on which the text of an item will start in its file."""
+    names_ref = ref_of(file_name(draft.ref, draft.kind)) != draft.ref
+    own = ("---", "id", "created", "updated", "text_hash", "---", "")
+    return len(_field_lines(draft.fields)) + len(own) + names_ref + 1
+
+
 def _field_lines(fields: Fields) -> list[str]:
     plain = fields.to_dict()
     metadata: dict[str, Any] = plain.pop("metadata")

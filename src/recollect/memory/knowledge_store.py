@@ -15,12 +15,21 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, cast
 
 from recollect.errors import Conflict, Error, Unavailable
-from recollect.memory.knowledge_files import FOLDERS, OWN_DRIVES, belongs, file_name, mark_of, numbered, render
+from recollect.memory.knowledge_files import (
+    FOLDERS,
+    OWN_DRIVES,
+    belongs,
+    file_name,
+    first_line,
+    mark_of,
+    numbered,
+    render,
+)
 from recollect.memory.knowledge_folder import Changes, FileChanged, KnowledgeFolder, hash_of
 from recollect.memory.knowledge_look import look
 from recollect.reports import Synced, SyncReport
 from recollect.store.base import Backlog, PreparedItem, Store
-from recollect.values import Item, KnownFile, Ref, Saved
+from recollect.values import Check, Item, KnownFile, Ref, Saved
 
 if TYPE_CHECKING:
     from recollect.exchange_records import ItemRecord, Record
@@ -30,11 +39,13 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 1.0
 """A process that stays looks at the folder at most this often, and less often when that takes long."""
 LOOK_SHARE = 20
+LONGEST_WAIT = 1.0
 NOTED_AT_ONCE = 16
 """So many files that were only touched are worth a write of their own."""
 WRITTEN_UNASKED = 100
 """So many items that have no file yet get one without being asked for it."""
 WRITTEN_AT_ONCE = 100
+MOST_TOLD = 5
 _ATTEMPTS = 50
 
 
@@ -62,10 +73,10 @@ class KnowledgeStore:
 
     # Looking at the folder
 
-    def catch_up(self) -> SyncReport | None:
+    def catch_up(self, *, at_once: bool = False) -> SyncReport | None:
         """Take in what was done to the files since the last look; next to nothing when that is nothing."""
         started = time.monotonic()
-        if started < self._next_look:
+        if started < self._next_look and not at_once:
             return None
         self._next_look = started + LOOK_SECONDS
         if not self.folder.exists():
@@ -73,6 +84,8 @@ class KnowledgeStore:
         seen = look(self.inner, self.folder)
         self._next_look = max(self._next_look, started + LOOK_SHARE * (time.monotonic() - started))
         if not seen.is_quiet:
+            with self.inner.transaction(wait=LONGEST_WAIT):
+                pass  # while another process writes for long, searches go on with what is known
             return self._sync(asked=False).run(seen)
         if len(seen.touched) >= NOTED_AT_ONCE:
             self.inner.note_knowledge(seen.touched)
@@ -106,7 +119,23 @@ class KnowledgeStore:
         self._next_look = 0.0
         return replace(report, items=(*report.items, *written))
 
-    def differences(self) -> list[str]:
+    def status(self) -> dict[str, Any]:
+        """Where the files are, and how many."""
+        rows = self.inner.knowledge_files().values()
+        broken = [row.name for row in rows if row.problem]
+        return {"folder": str(self.folder.path), "files": len(rows), "unreadable": broken}
+
+    def check(self, *, repair: bool) -> Check:
+        """Whether files and store agree; to ``repair`` is to sync."""
+        told = self._differences()
+        if told and repair and (self.folder.exists() or not self.inner.knowledge_files()):
+            self.sync()
+            left = self._differences()
+            return Check("knowledge files", not left, _some(left or told), repaired=not left)
+        count = len(self.inner.knowledge_files())
+        return Check("knowledge files", not told, _some(told) if told else f"{count:,} agree with the store")
+
+    def _differences(self) -> list[str]:
         """How files and store disagree, in words; nothing is changed."""
         seen = look(self.inner, self.folder)
         told = [f"{name} is new or changed" for name in seen.fresh]
@@ -147,9 +176,11 @@ class KnowledgeStore:
     ) -> list[Saved]:
         """As the store does; items that live in files are written there first."""
 
+        placed = [_in_file(item) for item in prepared]
+
         def write() -> list[Saved]:
             return self.inner.save(
-                prepared, on_conflict=on_conflict, durable=durable, backlog=backlog, still_wanted=still_wanted
+                placed, on_conflict=on_conflict, durable=durable, backlog=backlog, still_wanted=still_wanted
             )
 
         refs = [item.draft.ref for item in prepared if belongs(item.draft) or item.draft.ref.drive in OWN_DRIVES]
@@ -167,13 +198,13 @@ class KnowledgeStore:
         """As the store does, in the file first."""
 
         def write() -> list[Saved]:
-            return [self.inner.rewrite(n, item, durable=durable, backlog=backlog, base=base)]
+            return [self.inner.rewrite(n, _in_file(item), durable=durable, backlog=backlog, base=base)]
 
         return self._kept(write, [n], durable=durable)[0]
 
     def succeed(self, old: int, item: PreparedItem, link: str, *, backlog: Backlog | None = None) -> Saved:
         """As the store does: one file is made, the other marked as archived."""
-        return self._kept(lambda: [self.inner.succeed(old, item, link, backlog=backlog)], [old])[0]
+        return self._kept(lambda: [self.inner.succeed(old, _in_file(item), link, backlog=backlog)], [old])[0]
 
     def archive(self, numbers: Sequence[int], *, successor: int | None = None, link: str = "supersedes") -> list[Saved]:
         """As the store does; the files stay, and say so."""
@@ -304,6 +335,21 @@ class _Mirror:
             if not is_known and name.casefold() not in given:
                 return name
         raise AssertionError("there is always another number")
+
+
+def _in_file(item: PreparedItem) -> PreparedItem:
+    """The item with the lines of its chunks counted as in its file."""
+    if not belongs(item.draft):
+        return item
+    first = first_line(item.draft)
+    down = first - item.draft.first_line
+    chunks = (replace(chunk, lines=(chunk.lines[0] + down, chunk.lines[1] + down)) for chunk in item.chunks)
+    return replace(item, draft=replace(item.draft, first_line=first), chunks=tuple(chunks))
+
+
+def _some(told: Sequence[str]) -> str:
+    more = f" and {len(told) - MOST_TOLD:,} more" if len(told) > MOST_TOLD else ""
+    return f"{'; '.join(told[:MOST_TOLD])}{more}"
 
 
 def _sound(row: KnownFile) -> KnownFile:

@@ -26,8 +26,11 @@ class LinkIndex(Protocol):
 class KnowledgeIndex(Protocol):
     """What a store knows of the files that its memories, notes and articles live in."""
 
-    def transaction(self, *, durable: bool = False) -> AbstractContextManager[None]:
-        """Let several writes be one: all that this thread writes in the block is committed at its end, or nothing."""
+    def transaction(self, *, durable: bool = False, wait: float | None = None) -> AbstractContextManager[None]:
+        """Let several writes be one: all that this thread writes in the block is committed at its end, or nothing.
+
+        ``wait`` is how many seconds to wait for others, if not the usual.
+        """
         ...
 
     def changes_seen(self) -> int:

@@ -24,9 +24,12 @@ class KnowledgeRows:
     database: Database
 
     @contextmanager
-    def transaction(self, *, durable: bool = False) -> Iterator[None]:
-        """Let several writes be one: all that this thread writes in the block is committed at its end, or nothing."""
-        with self.database.write(durable=durable):
+    def transaction(self, *, durable: bool = False, wait: float | None = None) -> Iterator[None]:
+        """Let several writes be one: all that this thread writes in the block is committed at its end, or nothing.
+
+        ``wait`` is how many seconds to wait for others, if not the usual.
+        """
+        with self.database.write(durable=durable, wait=wait):
             yield
 
     def changes_seen(self) -> int:
