@@ -10,8 +10,8 @@ from recollect.session_values import Fork, Routes
 from recollect.store.base import Store
 from recollect.values import Answer, Hit, Ref
 
-QUALITY_SHARE = 0.4
-"""How far quality moves a score: by up to a fifth, either way."""
+QUALITY_SHARE = 0.8
+"""How far quality moves a score: by up to two fifths, either way."""
 
 
 LEAST, FAR_BEHIND = 0.05, 0.15

@@ -97,7 +97,7 @@ def open_transcript(path: Path) -> Transcript:
             name = session(head)
             return Transcript(path, adapter, name, state.st_mtime_ns, state.st_size, makes(name))
     raise Unreadable(
-        f"{path} is no transcript of a session",
+        "it is no transcript of a session",
         hint="Transcripts of Claude Code and Codex are known, and JSON lines with role and content (docs/sessions.md).",
     )
 
