@@ -87,7 +87,7 @@ class Sessions(TakingIn, Finding):
         if config.llm.provider == "none":
             return None
         try:
-            return registry.llm(config)
+            return self._llm()
         except Unavailable:
             return None
 

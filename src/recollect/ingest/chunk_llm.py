@@ -6,12 +6,11 @@ and orderly cover of the lines is no answer. Cutting itself, and what happens wi
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
-from recollect.errors import ContractError, Error, Unavailable
+from recollect.errors import ContractError
 from recollect.models.base import LLM, Message
 
 WINDOW_LINES = 400
@@ -20,10 +19,6 @@ SHOWN_CHARS = 300
 """So much of a long line is shown; for finding topics, its beginning is enough."""
 MOST_WINDOWS = 50
 """Longer texts are not put to a model: it would take minutes, and such texts are mostly tables and logs."""
-PATIENCE = 3
-"""After so many failures in a row, the model is left alone …"""
-REST_SECONDS = 60.0
-"""… for so long: a thousand files must not wait ten seconds each for a service that is down."""
 
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -56,24 +51,9 @@ class LlmChunker:
     def __init__(self, llm: Callable[[], LLM], seconds: Callable[[], float]) -> None:
         self._llm = llm
         self._seconds = seconds
-        self._failures = 0
-        self._failed_at = 0.0
-        self._why: Error | None = None
 
     def places(self, text: str) -> list[int]:
         """Where passages start; an ``Error`` when the model does not say, or not in a way that can be used."""
-        if self._failures >= PATIENCE and time.monotonic() - self._failed_at < REST_SECONDS and self._why is not None:
-            raise self._why
-        try:
-            found = self._asked(text)
-        except Error as error:
-            self._failures += isinstance(error, Unavailable)
-            self._failed_at, self._why = time.monotonic(), error
-            raise
-        self._failures = 0
-        return found
-
-    def _asked(self, text: str) -> list[int]:
         llm = self._llm()
         lines = text.split("\n")
         if len(lines) > 1 and not lines[-1]:

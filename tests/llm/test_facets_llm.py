@@ -1,0 +1,58 @@
+"""What a session was about, said by a model at the wire; without its word, the rules' stays."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from loopback_llm import Dialect, Service, Step
+
+from recollect import Recollect
+
+Opener = Callable[..., Recollect]
+TOLD = {
+    "title": "Mend the login form",
+    "summary": "The login form lost its state. It was mended.",
+    "keywords": ["login", "form"],
+    "entities": ["Acme"],
+    "topics": ["frontend"],
+}
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Path:
+    path = tmp_path / "session.jsonl"
+    turns = [
+        ("user", "The login form of Acme loses its state, please fix it"),
+        ("assistant", "Done."),
+        ("user", "Great, thanks!"),
+    ]
+    lines = [
+        {"role": role, "content": text, "timestamp": f"2025-01-01T10:0{n}:00Z"} for n, (role, text) in enumerate(turns)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_model_says_what_a_session_was_about_and_the_rules_where_it_cannot(
+    open_engine: Opener, service: Service, dialect: Dialect, transcript: Path
+) -> None:
+    given = {"llm.provider": dialect.provider, "llm.model": "m", "llm.api_keys": "k", "llm.base_url": service.url}
+    service.say(Step(dialect.answer(data=TOLD)))
+    engine = open_engine("told", **given)
+    assert engine.sessions_add(transcript).failed == 0
+    session = engine.sessions()[0]
+    assert session.facets.title == "Mend the login form"
+    assert session.facets.topics == ("frontend",)
+    assert engine.llm_usage is not None
+    assert "loses its state" in json.dumps(service.asked[0].body["messages"])
+    service.say(Step(dialect.errors("not today"), 503))
+    silent = open_engine("silent", **given)
+    assert silent.sessions_add(transcript).failed == 0
+    assert "login form" in silent.sessions()[0].facets.title
