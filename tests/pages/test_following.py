@@ -69,7 +69,7 @@ def test_robots_txt_is_kept_to(pages: Recollect, site: Site) -> None:
         site.page(path, article(path))
     report = pages.add(start, depth=1)
     assert refs(report, "created") == ["", "open", "b"]
-    assert "2 pages were left out" in report.notes[-1]
+    assert "leave out 2 of" in report.notes[-1]
     named = pages.add(f"{site.root}/private/a")
     assert named.count("created") == 1, "a page that a person named is fetched"
 

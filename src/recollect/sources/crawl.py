@@ -120,7 +120,7 @@ class Following:
         if self._queue:
             self.notes.append(f"{len(self._queue)} more pages were found than the {self._most} of --max-pages")
         if self._forbidden:
-            self.notes.append(f"{self._forbidden} pages were left out, as the site's robots.txt asks")
+            self.notes.append(f"robots.txt asks to leave out {self._forbidden} of the pages that were found")
         return None
 
     def leads_on(self, url: str) -> bool:
