@@ -57,7 +57,7 @@ class Sessions(TakingIn, Finding):
             if progress is not None:
                 progress(Progress(number, len(files), file.name, "sessions"))
         if not files and not named:
-            where = " or ".join(map(str, known_places()))
+            where = ", ".join(map(str, known_places()))
             taker.notes.append(f"there are no transcripts in {where}; name a file or folder")
         return self._embedded(AddReport(tuple(answers), tuple(taker.notes)), wait, progress)
 

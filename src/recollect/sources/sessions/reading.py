@@ -135,6 +135,7 @@ def _plain_session(path: Path, head: list[Line]) -> str:
 
 
 def _head(path: Path) -> list[Line]:
+    """The first lines of a file, up to one that says which format it has and which session it is."""
     probe = Transcript(path, "", "", 0, 0, PlainFormat(""))
     found: list[Line] = []
     with path.open("rb") as file:
@@ -144,6 +145,8 @@ def _head(path: Path) -> list[Line]:
             line = _parsed(raw)
             if line is not None:
                 found.append(line)
+                if is_codex(line) or is_plain(line) or (is_claude(line) and "sessionId" in line):
+                    break
             if number >= LINES_LOOKED_AT:
                 break
     return found
@@ -209,8 +212,8 @@ def find_transcripts(path: Path) -> list[Path]:
 def known_places() -> list[Path]:
     """Where Claude Code and Codex keep their transcripts on this machine."""
     claude = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "projects"
-    codex = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "sessions"
-    return [claude, codex]
+    codex = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
+    return [claude, codex / "sessions", codex / "archived_sessions"]
 
 
 def is_helpers(path: Path) -> bool:
