@@ -79,6 +79,7 @@ class Tiered(Core):
                 brief = replace(config, store=replace(config.store, busy_seconds=patience))
                 where = locate_store(place.store, config, self._start)
                 self._others[place.store] = self._in_files(registry.open_store(where, brief, create=False), where)
+                self._look_at_files()
             return self._others[place.store]
 
         return Tier(place.name, place.store, place.weight, opens, self._searcher_of)

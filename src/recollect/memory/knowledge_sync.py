@@ -159,24 +159,35 @@ class Sync:
         left = dict(gone)
         names = {row.item: name for name, row in seen.known.items() if row.item is not None}
         ids = {one.name: one.says.id for one in found}
-        claimed: set[int] = set()
+        claimed: dict[int, str] = {}
         standing: list[tuple[Found, int]] = []
-        new: list[Found] = []
+        new: dict[str, Found] = {}
         for one in found:
             n, one = self._by_id(one, names, ids, claimed)
-            if n is None and one.known is not None and one.known.item not in claimed:
-                n = one.known.item
-            if n is None and one.known is None and not one.says.id:
-                n = self._by_bytes(one, left)
-            if n is None or n in claimed:
-                n = self._by_ref(one, names) if not one.says.id else None
-            if n is None or n in claimed:
-                new.append(one)
+            if one.says.id and one.says.id in new:
+                one = self._as_copy(one, new[one.says.id].name)
+            if n is None and not one.says.id:
+                n = self._without_id(one, left, names, claimed)
+            if n is None:
+                new[one.says.id or one.name] = one
                 continue
-            claimed.add(n)
+            claimed[n] = one.name
             left.pop(names.get(n, ""), None)
             standing.append((one, n))
-        return standing, new, left
+        # An item whose file now stands for another, and that no other file stands for, has lost its file.
+        taken = [one.known for one in (*(one for one, _ in standing), *new.values()) if one.known is not None]
+        left |= {row.name: row for row in taken if row.item is not None and row.item not in claimed}
+        return standing, list(new.values()), left
+
+    def _without_id(
+        self, one: Found, gone: Mapping[str, KnownFile], names: Mapping[int, str], claimed: Collection[int]
+    ) -> int | None:
+        """The item of a file that names none: it had its name, or its bytes, or has its ref and no file."""
+        candidates = (
+            one.known.item if one.known is not None else self._by_bytes(one, gone),
+            self._by_ref(one, names),
+        )
+        return next((n for n in candidates if n is not None and n not in claimed), None)
 
     def _by_id(
         self, one: Found, names: Mapping[int, str], ids: Mapping[str, str], claimed: Collection[int]
@@ -187,9 +198,12 @@ class Sync:
         original = names.get(n) if n is not None else None
         is_copy = original not in (None, one.name) and ids.get(original or "", one.says.id) == one.says.id
         if n in claimed or (is_copy and self.folder.look([original or ""])):
-            self.notes.append(f"{one.name} has the id of {original or one.says.ref}: it is taken as an item of its own")
-            return None, replace(one, says=replace(one.says, id="", ref=ref_of(one.name)))
+            return None, self._as_copy(one, original or str(ref))
         return n, one
+
+    def _as_copy(self, one: Found, original: str) -> Found:
+        self.notes.append(f"{one.name} has the id of {original}: it is taken as an item of its own")
+        return replace(one, says=replace(one.says, id="", ref=ref_of(one.name)))
 
     def _number_of(self, ref: Ref, identity: str) -> int | None:
         """The number of the item with an id, in the bin or not."""
@@ -235,7 +249,7 @@ class Sync:
         prepared = self._prepared(one)
         state = "archived" if one.says.archived else "live"
         is_same = prepared.hash == item.content_hash and item.state == state
-        known = one.known or self.store.knowledge_files_of([n]).get(n)
+        known = self.store.knowledge_files_of([n]).get(n)
         was_moved = known is not None and known.name != one.name
         times = self._times(one, item, is_text_same=one.says.text == item.content)
         with self.store.transaction(durable=True):
@@ -243,7 +257,7 @@ class Sync:
                 self._rewrite(n, item, prepared, state)
             self.store.set_times(n, *times)
             now = self.store.standing([n])[n]
-            self.store.note_knowledge([_row(one, n, now)], [known.name] if known and was_moved else [])
+            self.store.note_knowledge([_row(one, n, now)])
         if is_same and not was_moved:
             return None
         if known is not None and known.mark != mark_of(item) and not is_same:

@@ -50,7 +50,7 @@ class KnowledgeIndex(Protocol):
         ...
 
     def note_knowledge(self, seen: Sequence[KnownFile], gone: Collection[str] = ()) -> None:
-        """Remember what files look like now, and forget others."""
+        """Remember what files look like now, and forget others; an item has one file."""
         ...
 
     def standing(self, numbers: Collection[int], ids: Collection[str] = ()) -> dict[int, Item]:

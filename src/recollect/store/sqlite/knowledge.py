@@ -58,11 +58,14 @@ class KnowledgeRows:
             return bool(connection.rows("SELECT 1 FROM knowledge_files WHERE name=? COLLATE NOCASE", (name,)))
 
     def note_knowledge(self, seen: Sequence[KnownFile], gone: Collection[str] = ()) -> None:
-        """Remember what files look like now, and forget others."""
+        """Remember what files look like now, and forget others; an item has one file."""
         if not seen and not gone:
             return
         with self.database.write() as connection:
             connection.run_many("DELETE FROM knowledge_files WHERE name=?", [(name,) for name in gone])
+            connection.run_many(
+                "DELETE FROM knowledge_files WHERE item=? AND name<>?", [(f.item, f.name) for f in seen]
+            )
             connection.run_many(
                 f"INSERT OR REPLACE INTO knowledge_files({_COLUMNS}) VALUES(?,?,?,?,?,?,?)",
                 [(f.name, f.item, f.mtime, f.size, f.hash, f.mark, f.problem) for f in seen],
