@@ -85,9 +85,11 @@ def _tell(
 
     def config() -> Config:
         now = provider()
-        floor = max(now.search.min_score, now.hooks.min_score)
-        backend = "lexical" if by_words else now.search.backend
-        return replace(now, search=replace(now.search, backend=backend, min_score=floor))
+        search = replace(now.search, min_score=max(now.search.min_score, now.hooks.min_score))
+        if not by_words:
+            return replace(now, search=search)
+        backend = "lexical" if search.backend == "hybrid" else search.backend
+        return replace(now, search=replace(search, backend=backend), rerank=replace(now.rerank, kind="none"))
 
     with Recollect.open(
         store, config=config, create=False, start=payload.folder, tier=tier, embedder=embedder

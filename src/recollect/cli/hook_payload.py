@@ -121,8 +121,10 @@ def _calls(transcript: Path | None) -> Iterator[dict[str, Any]]:
         except (ValueError, KeyError, TypeError):  # a line of another kind, or the rest of one
             continue
         for block in reversed(content if isinstance(content, list) else []):
-            if isinstance(block, dict) and block.get("name") in ("Task", "Agent") and isinstance(
-                block.get("input"), dict
+            if (
+                isinstance(block, dict)
+                and block.get("name") in ("Task", "Agent")
+                and isinstance(block.get("input"), dict)
             ):
                 yield block["input"]
 
