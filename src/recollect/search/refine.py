@@ -5,7 +5,7 @@ Each step was kept because it helped on most evaluation sets (docs/ranking.md ha
 1. A chunk that holds more of what was asked for counts more; the better the best one covers the query, the more so.
 2. Turns of a conversation lend each other their values: the answer to a question often stands one line further.
 3. The keyword side is set against its best, scaled by how much of the query that best one covers.
-4. It counts the less, the less it found: its best score in nats, the rarity of what matched, is its evidence.
+4. It counts the less, the less it found: the rarity of what its best match holds, in nats, and how much of the query.
 5. The query's vector moves towards the best matches, as far as those agree with each other, and cosines are taken anew.
 
 Everything happens on the pool; no index is scanned again.
@@ -31,9 +31,9 @@ LENT = (0.25, 0.10)
 FEEDBACK_ITEMS = 5
 FEEDBACK_POOL = 60
 """In a smaller pool the best few are not best of enough to say where the query should go."""
-FEEDBACK = 0.4
-EVIDENCE = 4.0
-"""Nats: with a best keyword score of so much, the keyword side has earned half of its share."""
+FEEDBACK = 0.6
+EVIDENCE = 6.0
+"""Nats: with a best keyword score of so much, half of what coverage leaves in doubt is earned."""
 RELATED = 0.35
 """The cosine from which best matches count as related to the query; below, they move it less, and not at all at 0."""
 
@@ -49,7 +49,8 @@ class Refiner:
         if not pool.members:
             return
         if "evidence" in steps and pool.maximum:
-            pool.belief = belief(max(member.lexical for member in pool.members.values()) * pool.maximum)
+            found = max(member.lexical for member in pool.members.values()) * pool.maximum
+            pool.belief = belief(found, pool.best_coverage())
         near = self._neighbours(pool) if "neighbours" in steps else {}
         numbers = list(pool.members)
         power = pool.best_coverage() ** 2 if "coverage" in steps else 0.0
@@ -105,9 +106,13 @@ class Refiner:
         return found
 
 
-def belief(evidence: float) -> float:
-    """What of its share the keyword side has earned: a few common words in common say little about what was meant."""
-    return evidence / (evidence + EVIDENCE)
+def belief(evidence: float, coverage: float) -> float:
+    """What of its share the keyword side has earned: a few common words of a long query say little about what it means.
+
+    >>> round(belief(4.0, 0.4), 2), round(belief(40.0, 0.4), 2), belief(4.0, 1.0)
+    (0.64, 0.92, 1.0)
+    """
+    return 1.0 - (1.0 - coverage) * EVIDENCE / (evidence + EVIDENCE)
 
 
 def _covered(member: Member, pool: Pool, power: float) -> float:
