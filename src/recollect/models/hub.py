@@ -156,7 +156,8 @@ class ModelFolder:
         return card
 
     def _question(self) -> Callable[[], Any]:
-        """What to ask the hub; the library is imported before the time runs."""
+        """What to ask the hub; the library is imported before the time runs, and told to report nothing."""
+        os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
         try:
             from huggingface_hub import HfApi
         except ImportError:
