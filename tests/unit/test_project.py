@@ -18,7 +18,7 @@ PACKAGE = SOURCE / "recollect"
 FACES = {"cli", "mcp_server", "http_api", "__main__"}
 PARTS = {"ingest", "search", "memory", "context"}
 ADAPTERS = {"store", "models", "sources"}
-PROTOCOLS = {"base", "registry"}  # what others may import from an adapter's folder
+PROTOCOLS = {"base", "fingerprint", "registry"}  # what others may import from an adapter's folder
 # Every other module at the top of the package is a foundation: it imports nothing from above.
 RANKS = (
     dict.fromkeys(ADAPTERS, 1)
