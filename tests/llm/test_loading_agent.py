@@ -21,10 +21,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from loopback_llm import Asked, Dialect, Service, Step, anthropic_answer
 from page_server import whole_page
 
-from recollect import Recollect
+from recollect import Recollect, Unavailable
 from recollect.cli.program import program
 from recollect.config import trust
-from recollect.sources.mcp_config import mcp_servers
+from recollect.sources.mcp_client import connected
+from recollect.sources.mcp_config import McpServer, mcp_servers
 
 Opener = Callable[..., Recollect]
 SERVER = Path(__file__).with_name("page_server.py")
@@ -272,15 +273,13 @@ def test_a_result_that_is_a_file_is_read_like_one(
     assert item.fields.title == "People"
 
 
-def test_a_tool_that_does_not_answer_is_given_up(
-    open_engine: Opener, service: Service, pages_url: str, tmp_path: Path
-) -> None:
-    wait = ("mcp_exec", {"server": "pages", "tool": "wait_for_page", "arguments": {"url": "x"}})
-    plays(service, wait, READ_SHORT, ACCEPT)
-    file = config_file(tmp_path, pages={"url": pages_url})
-    engine = open_engine(**settings(service, file, **{"loading.seconds": 2}))
-    assert engine.add(URL).items[0].status == "created"
-    assert "did not answer within 2 s" in told(service.asked[1])
+def test_a_tool_that_does_not_answer_is_given_up_and_the_server_answers_on(pages_url: str) -> None:
+    with connected([McpServer("pages", url=pages_url)], 60) as connections:
+        connections.seconds = 0.5
+        with pytest.raises(Unavailable, match=r"did not answer within 0\.5 s"):
+            connections.call("pages", "wait_for_page", {"url": "x"})
+        connections.seconds = 60
+        assert "A page" in str(connections.call("pages", "read_page", {"url": SHORT}).content)
 
 
 @pytest.mark.usefixtures("quick")

@@ -17,13 +17,14 @@ from loopback_llm import Asked, Dialect, Service, Step, anthropic_answer
 
 from recollect import Recollect
 from recollect.cli.program import program
+from recollect.values import Entry
 
 Opener = Callable[..., Recollect]
 
 
 def fill(engine: Recollect) -> Recollect:
-    for n in range(25):
-        engine.save(f"note:/kettle-{n:02}", f"kettle {'steam ' * (n % 7)} number {n}")
+    texts = [f"kettle {'steam ' * (n % 7)} number {n}" for n in range(25)]
+    engine.save_many(Entry(f"note:/kettle-{n:02}", text, "note") for n, text in enumerate(texts))
     return engine
 
 

@@ -50,11 +50,11 @@ class Result:
 
 
 class Connections:
-    """Open connections to servers; those that could not be opened are in ``problems``, with why."""
+    """Open connections to servers, with ``seconds`` for every call; ``problems`` says why others are not open."""
 
     def __init__(self, portal: BlockingPortal, seconds: float) -> None:
         self._portal = portal
-        self._seconds = seconds
+        self.seconds = seconds
         self._clients: dict[str, Client] = {}
         self.tools: list[ServerTool] = []
         self.problems: dict[str, str] = {}
@@ -62,22 +62,22 @@ class Connections:
     def call(self, server: str, tool: str, arguments: Mapping[str, Any]) -> Result:
         """Use a tool. An ``Unavailable`` says that the server did not answer; a failed ``Result`` that the tool did."""
         client = self._clients[server]
-        future = self._portal.start_task_soon(_call, client, tool, dict(arguments), self._seconds)
+        future = self._portal.start_task_soon(_call, client, tool, dict(arguments), self.seconds)
         try:
-            answer: Result = future.result(self._seconds + GRACE)
+            answer: Result = future.result(self.seconds + GRACE)
             return answer
         except (OutOfTime, TimeoutError):
             future.cancel()
-            raise Unavailable(f"{server} did not answer within {self._seconds:g} s") from None
+            raise Unavailable(f"{server} did not answer within {self.seconds:g} s") from None
         except Exception as error:  # the boundary to the SDK and to servers: both raise what they like
             raise Unavailable(f"{server} failed: {reason(error)}") from error
 
     def opened(self, server: McpServer, ready: Future[tuple[Client, list[ServerTool]]]) -> None:
         """Take a server in, or note why it is not there."""
         try:
-            client, tools = ready.result(self._seconds + GRACE)
+            client, tools = ready.result(self.seconds + GRACE)
         except (OutOfTime, TimeoutError):
-            self.problems[server.name] = f"did not start within {self._seconds:g} s"
+            self.problems[server.name] = f"did not start within {self.seconds:g} s"
         except Exception as error:  # noqa: BLE001 - the boundary to the SDK: whatever keeps a server away is a note
             self.problems[server.name] = reason(error)
         else:
