@@ -9,12 +9,6 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-CHECKPOINT = "checkpoint"
-"""The category of points to fork from: kept beside everything else, found only when it is asked for."""
-SESSION = "session"
-"""The category of the item that stands for a whole session; its turns have none."""
-
-
 LONGEST_RESULT = 1_000
 """So much is kept of a tool's output; it is mostly long, and seldom asked for."""
 

@@ -17,6 +17,10 @@ Kind = Literal["document", "article", "memory", "note", "entity", "resource", "e
 KINDS: tuple[str, ...] = (
     "document", "article", "memory", "note", "entity", "resource", "entry", "skill", "session",
 )  # fmt: skip
+CHECKPOINT = "checkpoint"
+"""The category of points in sessions to fork from: kept beside everything else, found only when it is asked for."""
+SESSION = "session"
+"""The category of the item that stands for a whole session; its turns have none."""
 SEVERITIES: tuple[str, ...] = ("critical", "warning", "suggestion")
 LOADINGS: tuple[str, ...] = ("always", "contextual")
 SOURCES: tuple[str, ...] = ("user", "agent", "file", "url")

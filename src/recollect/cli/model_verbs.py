@@ -20,7 +20,7 @@ from recollect.tier_places import locate
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from recollect.engine.modelling import Models
+    from recollect.engine.model_choice import Models
     from recollect.model_values import ModelState, ModelSwitch
 
 models = verb_group(
@@ -124,7 +124,7 @@ def use_model(call: Call, provider: str, reembed: bool | None, project: bool, **
 @contextmanager
 def _models(call: Call) -> Iterator[Models]:
     """The models as the settings have them; a store is not needed."""
-    from recollect.engine.modelling import Models
+    from recollect.engine.model_choice import Models
 
     config, here = load_config(), current_folder()
     place = locate(call.store, config, here, call.tier).location.path

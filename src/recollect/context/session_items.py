@@ -8,8 +8,8 @@ from typing import Any
 
 from recollect.context.facets import turn_facets
 from recollect.ingest.pipeline import Incoming
-from recollect.session_values import CHECKPOINT, SESSION, Checkpoint, SessionEvent, SessionFacets
-from recollect.values import Item, Parsed, Ref, Saved
+from recollect.session_values import Checkpoint, SessionEvent, SessionFacets
+from recollect.values import CHECKPOINT, SESSION, Item, Parsed, Ref, Saved
 
 DRIVE = "session"
 

@@ -24,17 +24,9 @@ from recollect.context.session_items import DRIVE, as_told, at_place, left_alone
 from recollect.context.tally import Tally
 from recollect.ingest.pipeline import Incoming, Pipeline
 from recollect.ingest.redact import redact, redact_values
-from recollect.session_values import (
-    LONGEST_RESULT,
-    SESSION,
-    Checkpoint,
-    ReadCounts,
-    SessionEvent,
-    SessionHint,
-    shortened,
-)
+from recollect.session_values import LONGEST_RESULT, Checkpoint, ReadCounts, SessionEvent, SessionHint, shortened
 from recollect.store.base import Backlog, FileState, Store
-from recollect.values import Item, Parsed, Ref, Saved
+from recollect.values import SESSION, Item, Parsed, Ref, Saved
 
 if TYPE_CHECKING:
     from recollect.models.base import LLM

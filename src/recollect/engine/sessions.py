@@ -11,8 +11,7 @@ from recollect import registry
 from recollect.engine.finding import Finding
 from recollect.engine.taking_in import TakingIn
 from recollect.errors import Error, NotFound, Unavailable, Unreadable, UsageError
-from recollect.session_values import CHECKPOINT, SESSION
-from recollect.values import AddReport, Filters, Item, Progress, Ref, Saved
+from recollect.values import CHECKPOINT, SESSION, AddReport, Filters, Item, Progress, Ref, Saved
 
 if TYPE_CHECKING:
     from recollect.context.sessions import SessionTaker

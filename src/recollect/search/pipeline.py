@@ -31,10 +31,9 @@ from recollect.search.refine import Refiner
 from recollect.search.request import Boosts, Request
 from recollect.search.rerank import rerank
 from recollect.search.sides import SUBSTRING_VALUE, Member, Pool, PoolMaker
-from recollect.session_values import CHECKPOINT
 from recollect.settings import Config
 from recollect.store.base import Scoring, Store
-from recollect.values import Answer, Explain, Filters, Item, SearchMeta, SignalShare, TermShare
+from recollect.values import CHECKPOINT, Answer, Explain, Filters, Item, SearchMeta, SignalShare, TermShare
 from recollect.words import Analyzer
 
 if TYPE_CHECKING:

@@ -10,12 +10,15 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from recollect.errors import Error
-from recollect.models.base import Reranker
 from recollect.search.present import Ranked
 from recollect.store.base import Store
 from recollect.values import Explain
+
+if TYPE_CHECKING:
+    from recollect.models.base import Reranker
 
 OWN_SHARE = ((3, 0.75), (10, 0.60), (math.inf, 0.40))
 """Up to which position the first order's score counts how much; the judge has the rest."""

@@ -18,7 +18,6 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeVar
 
 from recollect.errors import Error, Unavailable, UsageError
-from recollect.models.base import Embedder
 from recollect.search.query import both, parse_query
 from recollect.search.request import Request
 from recollect.store.base import ContentMark, Store
@@ -27,7 +26,7 @@ from recollect.values import Answer, Filters, Hit, SearchMeta, TierState
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from recollect.models.base import Vectors
+    from recollect.models.base import Embedder, Vectors
     from recollect.search.pipeline import Searcher
 
 MOST_THREADS = 4

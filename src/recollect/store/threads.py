@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from recollect.session_values import Happening, ThreadSpan
 from recollect.values import Item, Ref, Saved
 
 if TYPE_CHECKING:
+    from recollect.session_values import Happening, ThreadSpan
     from recollect.store.base import Array, Backlog, PreparedItem
 
 

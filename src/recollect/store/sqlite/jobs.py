@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from recollect.session_values import CHECKPOINT
 from recollect.store.base import Job, embedded_text
 from recollect.store.sqlite.connection import Connection
 from recollect.store.sqlite.postings import Array
 from recollect.store.sqlite.times import now_micros
 from recollect.store.sqlite.vectors import Entries, compact, sketch, write_block
+from recollect.values import CHECKPOINT
 
 SECOND = 1_000_000
 LEASE = 300 * SECOND

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from recollect.session_values import CHECKPOINT, SESSION, Happening, ThreadSpan
 from recollect.store.sqlite import items
 from recollect.store.sqlite.connection import Connection, Database
 from recollect.store.sqlite.postings import Array
 from recollect.store.sqlite.times import micros, moment, optional_moment
-from recollect.values import Item, Ref
+from recollect.values import CHECKPOINT, SESSION, Item, Ref
+
+if TYPE_CHECKING:
+    from recollect.session_values import Happening, ThreadSpan
 
 _REMEMBERED = frozenset({"memory", "note", "entity", "resource", "entry"})
 _LINE = 200
@@ -59,6 +61,8 @@ class Threads:
             return [item for item in found if item is not None]
 
     def thread_spans(self, threads: Sequence[str]) -> dict[str, ThreadSpan]:
+        from recollect.session_values import ThreadSpan
+
         spans: dict[str, ThreadSpan] = {}
         with self.database.read() as connection:
             for thread in threads:
@@ -163,6 +167,8 @@ def _what(version: int, kind: str, category: str | None, seq: int | None) -> str
 
 
 def _happening(at: int, what: str, version: int | None, row: tuple[Any, ...]) -> Happening:
+    from recollect.session_values import Happening
+
     drive, path, kind, _, title, thread, seq, metadata, text = row
     told = json.loads(metadata)
     shown = title or " ".join((text or "").split()) or path.rpartition("/")[2]
