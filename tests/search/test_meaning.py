@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from recollect import Recollect, Unavailable
+from recollect.search.refine import belief
 from recollect.store.sqlite import vectors
 
 NOTES = {
@@ -181,3 +182,19 @@ def test_the_sketch_scan_agrees_with_exact_search() -> None:
         best = near[np.argsort(-(points[near] @ query))[:50]]
         found.append(len(exact & set(best.tolist())) / 50)
     assert np.mean(found) >= 0.97
+
+
+def test_one_common_word_of_a_long_question_gives_the_keyword_side_less_weight(filled: Recollect) -> None:
+    covered = filled.search("validate the jwt signature").meta.weights["lexical"]
+    stray = filled.search("which pleasant weekend hobby would suit somebody who likes the evening").meta.weights
+    assert 0 < stray["lexical"] < covered
+    unmeasured = filled.search("validate the jwt signature", vectors=False).meta.weights["lexical"]
+    assert unmeasured == pytest.approx(1.0)
+
+
+def test_belief_in_words_grows_with_rarity_and_with_coverage() -> None:
+    assert belief(0.0, 0.0) == 0.0
+    assert belief(1.0, 1.0) == 1.0
+    assert belief(6.0, 0.5) == pytest.approx(0.75)
+    assert belief(2.0, 0.5) < belief(20.0, 0.5) < 1.0
+    assert belief(2.0, 0.2) < belief(2.0, 0.8)
