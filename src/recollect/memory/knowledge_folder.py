@@ -14,11 +14,11 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from recollect.errors import StoreError
 from recollect.memory.knowledge_files import FOLDERS, SUFFIX
@@ -45,8 +45,7 @@ class FileChanged(Exception):  # noqa: N818 - an event, no error: it is caught, 
         self.name = name
 
 
-@dataclass(frozen=True, slots=True)
-class Looks:
+class Looks(NamedTuple):
     """A file's time and size."""
 
     mtime: int
@@ -55,7 +54,7 @@ class Looks:
     def settled(self, now: int) -> Looks:
         """The same, but without a time when the file could change again without its time changing."""
         tick = _COARSE_TICK if self.mtime % 1_000_000_000 == 0 else _TICK
-        return self if now - self.mtime > tick else replace(self, mtime=UNSETTLED)
+        return self if now - self.mtime > tick else Looks(UNSETTLED, self.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +104,11 @@ class KnowledgeFolder:
                     if entry.is_dir(follow_symlinks=False):
                         self._walk(f"{folder}/{entry.name}", found)
                     elif entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
-                        with suppress(FileNotFoundError):
+                        try:
                             status = entry.stat(follow_symlinks=False)
-                            found[f"{folder}/{entry.name}"] = Looks(status.st_mtime_ns, status.st_size)
+                        except FileNotFoundError:
+                            continue  # gone since
+                        found[f"{folder}/{entry.name}"] = Looks(status.st_mtime_ns, status.st_size)
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:

@@ -5,10 +5,10 @@ A file with the time and size it was known with is not opened. Nothing is parsed
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
-from recollect.memory.knowledge_folder import KnowledgeFolder, Looks
+from recollect.memory.knowledge_folder import KnowledgeFolder
 from recollect.store.base import Store
 from recollect.values import KnownFile
 
@@ -17,8 +17,8 @@ from recollect.values import KnownFile
 class Look:
     """The folder as it is beside what is known of it."""
 
-    present: Mapping[str, Looks]
-    known: Mapping[str, KnownFile]
+    known: int
+    """How many files are known."""
     fresh: list[str] = field(default_factory=list)
     """Names of files that are new or changed."""
     touched: list[KnownFile] = field(default_factory=list)
@@ -33,16 +33,20 @@ class Look:
 def look(store: Store, folder: KnowledgeFolder, only: Collection[str] | None = None) -> Look:
     """Compare the folder, or some names in it, with what is known."""
     present = folder.scan() if only is None else folder.look(only)
-    known = store.knowledge_files()
-    asked = known if only is None else {name: known[name] for name in only if name in known}
-    found = Look(present, known)
-    for name, looks in present.items():
-        row = known.get(name)
-        if row is None or row.size != looks.size:
+    known = store.knowledge_looks()
+    found = Look(len(known))
+    other = [name for name, looks in present.items() if known.get(name) != looks]
+    missing = [name for name in (known if only is None else only) if name in known and name not in present]
+    if not other and not missing:
+        return found
+    rows = store.knowledge_files([*other, *missing])
+    for name in other:
+        row = rows.get(name)
+        if row is None or row.size != present[name].size:
             found.fresh.append(name)
-        elif row.mtime != looks.mtime:
+        else:
             _compare(folder, row, found)
-    found.gone = {name: row for name, row in asked.items() if name not in present}
+    found.gone = {name: rows[name] for name in missing if name in rows}
     return found
 
 

@@ -140,7 +140,7 @@ class KnowledgeStore:
         seen = look(self.inner, self.folder)
         told = [f"{name} is new or changed" for name in seen.fresh]
         told += [f"{name} is gone" for name in seen.gone]
-        told += [f"{row.name}: {row.problem}" for row in seen.known.values() if row.problem]
+        told += [f"{row.name}: {row.problem}" for row in self.inner.knowledge_files().values() if row.problem]
         missing = self.inner.adrift(tuple(FOLDERS), tuple(OWN_DRIVES))
         items = self.inner.items_by_number(missing)
         return told + [f"{items[n].ref} is not in its file" for n in missing]

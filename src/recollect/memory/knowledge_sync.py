@@ -82,7 +82,7 @@ class Sync:
         gone = self._really_gone(seen)
         found = self._read_all(seen)
         self.store.note_knowledge(seen.touched)
-        standing, new, gone = self._assigned(found, gone, seen)
+        standing, new, gone = self._assigned(found, gone)
         self._remove(gone)
         again = {one.name for one, n in standing if not self._settled(one, n, is_last=is_last)}
         for at in range(0, len(new), CREATED_AT_ONCE):
@@ -99,7 +99,7 @@ class Sync:
         back = self.folder.look(seen.gone)
         seen.fresh += back
         gone = {name: row for name, row in seen.gone.items() if name not in back}
-        if not self.folder.exists() or (not self.asked and MOST_VANISHED < len(gone) > len(seen.known) // 2):
+        if not self.folder.exists() or (not self.asked and MOST_VANISHED < len(gone) > seen.known // 2):
             self.notes.append(
                 f"{len(gone):,} files are missing from {self.folder.path}; 'recollect sync' removes their items"
             )
@@ -109,8 +109,9 @@ class Sync:
     def _read_all(self, seen: Look) -> list[Found]:
         """What is new or changed, the files with an id first."""
         found: list[Found] = []
+        rows = self.store.knowledge_files(seen.fresh)
         for name in sorted(seen.fresh, key=lambda name: (len(name), name)):
-            known = seen.known.get(name)
+            known = rows.get(name)
             read = self._read(name, known)
             if read is None:
                 continue
@@ -153,11 +154,11 @@ class Sync:
     # 3. Which item it is
 
     def _assigned(
-        self, found: Sequence[Found], gone: dict[str, KnownFile], seen: Look
+        self, found: Sequence[Found], gone: dict[str, KnownFile]
     ) -> tuple[list[tuple[Found, int]], list[Found], dict[str, KnownFile]]:
         """Files with their items' numbers, files that are new, and the files whose items go."""
         left = dict(gone)
-        names = {row.item: name for name, row in seen.known.items() if row.item is not None}
+        names = {row.item: name for name, row in self.store.knowledge_files().items() if row.item is not None}
         ids = {one.name: one.says.id for one in found}
         claimed: dict[int, str] = {}
         standing: list[tuple[Found, int]] = []

@@ -37,8 +37,12 @@ class KnowledgeIndex(Protocol):
         """A number that differs after every write of items, by any process."""
         ...
 
-    def knowledge_files(self) -> dict[str, KnownFile]:
-        """The files as they were last seen, by name."""
+    def knowledge_looks(self) -> dict[str, tuple[int, int]]:
+        """The times and sizes that files were last seen with, by name."""
+        ...
+
+    def knowledge_files(self, names: Collection[str] | None = None) -> dict[str, KnownFile]:
+        """The files as they were last seen, by name: all of them, or some."""
         ...
 
     def knowledge_files_of(self, numbers: Collection[int]) -> dict[int, KnownFile]:

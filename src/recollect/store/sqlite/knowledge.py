@@ -37,10 +37,23 @@ class KnowledgeRows:
         with self.database.read() as connection:
             return int(connection.rows("SELECT value FROM meta WHERE name='index_epoch'")[0][0])
 
-    def knowledge_files(self) -> dict[str, KnownFile]:
-        """The files as they were last seen, by name."""
+    def knowledge_looks(self) -> dict[str, tuple[int, int]]:
+        """The times and sizes that files were last seen with, by name."""
         with self.database.read() as connection:
-            return {row[0]: KnownFile(*row) for row in connection.rows(f"SELECT {_COLUMNS} FROM knowledge_files")}
+            rows = connection.rows("SELECT name, mtime, size FROM knowledge_files")
+        return {name: (mtime, size) for name, mtime, size in rows}
+
+    def knowledge_files(self, names: Collection[str] | None = None) -> dict[str, KnownFile]:
+        """The files as they were last seen, by name: all of them, or some."""
+        with self.database.read() as connection:
+            if names is None:
+                return {row[0]: KnownFile(*row) for row in connection.rows(f"SELECT {_COLUMNS} FROM knowledge_files")}
+            found: dict[str, KnownFile] = {}
+            for part in items.batched(sorted(names)):
+                marks = ",".join("?" * len(part))
+                rows = connection.rows(f"SELECT {_COLUMNS} FROM knowledge_files WHERE name IN ({marks})", part)
+                found |= {row[0]: KnownFile(*row) for row in rows}
+            return found
 
     def knowledge_files_of(self, numbers: Collection[int]) -> dict[int, KnownFile]:
         """The files of some items, by their numbers."""
