@@ -115,17 +115,18 @@ class Builder:
             ref = str(item.ref)
             if not full and self._cost("always", text) <= self.room - spare:
                 self._add("always", text, _part("always", item))
+                self.said.add(ref, item.content)
             elif not full:
                 full = True
                 room = self.room - spare - self._heading("always")
                 shorter = self._shortened(partial(self._item_block, item), clean(item.content), room)
                 if shorter:
                     self._add("always", shorter, replace(_part("always", item), cut=True))
+                    self.said.add(ref, shorter)
                 else:
                     self.left_out.append(LeftOut(ref, NO_ROOM))
             else:
                 self.left_out.append(LeftOut(ref, NO_ROOM))
-            self.said.add(ref, item.content)
         if full:
             self.warnings.append(
                 f"what is always told takes {whole} tokens and the budget is {self.budget}: the least important was cut"
@@ -133,7 +134,7 @@ class Builder:
 
     def _item_block(self, item: Item, text: str) -> str:
         label = label_of(str(item.ref))
-        return block(label, item.title, item.fields.description, text, outside=is_outside(item))
+        return block(label, item.fields.title, item.fields.description, text, outside=is_outside(item))
 
     def _lines(self, name: str, lines: Sequence[tuple[str, ContextPart]], most: int) -> None:
         """One-liners while they fit into their share."""
@@ -192,7 +193,7 @@ class Builder:
 
     def _passage_block(self, one: Passage) -> str:
         label = label_of(one.ref, one.lines, one.place)
-        return block(label, one.item.title, one.item.fields.description, one.text, outside=one.outside)
+        return block(label, one.item.fields.title, one.item.fields.description, one.text, outside=one.outside)
 
     def _cut_passage(self, one: Passage, room: int) -> Passage | None:
         text = self._shortened_text(lambda body: self._passage_block(replace(one, text=body)), one.text, room)
@@ -255,7 +256,8 @@ class Builder:
         told = {part.ref for section in self.sections.values() for part in section.parts}
         refs = [one.ref for one in self.left_out if one.reason == NO_ROOM]
         names = [one_line(ref, LONGEST_NAME) for ref in dict.fromkeys(refs) if ref not in told]
-        shorter = (_note(names, count) for count in range(min(len(names), MOST_NAMES), -1, -1)) if names else ()
+        fewest = 0 if told else 1  # a count alone, with nothing told, is of no use to anyone
+        shorter = (_note(names, count) for count in range(min(len(names), MOST_NAMES), fewest - 1, -1)) if names else ()
         forms = (form for note in shorter for form in (f"{note} (read one with: recollect get REF)", note))
         return next((form for form in forms if self.tokens.of(form) <= room), "")
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from recollect.context.build_text import clean, is_outside
 from recollect.store.base import Store
-from recollect.values import Answer, Hit, Item, Ref
+from recollect.values import Answer, Hit, Item, Ref, parse_time
 from recollect.words import fold
 
 WEAK = 0.4
@@ -49,6 +50,16 @@ def is_tellable(item: Item) -> bool:
     return item.state == "live" and item.fields.category != CHECKPOINT
 
 
+def out_of_time(item: Item, now: datetime) -> str:
+    """Why an item does not hold now, if it does not."""
+    fields = item.fields
+    if fields.valid_from and parse_time(fields.valid_from) > now:
+        return "not valid yet"
+    if fields.valid_until and parse_time(fields.valid_until) < now:
+        return "no longer valid"
+    return ""
+
+
 def fitting(answer: Answer) -> tuple[Hit, ...]:
     """The hits that are more than chance; words alone know no such line."""
     floor = FLOOR if answer.meta.weights.get("vector") else 0.0
@@ -58,13 +69,14 @@ def fitting(answer: Answer) -> tuple[Hit, ...]:
 def passages_of(hits: Sequence[Hit], stores: Mapping[str, Store]) -> list[Passage]:
     """The passages that earned the hits their places, best first; each is worth its part of its hit's score."""
     found: list[Passage] = []
+    now = datetime.now(UTC)
     for hit in hits:
         store = stores.get(hit.tier)
         n = store.number(Ref.parse(hit.ref)) if store is not None else None
         if store is None or n is None:
             continue
         item = store.items_by_number([n])[n]
-        if not is_tellable(item):
+        if not is_tellable(item) or out_of_time(item, now):
             continue
         found += _passages(store, n, item, hit)
     return sorted(found, key=lambda one: (-one.value, one.ref, one.first))

@@ -13,7 +13,7 @@ from recollect import registry
 from recollect.context_report import ContextReport, LeftOut, Skill
 from recollect.engine.sessions import Sessions
 from recollect.errors import Error, NotFound, UsageError
-from recollect.values import KINDS, AddReport, Answer, Filters, Hit, Item, Progress, Ref, parse_time
+from recollect.values import KINDS, AddReport, Answer, Filters, Hit, Item, Progress, Ref
 
 if TYPE_CHECKING:
     from recollect.context.build import Event
@@ -79,7 +79,7 @@ class Telling(Sessions):
 
     def _always(self, stores: Mapping[str, Store], left_out: list[LeftOut]) -> list[Item]:
         """What is told whatever the task; of a ref that several tiers hold, the highest tier's."""
-        from recollect.context.build_passages import is_tellable
+        from recollect.context.build_passages import is_tellable, out_of_time
 
         found: dict[Ref, Item] = {}
         now = datetime.now(UTC)
@@ -87,7 +87,7 @@ class Telling(Sessions):
             for n, item in store.listing(Filters(loadings=("always",)), 1 << 30, 0):
                 if item.ref in found or not is_tellable(item):
                     continue
-                if reason := _out_of_time(item, now):
+                if reason := out_of_time(item, now):
                     left_out.append(LeftOut(str(item.ref), reason))
                 else:
                     found[item.ref] = store.item(n)
@@ -224,16 +224,6 @@ class Telling(Sessions):
 def _any(stores: Mapping[str, Store], filters: Filters) -> bool:
     """Whether it is worth asking: most stores have none of some kinds, and a search is not free."""
     return any(store.listing(filters, 1, 0) for store in stores.values())
-
-
-def _out_of_time(item: Item, now: datetime) -> str:
-    """Why an item does not hold now, if it does not."""
-    fields = item.fields
-    if fields.valid_from and parse_time(fields.valid_from) > now:
-        return "not valid yet"
-    if fields.valid_until and parse_time(fields.valid_until) < now:
-        return "no longer valid"
-    return ""
 
 
 def _skill_of(item: Item, *, tier: str = "", score: float | None = None) -> Skill:
