@@ -168,3 +168,9 @@ def _check_calls(turn: Turn, tools: Sequence[Tool]) -> None:
     """A call of a tool that was not offered is the caller's to answer; one that is no call at all is not."""
     if tools and any(not call.name or not isinstance(call.arguments, Mapping) for call in turn.tool_calls):
         raise _not_as_asked("a tool call without a name or with arguments that are no object")
+
+
+def as_function(tool: Tool) -> dict[str, Any]:
+    """A tool the way OpenAI spells it, and everybody who followed."""
+    about = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    return {"type": "function", "function": about}

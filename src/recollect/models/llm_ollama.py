@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from recollect.models.base import ToolCall
 from recollect.models.http import Remote, answered, bearer
-from recollect.models.llm import Ask, Turn, understood
+from recollect.models.llm import Ask, Turn, as_function, understood
 
 DEFAULT_MODEL = "llama3.2"
 DEFAULT_URL = "http://localhost:11434"
@@ -42,17 +42,7 @@ class OllamaWire:
         if ask.schema is not None:
             body["format"] = dict(ask.schema)
         elif ask.tools:
-            body["tools"] = [
-                {
-                    "type": "function",
-                    "function": {
-                        "name": tool.name,
-                        "description": tool.description,
-                        "parameters": dict(tool.parameters),
-                    },
-                }
-                for tool in ask.tools
-            ]
+            body["tools"] = [as_function(tool) for tool in ask.tools]
         return body
 
 

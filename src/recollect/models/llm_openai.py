@@ -12,7 +12,7 @@ from typing import Any
 from recollect.errors import MissingExtra
 from recollect.models.base import ToolCall
 from recollect.models.http import Trouble
-from recollect.models.llm import Ask, Turn, understood
+from recollect.models.llm import Ask, Turn, as_function, understood
 from recollect.models.sdk import SdkClients
 
 DEFAULT_MODEL = "gpt-5-mini"
@@ -51,17 +51,7 @@ class OpenAIWire:
             asked_for = {"name": "answer", "schema": dict(ask.schema), "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": asked_for}
         elif ask.tools:
-            body["tools"] = [
-                {
-                    "type": "function",
-                    "function": {
-                        "name": tool.name,
-                        "description": tool.description,
-                        "parameters": dict(tool.parameters),
-                    },
-                }
-                for tool in ask.tools
-            ]
+            body["tools"] = [as_function(tool) for tool in ask.tools]
         return body
 
 
