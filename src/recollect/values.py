@@ -295,7 +295,8 @@ class Item:
     updated_at: datetime
     first_line: int = 1
     indexed_at: datetime | None = None
-    has_embedding: bool = False
+    has_embedding: bool | None = None
+    """Whether every passage has its vector; looked up for an item that is read on its own, None in lists."""
     retrieval_count: int = 0
     last_retrieved_at: datetime | None = None
     access_count: int = 0

@@ -198,3 +198,11 @@ def test_belief_in_words_grows_with_rarity_and_with_coverage() -> None:
     assert belief(6.0, 0.5) == pytest.approx(0.75)
     assert belief(2.0, 0.5) < belief(20.0, 0.5) < 1.0
     assert belief(2.0, 0.2) < belief(2.0, 0.8)
+
+
+def test_an_item_says_whether_its_passages_have_their_vectors(meaning: Recollect) -> None:
+    meaning.save("note:/tide", "The tide tables hang beside the harbour office.", wait=False)
+    assert meaning.get("note:/tide").to_dict()["has_embedding"] is False
+    meaning.embed()
+    assert meaning.get("note:/tide").to_dict()["has_embedding"] is True
+    assert meaning.list()[0].has_embedding is None

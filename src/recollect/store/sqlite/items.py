@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -86,7 +87,17 @@ def by_number(connection: Connection, n: int) -> Item | None:
     if not rows:
         return None
     content, first_line = content_of(connection, n, rows[0][6])
-    return _item(rows[0], content, first_line)
+    return replace(_item(rows[0], content, first_line), has_embedding=_has_embedding(connection, n))
+
+
+def _has_embedding(connection: Connection, n: int) -> bool:
+    """Whether an item has passages, and each of them its vector by the model in use."""
+    [(passages, waiting)] = connection.rows(
+        "SELECT count(*), total(NOT EXISTS (SELECT 1 FROM vectors v JOIN fingerprints f ON f.id = v.fingerprint"
+        " WHERE f.active AND v.hash = c.embed_hash)) FROM chunks c WHERE c.item = ? AND c.state = 0",
+        (n,),
+    )
+    return bool(passages) and not waiting
 
 
 def by_numbers(connection: Connection, numbers: Sequence[int]) -> dict[int, Item]:
