@@ -182,6 +182,40 @@ def _being_removed(made: set[str], removed: set[str]) -> set[str]:
     return {name for name in made - removed if int(name.partition("-")[2]) % 4 == 1}
 
 
+_CUT_SHORT = """
+from recollect.memory.knowledge_folder import Changes
+Changes.settle = lambda self: os._exit(9)  # the file is in its place, the transaction is not over
+action, *words = sys.argv[2:]
+getattr(engine, action)(*words)
+"""
+
+
+@pytest.mark.parametrize(
+    ("action", "words", "status"),
+    [
+        ("remember", ["Something new."], "created"),
+        ("edit", ["memory:/x", "Changed."], "updated"),
+        ("forget", ["memory:/x"], "updated"),
+        ("mv", ["memory:/x", "memory:/y"], "moved"),
+        ("rm", ["memory:/x"], "removed"),
+        ("correct", ["memory:/x", "Corrected."], "created"),
+    ],
+)
+def test_what_was_cut_short_between_file_and_store_is_healed_by_the_next_look(
+    house: House, action: str, words: list[str], status: str
+) -> None:
+    engine = house.open()
+    engine.remember("As it was.", ref="x")
+    cut = start(house, _CUT_SHORT, action, *words)
+    cut.communicate()
+    assert cut.returncode == 9
+    report = engine.sync()
+    assert status in {item.status for item in report.items}
+    assert report.failed == 0
+    assert engine.doctor().ok
+    assert engine.sync().items == ()
+
+
 _NEAR = """
 import time
 while not (place / "go").exists():

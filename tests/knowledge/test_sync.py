@@ -248,6 +248,36 @@ def test_an_edit_on_top_of_a_file_that_was_just_changed_keeps_that_change_and_sa
     assert "And again." in house.read("memories/x.md")
 
 
+def test_an_edit_of_an_older_version_says_that_there_is_a_newer_one(house: House) -> None:
+    engine = house.open()
+    engine.remember("First.", ref="x")
+    house.edit("memories/x.md", "First.", "By hand.")
+    engine.sync()
+    saved = engine.edit("memory:/x", "Made of the first.", base=1)
+    assert saved.reason == "it was changed meanwhile: that is kept as version 2"
+    assert engine.edit("memory:/x", "Made of the third.", base=3).reason is None
+
+
+def test_an_export_taken_into_another_project_writes_its_files_there(house: House, tmp_path: Path) -> None:
+    engine = house.open()
+    engine.remember("Alive.", title="One", tags=["x"])
+    engine.remember("Forgotten.", kind="note", ref="two")
+    engine.forget("note:/two")
+    engine.remember("Removed.", ref="three")
+    engine.rm("memory:/three")
+    engine.export(tmp_path / "one.jsonl")
+    other = House(tmp_path / "other")
+    second = other.open()
+    second.import_(tmp_path / "one.jsonl")
+    assert {name: other.read(name) for name in other.files()} == {name: house.read(name) for name in house.files()}
+    second.export(tmp_path / "two.jsonl")
+    assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
+    assert second.sync().items == ()
+    second.import_(tmp_path / "one.jsonl", on_conflict="overwrite")
+    assert other.files() == house.files()
+    other.close()
+
+
 def test_a_file_made_by_hand_is_not_written_over_by_a_new_memory(house: House) -> None:
     engine = house.open()
     engine.list()

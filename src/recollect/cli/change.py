@@ -42,9 +42,11 @@ def edit(call: Call, ref: str, title: str | None, tags: tuple[str, ...], pairs: 
     if content == "-":
         content = sys.stdin.buffer.read().decode("utf-8", "replace")
     with call.engine() as engine:
+        base = None
         if content is None and not fields:
-            content = _edited(engine.get(ref, track=False).content)
-        return _saved(call, engine.edit(ref, content, fields, allow_secrets=given["allow_secrets"]))
+            item = engine.get(ref, track=False)
+            content, base = _edited(item.content), item.version
+        return _saved(call, engine.edit(ref, content, fields, allow_secrets=given["allow_secrets"], base=base))
 
 
 def _edited(text: str) -> str:

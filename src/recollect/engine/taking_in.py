@@ -242,9 +242,13 @@ class TakingIn(Core):
         fields: Mapping[str, Any] | None = None,
         *,
         allow_secrets: bool = False,
+        base: int | None = None,
         wait: bool = True,
     ) -> Saved:
-        """Change an item's content, its fields, or both: a new version. Secrets are redacted as in ``save``."""
+        """Change an item's content, its fields, or both: a new version. Secrets are redacted as in ``save``.
+
+        ``base`` is the version that the change was made on; if there is a newer one, the answer says so.
+        """
         from recollect.ingest.redact import redact_item
 
         n = self._number(ref)
@@ -255,9 +259,11 @@ class TakingIn(Core):
             draft = replace(draft, fields=draft.fields.with_changes(fields))
             return self._pipeline.prepare_draft(draft) if content is None else self._pipeline.prepare_text(draft, text)
 
-        return replace(self._change(n, changed, wait), redacted=redacted)
+        return replace(self._change(n, changed, wait, base), redacted=redacted)
 
-    def _change(self, n: int, changed: Callable[[Draft], PreparedItem], wait: bool) -> Saved:
+    def _change(
+        self, n: int, changed: Callable[[Draft], PreparedItem], wait: bool, base: int | None = None
+    ) -> Saved:
         """Make an item's next version of its current one; of that made meanwhile elsewhere, if there is one."""
         for attempt in range(_ATTEMPTS):
             item = self.store.item(n)
@@ -269,7 +275,7 @@ class TakingIn(Core):
                 if attempt == _ATTEMPTS - 1:
                     raise
                 continue
-            if attempt and saved.status == "updated":
+            if saved.status == "updated" and (attempt or base not in (None, item.version)):
                 return replace(saved, reason=f"it was changed meanwhile: that is kept as version {item.version}")
             return saved
         raise AssertionError("the last attempt returns or raises")
