@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from recollect.insight import FeedbackReport, LearningStatus, StatsReport, WeightChange
-    from recollect.reports import BackupReport, ExportReport, ImportReport, VacuumReport
+    from recollect.reports import BackupReport, ExportReport, ImportReport, SyncReport, VacuumReport
     from recollect.search.profile import Profile
     from recollect.session_values import Fork, Happening, Routes, Session, Timeline, Turn
     from recollect.values import (
@@ -71,7 +71,7 @@ _MODULES = {
         "NotFound", "PathConflict", "ReadOnlyStore", "StaleVersion", "StoreError", "Unavailable", "Unreadable",
         "UsageError",
     ),
-    "recollect.reports": ("BackupReport", "ExportReport", "ImportReport", "VacuumReport"),
+    "recollect.reports": ("BackupReport", "ExportReport", "ImportReport", "SyncReport", "VacuumReport"),
     "recollect.insight": ("FeedbackReport", "LearningStatus", "StatsReport", "WeightChange"),
     "recollect.search.profile": ("Profile",),
     "recollect.session_values": ("Fork", "Happening", "Routes", "Session", "Timeline", "Turn"),
@@ -130,6 +130,7 @@ __all__ = [
     "StaleVersion",
     "StatsReport",
     "StoreError",
+    "SyncReport",
     "Timeline",
     "TreeNode",
     "Turn",

@@ -173,6 +173,16 @@ def test_a_folder_that_vanished_as_a_whole_takes_nothing_with_it(house: House) -
     assert house.files() == ["memories/keys.md"]
 
 
+def test_another_folder_gets_the_files_and_none_of_them_counts_as_gone(house: House, tmp_path: Path) -> None:
+    house.open().remember("The keys rotate every quarter.", ref="keys")
+    (tmp_path / "vault/notes").mkdir(parents=True)
+    (tmp_path / "vault/notes/mine.md").write_text("Mine.\n")
+    engine = house.open(**{"knowledge.folder": str(tmp_path / "vault")})
+    assert sorted(str(item.ref) for item in engine.list()) == ["memory:/keys", "note:/mine"]
+    assert said(engine.sync()) == [("memory:/keys", "written")]
+    assert (tmp_path / "vault/memories/keys.md").read_text() == house.read("memories/keys.md")
+
+
 def test_many_files_that_vanish_at_once_are_only_removed_when_asked(house: House) -> None:
     engine = house.open()
     for number in range(30):

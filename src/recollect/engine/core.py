@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -103,7 +104,9 @@ class Core:
 
         most = int(config.ingest.max_file_mb * 1_000_000)
         pipeline = partial(self._pipeline_of, store)
-        kept = KnowledgeStore(store, KnowledgeFolder(place), pipeline, self._backlog, most_bytes=most)
+        kept = KnowledgeStore(
+            store, KnowledgeFolder(place), pipeline, self._backlog, place=_beside(location.path, place), most_bytes=most
+        )
         self._with_files.append(kept)
         return cast("Store", kept)
 
@@ -232,6 +235,14 @@ class Core:
 
     def _number(self, name: str | Path | Ref) -> int:
         return self.store.require(self.resolve(name))
+
+
+def _beside(store: Path, place: Path) -> str:
+    """Where a folder is, seen from the store: the same after both were moved."""
+    try:
+        return os.path.relpath(place, store.parent)
+    except ValueError:  # on another drive
+        return str(place)
 
 
 def is_id(text: str) -> bool:

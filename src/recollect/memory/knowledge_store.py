@@ -59,9 +59,11 @@ class KnowledgeStore:
         pipeline: Callable[[], Pipeline],
         backlog: Callable[[], Backlog | None],
         *,
+        place: str,
         most_bytes: int,
     ) -> None:
         self.inner = inner
+        self._place: str | None = place
         self.folder = folder
         self._pipeline = pipeline
         self._backlog = backlog
@@ -79,6 +81,7 @@ class KnowledgeStore:
         if started < self._next_look and not at_once:
             return None
         self._next_look = started + LOOK_SECONDS
+        self._settle()
         if not self.folder.exists():
             return self._give_files()
         seen = look(self.inner, self.folder)
@@ -90,6 +93,12 @@ class KnowledgeStore:
         if len(seen.touched) >= NOTED_AT_ONCE:
             self.inner.note_knowledge(seen.touched)
         return None if seen.known else self._give_files()
+
+    def _settle(self) -> None:
+        """Files in a folder that was set anew are not those that were known: they are none that vanished."""
+        if self._place is not None:
+            self.inner.settle_knowledge(self._place)
+            self._place = None
 
     def _give_files(self) -> SyncReport | None:
         """Write files for the items of a store that never had any, unless they are very many."""
@@ -105,6 +114,7 @@ class KnowledgeStore:
 
         With ``write`` a file that is missing is written again, instead of taking its item to the bin.
         """
+        self._settle()
         if write:
             self.inner.note_knowledge((), look(self.inner, self.folder).gone)
         elif not self.folder.exists() and self.inner.knowledge_files():
@@ -127,6 +137,7 @@ class KnowledgeStore:
 
     def check(self, *, repair: bool) -> Check:
         """Whether files and store agree; to ``repair`` is to sync."""
+        self._settle()
         told = self._differences()
         if told and repair and (self.folder.exists() or not self.inner.knowledge_files()):
             self.sync()

@@ -37,6 +37,10 @@ class KnowledgeIndex(Protocol):
         """A number that differs after every write of items, by any process."""
         ...
 
+    def settle_knowledge(self, place: str) -> None:
+        """Say where the files are; what was known of those in another place is forgotten."""
+        ...
+
     def knowledge_looks(self) -> dict[str, tuple[int, int]]:
         """The times and sizes that files were last seen with, by name."""
         ...

@@ -37,6 +37,17 @@ class KnowledgeRows:
         with self.database.read() as connection:
             return int(connection.rows("SELECT value FROM meta WHERE name='index_epoch'")[0][0])
 
+    def settle_knowledge(self, place: str) -> None:
+        """Say where the files are; what was known of those in another place is forgotten."""
+        with self.database.read() as connection:
+            rows = connection.rows("SELECT value FROM meta WHERE name='knowledge_folder'")
+        if rows and rows[0][0] == place:
+            return
+        with self.database.write() as connection:
+            if rows:
+                connection.rows("DELETE FROM knowledge_files")
+            connection.rows("INSERT OR REPLACE INTO meta VALUES('knowledge_folder', ?)", (place,))
+
     def knowledge_looks(self) -> dict[str, tuple[int, int]]:
         """The times and sizes that files were last seen with, by name."""
         with self.database.read() as connection:
