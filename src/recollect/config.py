@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ from recollect.config_files import (
     write_entry,
 )
 from recollect.errors import NotFound, ReadOnlyStore, Unavailable, UsageError
+from recollect.frozen import frozen
 from recollect.setting_rules import Setting
 from recollect.settings import (
     FOREIGN_VARIABLES,
@@ -301,7 +302,7 @@ def _relocated(location: str, scope: str, path: Path, start: Path) -> str:
     return os.path.relpath(meant, path.absolute().parent.parent) if scope == "project" else meant
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoreLocation:
     """Which store is meant, and who said so: flag, env:NAME, project:FILE, project, user:FILE or default."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
+from recollect.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Skill:
     """A skill as one sees it before reading it: its name, what it is for, and where it lies."""
 
@@ -27,7 +29,7 @@ class Skill:
         return plain
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ContextPart:
     """One piece of a context: why it is there, whose it is, which lines, and what it costs with its label."""
 
@@ -47,7 +49,7 @@ class ContextPart:
         return asdict(self) | {"lines": list(self.lines) if self.lines else None}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeftOut:
     """Something that would have belonged there, and why it does not stand there."""
 
@@ -58,7 +60,7 @@ class LeftOut:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ContextReport:
     """The text to put before an agent, never more than ``budget`` tokens, and how it came about."""
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from recollect.frozen import frozen
 from recollect.record_codec import BadRecord
 from recollect.values import FIELD_NAMES, KINDS, Fields, Mark, Passage, Ref
 
@@ -27,7 +27,7 @@ _FIELD_TYPES: Mapping[str, tuple[type, ...]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Header:
     """The first line. ``counts`` says how many records of each type follow, ``changed_at`` how current they are."""
 
@@ -38,7 +38,7 @@ class Header:
     counts: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileRecord:
     """What an item's file looked like when it was read."""
 
@@ -48,7 +48,7 @@ class FileRecord:
     fields: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UsageRecord:
     """How often and when an item was found and opened."""
 
@@ -60,7 +60,7 @@ class UsageRecord:
     decay_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChunkRecord:
     """A passage: when it was part of the item, and what is embedded in front of its text."""
 
@@ -72,7 +72,7 @@ class ChunkRecord:
     live_until: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BlobRecord:
     """The bytes of a file that holds no text."""
 
@@ -80,7 +80,7 @@ class BlobRecord:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VersionRecord:
     """One version. ``layout`` has, for each passage: its place in ``chunks``, its first character, its lines."""
 
@@ -107,7 +107,7 @@ class VersionRecord:
         return tuple(Mark(offset, label) for offset, label in self.marks)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextLinkRecord:
     """A link that stands in an item's text; which item it means is found anew."""
 
@@ -117,7 +117,7 @@ class TextLinkRecord:
     created_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ItemRecord:
     """An item with everything that is its own."""
 
@@ -154,7 +154,7 @@ class ItemRecord:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinkRecord:
     """A link between two items that does not stand in a text; ``text`` is empty, or what made it a mention."""
 
@@ -166,7 +166,7 @@ class LinkRecord:
     created_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FeedbackRecord:
     """A verdict. ``item`` is None when the item is gone; ``ref`` is what it was called."""
 
@@ -178,7 +178,7 @@ class FeedbackRecord:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LearnedRecord:
     """What a profile learned; the first ``since`` verdicts of the file no longer count for it."""
 
@@ -187,7 +187,7 @@ class LearnedRecord:
     since: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WeightRecord:
     """One change of a profile's weights."""
 
@@ -201,7 +201,7 @@ class WeightRecord:
     counted: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundRecord:
     """An item in the answer to a query."""
 
@@ -212,7 +212,7 @@ class FoundRecord:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QueryRecord:
     """An entry of the query log with what it found."""
 
@@ -226,7 +226,7 @@ class QueryRecord:
     found: tuple[FoundRecord, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OpeningRecord:
     """An entry of the retrieval log that no query in the log belongs to: an item opened by its name."""
 
@@ -237,7 +237,7 @@ class OpeningRecord:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RootRecord:
     """A folder that was added."""
 
@@ -246,7 +246,7 @@ class RootRecord:
     added_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FreezeRecord:
     """Whether the store's weights stand still."""
 

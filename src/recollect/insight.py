@@ -6,16 +6,18 @@ First what the store is told and keeps, then the answers of ``stats``, ``feedbac
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
+
+from recollect.frozen import frozen
 
 
 def _iso(moment: datetime | None) -> str | None:
     return moment.isoformat() if moment else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UsedItem:
     """An item that an answer showed: its id, the version, and its score (none when it was opened by name)."""
 
@@ -24,7 +26,7 @@ class UsedItem:
     score: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Use:
     """One search, or an opening by name (``text`` is None), to be remembered.
 
@@ -41,7 +43,7 @@ class Use:
     logged: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Usage:
     """How an item was used so far; ``decay_score`` is its value now."""
 
@@ -52,7 +54,7 @@ class Usage:
     decay_score: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Learned:
     """What a profile has learned so far, and the verdicts that count for it, by name."""
 
@@ -61,7 +63,7 @@ class Learned:
     verdicts: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Move:
     """A change of weights about to be made; ``restart`` lets only later verdicts count from then on."""
 
@@ -73,7 +75,7 @@ class Move:
     restart: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QueryStats:
     """Queries taken together: those of one text, one tool, or one day."""
 
@@ -95,7 +97,7 @@ class QueryStats:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RetrievedItem:
     """How often an item was found or opened."""
 
@@ -108,7 +110,7 @@ class RetrievedItem:
         return {"ref": self.ref, "title": self.title, "count": self.count, "last_at": _iso(self.last_at)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatsReport:
     """What the log says about the last days. ``rows`` are by query or tool (most frequent first) or by day."""
 
@@ -142,7 +144,7 @@ class StatsReport:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WeightChange:
     """One change of what a profile learned: its weights before and after, and how many verdicts were behind it."""
 
@@ -170,7 +172,7 @@ class WeightChange:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProfileLearning:
     """What one profile has learned: the shift of its text signal, from how many verdicts, and its weights now."""
 
@@ -196,7 +198,7 @@ class ProfileLearning:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LearningStatus:
     """Whether learning is on, which verdicts were given, and what each learning profile made of them."""
 
@@ -214,7 +216,7 @@ class LearningStatus:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FeedbackReport:
     """The answer to a verdict: whether it counts for learning, and which weights it moved."""
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urljoin
 
+from recollect.frozen import frozen
 from recollect.values import Ref
 
 MOST_TARGETS = 1_000
@@ -44,7 +44,7 @@ _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _TICKS = re.compile(r"`+")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinkTarget:
     """A link as its text has it (without label and heading), and the name of what it means."""
 
@@ -52,7 +52,7 @@ class LinkTarget:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidate:
     """An item that goes by a name."""
 

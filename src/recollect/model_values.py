@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
+
+from recollect.frozen import frozen
 
 if TYPE_CHECKING:
     from recollect.reports import EmbedReport
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelState:
     """A provider and the model it would use.
 
@@ -42,7 +44,7 @@ class ModelState:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelTest:
     """Whether a model works: how long its vectors are, and how many milliseconds the first and a second text took."""
 
@@ -69,7 +71,7 @@ class ModelTest:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelSwitch:
     """What using a model comes to: ``chunks`` to embed, some ``tokens``, and about so many ``seconds``.
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from recollect.config import edited, file_of
 from recollect.config_files import Environment, current_folder, remove_entry, write_entry
 from recollect.errors import UsageError
+from recollect.frozen import frozen
 
 PREFIX = "profiles."
 KEYS = ("base", "description", "min_score", "guard", "sides")
@@ -22,7 +22,7 @@ TABLES = ("weights", "per_side")
 _TEXTS = ("base", "description")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProfileEntry:
     """One entry of a profile's table by its keys; without any, the whole table."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
+from recollect.frozen import frozen
 from recollect.values import AddReport
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExportReport:
     """What an export wrote; ``records`` counts by type, items among them."""
 
@@ -21,7 +22,7 @@ class ExportReport:
         return {"file": self.file, "bytes": self.bytes, "records": dict(self.records)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImportReport:
     """What an import did, item by item; ``records`` counts what came with them and was new: links, verdicts, …"""
 
@@ -36,7 +37,7 @@ class ImportReport:
         return self.saved.to_dict() | {"records": dict(self.records)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BackupReport:
     """A copy of a store as it was at one moment."""
 
@@ -48,7 +49,7 @@ class BackupReport:
         return {"file": self.file, "bytes": self.bytes, "seconds": round(self.seconds, 3)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VacuumReport:
     """What was thrown away, and what the store takes on the disk before and after."""
 
@@ -69,7 +70,7 @@ class VacuumReport:
         return asdict(self) | {"seconds": round(self.seconds, 3)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refreshed:
     """What became of one item: updated, unchanged, created, moved, missing, removed, skipped or failed."""
 
@@ -83,7 +84,7 @@ class Refreshed:
         return plain | ({"error": dict(self.error)} if self.error else {})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RefreshReport:
     """What a refresh found, item by item."""
 
@@ -116,7 +117,7 @@ class RefreshReport:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Synced:
     """What became of one knowledge file: created, updated, moved, removed, conflict, written, unchanged or failed."""
 
@@ -134,7 +135,7 @@ class Synced:
         return plain | ({"error": dict(self.error)} if self.error else {})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SyncReport:
     """What a look at the knowledge folder found. Files that are as they were are counted, not listed."""
 
@@ -167,7 +168,7 @@ class SyncReport:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WatchEvent:
     """What a batch of changes came to."""
 
@@ -184,7 +185,7 @@ class WatchEvent:
         return self.report.to_dict()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EmbedReport:
     """What was done: texts embedded, taken from the cache, failed, and why it stopped early if it did."""
 
@@ -211,7 +212,7 @@ class EmbedReport:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JobsReport:
     """The backlog as it stands."""
 

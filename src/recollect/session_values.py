@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
+from recollect.frozen import frozen
+
 LONGEST_RESULT = 1_000
 """So much is kept of a tool's output; it is mostly long, and seldom asked for."""
 
@@ -22,7 +24,7 @@ def shortened(text: str, limit: int) -> str:
     return f"{text[: limit - tail].rstrip()}\n[… {left_out:,} characters left out …]\n{text[-tail:].lstrip()}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionEvent:
     """One thing that was said or done, as a transcript has it.
 
@@ -47,7 +49,7 @@ class SessionEvent:
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionHint:
     """What a line says of the whole session; ``about`` names the event that a title must belong to, if one is named."""
 
@@ -59,7 +61,7 @@ class SessionHint:
     parent: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TurnFacets:
     """How a person took what came before: ``sentiment`` from -1 to 1, and what the words amount to."""
 
@@ -75,7 +77,7 @@ class TurnFacets:
         return self == TurnFacets()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionFacets:
     """What a session was about."""
 
@@ -91,7 +93,7 @@ class SessionFacets:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checkpoint:
     """A point in a session to fork from: the last ``turn`` of the work on one request, which began at ``request``."""
 
@@ -104,7 +106,7 @@ class Checkpoint:
     at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Turn:
     """An event as it is kept."""
 
@@ -122,7 +124,7 @@ class Turn:
         return asdict(self) | {"at": self.at.isoformat(), "files": list(self.files)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Session:
     """A session as it is kept; ``turns`` are there when one was asked for, ``count`` always says how many there are."""
 
@@ -147,7 +149,7 @@ class Session:
         return plain | ({"turns": [turn.to_dict() for turn in self.turns]} if with_turns else {})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Happening:
     """One line of a timeline. ``what`` is event, session, remembered, created, updated, forgotten or removed."""
 
@@ -166,7 +168,7 @@ class Happening:
         return asdict(self) | {"at": self.at.isoformat()}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Timeline:
     """What happened, in the order it was asked for; ``more`` says that the limit left something out."""
 
@@ -182,7 +184,7 @@ class Timeline:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fork:
     """A point to fork from that suits a task: ``quality`` from 0 to 1 says how it went on, .5 that nobody said."""
 
@@ -202,7 +204,7 @@ class Fork:
         return asdict(self) | {"files": list(self.files), "at": at}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Routes:
     """The points to fork from for a task, the best first."""
 
@@ -214,7 +216,7 @@ class Routes:
         return {"task": self.task, "routes": [fork.to_dict() for fork in self.forks], "notes": list(self.notes)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ThreadSpan:
     """How many turns a thread has, and from when to when."""
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from recollect.errors import UsageError
+from recollect.frozen import frozen
 
 _LARGEST = 2**31 - 1  # what every library below takes as a count
 _TRUE = ("true", "yes", "on", "1")
@@ -54,7 +55,7 @@ def setting(
     return field(default=default, metadata=notes, repr=not secret)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setting:
     """One setting: its name, type and bounds, and how a value for it is checked and read from text."""
 

@@ -7,10 +7,11 @@ generated from here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 from typing import Any
 
 from recollect.errors import UsageError
+from recollect.frozen import frozen
 from recollect.setting_rules import Setting, nearest, setting
 
 _HEAVIEST = 1000  # weights count relative to one another; far larger ones overflow when they are summed
@@ -20,7 +21,7 @@ def _weight(default: float | None, doc: str) -> Any:
     return setting(default, doc, minimum=0, maximum=_HEAVIEST)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoreSettings:
     """Where items are kept, and for how long."""
 
@@ -34,7 +35,7 @@ class StoreSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IngestSettings:
     """How files and pages become items."""
 
@@ -53,7 +54,7 @@ class IngestSettings:
     follow_symlinks: bool = setting(True, "Walk into linked folders (loops end).")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LexicalSettings:
     """How words are indexed and scored (BM25F)."""
 
@@ -68,7 +69,7 @@ class LexicalSettings:
     body_weight: float = _weight(1.0, "Weight of words in the body.")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SearchSettings:
     """What a search does when the call does not say."""
 
@@ -85,7 +86,7 @@ class SearchSettings:
     track: bool = setting(True, "Remember which items were found and opened.")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EmbeddingSettings:
     """What turns text into vectors."""
 
@@ -106,7 +107,7 @@ class EmbeddingSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RetrievalSettings:
     """Weights of the profile ``brain``; unset ones keep the profile's own, and 0 means 0."""
 
@@ -116,7 +117,7 @@ class RetrievalSettings:
     importance_weight: float | None = _weight(None, "Weight of importance.")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnowledgeSettings:
     """Memories, notes and articles as Markdown files, and the weights of the profile ``knowledge``."""
 
@@ -128,7 +129,7 @@ class KnowledgeSettings:
     hybrid_text_weight: float | None = _weight(None, "Weight of words; unset keeps the profile's own.")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TiersSettings:
     """Stores that are searched together, and how much each one's scores count."""
 
@@ -149,7 +150,7 @@ class TiersSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UsageSettings:
     """The log of queries and of what they found; it stays in the store."""
 
@@ -157,7 +158,7 @@ class UsageSettings:
     retention_days: float = setting(90.0, "Older entries are dropped.", minimum=0, maximum=36500)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LearningSettings:
     """Weights that follow feedback."""
 
@@ -165,7 +166,7 @@ class LearningSettings:
     frozen: bool = setting(False, "Keep what was learned, learn nothing more.")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RerankSettings:
     """A second, slower look at the best hits."""
 
@@ -176,7 +177,7 @@ class RerankSettings:
     top: int = setting(20, "How many hits are looked at again.", minimum=1)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LlmSettings:
     """A language model, for what asks for one: cutting texts, the second look, loading pages, facets."""
 
@@ -200,7 +201,7 @@ class LlmSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadingSettings:
     """The agent that loads pages with the tools of MCP servers, where a language model is set."""
 
@@ -216,7 +217,7 @@ class LoadingSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FetchSettings:
     """How pages are fetched, and what may be reached."""
 
@@ -247,7 +248,7 @@ class FetchSettings:
     google_docs_url: str = setting("https://docs.google.com", "Where Google Docs is.", sensitive=True)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HooksSettings:
     """What an agent's program is told while it runs, by ``recollect hook``."""
 
@@ -266,7 +267,7 @@ class HooksSettings:
     transcripts: bool = setting(True, "Take in the transcript before it is compacted and when its session ends.")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SkillsSettings:
     """Where skills are looked for: folders with SKILL.md files, the first of a name wins; and a list of others."""
 
@@ -287,7 +288,7 @@ class SkillsSettings:
     command_seconds: float = setting(10.0, "How long that command may take.", minimum=0.1, maximum=600)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class McpSettings:
     """The server that agents call, ``recollect mcp``."""
 
@@ -295,7 +296,7 @@ class McpSettings:
     token: str = setting("", "What clients send as a bearer token over HTTP.", secret=True)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Config:
     """All settings in force, and where each came from.
 

@@ -7,18 +7,18 @@ one named, the project's, or the user's own) takes its place among them; without
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from recollect.config import STORE_NAME, Config, StoreLocation, locate_store
 from recollect.config_files import PROJECT_FOLDER, data_home, nearest_project
 from recollect.errors import UsageError
+from recollect.frozen import frozen
 
 TIERS = ("agent", "project", "team")
 KNOWLEDGE_FOLDER = "knowledge"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TierPlace:
     """A tier: its name, where its store is, and the factor of its scores."""
 
@@ -27,7 +27,7 @@ class TierPlace:
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Located:
     """The store a call is about, and the tier it stands for. ``alone`` when no other tier is to be searched.
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from recollect.errors import UsageError
+from recollect.frozen import frozen
 
 Kind = Literal["document", "article", "memory", "note", "entity", "resource", "entry", "skill", "session"]
 KINDS: tuple[str, ...] = (
@@ -73,7 +74,7 @@ class Ref:
         return f"{self.drive}:{self.path}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fields:
     """What an item may carry beside its content; every one of these is part of a version."""
 
@@ -155,7 +156,7 @@ def parse_time(text: str) -> datetime:
         raise UsageError(f"'{text}' is out of range", hint="Use a date between the years 1970 and 9998.") from None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mark:
     """Where a page, slide, sheet or cell starts in an item's text: ``Mark(1204, "page 3")``."""
 
@@ -163,7 +164,7 @@ class Mark:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Parsed:
     """What a parser makes of a file: text to keep and chunk, and what it learned on the way.
 
@@ -183,7 +184,7 @@ class Parsed:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Passage:
     """A span of an item's text that becomes one chunk; passages of a text follow one another without a gap."""
 
@@ -192,7 +193,7 @@ class Passage:
     heading: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Draft:
     """An item about to be saved."""
 
@@ -206,7 +207,7 @@ class Draft:
     blob: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """A text handed over by a program rather than read from a file: ``Entry("agent:/plan", "...", kind="note")``."""
 
@@ -219,7 +220,7 @@ class Entry:
     """When it was made and last changed, for a text that is older than the store's knowledge of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Duplicate:
     """An item that says nearly the same: how alike the texts are, and their meanings where both have a vector."""
 
@@ -240,7 +241,7 @@ class Duplicate:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Saved:
     """The answer to a save: created, updated, skipped, failed or needs_decision, and why."""
 
@@ -279,7 +280,7 @@ class Saved:
         return plain
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     """One thing worth knowing, as it stands in one version (the current one unless asked otherwise)."""
 
@@ -333,7 +334,7 @@ class Item:
         return plain
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Version:
     """One immutable state of an item; ``previous`` is the number before it."""
 
@@ -362,7 +363,7 @@ class Version:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Filters:
     """Conditions on items, applied before the best are picked. Empty means no condition."""
 
@@ -387,7 +388,7 @@ class Filters:
         return self == Filters()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TermShare:
     """What one query word gave to a hit: in which fields it stands, how rare it is, what it added."""
 
@@ -405,7 +406,7 @@ class TermShare:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SignalShare:
     """One signal's raw value, its weight, and their product: what it added to the ranking value."""
 
@@ -418,7 +419,7 @@ class SignalShare:
         return {"name": self.name, "value": self.value, "weight": self.weight, "contribution": self.contribution}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Explain:
     """Why a hit stands where it does. ``signals`` add up exactly to ``value``; ``steps`` lead from it to the score."""
 
@@ -436,7 +437,7 @@ class Explain:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evidence:
     """A passage of a hit that matched: its lines in the original, and the place's label (a page, say)."""
 
@@ -457,7 +458,7 @@ class Evidence:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hit:
     """One ranked item with the passage that earned its place."""
 
@@ -498,7 +499,7 @@ class Hit:
         return plain
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SearchMeta:
     """How an answer came about: counts, time, profile, tiers, and what could not be used."""
 
@@ -524,7 +525,7 @@ class SearchMeta:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """The answer to a search."""
 
@@ -535,7 +536,7 @@ class Answer:
         return {"hits": [hit.to_dict() for hit in self.hits], "meta": self.meta.to_dict()}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Progress:
     """How far a long job is: handed to a progress callback, drawn by the CLI."""
 
@@ -547,7 +548,7 @@ class Progress:
     eta: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AddReport:
     """What an ``add`` did, item by item."""
 
@@ -566,7 +567,7 @@ class AddReport:
         return counts | {"items": [saved.to_dict() for saved in self.items], "notes": list(self.notes)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GrepMatch:
     """A line of a stored text that a pattern matches, with its neighbours."""
 
@@ -586,7 +587,7 @@ class GrepMatch:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TreeNode:
     """A folder of refs: how many items stand below it, and its parts."""
 
@@ -606,7 +607,7 @@ class TreeNode:
         return plain
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Explanation:
     """The answer to "why is this item where it is, or why is it not found?"."""
 
@@ -628,7 +629,7 @@ class Explanation:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TierState:
     """One of the stores that are searched together; ``detail`` says why it cannot be reached."""
 
@@ -644,7 +645,7 @@ class TierState:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnownFile:
     """A file of the knowledge folder as it was last seen: ``item`` is its item's number, ``mark`` the version it has.
 
@@ -660,7 +661,7 @@ class KnownFile:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Link:
     """A link between two items, seen from one: ``ref`` is the far end, ``distance`` how many links away it is.
 
@@ -685,7 +686,7 @@ class Link:
         return plain
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LinkReport:
     """What lies around an item; ``unresolved`` are targets in its text that no item answers to yet."""
 
@@ -703,7 +704,7 @@ class LinkReport:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Check:
     """One thing ``doctor`` looked at."""
 
@@ -716,7 +717,7 @@ class Check:
         return {"name": self.name, "ok": self.ok, "detail": self.detail, "repaired": self.repaired}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DoctorReport:
     """All checks of a store; ``ok`` when each is well or was repaired."""
 

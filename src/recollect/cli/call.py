@@ -43,7 +43,7 @@ class Call:
 
         config = ConfigProvider()
         embedder = None
-        if meaning:
+        if meaning and config().search.backend == "hybrid":
             from recollect.registry import embedder_ahead
 
             embedder = embedder_ahead(config())

@@ -51,7 +51,8 @@ def search(call: Call, words: tuple[str, ...], **given: Any) -> int:
     """
     query = query_from(words)
     settings = search_settings(call, given)
-    with call.engine(meaning=bool(query) and settings.get("vectors", True)) as engine:
+    meaning = bool(query) and settings.get("vectors", True) and settings.get("backend", "hybrid") == "hybrid"
+    with call.engine(meaning=meaning) as engine:
         return _answer(call, engine, engine.search(query, **settings), query, given["offset"])
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from recollect.cli.hook_payload import LARGEST, NAMES, Payload, is_worth_asking, read_payload
 from recollect.cli.hook_process import Outlet, log, open_log
 from recollect.config import Config, ConfigProvider
+from recollect.frozen import frozen
 
 if TYPE_CHECKING:
     from recollect.engine import Recollect
@@ -55,7 +56,7 @@ def _run(event: str, outlet: Outlet, store: str | None, tier: str | None) -> Non
         _tell(payload, _Telling(payload.task, hooks.prompt_budget, always=False), provider, outlet, store, tier)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Telling:
     task: str
     budget: int

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from recollect.errors import UsageError
+from recollect.frozen import frozen
 from recollect.stopwords import STOP_WORDS
 
 LARGEST = 8_000_000
@@ -43,7 +43,7 @@ _CHATTER = """again ahead awesome carry check commit continue cool correct done 
 _EMPTY_WORDS = STOP_WORDS["english"] | set(_CHATTER.split())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Payload:
     """What is asked: the event by the program's own name, where it happens, the task, and the transcript."""
 

@@ -12,7 +12,6 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from recollect.cli import json_text
 from recollect.cli.install_places import NAME, Piece
 from recollect.config_files import read_bytes, replace_file
 from recollect.errors import Conflict, Unreadable
+from recollect.frozen import frozen
 
 _MARK = "\ufeff"
 _OURS = re.compile(r"(?:^|[\\/\s\"'])recollect(?:\.exe)?[\"']? hook [a-z-]+$")
@@ -28,7 +28,7 @@ Edit = tuple[str, tuple[str | int, ...], Any]
 """``put``, ``append`` or ``drop``; where; what."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """What became of a file, or would: created, updated, unchanged, removed or absent."""
 

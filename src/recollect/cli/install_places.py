@@ -10,9 +10,10 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from recollect.frozen import frozen
 
 AGENTS: Mapping[str, str] = {
     "claude-code": "Claude Code",
@@ -24,7 +25,7 @@ AGENTS: Mapping[str, str] = {
 NAME = "recollect"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Piece:
     """One thing to write: what it is, the file, its form, and where in the file it belongs."""
 

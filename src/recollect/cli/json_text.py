@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from recollect.frozen import frozen
 
 Path = Sequence[str | int]
 
@@ -20,7 +21,7 @@ _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Part:
     """A member or an item: where it starts (with its name), where its value starts, and where it ends."""
 

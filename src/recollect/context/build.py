@@ -18,6 +18,7 @@ from functools import partial
 from recollect.context.build_passages import Passage, Said, merged, strong
 from recollect.context.build_text import OUTSIDE, Tokens, block, clean, is_outside, label_of, one_line
 from recollect.context_report import ContextPart, ContextReport, LeftOut, Skill
+from recollect.frozen import frozen
 from recollect.models.base import TokenCounter
 from recollect.values import Item
 
@@ -43,7 +44,7 @@ HEADINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Event:
     """One line about something that happened; ``outside`` if its words are not the user's own."""
 
@@ -52,7 +53,7 @@ class Event:
     outside: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Material:
     """All that could be told, before anything is chosen; every list is in order of preference."""
 

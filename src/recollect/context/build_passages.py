@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from recollect.context.build_text import clean, is_outside
+from recollect.frozen import frozen
 from recollect.store.base import Store
 from recollect.values import Answer, Hit, Item, Ref, parse_time
 from recollect.words import fold
@@ -27,7 +28,7 @@ CHECKPOINT = "checkpoint"
 _WORD = re.compile(r"\w+")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Passage:
     """A stretch of an item's text: chunks ``first`` to ``last`` of it, their lines, and what it is worth."""
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from recollect.errors import Error, NotFound, Unreadable
+from recollect.frozen import frozen
 from recollect.ingest.files import Files, metadata_kept, set_by_people
 from recollect.ingest.pipeline import Incoming, Pipeline
 from recollect.sources.disk import Found, absolute
@@ -28,7 +29,7 @@ _UNFIT = re.compile(r"[\x00-\x1f\x7f/\\]+")
 _DESCRIPTION = re.compile(r"^description:[ \t]*(.+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Known:
     """A skill the store holds, and what its file looked like."""
 

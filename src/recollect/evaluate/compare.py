@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from recollect.errors import UsageError
 from recollect.evaluate.metrics import METRICS, Significance, significance
 from recollect.evaluate.report import Report
+from recollect.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Compared:
     """One set under two profiles (or one profile in two runs), judged by one metric."""
 
@@ -31,7 +31,7 @@ class Compared:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     """Every pair that could be formed, and what could not be paired."""
 

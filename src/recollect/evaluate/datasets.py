@@ -11,16 +11,17 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from recollect.errors import NotFound, Unreadable, UsageError
+from recollect.frozen import frozen
 
 _SHAPE = "A set is a folder with corpus.jsonl, queries.jsonl and qrels.tsv; see docs/evaluation.md."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Document:
     """One document of the corpus; ``thread`` and ``seq`` place it in its conversation."""
 
@@ -32,7 +33,7 @@ class Document:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """One query; ``thread`` limits it to one conversation."""
 
@@ -42,7 +43,7 @@ class Question:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dataset:
     """A retrieval set: documents, the queries that have a relevant document, and their judgements.
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from recollect.frozen import frozen
 
 METRICS: tuple[str, ...] = ("ndcg@10", "recall@10", "recall@100", "mrr@10")
 
@@ -74,7 +75,7 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Significance:
     """Whether B differs from A on the same queries.
 

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from recollect.errors import NotFound, Unreadable
 from recollect.evaluate.metrics import METRICS, mean, percentile
+from recollect.frozen import frozen
 
 COLUMNS: tuple[str, ...] = (*METRICS, "ms_p50")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QueryResult:
     """One query under one profile: its metrics, its time, and the ids of the best documents."""
 
@@ -37,7 +37,7 @@ class QueryResult:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Report:
     """One set's results; ``profiles`` and ``to_dict`` give the means that scripts rely on."""
 
@@ -72,7 +72,7 @@ class Report:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Suite:
     """Several sets' results; every set weighs the same in the mean, however many queries it has."""
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
 from recollect.errors import Unavailable, Unreadable, UsageError
+from recollect.frozen import frozen
 from recollect.ingest.files import hash_of, metadata_kept, said_by, set_by_people
 from recollect.ingest.parse import Limits, parse_bytes
 from recollect.ingest.parse.encoding import without_surrogates
@@ -30,7 +31,7 @@ _FILE_NAMES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadPage:
     """A page that was fetched and read: what to save, and what it says about itself and where it leads."""
 

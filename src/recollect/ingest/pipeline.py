@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import Error
+from recollect.frozen import frozen
 from recollect.ingest.chunk import chunk, chunk_at, line_ranges
 from recollect.ingest.parse.detect import TYPES
 from recollect.ingest.prefix import prefix_texts
@@ -35,7 +36,7 @@ BATCH_SECONDS = 10.0
 ONE_CHUNK_KINDS = frozenset({"memory", "note", "entity", "resource", "entry"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Incoming:
     """Something to take in: where it goes, what it says, and what the file looked like."""
 
@@ -53,7 +54,7 @@ FELL_BACK = "cut by its structure, not by a model"
 """What an item's metadata say under ``chunker`` then; always the same, so that trying again in vain changes nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cut:
     """The passages of a text, and why a model did not choose them where one should have."""
 

@@ -14,8 +14,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from recollect.frozen import frozen
 
 REDACTED_KINDS = frozenset({"memory", "note", "entry", "entity", "resource", "session"})
 """What agents write: here secrets are taken out before anything is stored."""
@@ -23,7 +24,7 @@ REDACTED_KINDS = frozenset({"memory", "note", "entry", "entity", "resource", "se
 _START, _END = r"(?<![A-Za-z0-9_-])", r"(?![A-Za-z0-9_-])"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """A secret: what it is, and where it stands."""
 
@@ -32,7 +33,7 @@ class Finding:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """A form that secrets of one kind have; ``group`` is the part that is secret, ``signs`` must occur for a match."""
 

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from recollect.frozen import frozen
+
 CRUMB = " › "
 _ADORNMENTS = frozenset("=-~^\"'`#*+.:_<>!$%&,/;?@")
 _LONGEST_ROW = 8_000
@@ -23,7 +25,7 @@ _ANCHOR = re.compile(r"\s*(?:\{#[^{}]*\}|\{\{[^{}]*\}\}|<a\s[^<>]*>(?:</a>)?)\s*
 _EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Section:
     """A stretch of text under one heading: where it and its body start, how deep it lies, its breadcrumb."""
 

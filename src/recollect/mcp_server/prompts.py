@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import mcp_types as types
 
 from recollect.errors import NotFound, UsageError
+from recollect.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prompt:
     """A text with places to fill; an argument without an entry in ``defaults`` is required."""
 

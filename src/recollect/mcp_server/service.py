@@ -9,10 +9,10 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import Error, NotFound, PathConflict, UsageError
+from recollect.frozen import frozen
 from recollect.mcp_server import toolsets
 from recollect.mcp_server.tool import Tool
 
@@ -28,7 +28,7 @@ AT_A_TIME = 64
 log = logging.getLogger("recollect.mcp")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outcome:
     """What a call came to: an answer, or an error in the shape agents are promised."""
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import UsageError
+from recollect.frozen import frozen
 
 if TYPE_CHECKING:
     from recollect.engine import Recollect
@@ -29,7 +29,7 @@ _TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Effects:
     """What a call does to the world, as MCP's annotations tell it."""
 
@@ -47,7 +47,7 @@ WRITES_ONCE = Effects(repeatable=True)
 REPLACES = Effects(destroys=True, repeatable=True)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tool:
     """One tool, ready to be listed and called."""
 

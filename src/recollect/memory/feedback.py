@@ -7,10 +7,10 @@ learns counts all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 from recollect.errors import NotFound, UsageError
+from recollect.frozen import frozen
 from recollect.insight import FeedbackReport, Learned, LearningStatus, Move, ProfileLearning, WeightChange
 from recollect.memory.learning import NEEDED, acceptance, shift_for, shifted
 from recollect.settings import Config
@@ -18,7 +18,7 @@ from recollect.store.base import FeedbackLog
 from recollect.use import VERDICTS, tally
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Learner:
     """A profile that learns: the name of its text signal, and its own weights."""
 

@@ -5,15 +5,15 @@ Pure rules over items; putting them away is the store's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from recollect.durations import parse_duration
 from recollect.errors import UsageError
+from recollect.frozen import frozen
 from recollect.values import Filters, Item
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Criteria:
     """What an item must be to be forgotten; empty means nothing was asked for."""
 

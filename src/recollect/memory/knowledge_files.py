@@ -11,11 +11,11 @@ import json
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from recollect.errors import Unreadable, UsageError
+from recollect.frozen import frozen
 from recollect.values import FIELD_NAMES, Draft, Fields, Item, Ref, parse_time
 
 FOLDERS: Mapping[str, str] = {"memory": "memories", "note": "notes", "article": "articles"}
@@ -46,7 +46,7 @@ _ESCAPED = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\uf
 _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KnowledgeFile:
     """What a file says. ``updated`` is None when its text was changed by hand after that was written down."""
 

@@ -14,13 +14,13 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from recollect.errors import StoreError
+from recollect.frozen import frozen
 from recollect.memory.knowledge_files import FOLDERS, SUFFIX
 from recollect.values import KnownFile
 
@@ -57,7 +57,7 @@ class Looks(NamedTuple):
         return self if now - self.mtime > tick else Looks(UNSETTLED, self.size)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadFile:
     """What a file held, and what it looked like then."""
 

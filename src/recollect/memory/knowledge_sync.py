@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from recollect.errors import Conflict, Error, PathConflict, Unreadable, from_dict
+from recollect.frozen import frozen
 from recollect.ingest.pipeline import Incoming, Pipeline, structure_of
 from recollect.memory import knowledge_files
 from recollect.memory.knowledge_files import KnowledgeFile, id_of, mark_of, ref_of
@@ -33,7 +34,7 @@ MOST_VANISHED = 20
 _ATTEMPTS = 5
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """A file that was read: what it says, how it looked, and what was known of it."""
 

@@ -9,11 +9,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import ContractError, PathConflict, StaleVersion, Unavailable, UsageError, from_dict
+from recollect.frozen import frozen
 from recollect.ingest.pipeline import Incoming, Pipeline
 from recollect.ingest.redact import redact_item
 from recollect.memory.duplicates import DuplicateFinder
@@ -34,7 +35,7 @@ LONGEST_NAME = 60
 _ATTEMPTS = 100
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Memory:
     """A text about to be remembered: checked, and clean of secrets."""
 

@@ -6,8 +6,10 @@ Nothing here computes, and importing it costs nothing: numpy is named for type c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Protocol
+
+from recollect.frozen import frozen
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +55,7 @@ class Reranker(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tool:
     """Something a language model may ask to have done; ``parameters`` is a JSON schema of an object."""
 
@@ -62,7 +64,7 @@ class Tool:
     parameters: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolCall:
     """A model's wish to use a tool; ``id`` is what the result is handed back under."""
 
@@ -71,7 +73,7 @@ class ToolCall:
     arguments: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Message:
     """One turn of a conversation with a model.
 
@@ -84,7 +86,7 @@ class Message:
     answers: ToolCall | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Usage:
     """What was asked of a model, in tokens; ``cost`` in dollars is None where no price is known."""
 
@@ -106,7 +108,7 @@ class Usage:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reply:
     """A model's answer: its text, the data a schema asked for, and the tools it wants used."""
 

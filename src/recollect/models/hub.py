@@ -13,12 +13,12 @@ import re
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from recollect.errors import Error, MissingExtra, Unavailable
+from recollect.frozen import frozen
 from recollect.models.http import REACH_SECONDS
 
 CARD = "recollect-model.json"
@@ -48,7 +48,7 @@ _NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Card:
     """Which model a folder holds: the file that runs, what stands beside it, and what tells it from others."""
 

@@ -10,10 +10,11 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 from recollect.errors import ContractError, Unavailable
+from recollect.frozen import frozen
 from recollect.models.base import Message, Reply, Tool, ToolCall, Usage
 from recollect.models.http import Remote, Trouble
 
@@ -26,7 +27,7 @@ REST_SECONDS = 60.0
 """… for so long: a thousand files must not wait ten seconds each for a service that is down."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ask:
     """One request to a model."""
 
@@ -35,7 +36,7 @@ class Ask:
     tools: Sequence[Tool]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Turn:
     """What came back over the wire; ``data`` is set by wires that hand over parsed JSON. ``cut``: it is not whole."""
 
@@ -53,7 +54,7 @@ class Wire(Protocol):
     def send(self, ask: Ask, key: str, seconds: float) -> Turn: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Price:
     """Dollars per million tokens."""
 

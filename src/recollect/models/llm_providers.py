@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from recollect.errors import Unavailable
+from recollect.frozen import frozen
 from recollect.models import llm_anthropic, llm_ollama, llm_openai
 from recollect.models.base import LLM
 from recollect.models.http import Remote
@@ -17,7 +17,7 @@ WITHOUT = "Or set llm.provider to none."
 _GEMINI = "generativelanguage.googleapis.com"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Provider:
     """What is known of a provider: its address, the variables that its own tools read, and its default model."""
 

@@ -8,11 +8,12 @@ is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import ContractError, Unavailable
+from recollect.frozen import frozen
 
 if TYPE_CHECKING:
     from recollect.models.base import Embedder
@@ -22,7 +23,7 @@ EMBEDDERS = "recollect.embedders"
 RERANKERS = "recollect.rerankers"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Provider:
     """What is known of a provider without asking it; ``dimensions`` is None where the model decides."""
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import ContractError, Unavailable
+from recollect.frozen import frozen
 from recollect.models.http import TOTAL_SECONDS, Remote, bearer
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ Ask = Callable[[Sequence[str], bool, float], Any]
 """Texts, whether they are queries, and the seconds there are; answers one list of numbers per text."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shape:
     """What decides the vectors of a model, and how much it takes at once.
 

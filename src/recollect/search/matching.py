@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from recollect.arrays import distinct
+from recollect.frozen import frozen
 from recollect.search.query import ParsedQuery, topic_of
 from recollect.store.base import Matches, Scoring, Store, Wanted
 from recollect.values import Item
@@ -26,7 +27,7 @@ DOUBT = 0.5
 _CHECKED_AT_ONCE = 256
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeywordPlan:
     """A parsed query in index terms."""
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
 from recollect.errors import Unavailable
+from recollect.frozen import frozen
 from recollect.search import memories
 from recollect.search.diversity import diverse_order, similarity_of
 from recollect.search.matching import KeywordPlan, items_without, plan, substring_chunks
@@ -44,7 +45,7 @@ APART = ("archived",)
 """Points to fork from are in the archive from the start: no search sees them, and none is slower for them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """A search before it is shown: the pool, its order, the items, and the weights that made it."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from recollect.frozen import frozen
 from recollect.store.base import Store
 from recollect.values import Evidence, Explain, Hit, Item
 from recollect.words import Analyzer
@@ -16,7 +16,7 @@ EVIDENCE = 3
 _WORD = re.compile(r"\w+(?:['’\-]\w+)*")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ranked:
     """An item with its place in the ranking: the value it was ranked by, its score, its best chunks."""
 

@@ -15,12 +15,13 @@ import difflib
 import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from recollect.errors import UsageError
+from recollect.frozen import frozen
 from recollect.settings import Config
 
 SIGNALS: Mapping[str, str] = {
@@ -53,7 +54,7 @@ HEAVIEST = 1000
 """Weights count relative to one another; far larger ones overflow when they are summed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Term:
     """One signal of a profile: which function, and its weight with and without vectors."""
 
@@ -67,7 +68,7 @@ class Term:
         return SIGNALS[self.signal]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Profile:
     """A way to rank."""
 

@@ -7,10 +7,11 @@ that cannot be used is too, with a note that says so.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from recollect.errors import UsageError
+from recollect.frozen import frozen
 from recollect.values import KINDS, SEVERITIES, Filters, parse_time
 
 MAX_CHARACTERS = 20_000
@@ -29,7 +30,7 @@ _PART = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ParsedQuery:
     """A query taken apart. ``text`` holds the words as written, phrases included: what is embedded."""
 

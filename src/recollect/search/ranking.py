@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from recollect.frozen import frozen
 from recollect.memory.learning import shifted
 from recollect.search import signals
 from recollect.search.fusion import spread_weights
@@ -30,7 +31,7 @@ MOST_MENTIONS = 1e12
 """Metadata may hold anything; what is no count (negative, infinite, absurd) says nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Standing:
     """An item with the value it is ranked by and what made it up."""
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
 from recollect.errors import UsageError
+from recollect.frozen import frozen
 from recollect.search.profile import Profile
 from recollect.values import Filters
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Boosts:
     """What the asker cares for, without filtering by it."""
 
@@ -19,7 +20,7 @@ class Boosts:
     domain: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sides:
     """Which sides to ask, and how much of each."""
 
@@ -28,7 +29,7 @@ class Sides:
     limit: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     """A search as the engine was asked for it."""
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from recollect.errors import Error
+from recollect.frozen import frozen
 from recollect.search.present import Ranked
 from recollect.store.base import Store
 from recollect.values import Explain
@@ -25,7 +26,7 @@ OWN_SHARE = ((3, 0.75), (10, 0.60), (math.inf, 0.40))
 MAX_CHARACTERS = 2_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reranked:
     """The page after the second look, and why it was not taken if it was not."""
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeVar
 
 from recollect.errors import Error, Unavailable, UsageError
+from recollect.frozen import frozen
 from recollect.search.query import both, parse_query
 from recollect.search.request import Request
 from recollect.store.base import ContentMark, Store
@@ -86,7 +87,7 @@ class Tier:
         return TierState(self.name, self.location, self.weight, True, items)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reply:
     """What one tier answered, with the hashes and times of its hits by item id."""
 

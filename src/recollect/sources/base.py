@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
 from recollect.errors import Error
+from recollect.frozen import frozen
 from recollect.values import Ref
 
 ETAG, LAST_MODIFIED = "etag", "last-modified"
@@ -25,7 +26,7 @@ def looks_like_url(text: str) -> bool:
     return _SCHEME.match(text) is not None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PageRequest:
     """How a page is asked for. ``secrets`` are headers that go to these origins and no others, whatever redirects."""
 
@@ -40,7 +41,7 @@ class PageRequest:
     """Whether the name that the server gives the file is its title."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FetchedPage:
     """What a server answered: the bytes as they are, unpacked and whole.
 
@@ -78,7 +79,7 @@ class FetchedPage:
         return {name: self.headers[name] for name in (ETAG, LAST_MODIFIED) if self.headers.get(name)}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Where a page is kept, the URL it goes by, and the drive that knows how it is fetched."""
 
@@ -106,7 +107,7 @@ class Drive(Protocol):
         """What is wrong with an answer in the drive's own terms: a private page, a missing token."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadedPage:
     """What a loader brought: the content as it is kept, and the MCP server it came from.
 

@@ -12,10 +12,10 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath, PureWindowsPath
 
 from recollect.errors import UsageError
+from recollect.frozen import frozen
 from recollect.sources.ignores import Rules, glob_rules, ignored, rules_above, rules_in
 from recollect.values import Ref
 
@@ -27,7 +27,7 @@ _HARMLESS = _GONE | {errno.ELOOP}
 _LEFT_BY_EDITORS = re.compile(r"(?:.*~|#.*#|~\$.*|.*\.sw[opx]|.*___jb_(?:tmp|old)___)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """A file to take in, as it stood when it was listed."""
 
@@ -36,7 +36,7 @@ class Found:
     mtime_ns: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Skipped:
     """An entry passed over, and why; ``failed`` if someone would expect its content in the store."""
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
+
+from recollect.frozen import frozen
 
 IGNORE_FILES = (".gitignore", ".recollectignore")
 _LARGEST_FILE = 1_000_000
 _ANYWHERE = "^(?:.+/)?"  # how pathspec begins a pattern that has no slash
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rules:
     """The patterns of one ignore file, and the folder (with a trailing separator) they are relative to."""
 

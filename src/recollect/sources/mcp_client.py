@@ -14,11 +14,11 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as OutOfTime
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from recollect._version import __version__
 from recollect.errors import Unavailable
+from recollect.frozen import frozen
 from recollect.sources.mcp_config import McpServer
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ GRACE = 2.0
 """How much longer than allowed a call is waited for, so that the SDK's own bound can speak first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServerTool:
     """A tool of a server, as the server describes it."""
 
@@ -40,7 +40,7 @@ class ServerTool:
     schema: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Result:
     """What a tool answered, whole: a text, or the bytes of something else."""
 

@@ -10,19 +10,20 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from recollect.config_files import Environment, config_home, is_trusted, read_bytes
 from recollect.errors import NotFound, UsageError
+from recollect.frozen import frozen
 
 PROJECT_NAME = ".mcp.json"
 USER_NAME = "mcp.json"
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class McpServer:
     """One server: a command to run, or a URL to reach."""
 
@@ -36,7 +37,7 @@ class McpServer:
     is_sse: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class McpServers:
     """The servers that may be used, and what the user should know about those that may not."""
 

@@ -6,13 +6,14 @@ Rules are matched piece by piece rather than as regular expressions, so that no 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from recollect.frozen import frozen
 
 _MOST_LINES = 20_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Robots:
     """The rules for us: paths that are allowed or not, the wait between pages, and where sitemaps are."""
 

@@ -12,11 +12,11 @@ import shlex
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from recollect.errors import ContractError, Unavailable, UsageError
+from recollect.frozen import frozen
 from recollect.settings import SkillsSettings
 
 FILE = "SKILL.md"
@@ -27,7 +27,7 @@ _TOPS = (".recollect", ".git")
 _EXPECTED = 'It prints a JSON list: [{"name": "pdf", "path": "/skills/pdf", "description": "Work with PDF files"}].'
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Root:
     """A folder (or one SKILL.md) to look into; ``asked_for`` if someone named it, so that its absence is an error."""
 
@@ -36,7 +36,7 @@ class Root:
     asked_for: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Listed:
     """A skill as a listing command names it."""
 

@@ -10,13 +10,14 @@ import re
 import time
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 import httpcore
 
 from recollect._version import __version__
 from recollect.errors import Error, Forbidden, Unavailable, Unreadable
+from recollect.frozen import frozen
 from recollect.settings import FetchSettings
 from recollect.sources.addresses import Gate
 from recollect.sources.base import ETAG, LAST_MODIFIED, FetchedPage, PageRequest
@@ -50,7 +51,7 @@ def fetch_page(url: str, settings: FetchSettings, *, validators: Mapping[str, st
         fetcher.close()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Answer:
     """A server's answer to one request; ``data`` only for a page that is wanted."""
 

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from recollect.errors import Error
+from recollect.frozen import frozen
 from recollect.link_targets import LinkTarget, targets_in
 from recollect.store.logs import FeedbackLog as FeedbackLog  # others know the parts of a store from here
 from recollect.store.logs import UsageLog as UsageLog
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 TermCounts = tuple[Mapping[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scoring:
     """The constants of BM25F; ``weights`` for title, path, description, tags, context, body."""
 
@@ -40,7 +41,7 @@ class Scoring:
     weights: tuple[float, ...] = (3.3, 1.7, 1.0, 0.67, 0.33, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wanted:
     """One word of a query: the terms that stand for it (several for a prefix) and how much it counts.
 
@@ -69,7 +70,7 @@ class Matches:
     """What of the maximum belongs to words that stand anywhere."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Backlog:
     """Whose vectors new chunks wait for."""
 
@@ -77,7 +78,7 @@ class Backlog:
     dimensions: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Job:
     """A text to embed, for one chunk of one item."""
 
@@ -87,7 +88,7 @@ class Job:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VectorMatches:
     """Chunks with their items and cosines to a query, the nearest first."""
 
@@ -96,7 +97,7 @@ class VectorMatches:
     cosines: Array
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ContentMark:
     """The hash of a version's content alone (empty for no content), and when the item last changed."""
 
@@ -104,7 +105,7 @@ class ContentMark:
     changed: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoredLink:
     """A link by its items' numbers. ``target`` is None while no item answers to ``name``."""
 
@@ -117,7 +118,7 @@ class StoredLink:
     created_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PreparedChunk:
     """A chunk ready to be written. ``counts`` is None when the store already holds a chunk with this key."""
 
@@ -131,7 +132,7 @@ class PreparedChunk:
     counts: TermCounts | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileState:
     """What a file looked like when it was read, to notice changes cheaply; ``fields`` is what it says of itself."""
 
@@ -145,7 +146,7 @@ class FileState:
         return (self.mtime, self.size) == (mtime, size)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PreparedItem:
     """An item ready to be written: its draft, the hashes that tell versions apart, and its chunks."""
 

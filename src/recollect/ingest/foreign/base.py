@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from recollect.frozen import frozen
 from recollect.values import Entry, Saved
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Relation:
     """A link to make between two of the texts, by their refs."""
 
@@ -16,7 +15,7 @@ class Relation:
     target: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Foreign:
     """Texts to save, links to make between them, what could not be read, and what is worth knowing."""
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from recollect.errors import Error, UsageError
+from recollect.frozen import frozen
 from recollect.ingest.files import Files
 from recollect.ingest.foreign.base import Foreign, Relation
 from recollect.ingest.foreign.obsidian import tags_in
@@ -29,7 +30,7 @@ _LINK_TYPE = re.compile(r"[a-z][a-z0-9_-]{1,40}")
 _UNNAMED = "relates_to"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Note:
     """One file: its place below the folder, and what it says."""
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from recollect.frozen import frozen
 from recollect.ingest.parse.archive import Archive
 from recollect.ingest.parse.office import (
     attribute,
@@ -28,7 +28,7 @@ from recollect.values import Parsed
 _SKIPPED = frozenset(("del", "moveFrom", "Fallback", "instrText", "delText", "pPr", "rPr", "sdtPr"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Style:
     """What a paragraph style says: a heading level (1 to 9), the document's title, or a list."""
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
+
+from recollect.frozen import frozen
 
 _SAMPLE = 64 * 1024
 # UTF-32 first: its little-endian mark starts with that of UTF-16.
@@ -27,7 +28,7 @@ _LEGACY: tuple[str, ...] = (
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b")) + b"\x7f"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decoded:
     """A file's text, and how it was read."""
 

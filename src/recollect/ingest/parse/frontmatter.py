@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, datetime, time
 from functools import cache
 from typing import Any
 
 from recollect.errors import UsageError
+from recollect.frozen import frozen
 from recollect.ingest.parse.encoding import without_surrogates
 from recollect.values import FIELD_NAMES, checked_fields
 
@@ -30,7 +31,7 @@ _YES = frozenset({"true", "yes", "on", "1"})
 _NO = frozenset({"false", "no", "off", "0"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FrontMatter:
     """What a front matter said; ``end`` is the offset in the file's text where the body starts."""
 

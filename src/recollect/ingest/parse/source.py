@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from recollect.frozen import frozen
 from recollect.ingest.parse.limits import Limits
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileType:
     """What a file is: the ``format`` picks the parser, ``structure`` and ``language`` are for the chunker."""
 
@@ -17,7 +18,7 @@ class FileType:
     language: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """One file to be read. ``charset`` is the encoding a server or mail header spoke of, if any.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
 from recollect.exchange_records import CHUNK_STATES, ItemRecord, VersionRecord
+from recollect.frozen import frozen
 from recollect.link_targets import LinkTarget
 from recollect.store.base import PreparedChunk, prepare
 from recollect.store.sqlite import links, saving
@@ -21,7 +21,7 @@ from recollect.values import Draft
 from recollect.words import Analyzer
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Analysed:
     """An item with what is indexed of each of its chunks."""
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from recollect.frozen import frozen
 from recollect.link_targets import Candidate, LinkTarget, best_candidate, names_of
 from recollect.store.base import PreparedItem, StoredLink
 from recollect.store.sqlite.connection import Connection
@@ -24,7 +24,7 @@ MOST_CANDIDATES = 1_000
 """So many items that go by one name are compared, the oldest first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ends:
     """What an item brings to the links: the names it goes by, what its text links to, and the entities it names."""
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from recollect.frozen import frozen
 
 FIELDS: tuple[str, ...] = ("title", "path", "description", "tags", "context", "body")
 BODY = FIELDS.index("body")
@@ -26,7 +27,7 @@ TermCounts = tuple[Mapping[str, int], ...]
 """Term frequencies of one chunk, a mapping per field."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Posting:
     """A decoded list: ordinals and, for each field present, its frequencies."""
 

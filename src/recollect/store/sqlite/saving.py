@@ -12,12 +12,13 @@ import os
 import struct
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from recollect.errors import Conflict, PathConflict
+from recollect.frozen import frozen
 from recollect.store.base import FileState, PreparedChunk, PreparedItem
 from recollect.store.sqlite.connection import Connection
 from recollect.store.sqlite.segments import DELETED, LIVE, SUPERSEDED, NewChunk, retire
@@ -38,7 +39,7 @@ def new_id() -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Head:
     """The row of an item that decides what a save does."""
 

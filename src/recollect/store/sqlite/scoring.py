@@ -6,12 +6,12 @@ The formula stands in ``lexical``, which owns what is kept in memory between que
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from recollect.arrays import distinct
+from recollect.frozen import frozen
 from recollect.store.base import Matches, Scoring, Wanted
 from recollect.store.sqlite.connection import Connection
 from recollect.store.sqlite.impacts import Impacts
@@ -30,7 +30,7 @@ class PostingSource(Protocol):
     def postings(self, connection: Connection, segment: int, terms: set[str]) -> dict[str, Posting]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Segment:
     """A segment in memory."""
 
@@ -45,7 +45,7 @@ class Segment:
         return None if self.all_live else self.arrays.states == LIVE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Snapshot:
     """The index as of one epoch: its segments, and the totals that BM25 needs."""
 

@@ -12,10 +12,10 @@ import os
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from recollect.frozen import frozen
 from recollect.store.sqlite.connection import Connection, Database
 from recollect.store.sqlite.postings import FIELDS, Array, TermCounts, combine, invert
 
@@ -28,7 +28,7 @@ STEP_ROWS = 4_000
 LEASE_SECONDS = 120
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewChunk:
     """A chunk that was just inserted, with what is indexed of it."""
 
@@ -41,7 +41,7 @@ class NewChunk:
         return [sum(field.values()) for field in self.counts]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Inverted:
     """Posting rows made before the transaction, and the chunks they are for."""
 
@@ -109,7 +109,7 @@ def _count(connection: Connection, chunks: int, terms: Array) -> None:
     connection.run_many("UPDATE lexical_stats SET total = total + ? WHERE field = ?", totals)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Arrays:
     """What a segment knows of its chunks, one entry each."""
 

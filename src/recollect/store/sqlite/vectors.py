@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from recollect.arrays import distinct
+from recollect.frozen import frozen
 from recollect.store.sqlite.connection import Connection
 from recollect.store.sqlite.postings import Array
 
@@ -28,7 +28,7 @@ COMPACT_BLOCKS = 16
 BLOCK_ENTRIES = 65_536
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entries:
     """All chunks with a vector of one fingerprint, one position each."""
 
@@ -38,7 +38,7 @@ class Entries:
     sketches: Array  # (words, entries) uint64
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Loaded:
     epoch: int
     blocks: dict[int, Entries]
@@ -112,7 +112,7 @@ class VectorIndex:
             return self._rows.setdefault(fingerprint, _RowCache(dimensions))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Visible:
     """Which chunks may be answered: ``alive[chunk]``, and item numbers where a filter applies."""
 
