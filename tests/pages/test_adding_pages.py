@@ -310,3 +310,42 @@ def test_a_proxy_is_used_when_the_settings_say_so(
     assert only(engine.add("http://far.example/a")).status == "created"
     assert only(engine.add("http://127.0.0.1/")).error["code"] == "forbidden"
     assert site.paths() == ["http://far.example/a"]
+
+
+def test_a_page_packed_in_several_pieces_is_whole(pages: Recollect, site: Site) -> None:
+    body = article("In pieces").encode()
+    packed = gzip.compress(body[:50]) + gzip.compress(body[50:]) + b"what a broken server adds"
+    url = site.page("/pieces", packed, headers={"Content-Encoding": "gzip"})
+    assert only(pages.add(url)).status == "created"
+    assert pages.get(url).content.count("lighthouse keeper") == 8
+
+
+def test_bytes_behind_the_end_of_a_packed_page_count_too(pages: Recollect, site: Site) -> None:
+    packed = gzip.compress(article("A").encode()) + b"x" * 1_100_000
+    url = site.page("/tail", packed, headers={"Content-Encoding": "gzip"})
+    assert "over the limit" in only(pages.add(url)).error["message"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (Answer(b"\xff\xfe no such thing", headers={"Content-Encoding": "deflate"}), "unreadable"),
+        (Answer(b"", 503, headers={"Retry-After": "²"}), "unavailable"),
+        (Answer(b"", 429, headers={"Retry-After": "9" * 400}), "unavailable"),
+    ],
+)
+def test_nonsense_in_headers_fails_one_page_and_no_more(
+    pages: Recollect, site: Site, answer: Answer, code: str
+) -> None:
+    site.routes["/odd"] = answer
+    report = pages.add(f"{site.root}/odd", site.page("/fine", article("Fine")))
+    assert [(saved.status, (saved.error or {}).get("code")) for saved in report.items] == [
+        ("failed", code),
+        ("created", None),
+    ]
+
+
+def test_a_redirect_may_be_spelled_in_letters(pages: Recollect, site: Site) -> None:
+    site.page("/caf%C3%A9", article("At the café"))
+    site.routes["/old"] = redirect("/café".encode().decode("latin-1"))
+    assert only(pages.add(f"{site.root}/old")).status == "created"

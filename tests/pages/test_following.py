@@ -208,3 +208,19 @@ def test_the_rules_for_us_come_before_those_for_all() -> None:
     assert (robots.allows("https://e.org/a"), robots.allows("https://e.org/x"), robots.delay) == (True, False, 2.0)
     assert not read_robots("user-agent: *\ndisallow: /").allows("https://e.org/")
     assert read_robots("User-agent: *\nDisallow:\n").allows("https://e.org/a")
+
+
+def test_links_go_from_where_a_page_was_found(pages: Recollect, site: Site) -> None:
+    site.page("/", article("Home", "/docs"))
+    site.routes["/docs"] = redirect("/docs/", 301)
+    site.page("/docs/", article("Docs", "one.html"))
+    site.page("/docs/one.html", article("One"))
+    assert "one.html" in refs(pages.add(f"{site.root}/", depth=2), "created")
+
+
+def test_a_sitemap_of_blanks_takes_no_time(pages: Recollect, site: Site) -> None:
+    body = f"<urlset><url><loc>{' ' * 200_000}<x></loc></url><url><loc> <![CDATA[ /a ]]> </loc></url></urlset>"
+    site.page("/a", article("A"))
+    began = time.monotonic()
+    assert refs(pages.add(site.page("/sitemap.xml", body, mime="application/xml")), "created") == ["a"]
+    assert time.monotonic() - began < 5

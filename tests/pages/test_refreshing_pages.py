@@ -153,3 +153,38 @@ def test_what_a_server_said_goes_along_with_an_export(
     other.import_(tmp_path / "all.jsonl")
     assert other.refresh(all=True).count("unchanged") == 1
     assert site.asked[-1].headers["if-none-match"] == '"1"'
+
+
+def test_an_etag_of_any_letters_is_sent_back_as_it_came(pages: Recollect, site: Site) -> None:
+    site.routes["/a"] = with_etag(article("A"), "été")
+    pages.add(f"{site.root}/a")
+    assert pages.refresh(all=True).count("unchanged") == 1
+    assert site.asked[-1].headers["if-none-match"] == '"été"'
+
+
+def secret_page(number: int) -> str:
+    key = f"AKIAIOSFODNN7EXAMPL{number}"
+    return article(f"Deploy {key}", text=f"Key {number} is {key} today. " * 5)
+
+
+def test_secrets_in_a_page_kept_as_a_note_are_redacted_when_it_is_read_again(pages: Recollect, site: Site) -> None:
+    url = site.page("/a", secret_page(1))
+    assert pages.add(url, as_ref="note:/a").items[0].redacted
+    site.page("/a", secret_page(2))
+    report = pages.refresh("note:/a")
+    assert report.count("updated") == 1
+    assert "redacted: aws key" in report.notes[0]
+    note = pages.get("note:/a")
+    assert "AKIA" not in note.content + note.fields.title
+    assert note.content.count("[redacted: aws key]") > 9
+    with sqlite3.connect(pages.location) as store:
+        assert not [line for line in store.iterdump() if "AKIA" in line]
+    store.close()
+
+
+def test_secrets_that_were_allowed_in_a_note_still_are_when_it_is_read_again(pages: Recollect, site: Site) -> None:
+    url = site.page("/a", secret_page(1))
+    pages.add(url, as_ref="note:/a", allow_secrets=True)
+    site.page("/a", secret_page(2))
+    pages.refresh("note:/a")
+    assert "AKIAIOSFODNN7EXAMPL2" in pages.get("note:/a").content

@@ -182,7 +182,7 @@ class TakingIn(Core):
 
         In what agents write (memories, notes, …) secrets are redacted unless they are allowed.
         """
-        from recollect.ingest.adding import kind_of
+        from recollect.ingest.incoming_secrets import kind_of
         from recollect.ingest.redact import redact_item
 
         resolved = self.resolve(ref)

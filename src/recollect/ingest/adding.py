@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.errors import Error, NotFound, PathConflict, Unreadable, UsageError
 from recollect.ingest.files import Files
+from recollect.ingest.incoming_secrets import kind_of, without_secrets
 from recollect.ingest.parse import parse_bytes
 from recollect.ingest.pipeline import Incoming, Pipeline
 from recollect.sources.base import looks_like_url
@@ -235,20 +236,10 @@ class Adding:
             yield replace(saved, redacted=redacted.pop(saved.ref)) if saved.ref in redacted else saved
 
     def _redacted(self, one: Incoming, redacted: dict[str, tuple[str, ...]]) -> Incoming:
-        """The text without its secrets; files and pages are kept as they are, whatever kind they are given."""
-        from recollect.ingest.redact import redact_item
-
-        if one.ref.drive in _WITH_ORIGIN:
-            return one
-        given = {**one.parsed.fields, **one.fields}
-        if one.parsed.title:
-            given = {"title": one.parsed.title, **given}
-        kind = kind_of(one.ref) if one.kind == "document" else one.kind
-        text, fields, found = redact_item(kind, one.parsed.text, given, allow_secrets=self.allow_secrets)
-        if not found:
-            return one
-        redacted[str(one.ref)] = found
-        return replace(one, parsed=replace(one.parsed, text=text, title="", fields={}, marks=()), fields=fields)
+        clean, found = without_secrets(one, allow=self.allow_secrets)
+        if found:
+            redacted[str(one.ref)] = found
+        return clean
 
     def tell(self, done: int, total: int | None, label: str, before: int = 0) -> None:
         """Report progress; ``before`` were settled without being read, and count in no rate."""
@@ -261,12 +252,3 @@ class Adding:
 
     def _report(self) -> AddReport:
         return AddReport(tuple(self.done), tuple(self.notes))
-
-
-_WITH_ORIGIN = frozenset({"disk", "url", "github", "google-docs"})
-_KIND_OF_DRIVE = frozenset({"memory", "note", "article", "entity", "resource", "entry", "skill", "session"})
-
-
-def kind_of(ref: Ref) -> str:
-    """The kind that lives on a drive; everything else is a document."""
-    return ref.drive if ref.drive in _KIND_OF_DRIVE else "document"

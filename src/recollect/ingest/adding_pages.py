@@ -82,7 +82,7 @@ class AddingPages:
             if not self.depth:
                 return
             follow = self.pages.web.following(read.page, depth=self.depth, most=self.most)
-            follow.found(read.page.final_url, _links(read))
+            follow.found(read.page.final_url, _links(read), read.page.final_url)
         self._follow(follow)
 
     def _follow(self, follow: Follow) -> None:
@@ -112,7 +112,7 @@ class AddingPages:
             self._pass_over(place.ref, f"not a page to read ({page.mime})")
             return
         read = self.pages.read(place, page, None, self.adding.kind, self.adding.fields)
-        follow.found(url, _links(read))
+        follow.found(url, _links(read), page.final_url)
         canonical = self.pages.web.canonical(page, read.about.get("canonical", ""))
         own = follow.own_address(page.final_url, canonical)
         if is_known:

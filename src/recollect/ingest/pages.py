@@ -137,7 +137,7 @@ class Pages:
         now = incoming.file.fields if incoming.file is not None else {}
         kept = set_by_people(item.fields, before)
         kept["metadata"] = metadata_kept(item.fields, before, now)
-        return replace(incoming, fields={**incoming.fields, **kept})
+        return _as_added(replace(incoming, fields={**incoming.fields, **kept}), item)
 
     def _loaded_again(self, place: Place, item: Item, server: str) -> Incoming:
         loaded = self.loader.load(place.url, self.prompt_addition) if self.loader is not None else None
@@ -148,6 +148,18 @@ class Pages:
                 " --on-conflict overwrite to fetch it plainly.",
             )
         return self.taken(place, loaded, item.ref, item.kind, {})
+
+
+def _as_added(incoming: Incoming, item: Item) -> Incoming:
+    """A page kept as a note, without its secrets like when it was added; where they were allowed, they still are."""
+    from recollect.ingest.incoming_secrets import without_secrets
+    from recollect.ingest.redact import find_secrets
+
+    clean, found = without_secrets(incoming, allow=bool(find_secrets(item.content)))
+    if not found:
+        return incoming
+    told = f"redacted: {', '.join(found)}"
+    return replace(clean, parsed=replace(clean.parsed, warnings=(*clean.parsed.warnings, told)))
 
 
 def source_url(item: Item) -> str:

@@ -311,7 +311,7 @@ def _retry_after(response: httpx.Response) -> float | None:
     """Seconds until the service wants to be asked again: a number or a date, or in the body as Google has it."""
     text = response.headers.get("retry-after", "").strip()
     if not text:
-        found = re.search(r'"retryDelay":\s*"([0-9.]+)s"', response.text)
+        found = re.search(r'"retryDelay":\s*"([0-9]+(?:[.][0-9]*)?)s"', response.text)
         return float(found[1]) if found else None
     if text.isascii() and text.isdigit():
         return float(text)

@@ -156,8 +156,8 @@ class Follow(Protocol):
     def own_address(self, final_url: str, canonical: str) -> str | None:
         """The address that a fetched page goes by; None when that is elsewhere, or came before."""
 
-    def found(self, url: str, links: Sequence[str]) -> None:
-        """Tell where a page leads."""
+    def found(self, url: str, links: Sequence[str], base: str) -> None:
+        """Tell where a page leads; its links go from ``base``, where it was found in the end."""
 
 
 class Web(Protocol):

@@ -27,7 +27,8 @@ LONGEST_DELAY = 30.0
 _LARGEST_ROBOTS = 500_000
 _LARGEST_SITEMAP = 60_000_000
 _QUEUED = 50_000
-_LOCATION = re.compile(rb"<loc>\s*(?:<!\[CDATA\[)?\s*([^<\]]{1,4000}?)\s*(?:\]\]>)?\s*</loc>", re.IGNORECASE)
+# Without a way back: a sitemap of blanks must not take hours.
+_LOCATION = re.compile(rb"<loc>\s*+(?:<!\[CDATA\[)?+([^<]{1,4100}+)</loc>", re.IGNORECASE)
 _SITEMAP = re.compile(rb"<(?:\w+:)?(urlset|sitemapindex)\b", re.IGNORECASE)
 # What links lead to that is not read: pictures, sound, films, programs, archives, and what makes pages look good.
 _NOT_PAGES = frozenset(
@@ -141,10 +142,10 @@ class Following:
         self._taken.add(own)
         return own
 
-    def found(self, url: str, links: Sequence[str]) -> None:
+    def found(self, url: str, links: Sequence[str], base: str) -> None:
         steps = self._steps.pop(url, 0)
         if steps > 0:
-            self.put((target for link in links if (target := joined(url, link)) is not None), steps - 1)
+            self.put((target for link in links if (target := joined(base, link)) is not None), steps - 1)
 
 
 def is_sitemap(page: FetchedPage) -> bool:
@@ -172,8 +173,7 @@ def listed(page: FetchedPage, fetch: Fetch, notes: list[str]) -> Iterator[str]:
         current = waiting.popleft()
         data = _unpacked(current.data, _LARGEST_SITEMAP)
         kind = _SITEMAP.search(data[:4096])
-        found = (joined(current.final_url, html.unescape(one[1].decode("utf-8", "replace"))) for one in
-                 _LOCATION.finditer(data))  # fmt: skip
+        found = (joined(current.final_url, _location(one[1])) for one in _LOCATION.finditer(data))
         if kind is None or kind[1].lower() == b"urlset":
             yield from (url for url in found if url is not None)
             continue
@@ -212,3 +212,7 @@ def _unpacked(data: bytes, most: int) -> bytes:
         return zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(data, most)
     except zlib.error:
         raise Unreadable("the sitemap is packed badly", hint="Open its URL in a browser to see it.") from None
+
+
+def _location(found: bytes) -> str:
+    return html.unescape(found.strip().removesuffix(b"]]>").strip().decode("utf-8", "replace"))

@@ -44,7 +44,7 @@ def refused(status: int, url: str, headers: Mapping[str, str]) -> Error:
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """How many seconds a server asks to wait; it may say so as a number or as a time."""
     given = headers.get("retry-after", "").strip()
-    if given.isdigit():
+    if given.isascii() and given.isdigit():
         return float(given)
     try:
         return max(0.0, parsedate_to_datetime(given).timestamp() - time.time())

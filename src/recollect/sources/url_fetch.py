@@ -33,6 +33,7 @@ LONGEST_PAUSE = 10.0
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _ACCEPT = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.8,*/*;q=0.7"
 _LEFT_UNREAD = 16_384
+_GZIP = b"\x1f\x8b"
 _CONDITIONS = {ETAG: "if-none-match", LAST_MODIFIED: "if-modified-since"}
 
 Wanted = Callable[[str], bool]
@@ -111,7 +112,7 @@ class Fetcher:
         return own | dict(request.headers) | dict(request.secrets.get(origin(url), {}))
 
     def _redirected(self, url: str, location: str, been: list[str]) -> str:
-        target = joined(url, location)
+        target = joined(url, _utf8(location))
         if target is None:
             raise Forbidden(
                 f"{shown(url)} leads to {shown(location)}, which is not fetched", hint="Check the URL in a browser."
@@ -156,7 +157,8 @@ class Fetcher:
             self._pools[secure] = open_pool(self.settings, self._gate, self._clock, secure=secure)
         waits = {"connect": self.settings.connect_seconds, "read": self.settings.seconds, "pool": 1.0}
         try:
-            asking = self._pools[secure].stream("GET", url, headers=[*headers.items()], extensions={"timeout": waits})
+            sent = [(name.encode("ascii"), value.encode("latin-1", "replace")) for name, value in headers.items()]
+            asking = self._pools[secure].stream("GET", url, headers=sent, extensions={"timeout": waits})
             with asking as response:
                 return self._read(response, url, wanted)
         except (httpcore.ReadError, httpcore.WriteError, httpcore.RemoteProtocolError) as error:
@@ -186,11 +188,13 @@ class Fetcher:
             raise self._too_large(url, int(told))
         unpack = _Unpacker(headers.get("content-encoding", ""), self._most)
         data = bytearray()
+        packed = 0
         for part in response.iter_stream():
             if self._clock.is_over:
                 raise httpcore.ReadTimeout("the page's time is over")
             data += unpack(part)
-            if len(data) > self._most:
+            packed += len(part)
+            if max(packed, len(data)) > self._most:
                 raise self._too_large(url)
         if not unpack.is_whole:
             raise httpcore.ReadError("the packed page ends too soon")
@@ -238,14 +242,27 @@ class _Unpacker:
         if self._inflater is None:
             return part
         try:
-            return self._inflater.decompress(part, self._most + 1)
+            return self._inflated(part)
         except zlib.error:
-            if self._name == "deflate" and not self._started:  # some servers leave out the wrapper
-                self._inflater = zlib.decompressobj(-zlib.MAX_WBITS)
-                return self._inflater.decompress(part, self._most + 1)
             raise Unreadable("the page is packed badly", hint="Try again, or save it from a browser.") from None
         finally:
             self._started = True
+
+    def _inflated(self, part: bytes) -> bytes:
+        assert self._inflater is not None
+        try:
+            found = self._inflater.decompress(part, self._most + 1)
+        except zlib.error:
+            if self._name != "deflate" or self._started:
+                raise
+            self._inflater = zlib.decompressobj(-zlib.MAX_WBITS)  # some servers leave out the wrapper
+            return self._inflater.decompress(part, self._most + 1)
+        # Packed pages may be put together from several; what else stands behind the end is none of the page.
+        while self._inflater.eof and self._inflater.unused_data.startswith(_GZIP) and len(found) <= self._most:
+            rest = self._inflater.unused_data
+            self._inflater = zlib.decompressobj(16 + zlib.MAX_WBITS)
+            found += self._inflater.decompress(rest, self._most + 1)
+        return found
 
 
 def _plain(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
@@ -255,3 +272,11 @@ def _plain(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
         text = re.sub(r"[\x00-\x1f\x7f]", " ", value.decode("latin-1")).strip()
         found.setdefault(name.decode("latin-1").lower(), text[:2000])
     return found
+
+
+def _utf8(header: str) -> str:
+    """A header with letters of its own as most servers mean them, though a header has none."""
+    try:
+        return header.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return header
