@@ -37,6 +37,7 @@ _UNSPACED = re.compile(
 )
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SEPARATORS = re.compile(r"[_\-]+")
+_ACCENTED = re.compile(r"[^\x00-\x7f]+")
 _APOSTROPHE = re.compile(r"['’]")
 _CONTRACTIONS = frozenset({"s", "t", "re", "ve", "ll", "d", "m"})
 
@@ -45,8 +46,11 @@ def fold(text: str) -> str:
     """Lower case without accents: ``Éléphant`` and ``elephant`` are the same word."""
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(c for c in decomposed if not unicodedata.combining(c))
+    return _ACCENTED.sub(_without_accents, unicodedata.normalize("NFKD", text.casefold()))
+
+
+def _without_accents(found: re.Match[str]) -> str:
+    return "".join(c for c in found.group() if not unicodedata.combining(c))
 
 
 def languages() -> tuple[str, ...]:

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 
 from recollect.frozen import frozen
 from recollect.store.base import Store
-from recollect.values import Evidence, Explain, Hit, Item
+from recollect.values import SESSION, Evidence, Explain, Hit, Item, Ref
 from recollect.words import Analyzer
 
 SNIPPET = 240
 EVIDENCE = 3
+LONGEST_SESSION_TITLE = 80
 _WORD = re.compile(r"\w+(?:['’\-]\w+)*")
 
 
@@ -35,20 +36,39 @@ def present(
     wanted = [chunk for entry in ranked for chunk, _ in entry.chunks[:EVIDENCE]]
     texts = store.chunk_texts(wanted)
     marker = Marker(terms, analyzer)
+    titles = turn_titles(store, [entry.item for entry in ranked])
     hits = []
     for entry in ranked:
         evidence = _evidence(store, entry, texts, marker)
-        hits.append(_hit(store, entry, evidence, full))
+        hits.append(_hit(store, entry, evidence, full, titles.get(entry.item.ref, entry.item.title)))
     return tuple(hits)
 
 
-def _hit(store: Store, entry: Ranked, evidence: tuple[Evidence, ...], full: bool) -> Hit:
+def turn_titles(store: Store, items: Sequence[Item]) -> dict[Ref, str]:
+    """Turns have no title: shown is their session's, as it is now, with who spoke and when in it."""
+    turns = [item for item in items if item.kind == SESSION and item.fields.seq is not None and not item.fields.title]
+    sessions: dict[str, str] = {}
+    for thread in dict.fromkeys(item.fields.thread or "" for item in turns):
+        n = store.number(Ref(SESSION, f"/{thread}")) if thread else None
+        sessions[thread] = store.items_by_number([n])[n].title if n is not None else thread or "a session"
+    titles = {}
+    for item in turns:
+        title = " ".join(sessions[item.fields.thread or ""].split())
+        if len(title) > LONGEST_SESSION_TITLE:
+            title = title[: LONGEST_SESSION_TITLE - 1].rstrip() + "…"
+        told = item.fields.metadata
+        who = " ".join(str(told[name]) for name in ("role", "tool") if told.get(name))
+        titles[item.ref] = f"{title} ({', '.join(filter(None, (who, f'turn {item.fields.seq}')))})"
+    return titles
+
+
+def _hit(store: Store, entry: Ranked, evidence: tuple[Evidence, ...], full: bool, title: str) -> Hit:
     item, fields = entry.item, entry.item.fields
     first = evidence[0] if evidence else None
     return Hit(
         ref=str(item.ref),
         id=item.id,
-        title=item.title,
+        title=title,
         description=fields.description,
         kind=item.kind,
         score=entry.score,

@@ -149,13 +149,17 @@ class Ranker:
     ) -> tuple[list[Standing], dict[int, Item]]:
         """The best by what the pool itself knows; items are loaded for those alone, and those that tie with them."""
         context = Context(pool, {}, Boosts(), datetime.now(UTC))
-        standings = [self._standing(context, profile, weights, n, member) for n, member in pool.members.items()]
-        standings.sort(key=lambda entry: (-entry.value, entry.n))
-        if len(standings) > wanted:
-            last = standings[wanted - 1].value
-            standings = [entry for entry in standings[: wanted + MOST_TIES] if entry.value >= last]
-        items = self.store.items_by_number([entry.n for entry in standings])
-        standings = [entry for entry in standings if entry.n in items]
+        parts = [(_SIGNALS[profile.signals[label].signal], weight) for label, weight in weights.items()]
+        values = {
+            n: sum(raw(context, n, member, NO_ITEM) * weight for raw, weight in parts)
+            for n, member in pool.members.items()
+        }
+        best = sorted(values, key=lambda n: (-values[n], n))
+        if len(best) > wanted:
+            last = values[best[wanted - 1]]
+            best = [n for n in best[: wanted + MOST_TIES] if values[n] >= last]
+        items = self.store.items_by_number(best)
+        standings = [self._standing(context, profile, weights, n, pool.members[n]) for n in best if n in items]
         standings.sort(key=lambda entry: (-entry.value, str(items[entry.n].ref)))
         return standings, items
 

@@ -96,13 +96,16 @@ class Refiner:
         return self._cosines(pool, fingerprint, aim, numbers)
 
     def _cosines(self, pool: Pool, fingerprint: str, aim: Array, numbers: list[int]) -> Array:
-        """Each member's best cosine to another query; a member without a vector keeps what stood in for it."""
-        items = np.array(numbers, np.int64)
-        matches = self.store.vector_scores(fingerprint, aim.astype(np.float32), items, times=pool.times)
-        place = {n: i for i, n in enumerate(numbers)}
-        found = np.array([m.cosine if m.vector_chunk is None else 0.0 for m in pool.members.values()])
-        owners = np.fromiter((place[n] for n in matches.items.tolist()), np.int64, len(matches.items))
-        np.maximum.at(found, owners, np.maximum(matches.cosines, 0.0))
+        """Each member's best cosine to another query; a member without a vector keeps what stood in for it.
+
+        The query moves little, so that the passages nearest to where it stood are enough to ask.
+        """
+        members = [pool.members[n] for n in numbers]
+        found = np.array([m.cosine if m.vector_chunk is None else 0.0 for m in members])
+        held = [(i, chunk) for i, member in enumerate(members) for chunk in member.chunks]
+        owners, chunks = np.array(held, np.int64).reshape(-1, 2).T
+        cosines = self.store.chunk_cosines(fingerprint, aim.astype(np.float32), chunks)
+        np.maximum.at(found, owners, cosines)
         return found
 
 

@@ -45,6 +45,14 @@ class Meaning:
             visible = self._visible(connection, None, times)
             return VectorMatches(*self.vector_index.scores(connection, number, query, items, visible))
 
+    def chunk_cosines(self, fingerprint: str, query: Array, chunks: Array) -> Array:
+        """The cosine of each of some chunks; -1 where it has no vector."""
+        with self.database.read() as connection:
+            number = _number(connection, fingerprint, len(query))
+            if number is None or not len(chunks):
+                return np.full(len(chunks), -1.0)
+            return self.vector_index.scores_of(connection, number, query, chunks)
+
     def _visible(self, connection: Connection, allowed: Array | None, times: Array | None) -> Visible:
         if times is None:
             return Visible(self.lexical.alive(connection), allowed)

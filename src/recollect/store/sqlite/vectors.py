@@ -43,6 +43,8 @@ class _Loaded:
     epoch: int
     blocks: dict[int, Entries]
     entries: Entries
+    places: Array
+    """By chunk: its place among the entries, or -1."""
 
 
 def sketch(vectors: Array) -> Array:
@@ -64,13 +66,16 @@ class VectorIndex:
 
     def entries(self, connection: Connection, fingerprint: int) -> Entries:
         """The entries of a fingerprint; only blocks that are new are read."""
+        return self._current(connection, fingerprint).entries
+
+    def _current(self, connection: Connection, fingerprint: int) -> _Loaded:
         epoch = connection.rows("SELECT value FROM meta WHERE name='vector_epoch'")[0][0]
         with self._lock:
             known = self._loaded.get(fingerprint)
             if known is None or known.epoch != epoch:
                 known = _reload(connection, fingerprint, epoch, known)
                 self._loaded[fingerprint] = known
-            return known.entries
+            return known
 
     def search(
         self, connection: Connection, fingerprint: int, query: Array, items: int, visible: Visible
@@ -99,6 +104,16 @@ class VectorIndex:
         positions = visible.narrowed(items).positions(entries)
         cosines = self.cosines(connection, fingerprint, query, entries.vectors[positions])
         return entries.chunks[positions], entries.items[positions], cosines
+
+    def scores_of(self, connection: Connection, fingerprint: int, query: Array, chunks: Array) -> Array:
+        """The cosine of each chunk; -1 where it has no vector."""
+        loaded = self._current(connection, fingerprint)
+        places = loaded.places
+        spots = np.where(chunks < len(places), places[np.minimum(chunks, len(places) - 1)], -1)
+        cosines = np.full(len(chunks), -1.0)
+        known = spots >= 0
+        cosines[known] = self.cosines(connection, fingerprint, query, loaded.entries.vectors[spots[known]])
+        return cosines
 
     def cosines(self, connection: Connection, fingerprint: int, query: Array, vectors: Array) -> Array:
         """Exact cosines of vector rows with a query (both of unit length)."""
@@ -199,7 +214,10 @@ def _reload(connection: Connection, fingerprint: int, epoch: int, old: _Loaded |
     present = [row[0] for row in connection.rows("SELECT id FROM vector_blocks WHERE fingerprint=?", (fingerprint,))]
     for block in present:
         blocks[block] = held[block] if block in held else read_block(connection, block)
-    return _Loaded(epoch, blocks, _joined([blocks[block] for block in present]))
+    entries = _joined([blocks[block] for block in present])
+    places = np.full(int(entries.chunks.max(initial=0)) + 1, -1)
+    places[entries.chunks] = np.arange(len(entries.chunks))
+    return _Loaded(epoch, blocks, entries, places)
 
 
 def read_block(connection: Connection, block: int) -> Entries:
