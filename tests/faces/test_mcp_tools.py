@@ -86,6 +86,8 @@ def test_listing_tools_opens_no_store(tmp_path: Path) -> None:
         ("search", {"query": "x", "kind": "poem"}, "usage", "cannot be 'poem'"),
         ("get", {"refs": []}, "usage", "nothing to get"),
         ("get", {"refs": {"a": 1}}, "usage", "must be a list"),
+        ("get", {"refs": [f"note:/{number}" for number in range(5000)]}, "usage", "5,000 refs are too many"),
+        ("get", {"refs": [f"note:/{'x' * 90}{number}" for number in range(99)]}, "not_found", "none of these"),
         ("get", {"refs": ["note:/nowhere"]}, "not_found", "no item"),
         ("get", {"refs": ["0190a000-0000-7000-8000-000000000000"]}, "not_found", "no item with the id"),
         ("get", {"refs": ["note:/x\x00"]}, "usage", "NUL"),
@@ -111,6 +113,15 @@ def test_a_bad_call_is_a_true_error_that_says_what_to_do(
     assert error["error_type"] == kind
     assert words in error["message"]
     assert len(error["message"]) < 500
+
+
+def test_a_line_beyond_the_end_is_answered_with_the_last_one_not_with_other_items(service: Service) -> None:
+    async def conversation(client: Client) -> None:
+        await works(client, "remember", text="One line about lions.", title="Lions", kind="note")
+        error = await fails(client, "get", {"refs": ["note:/lions"], "from_line": 99})
+        assert (error["next_action_hint"], "near" in error) == ("Its last line is 1.", False)
+
+    talk(service, conversation)
 
 
 def test_a_near_duplicate_is_an_error_with_what_is_known_already(service: Service) -> None:

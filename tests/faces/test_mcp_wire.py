@@ -75,7 +75,8 @@ def test_bad_lines_are_answered_the_next_is_served_and_stray_prints_stay_out(tmp
             assert is_well(lines)
         assert lines.ask("no/such/method")["error"]["code"] == -32601
         assert lines.ask("tools/call", {"arguments": {}})["error"]["code"] == -32602
-        assert lines.call("search", [1])["structuredContent"]["error_type"] == "usage"
+        for wrong in ([1], [], 0, "", False):
+            assert lines.call("search", wrong)["structuredContent"]["error_type"] == "usage"
         for text in (b"\xff\xfe caf\xc3\xa9 \\u0000", b"half a character \\ud83e"):
             lines.write(b'{"jsonrpc": "2.0", "id": "x", "method": "tools/call", "params": {"name": "search",'
                         b' "arguments": {"query": "' + text + b'"}}}')  # fmt: skip
@@ -123,6 +124,26 @@ def test_a_client_that_vanishes_mid_call_leaves_no_server_behind(tmp_path: Path)
         lines.process.stderr.close()
         with Recollect.open(tmp_path / "store.db") as engine:
             assert [item.kind for item in engine.list()] == ["memory"]
+
+
+STUCK = """
+import time
+from recollect.engine import Recollect
+from recollect.mcp_server import stdio
+stdio.FINISHING_SECONDS = stdio.CLOSING_SECONDS = 0.5
+Recollect.close = lambda self: time.sleep(60)
+"""
+
+
+def test_a_store_that_does_not_close_keeps_no_server_alive(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(STUCK, encoding="utf-8")
+    with Lines(tmp_path, PYTHONPATH=str(tmp_path)) as lines:
+        lines.greet()
+        assert is_well(lines)
+        assert lines.call("status", {})["structuredContent"]["items"] == 0
+        assert lines.process.stdin is not None
+        lines.process.stdin.close()
+        assert lines.process.wait(20) == 0
 
 
 @pytest.fixture(scope="module")

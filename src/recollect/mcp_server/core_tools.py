@@ -31,6 +31,7 @@ ON_CONFLICT = ("error", "overwrite", "skip")
 ON_DUPLICATE = ("save", "skip", "merge", "supersede")
 VERDICTS = ("accepted", "modified", "dismissed", "failed")
 MOST_CHARACTERS = 20_000
+MOST_REFS = 100
 FACTS = ("store", "items", "chunks", "kinds", "drives", "archived", "in_bin", "backend", "profile", "secrets")
 
 
@@ -69,6 +70,8 @@ def get(
     """Read items by ref, id or file path. A long text is cut; go on at its next_line."""
     if not refs:
         raise UsageError("there is nothing to get", hint="Name refs, as search shows them.")
+    if len(refs) > MOST_REFS:
+        raise UsageError(f"{len(refs):,} refs are too many for one call", hint=f"Get at most {MOST_REFS} at a time.")
     items: list[dict[str, Any]] = []
     missing: list[dict[str, Any]] = []
     room = max_chars
@@ -84,7 +87,7 @@ def get(
         room -= len(said["content"])
         items.append(shapes.facts_of(item) | said)
     if not items:
-        raise NotFound(f"none of these is there: {', '.join(refs)}")
+        raise NotFound(f"none of these is there: {shapes.short(', '.join(dict.fromkeys(refs)))}")
     return {"items": items} | ({"missing": missing} if missing else {})
 
 

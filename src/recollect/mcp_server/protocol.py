@@ -94,7 +94,7 @@ class Handlers:
     async def refuse_lists(self, ctx: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
         """Answer arguments that are no object like any other wrong ones; the SDK would not say what is wrong."""
         params = ctx.params or {}
-        if ctx.method == "tools/call" and not isinstance(params.get("arguments") or {}, dict):
+        if ctx.method == "tools/call" and not isinstance(params.get("arguments"), dict | None):
             said = failure("usage", "arguments must be an object", 'Such as {"query": "what to look for"}.')
             return result_of(said).model_dump(by_alias=True, mode="json", exclude_none=True)
         return await call_next(ctx)

@@ -137,14 +137,15 @@ class Service:
             hint = f"Read it first with {reader}; then pass on_conflict='overwrite' to replace it, or use another ref."
         elif isinstance(error, NotFound):
             near, known = self._near(arguments)
-            more = {"near": near} if near else {}
-            hint = f"Did you mean {' or '.join(near)}?" if near else known or hint
+            if near is not None:
+                more = {"near": near} if near else {}
+                hint = f"Did you mean {' or '.join(near)}?" if near else known or hint
         if (candidates := getattr(error, "candidates", None)) is not None:
             more = {"candidates": candidates}
         return failure(error.code, error.message, hint or "Look at the message and change the call.", **printable(more))
 
-    def _near(self, arguments: Mapping[str, Any]) -> tuple[list[str], str]:
-        """Refs like the one that was not found, and what to do if there are none."""
+    def _near(self, arguments: Mapping[str, Any]) -> tuple[list[str] | None, str]:
+        """Refs like the one that was not found, and what to do if there are none; None where the ref is there."""
         from recollect.mcp_server.shapes import near_refs
 
         given = arguments.get("refs") or arguments.get("ref") or arguments.get("id") or arguments.get("from_ref")
@@ -152,7 +153,8 @@ class Service:
         if not isinstance(name, str):
             return [], ""
         try:
-            return near_refs(self.engine(), name), "Find what there is with search."
+            near = near_refs(self.engine(), name)
+            return (None if name in near else near), "Find what there is with search."
         except Error:
             return [], ""
 

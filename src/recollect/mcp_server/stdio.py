@@ -27,6 +27,8 @@ from recollect.mcp_server.service import Service
 
 FINISHING_SECONDS = 5.0
 """How long calls under way may take once the input has ended."""
+CLOSING_SECONDS = 5.0
+"""How long closing may take after that. What was acknowledged is on disk before."""
 
 log = logging.getLogger("recollect.mcp")
 
@@ -49,11 +51,21 @@ def serve(service: Service) -> None:
 
 
 def leave(threads: Threads) -> None:
-    """End the process although a call, or the read of an input that stays open, never returns."""
-    waiting = [one for one in threading.enumerate() if not one.daemon and one is not threading.main_thread()]
-    if threads.busy or any(not one.name.startswith("recollect-call") for one in waiting):
+    """End the process although a call, the read of an input that stays open, or a model at work never returns.
+
+    Daemons count, too: taking down a model that one of them still uses can keep the interpreter from ending.
+    """
+    others = [one for one in threading.enumerate() if one is not threading.main_thread()]
+    if threads.busy or any(not one.name.startswith("recollect-call") for one in others):
         sys.stderr.flush()
         os._exit(0)
+
+
+def leave_in_time() -> None:
+    """End the process, whatever holds it up, when calls and the store had their time to end well."""
+    last = threading.Timer(FINISHING_SECONDS + CLOSING_SECONDS, os._exit, (0,))
+    last.daemon = True
+    last.start()
 
 
 async def _serve(service: Service, threads: Threads) -> None:
@@ -90,6 +102,7 @@ class Wire:
                 elif isinstance(item.message, types.JSONRPCNotification):
                     self._forget_cancelled(item.message)
                 await forward.send(item)
+            leave_in_time()
             with anyio.move_on_after(FINISHING_SECONDS):
                 while self._waiting:
                     await self._changed.wait()
