@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from recollect.context.build_text import clean, is_outside
 from recollect.frozen import frozen
 from recollect.store.base import Store
-from recollect.values import Answer, Hit, Item, Ref, parse_time
+from recollect.values import CHECKPOINT, SESSION, Answer, Hit, Item, Ref, parse_time
 from recollect.words import fold
 
 WEAK = 0.4
@@ -24,7 +24,6 @@ ANOTHER = 0.8
 """What is left of a passage's value for each better one of its item: other items have their say first."""
 SHINGLE = 3
 ALIKE = 0.8
-CHECKPOINT = "checkpoint"
 _WORD = re.compile(r"\w+")
 
 
@@ -48,7 +47,8 @@ class Passage:
 
 def is_tellable(item: Item) -> bool:
     """Checkpoints are for routing alone, and only live items are told."""
-    return item.state == "live" and item.fields.category != CHECKPOINT
+    is_point = item.kind == SESSION and item.fields.category == CHECKPOINT
+    return item.state == "live" and not is_point
 
 
 def out_of_time(item: Item, now: datetime) -> str:
@@ -79,6 +79,8 @@ def passages_of(hits: Sequence[Hit], stores: Mapping[str, Store]) -> list[Passag
         item = store.items_by_number([n])[n]
         if not is_tellable(item) or out_of_time(item, now):
             continue
+        if item.kind == SESSION:  # a turn is told under its session's title, having none of its own
+            item = replace(item, fields=replace(item.fields, title=hit.title))
         found += _passages(store, n, item, hit)
     return sorted(found, key=lambda one: (-one.value, one.ref, one.first))
 

@@ -20,6 +20,7 @@ CUT = " …"
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _BREAKS = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _TICKS = re.compile(r"`+")
+_FENCE = re.compile(r"^[ >]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _MOST_LETTERS = 64
 """No token of prose is longer: a text need not be counted beyond so many letters a token."""
 
@@ -47,6 +48,18 @@ def fenced(text: str) -> str:
     return f"{fence}text\n{text}\n{fence}"
 
 
+def closed(text: str) -> str:
+    """The text with the end of a fence that it leaves open: what follows it must not be taken for a part of it."""
+    fence = ""
+    for mark in _FENCE.finditer(text):
+        run, rest = mark[1], mark[2]
+        if not fence:
+            fence = "" if run[0] == "`" and "`" in rest else run
+        elif run[0] == fence[0] and len(run) >= len(fence) and not rest.strip():
+            fence = ""
+    return f"{text}\n{fence}" if fence else text
+
+
 def label_of(ref: str, lines: tuple[int, int] | None = None, place: str = "") -> str:
     """``[disk:/a.md lines 3-9]``: what to ask for to read more, and where the text stands in it."""
     parts = [one_line(ref, LONGEST_REF)]
@@ -62,7 +75,7 @@ def block(label: str, title: str, description: str, text: str, *, outside: bool)
     told = (one_line(title, LONGEST_TITLE), one_line(description, LONGEST_DESCRIPTION))
     about = ": ".join(filter(None, told))
     if not outside:
-        return f"{label} {about}".rstrip() + f"\n{text}"
+        return f"{label} {about}".rstrip() + f"\n{closed(text)}"
     inside = fenced(f"{about}\n{text}" if about else text)
     return f"{label} {OUTSIDE}\n{inside}"
 

@@ -179,7 +179,7 @@ class Sessions(TakingIn, Finding):
             task,
             limit=4 * limit,
             mode="full",
-            filters=Filters(categories=(CHECKPOINT,)),
+            filters=Filters(kinds=(SESSION,), categories=(CHECKPOINT,)),
             literal=True,
             track=False,
             tool="route",

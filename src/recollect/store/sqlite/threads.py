@@ -112,7 +112,7 @@ class Threads:
 
 def _where(thread: str | None, kinds: Sequence[str]) -> tuple[str, list[Any]]:
     """What belongs to a timeline: no points to fork from; tools and asides only where a thread is asked for."""
-    sql = f" AND i.category IS NOT '{CHECKPOINT}'"
+    sql = f" AND NOT (i.kind='session' AND i.category IS '{CHECKPOINT}')"
     values: list[Any] = []
     if thread is not None:
         sql += " AND i.thread=?"
@@ -133,7 +133,7 @@ def _versions(
 ) -> list[Happening]:
     """What was said, made and changed; a session that grew is told by its turns."""
     condition, values = _where(thread, kinds)
-    at = f"iif(i.category IS '{SESSION}', i.created_at, v.created_at)"
+    at = f"iif(i.category IS '{SESSION}' AND i.kind = 'session', i.created_at, v.created_at)"
     rows = connection.rows(
         f"SELECT {at}, v.number, {_COLUMNS} FROM versions v JOIN items i ON i.n = v.item"
         f" WHERE v.created_at >= ? AND i.state <> 'deleted' {condition}"
