@@ -72,3 +72,10 @@ def test_recent_tells_the_newest_first_and_says_when_there_is_more(engine: Recol
 def test_what_cannot_be_asked_is_refused(engine: Recollect, wrong: dict[str, object]) -> None:
     with pytest.raises(UsageError):
         engine.timeline(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_wrong_since_is_told_of_spans_and_dates(engine: Recollect) -> None:
+    with pytest.raises(UsageError) as refused:
+        engine.timeline(since="yesterdayish")
+    assert "7d" in refused.value.hint
+    assert "2026-11-15" in refused.value.hint

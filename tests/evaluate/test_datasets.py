@@ -78,7 +78,7 @@ def test_a_query_without_a_relevant_document_is_left_out_with_a_note(folder):
     (folder / "qrels.tsv").write_text("q1\td1\t1\nq2\td2\t0\n")
     dataset = read_dataset(folder)
     assert [question.id for question in dataset.questions] == ["q1"]
-    assert dataset.notes == ("1 queries have no relevant document and are not counted",)
+    assert dataset.notes == ("1 query has no relevant document and is not counted",)
 
 
 def test_a_repeated_document_is_left_out_with_a_note(folder):

@@ -170,7 +170,7 @@ def test_keyword_baselines_make_no_vectors_and_the_others_make_them_once(tmp_pat
     assert waiting() == 12
     report = measure(tmp_path, profiles=("bm25", "vector", "default"))
     assert list(report.profiles) == ["bm25", "vector", "default"]
-    assert report.notes == ("1 queries have no relevant document and are not counted",)
+    assert report.notes == ("1 query has no relevant document and is not counted",)
     assert waiting() == 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,16 @@ def test_a_bad_file_fails_and_an_unknown_session_is_not_found(house: Any) -> Non
     told = house.run("sessions", "add", "rows.jsonl", code=1)
     assert "is no transcript" in told.stderr
     assert "no session nobody" in house.run("sessions", "show", "nobody", code=3).stderr
+
+
+def test_thanks_are_no_request(house: Any) -> None:
+    said = [("user", "Add a retry."), ("assistant", "Done."), ("user", "Perfect, thanks!"), ("user", "Now test it.")]
+    lines = "".join(json.dumps({"role": role, "content": text}) + "\n" for role, text in said)
+    (house.folder / "chat.jsonl").write_text(lines)
+    house.run("sessions", "add", "chat.jsonl", "--no-wait")
+    session = house.json("sessions", "list")["sessions"][0]
+    assert session["summary"] == "Add a retry. (and 1 more request)"
+    assert house.json("get", session["ref"])["content"] == "- Add a retry.\n- Now test it."
 
 
 @pytest.fixture

@@ -503,6 +503,11 @@ def test_refresh_takes_in_changes_new_files_and_tells_what_is_missing(notes: Any
     notes.run("get", "plan.txt", code=3)
 
 
+def test_refreshing_a_file_that_nobody_knows_says_so(notes: Any) -> None:
+    error = notes.json("refresh", "notes/lunhc.md", code=3)
+    assert "notes/lunch.md" in error["hint"]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="signals and pipes of POSIX")
 def test_watch_follows_a_folder_until_it_is_interrupted(notes: Any) -> None:
     with notes.start("watch", "notes", "--json", stdout=-1, stderr=-1) as process:

@@ -64,7 +64,8 @@ def show_context(screen: Screen, report: ContextReport) -> None:
         screen.note(f"left out {one_line(one.ref)}: {one_line(one.reason)}")
     if len(report.left_out) > len(shown):
         screen.note(f"{len(report.left_out) - len(shown):,} more left out; --verbose lists them")
-    screen.note(f"{report.tokens:,} of {report.budget:,} tokens, {len(report.parts):,} parts")
+    parts = "1 part" if len(report.parts) == 1 else f"{len(report.parts):,} parts"
+    screen.note(f"{report.tokens:,} of {report.budget:,} tokens, {parts}")
 
 
 skills = verb_group(

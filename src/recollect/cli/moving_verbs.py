@@ -18,8 +18,9 @@ from recollect.errors import UsageError
 _FILE = click.Path(path_type=Path, allow_dash=True)
 _STDIO = Path("-")
 _NAMES = {
-    "item": "items", "link": "links", "feedback": "verdicts", "weights": "changes of weights", "query": "queries",
-    "opening": "openings", "root": "folders",
+    "item": ("item", "items"), "link": ("link", "links"), "feedback": ("verdict", "verdicts"),
+    "weights": ("change of weights", "changes of weights"), "query": ("query", "queries"),
+    "opening": ("opening", "openings"), "root": ("folder", "folders"),
 }  # fmt: skip
 
 
@@ -136,7 +137,7 @@ def vacuum(call: Call, full: bool) -> int:
 
 def _counts(records: Mapping[str, int]) -> str:
     """``12 items, 3 links``; rare records go without saying."""
-    told = [f"{records[name]:,} {word}" for name, word in _NAMES.items() if records.get(name)]
+    told = [f"{records[name]:,} {words[records[name] != 1]}" for name, words in _NAMES.items() if records.get(name)]
     return ", ".join(told) or "nothing"
 
 

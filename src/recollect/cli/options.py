@@ -101,7 +101,7 @@ def filters_from(call: Call, given: dict[str, Any]) -> Filters:
     )
 
 
-AS_OF = click.option("--as-of", metavar="DATE", help="Search what was current then.")
+AS_OF = click.option("--as-of", metavar="DATE", help="Search what was current then; a day is its first moment.")
 ASKING_OPTIONS = together(
     FILTER_OPTIONS,
     AS_OF,

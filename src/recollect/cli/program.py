@@ -141,11 +141,22 @@ def _asks_for_json(argv: Sequence[str]) -> bool:
     return "--json" in flags
 
 
+_PLAINER = {
+    "a valid integer range": "a whole number",
+    "a valid integer": "a whole number",
+    "a valid float range": "a number",
+    "a valid float": "a number",
+}
+"""What click says of types, as people say it; the longer ones first."""
+
+
 def _usage_error(error: click.ClickException) -> dict[str, str]:
     context = error.ctx if isinstance(error, click.UsageError) else None
     hint = f"Try: {context.command_path if context else 'recollect'} --help"
     code = "usage" if error.exit_code == 2 else "error"
-    message = error.format_message().rstrip(".")
+    message = " ".join(error.format_message().split()).rstrip(".")
+    for theirs, ours in _PLAINER.items():
+        message = message.replace(theirs, ours)
     return {"code": code, "message": message[:1].lower() + message[1:], "hint": hint}
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from recollect.context.checkpoints import CheckpointMaker
-from recollect.context.facets import facets_of
+from recollect.context.facets import facets_of, is_only_praise
 from recollect.context.session_items import DRIVE, as_told, at_place, left_alone, point_item, turn_item
 from recollect.context.tally import Tally
 from recollect.ingest.pipeline import Incoming, Pipeline
@@ -196,7 +196,8 @@ class SessionTaker:
                 fresh.append((thread, key, turn_item(thread.id, seq, key, replace(event, files=files), text, at)))
             thread.reached = max(thread.reached, seq)
             event = replace(event, files=files)
-            thread.tally.take(event, text, self.store.analyzer.is_stop_word)
+            asks = event.is_request and not is_only_praise(text)
+            thread.tally.take(replace(event, is_request=asks), text, self.store.analyzer.is_stop_word)
             ended = thread.maker.take(event, seq, text, at)
             if ended is not None:
                 thread.ended.append(ended)

@@ -22,7 +22,10 @@ def moment_since(text: str | datetime | None) -> datetime | None:
         return text
     if _SPAN.fullmatch(text):
         return datetime.now(UTC) - parse_duration(text)
-    return parse_time(text)
+    try:
+        return parse_time(text)
+    except UsageError as error:
+        raise UsageError(error.message, hint="Write a span such as 36h, 7d or 2w, or a date: 2026-11-15.") from None
 
 
 def timeline_of(

@@ -74,7 +74,9 @@ def read_dataset(folder: str | Path) -> Dataset:
         notes.insert(0, f"{repeated} documents repeat an id and were left out")
     kept = tuple(question for question in questions if question.id in judgements)
     if len(kept) < len(questions):
-        notes.append(f"{len(questions) - len(kept)} queries have no relevant document and are not counted")
+        out = len(questions) - len(kept)
+        told = "1 query has" if out == 1 else f"{out:,} queries have"
+        notes.append(f"{told} no relevant document and {'is' if out == 1 else 'are'} not counted")
     if not kept:
         raise UsageError(
             f"no query of '{root}' has a relevant document in the corpus",

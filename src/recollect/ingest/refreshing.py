@@ -80,8 +80,8 @@ class Refresher:
             below = {number: found for number, found, _ in self.store.refs_below(ref.drive, ref.path)}
             work.items |= below
             folder = ref_path(ref) if ref.drive == "disk" else None
-            is_root = folder is not None and self._add_new_files(work, [folder])
-            if not below and not is_root:
+            is_there = folder is not None and self._add_new_files(work, [folder]) and folder.exists()
+            if not below and not is_there:
                 self.store.require(ref)  # says not found, with the nearest refs
                 raise NotFound(f"{ref} is in the bin", hint=f"'recollect restore {ref}' brings it back.")
         return work

@@ -125,7 +125,9 @@ class PoolMaker:
         """Take back what passages got for a word that is not the one asked for but shares its stem."""
         chunks = [c for m in pool.members.values() for c, (score, _) in m.chunks.items() if score > 0]
         false = false_stems(self.store, plan, chunks)
-        shares = self.store.keyword_shares(plan.wanted, list(false), scoring=scoring, times=times) if false else {}
+        doubted = {label for labels in false.values() for label in labels}
+        words = [word for word in plan.wanted if word.label in doubted]
+        shares = self.store.keyword_shares(words, list(false), scoring=scoring, times=times) if false else {}
         lost = {
             chunk: sum(share for label, _, _, share in rows if label in false[chunk]) / pool.maximum
             for chunk, rows in shares.items()
@@ -199,7 +201,8 @@ class PoolMaker:
                 pool.degraded.append(f"vectors: made by another model ({active}); run 'recollect reembed'")
             waiting = self.store.waiting_jobs(fingerprint)
             if waiting:
-                pool.degraded.append(f"vectors: {waiting} passages are not embedded yet; run 'recollect embed'")
+                told = "1 passage is" if waiting == 1 else f"{waiting:,} passages are"
+                pool.degraded.append(f"vectors: {told} not embedded yet; run 'recollect embed'")
             return fingerprint, _asked_vector(embedder, text)
         except (Unavailable, ContractError) as error:
             pool.degraded.append(f"vectors: {error.message}")
