@@ -79,9 +79,13 @@ class Searcher:
         return scoring_of(self.config())
 
     def search(self, request: Request) -> Answer:
-        """Answer a request."""
-        started = time.perf_counter()
+        """Answer a request, as the store is at this moment."""
         request.check()
+        with self.store.snapshot():
+            return self._search(request)
+
+    def _search(self, request: Request) -> Answer:
+        started = time.perf_counter()
         query = parse_query(request.query, literal=request.literal)
         filters = _kept_apart(both(request.filters, query.filters))
         words = plan(query, self.analyzer, self.store)

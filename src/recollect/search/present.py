@@ -91,12 +91,12 @@ def _evidence(
     store: Store, entry: Ranked, texts: dict[int, tuple[int, str, str]], marker: Marker
 ) -> tuple[Evidence, ...]:
     layout, marks = store.places(entry.n, entry.item.version)
-    rows = {row[0]: row for row in layout.tolist()}
     parts = []
     for chunk, score in entry.chunks[:EVIDENCE] or [(row[0], 0.0) for row in layout[:1].tolist()]:
-        row = rows.get(chunk)
-        if row is None:
+        here = (layout[:, 0] == chunk).nonzero()[0]
+        if not len(here):
             continue
+        row = layout[here[0]].tolist()
         found = texts.get(chunk) or store.chunk_texts([chunk]).get(chunk)
         if found is None:
             continue

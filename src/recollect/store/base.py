@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -305,6 +306,7 @@ class LexicalIndex(Protocol):
     analyzer: Analyzer
     language: str
 
+    def snapshot(self) -> AbstractContextManager[object]: ...
     def allowed(self, filters: Filters, *, as_of: bool = False) -> Array | None: ...
     def live_items(self) -> Array: ...
     def chunks_at(self, when: datetime) -> Array: ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 
 import numpy as np
@@ -23,6 +24,10 @@ class Searching:
 
     database: Database
     lexical: LexicalIndex
+
+    def snapshot(self) -> AbstractContextManager[object]:
+        """While it is open, everything this thread reads is of one moment, and opening it once saves doing so often."""
+        return self.database.read()
 
     def allowed(self, filters: Filters, *, as_of: bool = False) -> Array | None:
         with self.database.read() as connection:
