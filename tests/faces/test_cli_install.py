@@ -175,7 +175,7 @@ def test_the_rest_of_a_toml_file_stays_with_its_comments(house: Any, home: Path)
     assert tomllib.loads(after)["mcp_servers"].keys() == {"other", "recollect"}
     assert [line for line in text.splitlines() if line not in after.splitlines()] == []
     house.run("uninstall", "codex")
-    assert path.read_text().split() == text.split()
+    assert path.read_text() == text
 
 
 def test_what_the_user_added_to_our_entries_stays(house: Any, home: Path) -> None:
@@ -225,15 +225,23 @@ def test_a_file_that_is_broken_commented_or_not_ours_is_left_alone(
     house: Any, home: Path, content: bytes, words: str, code: int
 ) -> None:
     path = house.write(".vscode/mcp.json", content)
-    for verb in ("install", "uninstall"):
+    ours = b"recollect" in content or words == "not valid JSON"
+    for verb in ("install", "uninstall") if ours else ("install",):
         error = house.json(verb, "vscode", code=code)
         assert words in error["message"]
         assert str(path) in error["message"]
         assert "Nothing was changed" in error["hint"]
         assert path.read_bytes() == content
     assert list(path.parent.iterdir()) == [path]
+    if not ours:
+        assert house.json("uninstall", "vscode")["files"][0]["status"] == "absent", "there is nothing of ours in it"
+        assert path.read_bytes() == content
     if code == 4 and words in ("comments", "trailing commas"):
         assert '"command"' in house.json("install", "vscode", code=code)["hint"]
+        commented = b'{"servers": {"recollect": {"command": "recollect", "args": ["mcp"]}}, // mine\n}'
+        path.write_bytes(commented)
+        assert "yourself" in house.json("uninstall", "vscode", code=code)["hint"]
+        assert path.read_bytes() == commented
 
 
 def test_nothing_is_written_when_one_of_several_files_is_broken(house: Any, home: Path) -> None:

@@ -79,12 +79,19 @@ def uninstalled(piece: Piece) -> Change:
     if piece.form == "text":
         ours = _is_our_skill(before)
         return Change(piece, "removed" if ours else "absent", before, None, ours and before.decode() != piece.content)
-    data, text = _read(piece, before)
+    try:
+        data, text = _read(piece, before)
+    except Conflict as problem:
+        if NAME.encode() not in before:
+            return Change(piece, "absent", before, before)
+        raise Conflict(problem.message, hint="Nothing was changed. Take our part out yourself.") from None
     if not _found(piece, data):
         return Change(piece, "absent", before, before)
     former = _former(piece)
     if piece.form == "toml":
         after = _edited_toml(piece, data, text, None)
+        was = (read_bytes(backup_of(piece.path)) or b"").decode("utf-8", "replace").removeprefix(_MARK)
+        after = was if was.strip() == after.strip() else after  # but for blank lines
     else:
         after = _edited(data, text, _removing_edits(piece, data, former or {}))
     if former is None and not (after.strip().strip("{}").strip()):  # the file is ours altogether
