@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recollect import registry
-from recollect.context_report import ContextReport, LeftOut, Skill
 from recollect.engine.sessions import Sessions
 from recollect.errors import Error, NotFound, UsageError
 from recollect.values import KINDS, AddReport, Answer, Filters, Hit, Item, Progress, Ref
@@ -18,6 +17,7 @@ from recollect.values import KINDS, AddReport, Answer, Filters, Hit, Item, Progr
 if TYPE_CHECKING:
     from recollect.context.build import Event
     from recollect.context.build_passages import Passage
+    from recollect.context_report import ContextReport, LeftOut, Skill
     from recollect.models.base import TokenCounter
     from recollect.store.base import Store
 
@@ -80,6 +80,7 @@ class Telling(Sessions):
     def _always(self, stores: Mapping[str, Store], left_out: list[LeftOut]) -> list[Item]:
         """What is told whatever the task; of a ref that several tiers hold, the highest tier's."""
         from recollect.context.build_passages import is_tellable, out_of_time
+        from recollect.context_report import LeftOut
 
         found: dict[Ref, Item] = {}
         now = datetime.now(UTC)
@@ -228,6 +229,8 @@ def _any(stores: Mapping[str, Store], filters: Filters) -> bool:
 
 def _skill_of(item: Item, *, tier: str = "", score: float | None = None) -> Skill:
     """An item of kind skill as one sees it before reading it."""
+    from recollect.context_report import Skill
+
     metadata = item.fields.metadata
     location, scope = (str(metadata.get(key) or "") for key in ("location", "scope"))
     name = item.ref.path.lstrip("/") if item.ref.drive == "skill" else item.title
