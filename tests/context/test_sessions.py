@@ -353,9 +353,29 @@ def test_a_session_that_was_removed_does_not_come_back_by_growing(engine: Recoll
     assert engine.route("double charge on the checkout page").forks == ()
 
 
-def test_purging_a_session_leaves_none_of_its_words(engine: Recollect, transcript: Path) -> None:
+def test_a_session_goes_with_its_turns_and_points_and_comes_back_with_them(
+    engine: Recollect, transcript: Path
+) -> None:
     engine.sessions_add(transcript)
-    engine.rm(f"session:/{CLAUDE}/", purge=True)
+    before = texts(engine)
+    forks = [(fork.turn, fork.title) for fork in engine.route("double charge on the checkout page").forks]
+    would = engine.rm(f"session:/{CLAUDE}", dry_run=True)
+    assert len(would.items) == len(before) + 1
+    assert engine.rm(f"session:/{CLAUDE}").count("removed") == len(before) + 1
+    assert engine.search("checkout", track=False).hits == ()
+    assert engine.doctor().ok
+    engine.restore(f"session:/{CLAUDE}")
+    assert texts(engine) == before
+    assert [(fork.turn, fork.title) for fork in engine.route("double charge on the checkout page").forks] == forks
+    assert not [hit for hit in engine.search("checkout", limit=100, track=False).hits if "checkpoints" in hit.ref]
+    assert engine.sessions_add(transcript).count("skipped") == 1
+    assert engine.doctor().ok
+
+
+@pytest.mark.parametrize("name", [f"session:/{CLAUDE}/", f"session:/{CLAUDE}"])
+def test_purging_a_session_leaves_none_of_its_words(engine: Recollect, transcript: Path, name: str) -> None:
+    engine.sessions_add(transcript)
+    engine.rm(name, purge=True)
     assert engine.count(Filters(states=("live", "archived", "deleted"))) == 0
     assert "idempotency" not in Path(engine.location).read_bytes().decode("latin-1")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -131,14 +132,33 @@ class Sessions(TakingIn, Finding):
         return self.store.items_by_number([n])[n]
 
     def _rm(self, refs: Sequence[str | Ref], *, purge: bool, dry_run: bool) -> AddReport:
-        """As for any item; the points to fork from go with their session."""
+        """As for any item; its turns and the points to fork from go with a session."""
         report = super()._rm(refs, purge=purge, dry_run=dry_run)
-        gone = [ref for saved in report.items if (ref := Ref.parse(saved.ref)).drive == SESSION]
-        for ref in gone:
-            if ref.path.count("/") == 1 and not dry_run:
-                for number, _ in self.store.archived_below(SESSION, f"{ref.path}/checkpoints"):
+        known = {saved.ref: saved.status for saved in report.items}
+        for name, status in list(known.items()):
+            ref = Ref.parse(name)
+            if ref.drive != SESSION or ref.path.count("/") > 1:
+                continue
+            turns = [(n, below) for n, below, _ in self.store.refs_below(SESSION, ref.path) if str(below) not in known]
+            known |= {str(below): status for _, below in turns}
+            if not dry_run:
+                for number, _ in (*turns, *self.store.archived_below(SESSION, f"{ref.path}/checkpoints")):
                     self.store.remove(number, purge=purge)
-        return report
+        return replace(report, items=tuple(Saved(name, status) for name, status in known.items()))
+
+    def restore(self, ref: str | Ref, version: int | None = None) -> Saved:
+        """As for any item; the turns and points to fork from that went with a session come back with it."""
+        item = self.store.item(self._number(ref))
+        saved = super().restore(ref, version)
+        if item.ref.drive == SESSION and item.ref.path.count("/") == 1 and item.state == "deleted":
+            binned = Filters(drives=(SESSION,), paths=(f"{item.ref.path}/*",), states=("deleted",))
+            for n, part in self.store.listing(binned, 1 << 30, 0):
+                if part.fields.category == CHECKPOINT:
+                    draft = self._pipeline.prepare_draft(self.store.draft(n, part.version))
+                    self.store.save_apart([draft], backlog=self._backlog())
+                else:
+                    super().restore(part.ref)
+        return saved
 
     def timeline(
         self,
