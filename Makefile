@@ -1,5 +1,5 @@
 # make test   lint, types and tests, in a virtual environment made on first use
-# make demo   take docs/ and examples/ into a throw-away store and search it
+# make demo   take examples/ into a throw-away store and search it
 # make bench  benchmarks over CORPUS (a folder of documents; docs/ unless given)
 
 VENV ?= .venv

@@ -1,4 +1,4 @@
-"""Show what Recollect does: take docs/ and examples/ into a throw-away store, and search it three ways."""
+"""Show what Recollect does: take examples/ into a throw-away store, and search it three ways."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def main() -> int:
         # The demo must not read or change the user's own settings and stores.
         env = os.environ | {"RECOLLECT_CONFIG_HOME": folder, "RECOLLECT_DATA_HOME": folder}
         store = ("--store", str(Path(folder) / "demo.db"))
-        steps = [("Take in the documentation and the examples.", ("add", "docs", "examples"))]
+        steps = [("Take in a folder.", ("add", "examples"))]
         steps += [(about, ("search", query, "--limit", "3", "--explain")) for about, query in SEARCHES]
         for about, arguments in steps:
             print(f"\n# {about}\n$ recollect {shlex.join(arguments)}", flush=True)
