@@ -425,3 +425,16 @@ def test_a_file_that_is_no_list_of_servers_is_a_note_and_the_page_is_fetched(
     report = open_engine(**settings(service, str(path))).add(plain_site)
     assert report.items[0].status == "created"
     assert any("servers.json" in note for note in report.notes)
+
+
+def test_a_server_that_prints_what_is_no_message_fills_no_screen() -> None:
+    program = """
+import sys
+from recollect.sources.mcp_client import connected
+from recollect.sources.mcp_config import McpServer
+noisy = McpServer("noisy", sys.executable, ("-c", "print('hello', flush=True); print('{not json', flush=True)"))
+with connected([noisy], 10) as connections:
+    print(list(connections.problems))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert (done.stdout.strip(), done.stderr) == ("['noisy']", "")

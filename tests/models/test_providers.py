@@ -343,3 +343,11 @@ class TestPlugins:
     def test_a_broken_plugin_is_named(self, plugged: Path, name: str, error: Any, reason: str) -> None:
         with pytest.raises(error, match=reason):
             make_embedder(replace(load_config().embedding, provider=name), Path("nowhere"))
+
+
+@pytest.mark.parametrize("answer", [None, 7, [], {}, "text", [None], [[None]], [["a"]]])
+def test_vectors_that_are_none_are_an_error_whatever_they_are(answer: Any) -> None:
+    from recollect.models.remote import Shape, unit_vectors
+
+    with pytest.raises(ContractError):
+        unit_vectors(answer, 1, Shape("ollama", "a-model", None, 8, 100))

@@ -160,9 +160,13 @@ def test_failed_jobs_can_be_tried_again(meaning: Recollect, monkeypatch: pytest.
     meaning.save("note:/a", "text", wait=False)
     meaning.embed()
     use(meaning, Other(), monkeypatch)
-    assert meaning.embed().embedded == 0, "it waits before the next try"
+    waiting = meaning.embed()
+    assert waiting.embedded == 0, "it waits before the next try"
+    assert "1 passage failed before" in waiting.stopped
+    assert "recollect jobs retry" in waiting.stopped
     assert meaning.retry_jobs() == 1
-    assert meaning.embed().embedded == 1
+    again = meaning.embed()
+    assert (again.embedded, again.stopped) == (1, "")
 
 
 def test_the_sketch_scan_agrees_with_exact_search() -> None:

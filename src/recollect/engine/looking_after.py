@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from recollect import registry
@@ -42,7 +43,25 @@ class LookingAfter(Core):
                 found += self.store.enqueue_missing(backlog.fingerprint, backlog.dimensions, kind)
         if enqueue_only and backlog is not None:
             return EmbedReport(enqueued=found)
-        return self._drain(progress, kinds=kinds, limit=limit, workers=workers, whole=search_missing)
+        report = self._drain(progress, kinds=kinds, limit=limit, workers=workers, whole=search_missing)
+        if search_missing and limit is None and not report.stopped:
+            return replace(report, stopped=self._still_waiting(kinds))
+        return report
+
+    def _still_waiting(self, kinds: Sequence[str]) -> str:
+        """What was left alone because it failed before; whoever mended the cause wants to know how to go on."""
+        left = [
+            row
+            for row in self.store.job_summary()["kinds"]
+            if row["error"] and row["state"] != "running" and (not kinds or row["kind"] in kinds)
+        ]
+        if not left:
+            return ""
+        count = sum(row["count"] for row in left)
+        return (
+            f"{count} passage{'' if count == 1 else 's'} failed before ({left[0]['error'].rstrip('.')}) and wait for"
+            " the next try. 'recollect jobs retry', then 'recollect embed' tries them now."
+        )
 
     def jobs(self) -> JobsReport:
         """What waits for a vector, what failed, and how much is done."""

@@ -129,8 +129,9 @@ def unit_vectors(found: Any, count: int, shape: Shape) -> Vectors:
         vectors = np.asarray(found, np.float32)
     except (TypeError, ValueError):
         raise _broken(shape, "its vectors are no rows of numbers of one length") from None
-    if len(vectors) != count:
-        raise _broken(shape, f"it gave {len(vectors)} vectors for {count} texts")
+    given = len(vectors) if vectors.ndim else 0
+    if given != count:
+        raise _broken(shape, f"it gave {given} vectors for {count} texts")
     if vectors.ndim != 2 or not vectors.shape[1]:
         raise _broken(shape, "its vectors are no rows of numbers of one length")
     wanted = shape.dimensions

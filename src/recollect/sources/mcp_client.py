@@ -88,10 +88,14 @@ class Connections:
 @contextmanager
 def connected(servers: Sequence[McpServer], seconds: float) -> Iterator[Connections]:
     """Start the servers, all at once, and end them afterwards."""
+    import logging
+
     import anyio
     import mcp.client.client  # noqa: F401 - it takes its time, which is not the servers'
     from anyio.from_thread import start_blocking_portal
 
+    # A server that prints what is no message would fill the screen with traces of the SDK.
+    logging.getLogger("mcp").addHandler(logging.NullHandler())
     with ExitStack() as stack:
         portal = stack.enter_context(start_blocking_portal())
         connections = Connections(portal, seconds)
