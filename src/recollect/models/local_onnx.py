@@ -165,15 +165,13 @@ class LocalEmbedder:
         return self._loaded
 
     def load_ahead(self) -> None:
-        """Load now what the first query will need; a failure is left for that query to meet."""
+        """Load the model now, for the first query to find; a failure is left for that query to meet."""
         with suppress(Unavailable):
             self.load()
-            self.tokenizer.load()
 
     def embed_query(self, text: str) -> Vectors:
-        session = self.load()
-        [tokens] = self._tokens([text])
-        vector: Vectors = self._run(session, [tokens])[0]
+        [tokens] = self._tokens([text])  # before the model is asked for, which another thread may be loading
+        vector: Vectors = self._run(self.load(), [tokens])[0]
         return vector
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
