@@ -488,6 +488,17 @@ def test_without_vectors_embed_says_so(house: Any, monkeypatch: pytest.MonkeyPat
     assert "switched off" in house.json("embed", code=5)["message"]
 
 
+@pytest.mark.parametrize("args", [("semantic", "alpha"), ("similar", "a.md")])
+def test_a_search_by_meaning_says_that_meaning_is_switched_off(
+    house: Any, monkeypatch: pytest.MonkeyPatch, args: tuple[str, str]
+) -> None:
+    monkeypatch.setenv("RECOLLECT_EMBEDDING_PROVIDER", "none")
+    house.write("a.md", "alpha beta")
+    house.run("add", "a.md")
+    assert "embedding.provider" in house.run(*args).stderr
+    assert house.json("search", "alpha")["meta"]["degraded"] == []
+
+
 def test_refresh_takes_in_changes_new_files_and_tells_what_is_missing(notes: Any) -> None:
     assert notes.json("refresh", "--all")["unchanged"] == 3
     notes.write("notes/lunch.md", "# Lunch\n\nThe canteen is closed.\n")

@@ -28,6 +28,7 @@ Array = npt.NDArray[Any]
 CHUNKS_KEPT = 5
 SUBSTRING_VALUE = 0.5
 """What a substring match counts for when no word matched: it has no frequency to weigh."""
+SWITCHED_OFF = "vectors: switched off; 'recollect config set embedding.provider local' switches them on"
 
 
 @dataclass(slots=True)
@@ -99,6 +100,8 @@ class PoolMaker:
         """The pool for a query. Exclusions and phrases bind both sides; only the keyword side can check them."""
         pool = Pool(allowed=allowed, times=times)
         vector = pool.vector = self._query_vector(query.text, pool) if sides.vectors else None
+        if vector is None and sides.vectors and not sides.lexical and not pool.degraded and self.embedder() is None:
+            pool.degraded.append(SWITCHED_OFF)
         if vector is not None and (plan.excluded or plan.excluded_phrases):
             pool.allowed = allowed = items_without(self.store, plan, scoring, allowed, times)
         near = None
@@ -177,7 +180,8 @@ class PoolMaker:
         fingerprint = fingerprint_of(embedder) if embedder is not None else ""
         own = self.store.chunk_vectors(fingerprint, n)
         if not len(own):
-            pool.degraded.append("vectors: this item has none yet; run 'recollect embed'")
+            none_yet = "vectors: this item has none yet; run 'recollect embed'"
+            pool.degraded.append(none_yet if embedder is not None else SWITCHED_OFF)
             return pool
         for vector in (own.mean(axis=0), *own[:8]):
             unit = vector / max(float(np.linalg.norm(vector)), 1e-12)
