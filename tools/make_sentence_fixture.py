@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from make_cross_encoder_fixture import tokenizer
 from onnx import TensorProto, helper, numpy_helper
+
+from make_cross_encoder_fixture import tokenizer
 
 FOLDER = Path(__file__).parents[1] / "tests" / "fixtures" / "sentence_model"
 DIMENSIONS = 32
