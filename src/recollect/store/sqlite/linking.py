@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from recollect.store.base import StoredLink
-from recollect.store.sqlite import links, relinking
+from recollect.store.sqlite import links
 from recollect.store.sqlite.connection import Database
 
 
@@ -41,4 +41,6 @@ class Linking:
 
     def relink(self) -> int:
         """Find the links in all texts anew, and what each means; how many items were looked at."""
-        return relinking.relink(self.database)
+        from recollect.store.sqlite.relinking import relink
+
+        return relink(self.database)
