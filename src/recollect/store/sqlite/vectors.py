@@ -23,6 +23,8 @@ EXACT_BELOW = 2_000
 OVERFETCH = 32
 """Rescored per item asked for, at least RESCORED_MIN; bench/vectors.py measures what that leaves of the recall."""
 RESCORED_MIN = 1_600
+COMPARED_PER_ITEM = 12
+"""Of an item that words alone found, so many passages are compared exactly; its nearest is among them."""
 ROW_CACHE_BYTES = 256 << 20
 COMPACT_BLOCKS = 16
 BLOCK_ENTRIES = 65_536
@@ -99,9 +101,11 @@ class VectorIndex:
     def scores(
         self, connection: Connection, fingerprint: int, query: Array, items: Array, visible: Visible
     ) -> tuple[Array, Array, Array]:
-        """Chunks, items and cosines of every visible chunk of some items."""
+        """Chunks, items and cosines of the visible chunks of some items; of a long item, of those nearest by sketch."""
         entries = self.entries(connection, fingerprint)
         positions = visible.narrowed(items).positions(entries)
+        if len(positions) > COMPARED_PER_ITEM * len(items):
+            positions = nearest_of_each(entries, sketch(query[None, :])[:, 0], positions, COMPARED_PER_ITEM)
         cosines = self.cosines(connection, fingerprint, query, entries.vectors[positions])
         return entries.chunks[positions], entries.items[positions], cosines
 
@@ -188,6 +192,18 @@ class _RowCache:
                 self.matrix[self.used] = np.frombuffer(data, np.float32)
                 self.used += 1
                 self.place[vector] = self.used
+
+
+def nearest_of_each(entries: Entries, query: Array, positions: Array, few: int) -> Array:
+    """Of each item's entries at these positions, the few whose sketches differ least from the query's."""
+    differing = np.bitwise_count(entries.sketches[:, positions] ^ query[:, None]).sum(axis=0, dtype=np.uint16)
+    owners = entries.items[positions]
+    order = np.lexsort((differing, owners))
+    ordered = owners[order]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    place = np.arange(len(ordered)) - np.repeat(starts, np.diff(np.append(starts, len(ordered))))
+    kept: Array = positions[np.sort(order[place < few])]
+    return kept
 
 
 def nearest_sketches(sketches: Array, query: Array, positions: Array, wanted: int) -> Array:
