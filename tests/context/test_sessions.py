@@ -422,3 +422,16 @@ def test_sessions_survive_an_export(open_engine: Callable[..., Recollect], trans
     assert len(texts(second)) == 18
     assert second.route("customers are charged twice").forks[0].turn == 7
     assert second.doctor().ok
+
+
+def test_a_forgotten_session_takes_its_turns_out_of_search_and_brings_them_back(
+    engine: Recollect, transcript: Path
+) -> None:
+    engine.sessions_add(transcript)
+    [session] = engine.sessions()
+    listed = {str(item.ref) for item in engine.list(limit=1000)}
+    assert len(listed) > 2
+    engine.forget(session.ref)
+    assert engine.list(limit=1000) == []
+    engine.restore(session.ref)
+    assert {str(item.ref) for item in engine.list(limit=1000)} == listed

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -131,29 +130,34 @@ class Sessions(TakingIn, Finding):
         n = self.store.require(Ref.parse(begin[0].ref))
         return self.store.items_by_number([n])[n]
 
+    def _named(self, names: Sequence[str | Ref], *, in_bin: bool) -> list[tuple[int, Ref]]:
+        """As for any item; with a session, its turns are named."""
+        found = dict(super()._named(names, in_bin=in_bin))
+        for ref in list(found.values()):
+            if ref.drive == SESSION and ref.path.count("/") == 1:
+                found |= {number: below for number, below, _ in self.store.refs_below(SESSION, ref.path)}
+        return list(found.items())
+
     def _rm(self, refs: Sequence[str | Ref], *, purge: bool, dry_run: bool) -> AddReport:
-        """As for any item; its turns and the points to fork from go with a session."""
+        """As for any item; the points to fork from go with a session."""
         report = super()._rm(refs, purge=purge, dry_run=dry_run)
-        known = {saved.ref: saved.status for saved in report.items}
-        for name, status in list(known.items()):
-            ref = Ref.parse(name)
-            if ref.drive != SESSION or ref.path.count("/") > 1:
-                continue
-            turns = [(n, below) for n, below, _ in self.store.refs_below(SESSION, ref.path) if str(below) not in known]
-            known |= {str(below): status for _, below in turns}
-            if not dry_run:
-                for number, _ in (*turns, *self.store.archived_below(SESSION, f"{ref.path}/checkpoints")):
+        gone = [Ref.parse(saved.ref) for saved in report.items]
+        for ref in gone if not dry_run else ():
+            if ref.drive == SESSION and ref.path.count("/") == 1:
+                for number, _ in self.store.archived_below(SESSION, f"{ref.path}/checkpoints"):
                     self.store.remove(number, purge=purge)
-        return replace(report, items=tuple(Saved(name, status) for name, status in known.items()))
+        return report
 
     def restore(self, ref: str | Ref, version: int | None = None) -> Saved:
         """As for any item; the turns and points to fork from that went with a session come back with it."""
         item = self.store.item(self._number(ref))
         saved = super().restore(ref, version)
-        if item.ref.drive == SESSION and item.ref.path.count("/") == 1 and item.state == "deleted":
-            binned = Filters(drives=(SESSION,), paths=(f"{item.ref.path}/*",), states=("deleted",))
-            for n, part in self.store.listing(binned, 1 << 30, 0):
+        if item.ref.drive == SESSION and item.ref.path.count("/") == 1 and item.state != "live":
+            away = Filters(drives=(SESSION,), paths=(f"{item.ref.path}/*",), states=(item.state,))
+            for n, part in self.store.listing(away, 1 << 30, 0):
                 if part.fields.category == CHECKPOINT:
+                    if item.state == "archived":
+                        continue  # points to fork from are kept there
                     draft = self._pipeline.prepare_draft(self.store.draft(n, part.version))
                     self.store.save_apart([draft], backlog=self._backlog())
                 else:
