@@ -20,8 +20,10 @@ from recollect.store.sqlite.postings import Array
 SCAN_BLOCK = 16_384
 EXACT_BELOW = 2_000
 """With fewer candidates than this every cosine is computed; a sketch would only cost recall."""
-OVERFETCH = 32
-"""Rescored per item asked for, at least RESCORED_MIN; bench/vectors.py measures what that leaves of the recall."""
+OVERFETCH = 64
+"""Rescored per item asked for; bench/vectors.py measures what that leaves of the recall."""
+RESCORED_SHARE = 24
+"""More than one in so many candidates is never rescored, but always RESCORED_MIN: a small store needs no more."""
 RESCORED_MIN = 1_600
 COMPARED_PER_ITEM = 12
 """Of an item that words alone found, so many passages are compared exactly; its nearest is among them."""
@@ -86,7 +88,7 @@ class VectorIndex:
         entries = self.entries(connection, fingerprint)
         positions = visible.positions(entries)
         if len(positions) > max(EXACT_BELOW, RESCORED_MIN):
-            wanted = max(OVERFETCH * items, RESCORED_MIN)
+            wanted = max(RESCORED_MIN, min(OVERFETCH * items, len(positions) // RESCORED_SHARE))
             positions = nearest_sketches(entries.sketches, sketch(query[None, :])[:, 0], positions, wanted)
         cosines = self.cosines(connection, fingerprint, query, entries.vectors[positions])
         order = np.argsort(-cosines, kind="stable")
