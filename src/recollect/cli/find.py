@@ -21,11 +21,11 @@ from recollect.cli.options import (
     query_from,
     search_settings,
 )
-from recollect.cli.present_hits import show_answer, show_explanation
 from recollect.cli.verb import verb
 from recollect.errors import UsageError
 
 if TYPE_CHECKING:
+    from recollect.cli.terminal import Screen
     from recollect.engine import Recollect
     from recollect.values import Answer
 
@@ -87,10 +87,13 @@ def similar(call: Call, ref: str, limit: int, track: bool | None, **given: Any) 
 
 def _answer(call: Call, engine: Recollect, answer: Answer, query: str = "", offset: int = 0) -> int:
     language = engine.config.lexical.language
-    return call.answer(
-        answer.to_dict(),
-        lambda screen: show_answer(screen, answer, query=query, language=language, first=offset + 1),
-    )
+
+    def draw(screen: Screen) -> None:
+        from recollect.cli.present_hits import show_answer
+
+        show_answer(screen, answer, query=query, language=language, first=offset + 1)
+
+    return call.answer(answer.to_dict(), draw)
 
 
 @verb(
@@ -110,6 +113,8 @@ def explain(call: Call, words: tuple[str, ...], **given: Any) -> int:
         raise UsageError("explain takes a query and a ref", hint="recollect explain how do I notes/a.md")
     settings = search_settings(call, given)
     with call.engine(meaning=settings.get("vectors", True)) as engine:
+        from recollect.cli.present_hits import show_explanation
+
         told = engine.explain(query_from(words[:-1]), words[-1], **settings)
         return call.answer(
             told.to_dict(),
