@@ -6,11 +6,16 @@ shared flags, the modules named after groups hold the commands, and ``present_*`
 
 from __future__ import annotations
 
+import gc
 import sys
+
+GARBAGE = 50_000
+"""So many new objects are looked through for garbage at a time: a command that imports makes much and drops little."""
 
 
 def main() -> None:
     """The entry point of the ``recollect`` script."""
+    gc.set_threshold(GARBAGE)
     if sys.argv[1:2] == ["hook"] and not {"--help", "-h"} & set(sys.argv):
         from recollect.cli import hook_process  # every prompt waits for it, so it goes the short way
 
