@@ -115,7 +115,7 @@ class Service:
             where = f": {error.filename}" if error.filename else ""
             hint = "Check that the file exists, that it may be used, and that the disk has room."
             return failure("system", f"{error.strerror or error}{where}", hint)
-        except Exception as error:
+        except Exception as error:  # the last boundary: an agent gets an error it can act on, the log the trace
             log.exception("%s failed", name)
             message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
             return failure("unexpected", message, "This is a fault of the server; its log has more. Try another way.")

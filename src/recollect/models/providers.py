@@ -128,7 +128,7 @@ def _plugin(group: str, name: str) -> Callable[[Any, Path], Any] | None:
     for point in entry_points(group=group, name=name):
         try:
             loaded: Callable[[Any, Path], Any] = point.load()
-        except Exception as error:
+        except Exception as error:  # the boundary to plugins: whatever one raises when it is imported
             raise Unavailable(
                 f"the plugin '{name}' cannot be loaded: {type(error).__name__}: {error}",
                 hint=f"Reinstall {point.value.partition(':')[0]}, or choose another provider.",

@@ -140,7 +140,7 @@ async def _hold(
                 bound.deadline = math.inf
                 ready.set_result((client, tools))
                 await over.wait()
-    except Exception as error:
+    except Exception as error:  # handed to whoever waits for the server, who knows what to make of it
         if ready.done():
             raise
         ready.set_exception(error)
