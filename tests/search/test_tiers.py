@@ -102,6 +102,20 @@ def test_weights_are_settings_and_decide_the_order(opened: Callable[..., Recolle
     assert hits[2].score == 0.0
 
 
+def test_a_diverse_search_puts_a_double_of_another_tier_behind_what_is_new(
+    stores: dict[str, Path], opened: Callable[..., Recollect]
+) -> None:
+    put(stores["agent"], "note:/storm", "Lanterns of the lighthouse burn all night in a storm.")
+    put(stores["project"], "note:/storm-again", "Lanterns of the lighthouse burn all night in a storm!")
+    put(stores["team"], "note:/paint", "Lanterns are painted in May, with a coat of tar for whatever iron is left.")
+    memory = opened()
+    by_score = [hit.ref for hit in memory.search("lanterns").hits]
+    assert by_score == ["note:/storm", "note:/storm-again", "note:/paint"]
+    assert [hit.ref for hit in memory.search("lanterns", diverse=True).hits] == [
+        "note:/storm", "note:/paint", "note:/storm-again",
+    ]  # fmt: skip
+
+
 def test_the_same_ref_or_the_same_text_is_answered_by_the_highest_tier(
     stores: dict[str, Path], opened: Callable[..., Recollect]
 ) -> None:

@@ -23,6 +23,7 @@ from recollect.search.query import both, parse_query
 from recollect.search.request import Request
 from recollect.store.base import ContentMark, Store
 from recollect.values import Answer, Filters, Hit, SearchMeta, TierState
+from recollect.words import folded_words
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -184,12 +185,22 @@ def merged(replies: Sequence[Reply], request: Request) -> Answer:
     if len(replies) > 1:
         if weights and "substring" not in weights:
             hits.sort(key=lambda entry: (-entry[0].score, entry[0].ref))
+            if request.diverse:
+                hits = [hits[place] for place in _diverse_places([hit for hit, _ in hits])]
         else:
             hits.sort(key=lambda entry: (-(entry[1].changed if entry[1] else 0.0), entry[0].ref))
     # A profile that guards small stores answers with more than was asked for, and so does the whole.
     limit = max(request.limit, *(len(reply.answer.hits) - request.offset for reply in replies))
     page = tuple(hit for hit, _ in hits[request.offset : request.offset + limit])
     return Answer(page, _meta(replies, request, len(page)))
+
+
+def _diverse_places(hits: Sequence[Hit]) -> list[int]:
+    """The order in which merged hits differ; alike by the words they show, as tiers may have different models."""
+    from recollect.search.diversity import diverse_order, similarity_of
+
+    words = [frozenset(folded_words(" ".join((hit.title, *(part.text for part in hit.evidence))))) for hit in hits]
+    return diverse_order([hit.score for hit in hits], similarity_of([None] * len(hits), words), len(hits))
 
 
 def weighed(hit: Hit, tier: Tier) -> Hit:
