@@ -2,7 +2,7 @@
 
     python bench/ablation.py DIR [DIR ...]
 
-Each DIR is a set as ``recollect eval`` takes it. Prints nDCG@10 per set and the mean; stores are cached as eval's are.
+Each DIR is a set as ``ricordo eval`` takes it. Prints nDCG@10 per set and the mean; stores are cached as eval's are.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from recollect.config import load_config
-from recollect.evaluate import evaluate
+from ricordo.config import load_config
+from ricordo.evaluate import evaluate
 
 STEPS = ("coverage", "neighbours", "evidence", "feedback")
 VARIANTS: dict[str, tuple[str, ...]] = {

@@ -18,12 +18,12 @@ import numpy.typing as npt
 from platformdirs import user_cache_path
 
 from corpus import SourceDocument
-from recollect import registry
-from recollect.config import Config
-from recollect.engine import Recollect
-from recollect.evaluate.vector_cache import RememberingEmbedder
-from recollect.ingest.embed import fingerprint_of
-from recollect.models.base import Embedder
+from ricordo import registry
+from ricordo.config import Config
+from ricordo.engine import Ricordo
+from ricordo.evaluate.vector_cache import RememberingEmbedder
+from ricordo.ingest.embed import fingerprint_of
+from ricordo.models.base import Embedder
 
 Matrix = npt.NDArray[np.float32]
 _STEP = 512
@@ -39,7 +39,7 @@ def shipped_embedder() -> Embedder:
 def remembering(embedder: Embedder) -> RememberingEmbedder:
     """The same model, with what it computed for earlier runs at hand."""
     name = hashlib.sha256(embedder.fingerprint.encode()).hexdigest()[:16]
-    return RememberingEmbedder(embedder, user_cache_path("recollect") / "bench" / name)
+    return RememberingEmbedder(embedder, user_cache_path("ricordo") / "bench" / name)
 
 
 def real_vectors(documents: Sequence[SourceDocument], count: int, embedder: Embedder) -> Matrix:
@@ -84,7 +84,7 @@ def exact_nearest(vectors: Matrix, query: Matrix, count: int) -> npt.NDArray[Any
     return best[np.argsort(-cosines[best], kind="stable")]
 
 
-def give_vectors(engine: Recollect, embedder: Embedder, vectors: Matrix) -> list[int]:
+def give_vectors(engine: Ricordo, embedder: Embedder, vectors: Matrix) -> list[int]:
     """Finish the backlog with vectors at hand; answers the chunks in the order of their vectors."""
     fingerprint = fingerprint_of(embedder)
     engine.store.enqueue_missing(fingerprint, embedder.dimensions)

@@ -1,4 +1,4 @@
-"""How long a prompt waits for ``recollect hook user-prompt``, from starting the process to its end.
+"""How long a prompt waits for ``ricordo hook user-prompt``, from starting the process to its end.
 
 ``python bench/hook.py --corpus DIR`` builds a store of 50,000 chunks and asks it questions as an agent's program would:
 a new process each, a JSON payload on standard input. ``--store FILE`` asks a store there is. First on the machine as
@@ -65,11 +65,11 @@ def busy(processes: int) -> Iterator[None]:
 
 
 def figures(store: Path, options: argparse.Namespace, folder: str) -> dict[str, dict[str, Any]]:
-    script = Path(sys.executable).with_name("recollect")
-    command = [*([str(script)] if script.exists() else [sys.executable, "-m", "recollect"]), "hook", "user-prompt"]
+    script = Path(sys.executable).with_name("ricordo")
+    command = [*([str(script)] if script.exists() else [sys.executable, "-m", "ricordo"]), "hook", "user-prompt"]
     command += ["--store", str(store)]
-    env = {**os.environ, "RECOLLECT_STATE_HOME": folder}
-    tight = {**env, "RECOLLECT_HOOKS_SECONDS": str(options.tight)}
+    env = {**os.environ, "RICORDO_STATE_HOME": folder}
+    tight = {**env, "RICORDO_HOOKS_SECONDS": str(options.tight)}
     ask(command, QUESTIONS[0], env)  # writes byte code and warms the file cache
     found = {"as it is": measure(command, options.rounds, env)}
     with busy(options.load):
@@ -93,7 +93,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.store is None and options.corpus is None:
         parser.error("give --corpus or --store")
-    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="ricordo-bench-") as folder:
         store = options.store or Path(folder) / "store.db"
         if options.store is None:
             documents = read_corpus(options.corpus)

@@ -1,7 +1,7 @@
 """Warm search by word and meaning, against FTS5 and sqlite-vec in the same run.
 
 ``python bench/hybrid.py --corpus DIR --chunks 50000`` fills a store through the engine and asks questions through
-``Recollect.search``. Embedding the question costs the same for everybody and is reported apart; what is left
+``Ricordo.search``. Embedding the question costs the same for everybody and is reported apart; what is left
 (both sides, fusion, ranking, snippets) is compared with the bare lookups of the peers: FTS5 with OR and ``bm25()``
 plus sqlite-vec's nearest neighbours, without any fusion (target: at most a fifth). "plain" is the same search without
 the steps that refine the pool: the difference is what the ranking of ``default`` adds (target: at most 3 ms).
@@ -23,11 +23,11 @@ import numpy as np
 from corpus import add_corpus_options, questions_for, read_corpus
 from embeddings import Matrix, give_vectors, query_vectors, real_vectors, shipped_embedder, spread
 from peers import ask_fts5, ask_sqlite_vec, fill_fts5, fill_sqlite_vec, open_peer
-from recollect import registry
-from recollect.config import Config
-from recollect.engine import Recollect
-from recollect.models.base import Embedder
-from recollect.words import Analyzer
+from ricordo import registry
+from ricordo.config import Config
+from ricordo.engine import Ricordo
+from ricordo.models.base import Embedder
+from ricordo.words import Analyzer
 from stores import GrowingStore
 from timing import aligned, print_json, summary, timed
 from words import query_words
@@ -65,7 +65,7 @@ class TimedEmbedder:
 
 
 def ask_engine(
-    engine: Recollect, embedder: TimedEmbedder, questions: Sequence[str], repeat: int
+    engine: Ricordo, embedder: TimedEmbedder, questions: Sequence[str], repeat: int
 ) -> dict[str, tuple[list[float], list[float]]]:
     """By profile, milliseconds of whole searches and of their embeddings, in turns, after one round to warm up."""
     times: dict[str, tuple[list[float], list[float]]] = {"default": ([], []), "plain": ([], [])}
@@ -88,7 +88,7 @@ def bench(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     growth = store.grow(options.chunks)
     vectors = spread(real, growth.chunks, seed=options.seed)
     registry.embedder = lambda config: embedder
-    with Recollect.open(store.file, config=Config(profiles=PLAIN)) as engine:
+    with Ricordo.open(store.file, config=Config(profiles=PLAIN)) as engine:
         chunks = give_vectors(engine, embedder, vectors)
         degraded = engine.search(questions[0], track=False).meta.degraded
         if degraded:
@@ -137,7 +137,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3, help="how often each question is asked when warm (3)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="ricordo-bench-") as folder:
         figures = bench(options, Path(folder))
     if options.json:
         print_json(figures)

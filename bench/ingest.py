@@ -18,9 +18,9 @@ import apsw
 
 from corpus import add_corpus_options, documents_with, read_corpus
 from embeddings import shipped_embedder
-from recollect.config import Config
-from recollect.engine import Recollect
-from recollect.store.base import embedded_text
+from ricordo.config import Config
+from ricordo.engine import Ricordo
+from ricordo.store.base import embedded_text
 from stores import entry_of
 from timing import aligned, print_json
 
@@ -41,7 +41,7 @@ def bench(options: argparse.Namespace, file: Path) -> dict[str, Any]:
     embedder.embed_documents(["warm up"])
     texts = last = 0
     adding = bare = 0.0
-    with Recollect.open(file, config=Config()) as engine:
+    with Ricordo.open(file, config=Config()) as engine:
         engine.save("bench:/warm-up", "The model is loaded before the clock starts.")
         _, last = texts_after(file, 0)
         while texts < options.chunks:
@@ -72,7 +72,7 @@ def main() -> None:
     parser.add_argument("--slice", type=int, default=20, metavar="N", help="documents added at a time (20)")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="ricordo-bench-") as folder:
         figures = bench(options, Path(folder) / "store.db")
     if options.json:
         print_json(figures)

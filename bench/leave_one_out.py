@@ -14,9 +14,9 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-from recollect.config import load_config
-from recollect.evaluate import evaluate
-from recollect.search import refine
+from ricordo.config import load_config
+from ricordo.evaluate import evaluate
+from ricordo.search import refine
 
 SHARES = (0.7, 0.85, 1.0)
 EVIDENCE = (0.01, 4.0, 6.0)  # next to nothing is the step left out

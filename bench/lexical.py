@@ -26,9 +26,9 @@ from typing import Any
 
 from corpus import add_corpus_options, questions_for, read_corpus
 from peers import ask_fts5, fill_fts5, open_peer
-from recollect.store.base import Scoring, Wanted
-from recollect.store.sqlite.store import SqliteStore
-from recollect.words import Analyzer
+from ricordo.store.base import Scoring, Wanted
+from ricordo.store.sqlite.store import SqliteStore
+from ricordo.words import Analyzer
 from stores import GrowingStore, Growth
 from timing import CLOCKS, add_clock_option, aligned, print_json, summary, timed
 from words import query_words
@@ -183,7 +183,7 @@ def main() -> None:
     analyzer = Analyzer()
     questions = questions_for(documents, options.queries, file=options.questions, seed=options.seed)
     queries = [query_words(question, analyzer) for question in questions]
-    with tempfile.TemporaryDirectory(prefix="recollect-bench-", dir=options.folder) as folder:
+    with tempfile.TemporaryDirectory(prefix="ricordo-bench-", dir=options.folder) as folder:
         store = GrowingStore(Path(folder) / "store.db", documents, most=max(options.chunks), seed=options.seed)
         clock = CLOCKS[options.clock]
         sizes = [bench_size(store, size, queries, options.repeat, clock) for size in sorted(options.chunks)]

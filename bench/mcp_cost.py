@@ -1,6 +1,6 @@
 """What the MCP server costs an agent before it does anything: time to its first answer, and tokens of its tool list.
 
-``python bench/mcp_cost.py`` starts ``recollect mcp`` in fresh processes and measures, in turn with a process that does
+``python bench/mcp_cost.py`` starts ``ricordo mcp`` in fresh processes and measures, in turn with a process that does
 nothing but import the SDK:
 
 - seconds from the start of the process to its answer to ``initialize`` (target: at most 1.2 times the import);
@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from recollect import registry
+from ricordo import registry
 from timing import add_clock_option, aligned, percentile, print_json
 
 SLOWEST_RATIO = 1.2
@@ -42,10 +42,10 @@ HELLO = {
 
 
 def server(folder: Path, toolsets: list[str]) -> list[str]:
-    script = Path(sys.executable).with_name("recollect")
-    recollect = [str(script)] if script.exists() else [sys.executable, "-m", "recollect"]
+    script = Path(sys.executable).with_name("ricordo")
+    ricordo = [str(script)] if script.exists() else [sys.executable, "-m", "ricordo"]
     chosen = [word for name in toolsets for word in ("--toolset", name)]
-    return [*recollect, "mcp", "--store", str(folder / "store.db"), *chosen]
+    return [*ricordo, "mcp", "--store", str(folder / "store.db"), *chosen]
 
 
 class Conversation:
@@ -112,10 +112,10 @@ def main() -> None:
     add_clock_option(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
-    os.environ["RECOLLECT_EMBEDDING_PROVIDER"] = "none"
+    os.environ["RICORDO_EMBEDDING_PROVIDER"] = "none"
     imports: list[float] = []
     answers: list[float] = []
-    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="ricordo-bench-") as folder:
         command = server(Path(folder), options.toolset)
         tools = listed(command)
         for turn in range(options.rounds + 1):

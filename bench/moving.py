@@ -24,15 +24,15 @@ from pathlib import Path
 from typing import Any
 
 from corpus import add_corpus_options, read_corpus
-from recollect.config import Config
-from recollect.engine import Recollect
+from ricordo.config import Config
+from ricordo.engine import Ricordo
 from stores import GrowingStore
 from timing import aligned, print_json
 
 _WRITER = """
 import sys, time
-from recollect import ConfigProvider, Recollect
-with Recollect.open(sys.argv[1], config=ConfigProvider({"embedding.provider": "none"})) as engine:
+from ricordo import ConfigProvider, Ricordo
+with Ricordo.open(sys.argv[1], config=ConfigProvider({"embedding.provider": "none"})) as engine:
     longest, number, end = 0.0, 0, time.monotonic() + float(sys.argv[2])
     print("ready", flush=True)
     while time.monotonic() < end:
@@ -73,10 +73,10 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
         call()
         return round(time.perf_counter() - started, 2)
 
-    with Recollect.open(store, config=config) as engine:
+    with Ricordo.open(store, config=config) as engine:
         figures["export_seconds"] = seconds(lambda: engine.export(folder / "one.jsonl"))
         figures["export_mb"] = round((folder / "one.jsonl").stat().st_size / 1e6, 1)
-        with Recollect.open(folder / "other.db", config=config) as other:
+        with Ricordo.open(folder / "other.db", config=config) as other:
             figures["import_seconds"] = seconds(lambda: other.import_(folder / "one.jsonl"))
             figures["import_chunks_per_second"] = round(grown.chunks / figures["import_seconds"])
             other.export(folder / "two.jsonl")
@@ -92,12 +92,12 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
             made.append(seconds(lambda: engine.backup(folder / "busy.db", force=True)))
         figures["backups_while_writing"] = {"made": len(made), "slowest_seconds": max(made)}
         figures["writer_beside_backups"] = ended(process)
-        with Recollect.open(folder / "busy.db", config=config) as copy:
+        with Ricordo.open(folder / "busy.db", config=config) as copy:
             figures["backup_is_well"] = copy.doctor().ok
         refs = [item.ref for item in engine.list(limit=10_000_000)]
         engine.rm(*refs[::2])
     emptied = replace(config, store=replace(config.store, bin_days=0.0))
-    with Recollect.open(store, config=emptied) as engine:
+    with Ricordo.open(store, config=emptied) as engine:
         report = engine.vacuum().to_dict()
         figures["vacuum"] = {name: report[name] for name in ("bytes_before", "bytes_after", "emptied", "seconds")}
         figures["well_after_vacuum"] = engine.doctor().ok

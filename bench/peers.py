@@ -11,7 +11,7 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
-from recollect.store.base import Scoring
+from ricordo.store.base import Scoring
 from timing import timed
 
 BATCH = 1_000
@@ -67,7 +67,7 @@ def fill_sqlite_vec(connection: apsw.Connection, ids: Sequence[int], vectors: np
     try:
         import sqlite_vec
     except ImportError:
-        raise SystemExit("this benchmark needs sqlite-vec: pip install 'recollect[bench]'") from None
+        raise SystemExit("this benchmark needs sqlite-vec: pip install 'ricordo[bench]'") from None
     connection.enable_load_extension(True)
     connection.load_extension(sqlite_vec.loadable_path())
     kind = f"embedding float[{vectors.shape[1]}] distance_metric=cosine"

@@ -17,9 +17,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from recollect import ConfigProvider, Recollect
-from recollect.evaluate.datasets import Dataset, read_dataset
-from recollect.values import Progress
+from ricordo import ConfigProvider, Ricordo
+from ricordo.evaluate.datasets import Dataset, read_dataset
+from ricordo.values import Progress
 from timing import print_json
 
 TASKS = (
@@ -56,13 +56,13 @@ def written_out(dataset: Dataset, folder: Path) -> dict[str, str]:
     return ids
 
 
-def listing_tokens(engine: Recollect) -> int:
+def listing_tokens(engine: Ricordo) -> int:
     """What naming every skill in a prompt costs."""
     skills = engine.skills()
     return (195 + sum(97 + len(one.name) + len(one.description) + len(one.location) for one in skills)) // 4
 
 
-def context_costs(engine: Recollect, tasks: Sequence[str]) -> dict[str, Any]:
+def context_costs(engine: Ricordo, tasks: Sequence[str]) -> dict[str, Any]:
     """Tokens that ``context`` takes in a store of nothing but skills, heading included."""
     told = [engine.context(task, budget=BUDGET) for task in tasks]
     costs = [one.tokens for one in told]
@@ -75,7 +75,7 @@ def context_costs(engine: Recollect, tasks: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def recall(engine: Recollect, dataset: Dataset, ids: Mapping[str, str]) -> dict[str, float]:
+def recall(engine: Ricordo, dataset: Dataset, ids: Mapping[str, str]) -> dict[str, float]:
     """Of the skills that are relevant to a query, the share among the first few found; the mean over queries."""
     sums = dict.fromkeys(DEPTHS, 0.0)
     for question in dataset.questions:
@@ -94,7 +94,7 @@ def progress_line(progress: Progress) -> None:
 def measure(folder: Path, store: Path, scratch: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
     dataset = read_dataset(folder) if (folder / "corpus.jsonl").is_file() else None
     ids = written_out(dataset, scratch) if dataset is not None else {}
-    with Recollect.open(store, config=ConfigProvider(settings)) as engine:
+    with Ricordo.open(store, config=ConfigProvider(settings)) as engine:
         started = time.perf_counter()
         report = engine.skills_add(scratch if dataset is not None else folder, progress=progress_line)
         figures: dict[str, Any] = {

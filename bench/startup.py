@@ -3,7 +3,7 @@
 ``python bench/startup.py --corpus DIR`` builds a store of 50,000 chunks and measures, in fresh processes that take
 turns:
 
-- ``recollect --help``, against ``python -c "import click"`` (target: at most 2.5 times);
+- ``ricordo --help``, against ``python -c "import click"`` (target: at most 2.5 times);
 - a cold keyword search of that store, against ``python -c "import numpy, apsw"`` (at most 3 times);
 - a cold search by word and meaning, against importing numpy and onnxruntime and loading the model (at most 1.5
   times).
@@ -22,11 +22,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-import recollect as recollect_package
+import ricordo as ricordo_package
 from corpus import SourceDocument, add_corpus_options, questions_for, read_corpus
 from embeddings import give_vectors, real_vectors, shipped_embedder, spread
-from recollect.config import Config
-from recollect.engine import Recollect
+from ricordo.config import Config
+from ricordo.engine import Ricordo
 from stores import GrowingStore
 from timing import aligned, percentile, print_json, timed
 
@@ -41,14 +41,14 @@ LOAD_MODEL = "import numpy, onnxruntime, sys; onnxruntime.InferenceSession(sys.a
 def commands(store: Path, question: str) -> dict[str, list[str]]:
     """The processes to measure, by name."""
     python = sys.executable
-    script = Path(python).with_name("recollect")
-    recollect = [str(script)] if script.exists() else [python, "-m", "recollect"]
-    search = [*recollect, "search", "--store", str(store), "--no-track", "--json"]
-    model = Path(recollect_package.__file__).parent / "models" / "minilm" / "model.onnx"
+    script = Path(python).with_name("ricordo")
+    ricordo = [str(script)] if script.exists() else [python, "-m", "ricordo"]
+    search = [*ricordo, "search", "--store", str(store), "--no-track", "--json"]
+    model = Path(ricordo_package.__file__).parent / "models" / "minilm" / "model.onnx"
     return {
         "python": [python, "-c", "pass"],
         "click": [python, "-c", "import click"],
-        "help": [*recollect, "--help"],
+        "help": [*ricordo, "--help"],
         "numpy and apsw": [python, "-c", "import numpy, apsw"],
         "keyword search": [*search, "--no-vectors", question],
         "numpy, onnxruntime, model": [python, "-c", LOAD_MODEL, str(model)],
@@ -61,7 +61,7 @@ def build_store(file: Path, documents: Sequence[SourceDocument], options: argpar
     embedder = shipped_embedder()
     growth = GrowingStore(file, documents, most=options.chunks, seed=options.seed).grow(options.chunks)
     real = real_vectors(documents, options.real, embedder)
-    with Recollect.open(file, config=Config()) as engine:
+    with Ricordo.open(file, config=Config()) as engine:
         give_vectors(engine, embedder, spread(real, growth.chunks, seed=options.seed))
 
 
@@ -93,7 +93,7 @@ def main() -> None:
     options = parser.parse_args()
     documents = read_corpus(options.corpus)
     question = questions_for(documents, 1, file=options.questions, seed=options.seed)[0]
-    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+    with tempfile.TemporaryDirectory(prefix="ricordo-bench-") as folder:
         store = options.store or Path(folder) / "store.db"
         if options.store is None:
             build_store(store, documents, options)

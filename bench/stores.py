@@ -11,10 +11,10 @@ from pathlib import Path
 import apsw
 
 from corpus import SourceDocument, documents_with
-from recollect.config import Config
-from recollect.engine import Recollect
-from recollect.store.sqlite.store import SqliteStore
-from recollect.values import Entry
+from ricordo.config import Config
+from ricordo.engine import Ricordo
+from ricordo.store.sqlite.store import SqliteStore
+from ricordo.values import Entry
 
 SLICE = 200
 """Documents handed over at once: a folder's worth."""
@@ -56,7 +56,7 @@ class GrowingStore:
         self._source: Iterator[SourceDocument] = documents_with(documents, 3 * most, seed=seed)
         config = Config()
         self._config = replace(config, embedding=replace(config.embedding, provider="none"))
-        with Recollect.open(file, config=self._config):
+        with Ricordo.open(file, config=self._config):
             pass
 
     def grow(self, chunks: int) -> Growth:
@@ -64,7 +64,7 @@ class GrowingStore:
         before, _ = count_chunks(self.file)
         held, characters = before, 0
         seconds = processor = 0.0
-        with Recollect.open(self.file, config=self._config) as engine:
+        with Ricordo.open(self.file, config=self._config) as engine:
             while held < chunks:
                 part = [entry_of(document) for document in islice(self._source, SLICE)]
                 if not part:
@@ -80,7 +80,7 @@ class GrowingStore:
         return Growth(held, held - before, characters, seconds, longest, processor)
 
 
-def longest_write_lock(engine: Recollect) -> float:
+def longest_write_lock(engine: Ricordo) -> float:
     """How long this process held the write lock at most, in milliseconds."""
     store = engine.store
     assert isinstance(store, SqliteStore)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from recollect.evaluate.metrics import percentile
-from recollect.evaluate.tables import aligned
+from ricordo.evaluate.metrics import percentile
+from ricordo.evaluate.tables import aligned
 
 __all__ = ["CLOCKS", "add_clock_option", "aligned", "machine", "percentile", "print_json", "summary", "timed"]
 

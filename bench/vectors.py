@@ -24,9 +24,9 @@ import numpy as np
 from corpus import add_corpus_options, questions_for, read_corpus
 from embeddings import Matrix, exact_nearest, query_vectors, real_vectors, shipped_embedder, spread
 from peers import ask_sqlite_vec, fill_sqlite_vec, open_peer
-from recollect.store.sqlite.jobs import fingerprint_id
-from recollect.store.sqlite.store import SqliteStore
-from recollect.store.sqlite.vectors import Entries, VectorIndex, Visible, sketch, write_block
+from ricordo.store.sqlite.jobs import fingerprint_id
+from ricordo.store.sqlite.store import SqliteStore
+from ricordo.store.sqlite.vectors import Entries, VectorIndex, Visible, sketch, write_block
 from timing import aligned, print_json, summary, timed
 
 RESULTS = 50
@@ -134,7 +134,7 @@ def main() -> None:
     queries = query_vectors(questions, embedder)
     sizes = []
     for count in (len(real), *sorted(options.vectors)):
-        with tempfile.TemporaryDirectory(prefix="recollect-bench-", dir=options.folder) as folder:
+        with tempfile.TemporaryDirectory(prefix="ricordo-bench-", dir=options.folder) as folder:
             sizes.append(bench_size(spread(real, count, seed=options.seed), queries, options, Path(folder)))
     if options.json:
         print_json({"real": len(real), "queries": len(queries), "sizes": sizes})

@@ -8,33 +8,33 @@ from typing import Any
 
 import pytest
 
-from recollect import ConfigProvider, Recollect
+from ricordo import ConfigProvider, Ricordo
 
 
 @pytest.fixture(autouse=True)
 def clean_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees, or leaves, anything in the user's own folders."""
     home = tmp_path_factory.mktemp("home")
-    monkeypatch.setenv("RECOLLECT_DATA_HOME", str(home / "data"))
-    monkeypatch.setenv("RECOLLECT_STATE_HOME", str(home / "state"))
-    monkeypatch.setenv("RECOLLECT_CONFIG_HOME", str(home / "config"))
-    monkeypatch.delenv("RECOLLECT_STORE", raising=False)
+    monkeypatch.setenv("RICORDO_DATA_HOME", str(home / "data"))
+    monkeypatch.setenv("RICORDO_STATE_HOME", str(home / "state"))
+    monkeypatch.setenv("RICORDO_CONFIG_HOME", str(home / "config"))
+    monkeypatch.delenv("RICORDO_STORE", raising=False)
     for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST"):
         monkeypatch.delenv(name, raising=False)
 
 
-Opener = Callable[..., Recollect]
+Opener = Callable[..., Ricordo]
 
 
 @pytest.fixture
 def open_engine(tmp_path: Path) -> Iterator[Opener]:
     """Opens engines by store name, with settings as keywords: ``open_engine("a", **{"search.limit": 5})``."""
-    opened: list[Recollect] = []
+    opened: list[Ricordo] = []
 
-    def open_one(name: str = "store", *, vectors: bool = False, **settings: Any) -> Recollect:
+    def open_one(name: str = "store", *, vectors: bool = False, **settings: Any) -> Ricordo:
         if not vectors:
             settings = {"embedding.provider": "none", **settings}
-        engine = Recollect.open(tmp_path / f"{name}.db", config=ConfigProvider(settings))
+        engine = Ricordo.open(tmp_path / f"{name}.db", config=ConfigProvider(settings))
         opened.append(engine)
         return engine
 
@@ -44,12 +44,12 @@ def open_engine(tmp_path: Path) -> Iterator[Opener]:
 
 
 @pytest.fixture
-def engine(open_engine: Opener) -> Recollect:
+def engine(open_engine: Opener) -> Ricordo:
     """An empty store searched by words."""
     return open_engine()
 
 
 @pytest.fixture
-def meaning(open_engine: Opener) -> Recollect:
+def meaning(open_engine: Opener) -> Ricordo:
     """An empty store searched by words and meaning, with the shipped model."""
     return open_engine(vectors=True)

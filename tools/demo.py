@@ -1,4 +1,4 @@
-"""Show what Recollect does: take examples/ into a throw-away store, and search it three ways."""
+"""Show what Ricordo does: take examples/ into a throw-away store, and search it three ways."""
 
 from __future__ import annotations
 
@@ -19,17 +19,15 @@ SEARCHES = (
 
 def main() -> int:
     """Run the commands one by one; the first that fails ends the demo with its exit code."""
-    with tempfile.TemporaryDirectory(prefix="recollect-demo-") as folder:
+    with tempfile.TemporaryDirectory(prefix="ricordo-demo-") as folder:
         # The demo must not read or change the user's own settings and stores.
-        env = os.environ | {"RECOLLECT_CONFIG_HOME": folder, "RECOLLECT_DATA_HOME": folder}
+        env = os.environ | {"RICORDO_CONFIG_HOME": folder, "RICORDO_DATA_HOME": folder}
         store = ("--store", str(Path(folder) / "demo.db"))
         steps = [("Take in a folder.", ("add", "examples"))]
         steps += [(about, ("search", query, "--limit", "3", "--explain")) for about, query in SEARCHES]
         for about, arguments in steps:
-            print(f"\n# {about}\n$ recollect {shlex.join(arguments)}", flush=True)
-            code = subprocess.run(
-                [sys.executable, "-m", "recollect", *store, *arguments], cwd=ROOT, env=env
-            ).returncode
+            print(f"\n# {about}\n$ ricordo {shlex.join(arguments)}", flush=True)
+            code = subprocess.run([sys.executable, "-m", "ricordo", *store, *arguments], cwd=ROOT, env=env).returncode
             if code:
                 return code
     return 0

@@ -176,7 +176,7 @@ def build(source: Source, quantise: Quantise | None) -> onnx.ModelProto:
     outputs = [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["texts", source.hidden])]
     body = helper.make_graph(graph.nodes, "all-MiniLM-L6-v2", inputs, outputs, list(graph.constants.values()))
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid(MICROSOFT, 1)]
-    return helper.make_model(body, opset_imports=opsets, ir_version=9, producer_name="recollect")
+    return helper.make_model(body, opset_imports=opsets, ir_version=9, producer_name="ricordo")
 
 
 def _embed(graph: Graph) -> str:

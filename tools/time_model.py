@@ -2,8 +2,8 @@
 
     python tools/time_model.py [--seconds 3]
 
-Prints wall time and CPU time; on a busy machine only the latter means much. Needs nothing but Recollect itself. It does
-not judge quality: ``build_model.py --measure`` and ``recollect eval`` do.
+Prints wall time and CPU time; on a busy machine only the latter means much. Needs nothing but Ricordo itself. It does
+not judge quality: ``build_model.py --measure`` and ``ricordo eval`` do.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pydoc_data.topics import topics
 
-from recollect.models.local_onnx import LocalEmbedder, WordPieceCounter
+from ricordo.models.local_onnx import LocalEmbedder, WordPieceCounter
 
 QUESTION = "what did we decide about retrying failed uploads?"
 COLD = f"""
@@ -27,7 +27,7 @@ def mark(): marks.append((time.perf_counter(), time.process_time()))
 import numpy; mark()
 import onnxruntime; mark()
 import tokenizers; mark()
-from recollect.models.local_onnx import LocalEmbedder
+from ricordo.models.local_onnx import LocalEmbedder
 model = LocalEmbedder(); mark()
 model.tokenizer.load(); mark()
 model.load(); mark()
@@ -38,7 +38,7 @@ STEPS = (
     "import numpy",
     "import onnxruntime",
     "import tokenizers",
-    "import recollect",
+    "import ricordo",
     "tokenizer",
     "model",
     "first query",

@@ -1,10 +1,10 @@
 // Calls every tool of the MCP server once with the TypeScript SDK's client, which checks each answer against its schema.
 //
 //   npm install @modelcontextprotocol/sdk
-//   node tools/try_mcp.mjs recollect mcp --toolset memory --toolset context --toolset vault --toolset knowledge
+//   node tools/try_mcp.mjs ricordo mcp --toolset memory --toolset context --toolset vault --toolset knowledge
 //   node tools/try_mcp.mjs http://127.0.0.1:8620/mcp
 //
-// It writes a few items: point it at a store made for this (RECOLLECT_STORE=/tmp/try.db).
+// It writes a few items: point it at a store made for this (RICORDO_STORE=/tmp/try.db).
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
@@ -60,7 +60,7 @@ const CALLS = [
 const [first, ...rest] = process.argv.slice(2);
 const transport = /^https?:/.test(first ?? "")
   ? new StreamableHTTPClientTransport(new URL(first))
-  : new StdioClientTransport({ command: first ?? "recollect", args: first ? rest : ["mcp"], env: process.env });
+  : new StdioClientTransport({ command: first ?? "ricordo", args: first ? rest : ["mcp"], env: process.env });
 const client = new Client({ name: "try-mcp", version: "1" });
 await client.connect(transport);
 const { tools } = await client.listTools();

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from recollect.context.facets import facets_of, turn_facets
-from recollect.context.tally import Tally
-from recollect.errors import Unavailable
-from recollect.models.base import Message, Reply, Tool, Usage
-from recollect.session_values import SessionEvent
-from recollect.words import Analyzer
+from ricordo.context.facets import facets_of, turn_facets
+from ricordo.context.tally import Tally
+from ricordo.errors import Unavailable
+from ricordo.models.base import Message, Reply, Tool, Usage
+from ricordo.session_values import SessionEvent
+from ricordo.words import Analyzer
 
 
 @pytest.mark.parametrize(

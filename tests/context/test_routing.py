@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from recollect import Filters, Recollect
+from ricordo import Filters, Ricordo
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "sessions"
 CLAUDE = "3f2a91c0-6a60-4d34-9d0e-2f1f0a7b6c11"
@@ -28,13 +28,13 @@ def converse(path: Path, *said: str) -> Path:
     return path
 
 
-def points(engine: Recollect) -> dict[int, str]:
+def points(engine: Ricordo) -> dict[int, str]:
     """The turns that can be forked from, with their titles."""
     items = engine.store.listing(Filters(categories=("checkpoint",), states=("archived",)), 100, 0)
     return {item.fields.metadata["turn"]: item.title for _, item in items}
 
 
-def test_a_point_stands_where_the_work_on_each_request_ends(engine: Recollect) -> None:
+def test_a_point_stands_where_the_work_on_each_request_ends(engine: Ricordo) -> None:
     engine.sessions_add(FIXTURES / f"{CLAUDE}.jsonl")
     assert points(engine) == {
         7: "The checkout page charges customers twice when they press the pay button quickly. Find…",
@@ -43,7 +43,7 @@ def test_a_point_stands_where_the_work_on_each_request_ends(engine: Recollect) -
     }
 
 
-def test_route_ranks_points_with_session_turn_files_and_quality(engine: Recollect) -> None:
+def test_route_ranks_points_with_session_turn_files_and_quality(engine: Ricordo) -> None:
     engine.sessions_add(FIXTURES)
     best = engine.route("customers are charged twice at checkout").forks[0]
     assert (best.session, best.turn, best.files) == (CLAUDE, 7, ("/home/ada/shop/src/payment.py",))
@@ -56,13 +56,13 @@ def test_route_ranks_points_with_session_turn_files_and_quality(engine: Recollec
     assert engine.route("quantum chromodynamics").forks == ()
 
 
-def test_meaning_finds_a_point_that_shares_no_word_with_the_task(meaning: Recollect, tmp_path: Path) -> None:
+def test_meaning_finds_a_point_that_shares_no_word_with_the_task(meaning: Ricordo, tmp_path: Path) -> None:
     meaning.sessions_add(converse(tmp_path / "a.jsonl", "> The dough will not rise", "Use more yeast."))
     meaning.sessions_add(converse(tmp_path / "b.jsonl", "> Parse the log file", "Done with a regular expression."))
     assert meaning.route("baking bread").forks[0].title == "The dough will not rise"
 
 
-def test_no_search_shows_a_point_unless_it_is_asked_for(engine: Recollect) -> None:
+def test_no_search_shows_a_point_unless_it_is_asked_for(engine: Ricordo) -> None:
     engine.sessions_add(FIXTURES)
     query = "charges customers twice"
     assert points(engine)
@@ -84,7 +84,7 @@ def test_no_search_shows_a_point_unless_it_is_asked_for(engine: Recollect) -> No
     assert len(browsed) == len(engine.store.listing(Filters(categories=("checkpoint",), states=("archived",)), 50, 0))
 
 
-def test_points_do_not_change_what_words_are_worth_elsewhere(engine: Recollect) -> None:
+def test_points_do_not_change_what_words_are_worth_elsewhere(engine: Ricordo) -> None:
     engine.save("note:/bread", "Why does my sourdough rise too fast in the mountains?")
     before = engine.store.document_frequencies(["sourdough"])
     engine.sessions_add(FIXTURES / "chat.jsonl")
@@ -94,7 +94,7 @@ def test_points_do_not_change_what_words_are_worth_elsewhere(engine: Recollect) 
     assert found["sourdough"] == 3, "the note, the turn and the session"
 
 
-def test_going_on_repeating_and_thanks_make_no_points_of_their_own(engine: Recollect, tmp_path: Path) -> None:
+def test_going_on_repeating_and_thanks_make_no_points_of_their_own(engine: Ricordo, tmp_path: Path) -> None:
     path = converse(
         tmp_path / "talk.jsonl",
         "> Build the parser", "Started.",
@@ -110,7 +110,7 @@ def test_going_on_repeating_and_thanks_make_no_points_of_their_own(engine: Recol
     assert engine.route("run tests").forks[0].quality > 0.8
 
 
-def test_a_growing_session_only_adds_points_and_moves_its_last_one(engine: Recollect, tmp_path: Path) -> None:
+def test_a_growing_session_only_adds_points_and_moves_its_last_one(engine: Ricordo, tmp_path: Path) -> None:
     said = ["> Build the parser", "Started.", "$ parser.py", "Built.", "> Write the docs", "Written."]
     path = tmp_path / "talk.jsonl"
     for end in range(1, len(said) + 1):
@@ -125,7 +125,7 @@ def test_a_growing_session_only_adds_points_and_moves_its_last_one(engine: Recol
     assert len(engine.history(f"session:/{name}/checkpoints/5")) == 1, "what is said later makes no version"
 
 
-def test_points_get_vectors_of_another_model_too(meaning: Recollect, tmp_path: Path) -> None:
+def test_points_get_vectors_of_another_model_too(meaning: Ricordo, tmp_path: Path) -> None:
     meaning.sessions_add(converse(tmp_path / "a.jsonl", "> The dough will not rise", "Use more yeast."), wait=False)
     assert meaning.jobs().to_dict()["pending"] == 4, "two turns, the session, and the point"
     meaning.store.drop_waiting(meaning.store.active_fingerprint() or "")

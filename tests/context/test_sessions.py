@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from recollect import Filters, NotFound, Recollect, UsageError
+from ricordo import Filters, NotFound, Ricordo, UsageError
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "sessions"
 CLAUDE = "3f2a91c0-6a60-4d34-9d0e-2f1f0a7b6c11"
@@ -29,7 +29,7 @@ def lines_of(path: Path) -> list[bytes]:
     return path.read_bytes().splitlines(keepends=True)
 
 
-def texts(engine: Recollect, session: str = CLAUDE) -> list[str]:
+def texts(engine: Ricordo, session: str = CLAUDE) -> list[str]:
     return [turn.text for turn in engine.session(session).turns]
 
 
@@ -53,7 +53,7 @@ def agent(text: str, **more: Any) -> dict[str, Any]:
     return {"role": "assistant", "content": text, **more}
 
 
-def test_a_claude_code_transcript_becomes_turns_in_order_with_their_own_times(engine: Recollect) -> None:
+def test_a_claude_code_transcript_becomes_turns_in_order_with_their_own_times(engine: Ricordo) -> None:
     report = engine.sessions_add(FIXTURES / f"{CLAUDE}.jsonl")
     assert [(saved.ref, saved.status) for saved in report.items] == [(f"session:/{CLAUDE}", "created")]
     session = engine.session(CLAUDE)
@@ -71,7 +71,7 @@ def test_a_claude_code_transcript_becomes_turns_in_order_with_their_own_times(en
     assert any("1 brand-new-kind" in note for note in report.notes)
 
 
-def test_the_title_is_that_of_this_session_and_not_of_another_one_summed_up_in_its_file(engine: Recollect) -> None:
+def test_the_title_is_that_of_this_session_and_not_of_another_one_summed_up_in_its_file(engine: Ricordo) -> None:
     engine.sessions_add(FIXTURES / f"{CLAUDE}.jsonl")
     session = engine.session(CLAUDE)
     assert session.facets.title == "Double charge on the checkout page"
@@ -83,7 +83,7 @@ def test_the_title_is_that_of_this_session_and_not_of_another_one_summed_up_in_i
     assert (session.folder, session.branch, session.adapter) == ("/home/ada/shop", "main", "claude-code")
 
 
-def test_a_codex_transcript_is_read_without_what_the_program_says_for_the_person(engine: Recollect) -> None:
+def test_a_codex_transcript_is_read_without_what_the_program_says_for_the_person(engine: Ricordo) -> None:
     engine.sessions_add(*FIXTURES.glob("rollout-2026*.jsonl"))
     session = engine.session(CODEX)
     assert session.turns[0].text == "Make the grain importer read gzip files."
@@ -94,14 +94,14 @@ def test_a_codex_transcript_is_read_without_what_the_program_says_for_the_person
     assert (session.folder, session.branch) == ("/home/ada/mill", "grain")
 
 
-def test_an_older_codex_transcript_keeps_words_that_were_said_twice(engine: Recollect) -> None:
+def test_an_older_codex_transcript_keeps_words_that_were_said_twice(engine: Ricordo) -> None:
     engine.sessions_add(FIXTURES / "rollout-2025-05-01-old.jsonl")
     session = engine.session("aa11bb22")
     assert [turn.text for turn in session.turns][-3:] == ["Renamed.", "ok", "ok"]
     assert {turn.at.isoformat() for turn in session.turns} == {"2025-05-01T08:00:00+00:00"}
 
 
-def test_plain_lines_may_name_their_thread_and_are_then_sessions_of_their_own(engine: Recollect) -> None:
+def test_plain_lines_may_name_their_thread_and_are_then_sessions_of_their_own(engine: Ricordo) -> None:
     engine.sessions_add(FIXTURES / "chat.jsonl")
     by_title = {session.facets.title: session for session in engine.sessions()}
     assert [turn.text for turn in engine.session(by_title["And for rye?"].id).turns][-1] == "Rye ferments faster still."
@@ -109,7 +109,7 @@ def test_plain_lines_may_name_their_thread_and_are_then_sessions_of_their_own(en
     assert [turn.role for turn in bread.turns] == ["user", "assistant", "user"]
 
 
-def test_a_transcript_taken_in_twice_has_each_event_once(engine: Recollect, transcript: Path) -> None:
+def test_a_transcript_taken_in_twice_has_each_event_once(engine: Ricordo, transcript: Path) -> None:
     engine.sessions_add(FIXTURES)
     before = engine.count(), engine.session(CLAUDE)
     again = engine.sessions_add(FIXTURES)
@@ -120,7 +120,7 @@ def test_a_transcript_taken_in_twice_has_each_event_once(engine: Recollect, tran
     assert len(engine.history(f"session:/{CLAUDE}")) == 1
 
 
-def test_a_transcript_that_grows_line_by_line_has_each_event_once(engine: Recollect, transcript: Path) -> None:
+def test_a_transcript_that_grows_line_by_line_has_each_event_once(engine: Ricordo, transcript: Path) -> None:
     engine.sessions_add(FIXTURES / f"{CLAUDE}.jsonl")
     whole = texts(engine)
     engine.rm(f"session:/{CLAUDE}/", purge=True)
@@ -134,8 +134,8 @@ def test_a_transcript_that_grows_line_by_line_has_each_event_once(engine: Recoll
     assert engine.session(CLAUDE).facets.title == "Double charge on the checkout page"
 
 
-def test_only_what_is_new_is_read(engine: Recollect, transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from recollect.sources.sessions import claude
+def test_only_what_is_new_is_read(engine: Ricordo, transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ricordo.sources.sessions import claude
 
     lines = lines_of(transcript)
     write_later(transcript, b"".join(lines[:10]))
@@ -155,7 +155,7 @@ def test_only_what_is_new_is_read(engine: Recollect, transcript: Path, monkeypat
     assert len(read) == 2, "a file that did not change is not read"
 
 
-def test_growing_notes_how_far_it_was_read_without_making_versions(engine: Recollect, transcript: Path) -> None:
+def test_growing_notes_how_far_it_was_read_without_making_versions(engine: Ricordo, transcript: Path) -> None:
     lines = lines_of(transcript)
     write_later(transcript, b"".join(lines[:9]))
     engine.sessions_add(transcript)
@@ -165,7 +165,7 @@ def test_growing_notes_how_far_it_was_read_without_making_versions(engine: Recol
 
 
 def test_a_transcript_that_was_rewritten_is_read_anew_without_repeating_anything(
-    engine: Recollect, transcript: Path
+    engine: Ricordo, transcript: Path
 ) -> None:
     engine.sessions_add(transcript)
     before = texts(engine)
@@ -178,7 +178,7 @@ def test_a_transcript_that_was_rewritten_is_read_anew_without_repeating_anything
 
 
 def test_plain_lines_said_twice_survive_growing_rewriting_and_a_process_that_died(
-    engine: Recollect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Ricordo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "talk.jsonl"
     engine.sessions_add(talk(path, user("again"), agent("yes")))
@@ -195,9 +195,9 @@ def test_plain_lines_said_twice_survive_growing_rewriting_and_a_process_that_die
 
 
 def test_a_process_that_dies_in_between_loses_and_repeats_nothing(
-    engine: Recollect, transcript: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Ricordo, transcript: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from recollect.context import sessions
+    from ricordo.context import sessions
 
     monkeypatch.setattr(sessions, "BATCH", 4)
     calls = []
@@ -217,10 +217,10 @@ def test_a_process_that_dies_in_between_loses_and_repeats_nothing(
 
 
 def test_a_long_transcript_gets_in_even_if_every_reader_is_stopped_early(
-    engine: Recollect, transcript: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Ricordo, transcript: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from recollect.context import sessions
-    from recollect.sources.sessions import claude
+    from ricordo.context import sessions
+    from ricordo.sources.sessions import claude
 
     monkeypatch.setattr(sessions, "BATCH", 3)
     original = claude.ClaudeFormat.read
@@ -250,11 +250,11 @@ def test_a_long_transcript_gets_in_even_if_every_reader_is_stopped_early(
     assert {fork.turn for fork in engine.route("test the double click").forks} == {14, 18}
 
 
-def test_two_processes_at_once_take_each_event_once(open_engine: Callable[..., Recollect], transcript: Path) -> None:
+def test_two_processes_at_once_take_each_event_once(open_engine: Callable[..., Ricordo], transcript: Path) -> None:
     engines = [open_engine(), open_engine()]
     barrier = threading.Barrier(2)
 
-    def take(one: Recollect) -> None:
+    def take(one: Ricordo) -> None:
         barrier.wait()
         one.sessions_add(transcript)
 
@@ -266,7 +266,7 @@ def test_two_processes_at_once_take_each_event_once(open_engine: Callable[..., R
     assert len(texts(engines[0])) == len(set(texts(engines[0]))) == 18
 
 
-def test_secrets_are_taken_out_and_counted_unless_they_are_allowed(engine: Recollect, transcript: Path) -> None:
+def test_secrets_are_taken_out_and_counted_unless_they_are_allowed(engine: Ricordo, transcript: Path) -> None:
     report = engine.sessions_add(transcript)
     assert report.items[0].redacted == ("aws key",)
     assert any("1 secret was taken out (aws key)" in note for note in report.notes)
@@ -276,7 +276,7 @@ def test_secrets_are_taken_out_and_counted_unless_they_are_allowed(engine: Recol
     assert len(engine.grep("AKIAIOSFODNN7EXAMPLE")) == 1
 
 
-def test_a_secret_at_the_cut_of_a_long_output_is_found(engine: Recollect, tmp_path: Path) -> None:
+def test_a_secret_at_the_cut_of_a_long_output_is_found(engine: Ricordo, tmp_path: Path) -> None:
     padding = "x " * 362
     output = {"role": "tool", "tool": "Bash", "content": f"{padding}ghp_{'a1B2' * 9}{' y' * 4000}"}
     engine.sessions_add(talk(tmp_path / "talk.jsonl", user("show it"), output))
@@ -286,7 +286,7 @@ def test_a_secret_at_the_cut_of_a_long_output_is_found(engine: Recollect, tmp_pa
     assert "characters left out" in stored
 
 
-def test_bad_lines_are_reported_and_the_rest_is_kept(engine: Recollect, tmp_path: Path) -> None:
+def test_bad_lines_are_reported_and_the_rest_is_kept(engine: Ricordo, tmp_path: Path) -> None:
     path = tmp_path / "talk.jsonl"
     good = json.dumps(user("caf\u00e9 \ud83d and \u0000 nothing"))
     path.write_bytes(
@@ -299,7 +299,7 @@ def test_bad_lines_are_reported_and_the_rest_is_kept(engine: Recollect, tmp_path
     assert said == ["caf\u00e9 \ufffd and \ufffd nothing", "na\u00efve", "last"]
 
 
-def test_a_transcript_in_utf_16_is_read_too(engine: Recollect, tmp_path: Path) -> None:
+def test_a_transcript_in_utf_16_is_read_too(engine: Ricordo, tmp_path: Path) -> None:
     path = tmp_path / "talk.jsonl"
     said = [json.dumps(user(f"Grüße {n}"), ensure_ascii=False) for n in range(3)]
     write_later(path, "\n".join(said[:2]).encode("utf-16"))
@@ -309,9 +309,7 @@ def test_a_transcript_in_utf_16_is_read_too(engine: Recollect, tmp_path: Path) -
     assert texts(engine, engine.sessions()[0].id) == ["Grüße 0", "Grüße 1", "Grüße 2"]
 
 
-def test_what_is_no_transcript_fails_when_named_and_is_passed_over_in_a_folder(
-    engine: Recollect, tmp_path: Path
-) -> None:
+def test_what_is_no_transcript_fails_when_named_and_is_passed_over_in_a_folder(engine: Ricordo, tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text('{"price": 3}\n')
     (tmp_path / "empty.jsonl").write_text("")
     talk(tmp_path / "talk.jsonl", user("hello there"), agent("good day"))
@@ -323,7 +321,7 @@ def test_what_is_no_transcript_fails_when_named_and_is_passed_over_in_a_folder(
 
 
 def test_without_a_path_the_known_places_are_looked_at(
-    engine: Recollect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Ricordo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
@@ -340,7 +338,7 @@ def test_without_a_path_the_known_places_are_looked_at(
     assert {session.id for session in engine.sessions()} == {CLAUDE, CODEX}, "no helper's talk with the agent"
 
 
-def test_a_session_that_was_removed_does_not_come_back_by_growing(engine: Recollect, transcript: Path) -> None:
+def test_a_session_that_was_removed_does_not_come_back_by_growing(engine: Ricordo, transcript: Path) -> None:
     lines = lines_of(transcript)
     write_later(transcript, b"".join(lines[:12]))
     engine.sessions_add(transcript)
@@ -353,9 +351,7 @@ def test_a_session_that_was_removed_does_not_come_back_by_growing(engine: Recoll
     assert engine.route("double charge on the checkout page").forks == ()
 
 
-def test_a_session_goes_with_its_turns_and_points_and_comes_back_with_them(
-    engine: Recollect, transcript: Path
-) -> None:
+def test_a_session_goes_with_its_turns_and_points_and_comes_back_with_them(engine: Ricordo, transcript: Path) -> None:
     engine.sessions_add(transcript)
     before = texts(engine)
     forks = [(fork.turn, fork.title) for fork in engine.route("double charge on the checkout page").forks]
@@ -373,14 +369,14 @@ def test_a_session_goes_with_its_turns_and_points_and_comes_back_with_them(
 
 
 @pytest.mark.parametrize("name", [f"session:/{CLAUDE}/", f"session:/{CLAUDE}"])
-def test_purging_a_session_leaves_none_of_its_words(engine: Recollect, transcript: Path, name: str) -> None:
+def test_purging_a_session_leaves_none_of_its_words(engine: Ricordo, transcript: Path, name: str) -> None:
     engine.sessions_add(transcript)
     engine.rm(name, purge=True)
     assert engine.count(Filters(states=("live", "archived", "deleted"))) == 0
     assert "idempotency" not in Path(engine.location).read_bytes().decode("latin-1")
 
 
-def test_turns_are_found_and_lend_each_other_their_scores(engine: Recollect) -> None:
+def test_turns_are_found_and_lend_each_other_their_scores(engine: Ricordo) -> None:
     engine.sessions_add(FIXTURES)
     refs = [hit.ref for hit in engine.search("idempotency key", track=False).hits]
     assert f"session:/{CLAUDE}/7" in refs[:2]
@@ -388,7 +384,7 @@ def test_turns_are_found_and_lend_each_other_their_scores(engine: Recollect) -> 
     assert {hit.ref.split("/")[1] for hit in in_thread} == {CLAUDE}
 
 
-def test_a_turn_is_shown_under_its_sessions_title_and_gets_no_version_by_it(engine: Recollect, tmp_path: Path) -> None:
+def test_a_turn_is_shown_under_its_sessions_title_and_gets_no_version_by_it(engine: Ricordo, tmp_path: Path) -> None:
     engine.sessions_add(talk(tmp_path / "walk.jsonl", user("Plan a walk in the Harz"), agent("Start at Torfhaus.")))
     assert [hit.title for hit in engine.search("Torfhaus").hits[:1]] == ["Plan a walk in the Harz (assistant, turn 2)"]
     told = engine.context("Torfhaus")
@@ -399,7 +395,7 @@ def test_a_turn_is_shown_under_its_sessions_title_and_gets_no_version_by_it(engi
     assert engine.search("Brocken").hits[0].title == "gone (turn 3)"
 
 
-def test_a_session_is_named_by_the_beginning_of_its_id(engine: Recollect) -> None:
+def test_a_session_is_named_by_the_beginning_of_its_id(engine: Ricordo) -> None:
     engine.sessions_add(FIXTURES)
     assert engine.session("3f2a").id == CLAUDE
     assert engine.session(f"session:/{CLAUDE}/4").id == CLAUDE
@@ -410,7 +406,7 @@ def test_a_session_is_named_by_the_beginning_of_its_id(engine: Recollect) -> Non
         engine.session("  ")
 
 
-def test_sessions_survive_an_export(open_engine: Callable[..., Recollect], transcript: Path, tmp_path: Path) -> None:
+def test_sessions_survive_an_export(open_engine: Callable[..., Ricordo], transcript: Path, tmp_path: Path) -> None:
     first, second = open_engine("a"), open_engine("b")
     lines = lines_of(transcript)
     write_later(transcript, b"".join(lines[:14]))
@@ -425,7 +421,7 @@ def test_sessions_survive_an_export(open_engine: Callable[..., Recollect], trans
 
 
 def test_a_forgotten_session_takes_its_turns_out_of_search_and_brings_them_back(
-    engine: Recollect, transcript: Path
+    engine: Ricordo, transcript: Path
 ) -> None:
     engine.sessions_add(transcript)
     [session] = engine.sessions()

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from recollect import ConfigProvider, NotFound, Recollect, UsageError
-from recollect.config import trust
+from ricordo import ConfigProvider, NotFound, Ricordo, UsageError
+from ricordo.config import trust
 
 Writer = Callable[..., Path]
 
@@ -39,10 +39,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def open_in(folder: Path, **settings: Any) -> Recollect:
+def open_in(folder: Path, **settings: Any) -> Ricordo:
     folder.mkdir(parents=True, exist_ok=True)
     settings = {"embedding.provider": "none", **settings}
-    return Recollect.open(folder / "store.db", config=ConfigProvider(settings, start=folder), start=folder)
+    return Ricordo.open(folder / "store.db", config=ConfigProvider(settings, start=folder), start=folder)
 
 
 def statuses(report: Any) -> dict[str, str]:
@@ -50,7 +50,7 @@ def statuses(report: Any) -> dict[str, str]:
 
 
 def test_every_skill_below_a_root_becomes_an_item_with_its_text_and_place(
-    engine: Recollect, tmp_path: Path, write: Writer
+    engine: Ricordo, tmp_path: Path, write: Writer
 ) -> None:
     path = write(tmp_path / "skills", "pdf", "Work with PDF forms", "# PDF\n\nRun fill.py.")
     write(tmp_path / "skills" / "nested" / "deep", "docx")
@@ -119,7 +119,7 @@ def test_when_the_first_of_a_name_goes_the_next_takes_its_place(tmp_path: Path, 
 
 
 def test_a_changed_skill_is_read_again_by_add_and_by_refresh_and_others_are_not(
-    engine: Recollect, tmp_path: Path, write: Writer
+    engine: Ricordo, tmp_path: Path, write: Writer
 ) -> None:
     root = tmp_path / "skills"
     write(root, "pdf", "Old words")
@@ -139,7 +139,7 @@ def test_a_changed_skill_is_read_again_by_add_and_by_refresh_and_others_are_not(
 
 
 def test_a_skill_whose_file_is_gone_is_reported_and_removed_on_request(
-    engine: Recollect, tmp_path: Path, write: Writer
+    engine: Ricordo, tmp_path: Path, write: Writer
 ) -> None:
     root = tmp_path / "skills"
     path = write(root, "pdf")
@@ -154,7 +154,7 @@ def test_a_skill_whose_file_is_gone_is_reported_and_removed_on_request(
 
 
 def test_a_skill_without_a_name_or_with_broken_yaml_has_its_folders_name(
-    engine: Recollect, tmp_path: Path, write: Writer
+    engine: Ricordo, tmp_path: Path, write: Writer
 ) -> None:
     root = tmp_path / "skills"
     write(root, "nameless", front="---\ndescription: Something\n---\n")
@@ -181,7 +181,7 @@ def test_a_skill_without_a_name_or_with_broken_yaml_has_its_folders_name(
     assert engine.skill("broken").fields.description == "Mended"
 
 
-def test_one_bad_file_does_not_stop_the_rest(engine: Recollect, tmp_path: Path, write: Writer) -> None:
+def test_one_bad_file_does_not_stop_the_rest(engine: Ricordo, tmp_path: Path, write: Writer) -> None:
     root = tmp_path / "skills"
     write(root, "good")
     (root / "odd").mkdir()
@@ -261,23 +261,23 @@ def test_a_projects_settings_run_no_command_until_they_are_trusted(
     tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work = tmp_path / "work"
-    settings = work / ".recollect" / "config.toml"
+    settings = work / ".ricordo" / "config.toml"
     settings.parent.mkdir(parents=True)
     proof = tmp_path / "proof"
     listing = command(tmp_path, f"open({str(proof)!r}, 'w').close(); print('[]')")
     settings.write_text(f"[skills]\ncommand = {json.dumps(listing)}\n[embedding]\nprovider = 'none'\n")
     config = ConfigProvider(start=work)
-    with Recollect.open(work / "store.db", config=config, start=work) as engine:
+    with Ricordo.open(work / "store.db", config=config, start=work) as engine:
         report = engine.skills_add()
         assert not proof.exists()
         assert any("skills.command" in note and "trust" in note for note in report.notes)
     trust(settings)
-    with Recollect.open(work / "store.db", config=ConfigProvider(start=work), start=work) as engine:
+    with Ricordo.open(work / "store.db", config=ConfigProvider(start=work), start=work) as engine:
         engine.skills_add()
     assert proof.exists()
 
 
-def test_an_unknown_skill_names_near_ones(engine: Recollect, tmp_path: Path, write: Writer) -> None:
+def test_an_unknown_skill_names_near_ones(engine: Ricordo, tmp_path: Path, write: Writer) -> None:
     with pytest.raises(NotFound) as none:
         engine.skill("pdf")
     assert "skills add" in none.value.hint
@@ -291,7 +291,7 @@ def test_an_unknown_skill_names_near_ones(engine: Recollect, tmp_path: Path, wri
         engine.skill("note:/x")
 
 
-def test_skills_are_found_by_what_they_are_for(engine: Recollect, tmp_path: Path, write: Writer) -> None:
+def test_skills_are_found_by_what_they_are_for(engine: Ricordo, tmp_path: Path, write: Writer) -> None:
     root = tmp_path / "skills"
     write(root, "pdf", "Fill in and read PDF forms")
     write(root, "sql", "Write queries for databases")
@@ -303,7 +303,7 @@ def test_skills_are_found_by_what_they_are_for(engine: Recollect, tmp_path: Path
         engine.skills_search("  ")
 
 
-def test_a_link_to_a_skill_folder_is_followed(engine: Recollect, tmp_path: Path, write: Writer) -> None:
+def test_a_link_to_a_skill_folder_is_followed(engine: Ricordo, tmp_path: Path, write: Writer) -> None:
     write(tmp_path / "repository", "pdf")
     (tmp_path / "skills").mkdir()
     try:

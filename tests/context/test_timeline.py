@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Entry, Recollect, UsageError
+from ricordo import Entry, Ricordo, UsageError
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "sessions"
 CLAUDE = "3f2a91c0-6a60-4d34-9d0e-2f1f0a7b6c11"
 
 
-def test_a_timeline_tells_what_was_said_made_changed_and_put_away_in_order(engine: Recollect) -> None:
+def test_a_timeline_tells_what_was_said_made_changed_and_put_away_in_order(engine: Ricordo) -> None:
     engine.sessions_add(FIXTURES / f"{CLAUDE}.jsonl")
     engine.save("note:/plan", "Ship on Friday.")
     engine.edit("note:/plan", "Ship on Monday.")
@@ -37,14 +37,14 @@ def test_a_timeline_tells_what_was_said_made_changed_and_put_away_in_order(engin
     assert {event.role for event in told.events if event.what == "event"} == {"user", "assistant"}
 
 
-def test_a_thread_is_told_with_its_use_of_tools(engine: Recollect) -> None:
+def test_a_thread_is_told_with_its_use_of_tools(engine: Ricordo) -> None:
     engine.sessions_add(FIXTURES)
     told = engine.timeline(thread=CLAUDE)
     assert {event.thread for event in told.events} == {CLAUDE}
     assert [event.seq for event in told.events if event.what == "event"] == list(range(1, 19))
 
 
-def test_since_takes_a_span_or_a_date_and_goes_by_the_time_of_the_event(engine: Recollect) -> None:
+def test_since_takes_a_span_or_a_date_and_goes_by_the_time_of_the_event(engine: Ricordo) -> None:
     now = datetime.now(UTC)
     for days in (1, 3, 10):
         at = now - timedelta(days=days)
@@ -58,7 +58,7 @@ def test_since_takes_a_span_or_a_date_and_goes_by_the_time_of_the_event(engine: 
     ]
 
 
-def test_recent_tells_the_newest_first_and_says_when_there_is_more(engine: Recollect) -> None:
+def test_recent_tells_the_newest_first_and_says_when_there_is_more(engine: Ricordo) -> None:
     for number in range(5):
         engine.save(f"note:/n{number}", f"number {number}")
     told = engine.recent(3)
@@ -69,12 +69,12 @@ def test_recent_tells_the_newest_first_and_says_when_there_is_more(engine: Recol
 
 
 @pytest.mark.parametrize("wrong", [{"since": "yesterdayish"}, {"kinds": ["poem"]}, {"limit": 0}, {"since": "7 x"}])
-def test_what_cannot_be_asked_is_refused(engine: Recollect, wrong: dict[str, object]) -> None:
+def test_what_cannot_be_asked_is_refused(engine: Ricordo, wrong: dict[str, object]) -> None:
     with pytest.raises(UsageError):
         engine.timeline(**wrong)  # type: ignore[arg-type]
 
 
-def test_a_wrong_since_is_told_of_spans_and_dates(engine: Recollect) -> None:
+def test_a_wrong_since_is_told_of_spans_and_dates(engine: Ricordo) -> None:
     with pytest.raises(UsageError) as refused:
         engine.timeline(since="yesterdayish")
     assert "7d" in refused.value.hint

@@ -2,8 +2,8 @@
 
 import pytest
 
-from recollect.errors import NotFound, Unreadable, UsageError
-from recollect.evaluate import (
+from ricordo.errors import NotFound, Unreadable, UsageError
+from ricordo.evaluate import (
     QueryResult,
     Report,
     Suite,

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from recollect.errors import NotFound, Unreadable, UsageError
-from recollect.evaluate import read_dataset
+from ricordo.errors import NotFound, Unreadable, UsageError
+from ricordo.evaluate import read_dataset
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect import registry
-from recollect.config import Config
-from recollect.engine import Recollect
-from recollect.errors import UsageError
-from recollect.evaluate import evaluate, evaluate_all, read_results, write_results
-from recollect.evaluate.metrics import METRICS, judge
-from recollect.evaluate.stores import position_of, ref_of
-from recollect.settings import LexicalSettings
+from ricordo import registry
+from ricordo.config import Config
+from ricordo.engine import Ricordo
+from ricordo.errors import UsageError
+from ricordo.evaluate import evaluate, evaluate_all, read_results, write_results
+from ricordo.evaluate.metrics import METRICS, judge
+from ricordo.evaluate.stores import position_of, ref_of
+from ricordo.settings import LexicalSettings
 
 KITCHEN = Path(__file__).parent / "sets" / "kitchen"
 
@@ -111,7 +111,7 @@ def test_a_build_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
     def stop(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Recollect, "save_many", stop)
+    monkeypatch.setattr(Ricordo, "save_many", stop)
     with pytest.raises(KeyboardInterrupt):
         measure(tmp_path)
     assert list(tmp_path.iterdir()) == []
@@ -145,7 +145,7 @@ def test_results_per_query_can_be_kept_and_read_again(cache, tmp_path):
 
 
 def test_of_two_that_build_the_same_store_the_slower_takes_what_the_faster_made(tmp_path):
-    from recollect.evaluate.stores import _put_in_place
+    from ricordo.evaluate.stores import _put_in_place
 
     for name in ("building-1", "building-2"):
         (tmp_path / name).mkdir()
@@ -163,7 +163,7 @@ def test_asking_for_nothing_is_a_usage_error(cache, options):
 def test_keyword_baselines_make_no_vectors_and_the_others_make_them_once(tmp_path):
     def waiting():
         (store,) = tmp_path.glob("*/store.db")
-        with Recollect.open(store, config=Config()) as engine:
+        with Ricordo.open(store, config=Config()) as engine:
             return engine.jobs().to_dict()["pending"]
 
     measure(tmp_path, profiles=("bm25",))

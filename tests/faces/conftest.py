@@ -14,17 +14,15 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from recollect.cli.program import program
+from ricordo.cli.program import program
 
-_START = (
-    "import signal; from recollect.cli import main; signal.signal(signal.SIGINT, signal.default_int_handler); main()"
-)
+_START = "import signal; from ricordo.cli import main; signal.signal(signal.SIGINT, signal.default_int_handler); main()"
 """A shell's background jobs ignore interrupts, and so would what they start."""
 
 
 @dataclass(frozen=True)
 class House:
-    """Runs ``recollect`` in a folder, in this process or in one of its own."""
+    """Runs ``ricordo`` in a folder, in this process or in one of its own."""
 
     folder: Path
     env: dict[str, str]
@@ -69,13 +67,13 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
     folder = tmp_path / "work"
     folder.mkdir()
     env = {
-        "RECOLLECT_DATA_HOME": str(tmp_path / "data"),
-        "RECOLLECT_STATE_HOME": str(tmp_path / "state"),
-        "RECOLLECT_CONFIG_HOME": str(tmp_path / "config"),
+        "RICORDO_DATA_HOME": str(tmp_path / "data"),
+        "RICORDO_STATE_HOME": str(tmp_path / "state"),
+        "RICORDO_CONFIG_HOME": str(tmp_path / "config"),
         "XDG_CACHE_HOME": str(tmp_path / "cache"),
         "COLUMNS": "100",
     }
-    for name in ("NO_COLOR", "FORCE_COLOR", "RECOLLECT_STORE"):
+    for name in ("NO_COLOR", "FORCE_COLOR", "RICORDO_STORE"):
         monkeypatch.delenv(name, raising=False)
     for name, value in env.items():
         monkeypatch.setenv(name, value)
@@ -88,8 +86,8 @@ def imported(house: House) -> Callable[..., set[str]]:
     """The modules that a command line leaves imported in a fresh process."""
     probe = (
         "import sys\n"
-        "from recollect.cli import main\n"
-        "sys.argv[0] = 'recollect'\n"
+        "from ricordo.cli import main\n"
+        "sys.argv[0] = 'ricordo'\n"
         "try:\n    main()\n"
         "except SystemExit as end:\n    code = end.code\n"
         "sys.stderr.write('\\n' + ' '.join(sys.modules))\n"

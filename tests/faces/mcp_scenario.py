@@ -61,7 +61,7 @@ async def use_memory_tools(client: Client) -> set[str]:
     changed = await works(client, "set_config", key="retrieval.vector_weight", value="0.5")
     assert (changed["value"], changed["in_force"]) == (0.5, True)
     refused = await fails(client, "set_config", {"key": "embedding.base_url", "value": "https://example.org"})
-    assert "recollect config set" in refused["next_action_hint"]
+    assert "ricordo config set" in refused["next_action_hint"]
     stats = await works(client, "get_query_stats", days=1, by="tool")
     assert "hybrid_search" in {row["name"] for row in stats["rows"]}
     return {
@@ -169,13 +169,13 @@ async def use_everything(client: Client, folder: Path) -> None:
 
 async def read_resources_and_prompts(client: Client) -> None:
     listed = (await client.list_resources()).resources
-    assert "recollect://agent:/wiki/tide" in {resource.uri for resource in listed}
+    assert "ricordo://agent:/wiki/tide" in {resource.uri for resource in listed}
     template = (await client.list_resource_templates()).resource_templates[0]
-    assert template.uri_template == "recollect://{+ref}"
-    contents: Any = (await client.read_resource("recollect://agent:/wiki/tide")).contents[0]
+    assert template.uri_template == "ricordo://{+ref}"
+    contents: Any = (await client.read_resource("ricordo://agent:/wiki/tide")).contents[0]
     assert contents.text == "Low tide\nat dawn"
     with pytest.raises(MCPError, match="there is no item"):
-        await client.read_resource("recollect://agent:/nothing")
+        await client.read_resource("ricordo://agent:/nothing")
     with pytest.raises(MCPError, match="not an address"):
         await client.read_resource("file:///etc/passwd")
     names = [prompt.name for prompt in (await client.list_prompts()).prompts]

@@ -24,16 +24,16 @@ HELLO = {
 
 def environment(folder: Path) -> dict[str, str]:
     return {
-        "RECOLLECT_DATA_HOME": str(folder / "data"),
-        "RECOLLECT_CONFIG_HOME": str(folder / "config"),
+        "RICORDO_DATA_HOME": str(folder / "data"),
+        "RICORDO_CONFIG_HOME": str(folder / "config"),
         "XDG_STATE_HOME": str(folder / "state"),
-        "RECOLLECT_EMBEDDING_PROVIDER": "none",
-        "RECOLLECT_KNOWLEDGE_ENABLED": "false",
+        "RICORDO_EMBEDDING_PROVIDER": "none",
+        "RICORDO_KNOWLEDGE_ENABLED": "false",
     }
 
 
 def arguments(folder: Path, *more: str) -> list[str]:
-    return ["-m", "recollect", "mcp", "--store", str(folder / "store.db"), *more]
+    return ["-m", "ricordo", "mcp", "--store", str(folder / "store.db"), *more]
 
 
 def stdio(folder: Path, *more: str, errors: Any = None) -> Client:

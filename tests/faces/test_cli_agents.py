@@ -10,7 +10,7 @@ import pytest
 @pytest.fixture
 def kitchen(house: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A house with two skills, a rule and a note, searched by words."""
-    monkeypatch.setenv("RECOLLECT_EMBEDDING_PROVIDER", "none")
+    monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
     monkeypatch.setenv("HOME", str(house.folder.parent))
     house.write(
         "skills/bread/SKILL.md", "---\nname: bread\ndescription: Bake a loaf of bread\n---\n# Bread\n\nKnead.\n"

@@ -20,7 +20,7 @@ def test_a_setting_is_set_read_listed_and_unset(house: Any) -> None:
 
 
 def test_the_project_s_file_is_written_on_request_and_wins_over_the_user_s(house: Any) -> None:
-    (house.folder / ".recollect").mkdir()
+    (house.folder / ".ricordo").mkdir()
     house.run("config", "set", "search.limit", "3", "--project")
     told = house.run("config", "set", "search.limit", "7")
     assert "project:" in told.stderr
@@ -48,7 +48,7 @@ def test_a_wrong_name_or_value_is_a_usage_error_with_a_hint(house: Any, args: tu
 
 
 def test_a_project_s_sensitive_setting_counts_once_it_is_trusted(house: Any) -> None:
-    house.write(".recollect/config.toml", '[embedding]\nprovider = "openai"\n')
+    house.write(".ricordo/config.toml", '[embedding]\nprovider = "openai"\n')
     assert house.run("config", "get", "embedding.provider").stdout == "local\n"
     assert "embedding.provider" in house.run("config", "list").stderr
     assert house.json("config", "path")["project_is_trusted"] is False
@@ -68,13 +68,13 @@ def test_secrets_are_never_printed(house: Any) -> None:
 
 
 def test_verbose_says_where_a_value_comes_from(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_SEARCH_LIMIT", "4")
+    monkeypatch.setenv("RICORDO_SEARCH_LIMIT", "4")
     told = house.run("config", "get", "search.limit", "-v")
-    assert (told.stdout, told.stderr) == ("4\n", "from env:RECOLLECT_SEARCH_LIMIT\n")
+    assert (told.stdout, told.stderr) == ("4\n", "from env:RICORDO_SEARCH_LIMIT\n")
 
 
 def test_path_names_the_files_and_the_store(house: Any) -> None:
     plain = house.json("config", "path")
     assert plain["user"].endswith("config.toml")
-    assert plain["store"].startswith(house.env["RECOLLECT_DATA_HOME"])
+    assert plain["store"].startswith(house.env["RICORDO_DATA_HOME"])
     assert plain["store_from"] == "default"

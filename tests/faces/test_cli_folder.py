@@ -71,7 +71,7 @@ def test_a_second_add_creates_nothing_and_a_changed_file_is_refreshed(mixed: Any
     os.utime(path, ns=(path.stat().st_mtime_ns, path.stat().st_mtime_ns + 1_000_000))
     told = mixed.run("add", "stuff", code=1)
     assert "5 skipped, 2 failed" in told.stdout
-    assert "use 'recollect refresh'" in told.stderr
+    assert "use 'ricordo refresh'" in told.stderr
     plain = mixed.envelope("refresh", "--all", code=1)["data"]
     assert {name: plain[name] for name in ("checked", "updated", "unchanged", "missing", "chunks", "failed")} == {
         "checked": 5, "updated": 1, "unchanged": 2, "missing": 0, "chunks": 1, "failed": 2,

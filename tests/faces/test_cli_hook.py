@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from recollect.cli.hook_answers import run
-from recollect.cli.hook_payload import is_worth_asking
-from recollect.cli.hook_process import Outlet
+from ricordo.cli.hook_answers import run
+from ricordo.cli.hook_payload import is_worth_asking
+from ricordo.cli.hook_process import Outlet
 
 KEYS = "The signing keys rotate every quarter, on the first Monday."
 RULE = "Run the linter before every commit."
@@ -27,7 +27,7 @@ class Hooks:
     def __init__(self, house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         self.house = house
         self.patch = monkeypatch
-        self.set(RECOLLECT_EMBEDDING_PROVIDER="none", RECOLLECT_HOOKS_SECONDS="30")
+        self.set(RICORDO_EMBEDDING_PROVIDER="none", RICORDO_HOOKS_SECONDS="30")
 
     def set(self, **variables: str) -> None:
         for name, value in variables.items():
@@ -35,7 +35,7 @@ class Hooks:
 
     def call(self, *args: str, content: bytes | None = None, code: str = "", **payload: Any) -> Any:
         """The answer of a process; its exit code is 0 and standard error empty, whatever happens."""
-        command = [sys.executable, "-c", code] if code else [sys.executable, "-P", "-m", "recollect", "hook"]
+        command = [sys.executable, "-c", code] if code else [sys.executable, "-P", "-m", "ricordo", "hook"]
         content = json.dumps(payload).encode() if content is None else content
         done = subprocess.run([*command, *args], input=content, capture_output=True, check=False)
         assert (done.returncode, done.stderr) == (0, b"")
@@ -56,7 +56,7 @@ class Hooks:
 
     @property
     def log(self) -> str:
-        path = Path(os.environ["RECOLLECT_STATE_HOME"], "hooks.log")
+        path = Path(os.environ["RICORDO_STATE_HOME"], "hooks.log")
         return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
@@ -193,8 +193,8 @@ def test_where_there_is_no_store_none_is_made(hooks: Hooks) -> None:
 
 
 def test_a_broken_store_or_settings_file_is_answered_with_nothing(known: Hooks) -> None:
-    store = known.house.folder / ".recollect" / "recollect.db"
-    for beside in store.parent.glob("recollect.db*"):
+    store = known.house.folder / ".ricordo" / "ricordo.db"
+    for beside in store.parent.glob("ricordo.db*"):
         beside.unlink()
     store.write_bytes(b"not a database" * 1000)
     before = store.read_bytes()
@@ -208,15 +208,15 @@ def test_a_broken_store_or_settings_file_is_answered_with_nothing(known: Hooks) 
 
 def test_without_a_model_that_answers_the_words_do(known: Hooks) -> None:
     known.set(
-        RECOLLECT_EMBEDDING_PROVIDER="openai",
-        RECOLLECT_EMBEDDING_BASE_URL="http://127.0.0.1:9",
-        RECOLLECT_EMBEDDING_API_KEYS="none",
+        RICORDO_EMBEDDING_PROVIDER="openai",
+        RICORDO_EMBEDDING_BASE_URL="http://127.0.0.1:9",
+        RICORDO_EMBEDDING_API_KEYS="none",
     )
     assert KEYS in known.told("user-prompt", prompt="When do we rotate the signing keys?")
 
 
 def test_meaning_finds_what_the_words_do_not(hooks: Hooks) -> None:
-    hooks.set(RECOLLECT_EMBEDDING_PROVIDER="local")
+    hooks.set(RICORDO_EMBEDDING_PROVIDER="local")
     hooks.house.run("init")
     hooks.house.run("remember", "Getting things done: notes on how I organise tasks.")
     assert "organise tasks" in hooks.told("user-prompt", prompt="productivity advice")
@@ -228,11 +228,11 @@ def test_a_transcript_is_taken_in_behind_the_sessions_back(known: Hooks, tmp_pat
     transcript = tmp_path / "zebra.jsonl"
     transcript.write_text("".join(json.dumps(line) + "\n" for line in lines))
     ran = known.house.folder / "ran"
-    for name in ("click.py", "recollect.py"):  # a project's own files are not run
+    for name in ("click.py", "ricordo.py"):  # a project's own files are not run
         known.house.write(name, f"open({str(ran)!r}, 'w')")
-    known.set(RECOLLECT_HOOKS_TRANSCRIPTS="no")
+    known.set(RICORDO_HOOKS_TRANSCRIPTS="no")
     assert known.answer("session-end", transcript_path=str(transcript)) == {}
-    known.set(RECOLLECT_HOOKS_TRANSCRIPTS="yes")
+    known.set(RICORDO_HOOKS_TRANSCRIPTS="yes")
     for event in ("pre-compact", "session-end"):
         assert known.call(event, transcript_path=str(transcript)) == {}
     deadline = time.monotonic() + 60
@@ -243,7 +243,7 @@ def test_a_transcript_is_taken_in_behind_the_sessions_back(known: Hooks, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "setting", [{"RECOLLECT_HOOKS_ENABLED": "no"}, {"RECOLLECT_HOOKS_PROMPT_BUDGET": "0"}], ids=["off", "no budget"]
+    "setting", [{"RICORDO_HOOKS_ENABLED": "no"}, {"RICORDO_HOOKS_PROMPT_BUDGET": "0"}], ids=["off", "no budget"]
 )
 def test_hooks_can_be_switched_off(known: Hooks, setting: dict[str, str]) -> None:
     known.set(**setting)
@@ -251,7 +251,7 @@ def test_hooks_can_be_switched_off(known: Hooks, setting: dict[str, str]) -> Non
     assert known.log == ""
 
 
-START = "from recollect.cli import hook_answers, hook_process\nimport os, re, time, sys, ctypes\n"
+START = "from ricordo.cli import hook_answers, hook_process\nimport os, re, time, sys, ctypes\n"
 RUN = "hook_answers.run = run\nhook_process.main(['user-prompt'])"
 STUCK = "outlet.limit(0.5); re.match('(a*)*b', 'a' * 60)"
 """C code that never lets go of the interpreter."""
@@ -296,7 +296,7 @@ def test_where_there_is_no_fork_a_thread_watches_the_clock(hooks: Hooks, work: s
 
 
 def test_a_program_that_never_ends_its_payload_is_not_waited_for(known: Hooks) -> None:
-    command = [sys.executable, "-P", "-m", "recollect", "hook", "user-prompt"]
+    command = [sys.executable, "-P", "-m", "ricordo", "hook", "user-prompt"]
     started = time.monotonic()
     with subprocess.Popen(command, stdin=-1, stdout=-1) as process:
         assert process.stdout is not None
@@ -308,14 +308,14 @@ def test_a_program_that_never_ends_its_payload_is_not_waited_for(known: Hooks) -
 def test_a_reader_that_is_gone_is_no_failure(known: Hooks) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    command = [sys.executable, "-P", "-m", "recollect", "hook", "session-start"]
+    command = [sys.executable, "-P", "-m", "ricordo", "hook", "session-start"]
     done = subprocess.run(command, input=b"{}", stdout=writer, stderr=-1, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_the_log_is_private_and_stays_short(hooks: Hooks) -> None:
-    path = Path(os.environ["RECOLLECT_STATE_HOME"], "hooks.log")
+    path = Path(os.environ["RICORDO_STATE_HOME"], "hooks.log")
     path.parent.mkdir()
     path.write_text("old\n" * 100_000)
     hooks.answer("user-prompt", b"nope")
@@ -326,17 +326,17 @@ def test_the_log_is_private_and_stays_short(hooks: Hooks) -> None:
 
 
 def test_the_verb_behind_global_flags_answers_alike(known: Hooks) -> None:
-    store = str(known.house.folder / ".recollect" / "recollect.db")
-    code = "import sys; from recollect.cli import main; sys.argv = sys.argv[1:]; main()"
+    store = str(known.house.folder / ".ricordo" / "ricordo.db")
+    code = "import sys; from ricordo.cli import main; sys.argv = sys.argv[1:]; main()"
     payload = {"prompt": "When do we rotate the signing keys?", "cwd": "/"}
     after = known.call("user-prompt", "--store", store, **payload)
-    before = known.call("recollect", "--store", store, "hook", "user-prompt", code=code, **payload)
+    before = known.call("ricordo", "--store", store, "hook", "user-prompt", code=code, **payload)
     assert KEYS in after["hookSpecificOutput"]["additionalContext"]
     assert before == after
 
 
 def test_the_short_way_imports_no_other_verb() -> None:
-    probe = "import sys, recollect.cli.hook_process; print(*sys.modules)"
+    probe = "import sys, ricordo.cli.hook_process; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, check=True, text=True)
     loaded = set(done.stdout.split())
-    assert not loaded & {"click", "numpy", "apsw", "json", "pathlib", "dataclasses", "recollect.config"}
+    assert not loaded & {"click", "numpy", "apsw", "json", "pathlib", "dataclasses", "ricordo.config"}

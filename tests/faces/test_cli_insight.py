@@ -10,8 +10,8 @@ import pytest
 @pytest.fixture
 def notes(house: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A house with two notes, found by their words."""
-    monkeypatch.setenv("RECOLLECT_EMBEDDING_PROVIDER", "none")
-    house.env["RECOLLECT_EMBEDDING_PROVIDER"] = "none"
+    monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
+    house.env["RICORDO_EMBEDDING_PROVIDER"] = "none"
     house.write("keys.md", "Rotate the signing keys every quarter.\n")
     house.write("lunch.md", "The canteen serves soup on Tuesdays.\n")
     house.run("add", "keys.md", "lunch.md")
@@ -65,9 +65,9 @@ def test_forty_verdicts_move_the_weights_and_rollback_restores_them(notes: Any) 
 
 
 def test_another_process_uses_the_new_weights_at_its_next_query(notes: Any) -> None:
-    from recollect import Recollect
+    from ricordo import Ricordo
 
-    with Recollect.open(notes.json("status")["store"]) as engine:
+    with Ricordo.open(notes.json("status")["store"]) as engine:
         before = engine.search("keys", profile="vault").meta.weights
         for _ in range(29):
             engine.feedback("keys", disk(notes, "keys.md"), "accepted")

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect._version import __version__
-from recollect.cli import json_text
-from recollect.cli.install_places import AGENTS, plugin_folder, program_command
-from recollect.cli.verbs import VERBS
+from ricordo._version import __version__
+from ricordo.cli import json_text
+from ricordo.cli.install_places import AGENTS, plugin_folder, program_command
+from ricordo.cli.verbs import VERBS
 
 ROOT = Path(__file__).parents[2]
 EVENTS = {
@@ -45,7 +45,7 @@ def home(house: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def server(path: Path, container: str) -> Any:
     text = path.read_text(encoding="utf-8")
-    return (tomllib.loads(text) if path.suffix == ".toml" else json.loads(text))[container]["recollect"]
+    return (tomllib.loads(text) if path.suffix == ".toml" else json.loads(text))[container]["ricordo"]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_claude_code_gets_hooks_and_a_skill_too(house: Any, home: Path) -> None:
     commands = {event: groups[0]["hooks"][0]["command"] for event, groups in hooks.items()}
     assert {event: command.rpartition(" ")[2] for event, command in commands.items()} == EVENTS
     assert all(Path(command.split(" hook ")[0]).is_absolute() for command in commands.values())
-    assert "name: recollect" in (home / ".claude/skills/recollect/SKILL.md").read_text()
+    assert "name: ricordo" in (home / ".claude/skills/ricordo/SKILL.md").read_text()
 
 
 def test_a_folder_of_its_own_is_where_claude_code_and_codex_look(
@@ -102,7 +102,7 @@ def test_a_folder_of_its_own_is_where_claude_code_and_codex_look(
     house.run("install", "claude-code")
     house.run("install", "codex")
     files = {str(one.relative_to(home)) for one in home.rglob("*") if one.is_file()}
-    assert files == {"c/.claude.json", "c/settings.json", "c/skills/recollect/SKILL.md", "x/config.toml"}
+    assert files == {"c/.claude.json", "c/settings.json", "c/skills/ricordo/SKILL.md", "x/config.toml"}
 
 
 def test_what_is_written_starts_the_program_from_any_folder(house: Any, home: Path, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_what_is_written_starts_the_program_from_any_folder(house: Any, home: Pa
     command = [entry["command"], *entry["args"][:-1], "version"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, text=True)
     assert __version__ in done.stdout
-    module = [sys.executable, "-P", "-m", "recollect", "version"]
+    module = [sys.executable, "-P", "-m", "ricordo", "version"]
     assert __version__ in subprocess.run(module, cwd=tmp_path, capture_output=True, check=True, text=True).stdout
 
 
@@ -150,7 +150,7 @@ def test_the_rest_of_a_file_stays_byte_for_byte(house: Any, home: Path, text: st
     told = house.json("install", "claude-code")
     assert [one["status"] for one in told["files"]] == ["updated", "updated", "created"]
     for file in files:
-        assert Path(f"{file}.before-recollect").read_bytes() == text.encode()
+        assert Path(f"{file}.before-ricordo").read_bytes() == text.encode()
         assert stat.S_IMODE(file.stat().st_mode) == 0o640
     servers, hooks = (json.loads(file.read_text(encoding="utf-8-sig")) for file in files)
     before = json.loads(text.lstrip("\ufeff"))
@@ -172,7 +172,7 @@ def test_the_rest_of_a_toml_file_stays_with_its_comments(house: Any, home: Path)
     path.write_text(text)
     house.run("install", "codex")
     after = path.read_text()
-    assert tomllib.loads(after)["mcp_servers"].keys() == {"other", "recollect"}
+    assert tomllib.loads(after)["mcp_servers"].keys() == {"other", "ricordo"}
     assert [line for line in text.splitlines() if line not in after.splitlines()] == []
     house.run("uninstall", "codex")
     assert path.read_text() == text
@@ -182,10 +182,10 @@ def test_what_the_user_added_to_our_entries_stays(house: Any, home: Path) -> Non
     house.run("install", "claude-code")
     file, settings = home / ".claude.json", home / ".claude/settings.json"
     file.write_text(
-        json.dumps({"mcpServers": {"recollect": {"command": "/old/recollect", "args": ["mcp"], "env": {"A": "b"}}}})
+        json.dumps({"mcpServers": {"ricordo": {"command": "/old/ricordo", "args": ["mcp"], "env": {"A": "b"}}}})
     )
     text = settings.read_text().replace('"timeout": 10', '"timeout": 3')
-    settings.write_text(text.replace("/recollect ", "/x/recollect "))
+    settings.write_text(text.replace("/ricordo ", "/x/ricordo "))
     assert [one["status"] for one in house.json("install", "claude-code")["files"]] == [
         "updated", "updated", "unchanged",
     ]  # fmt: skip
@@ -200,7 +200,7 @@ def test_only_our_own_hooks_are_taken_out_of_a_group_that_was_merged(house: Any,
     house.run("install", "claude-code")
     settings = home / ".claude/settings.json"
     plain = json.loads(settings.read_text())
-    mine = {"type": "command", "command": "say recollect hook"}
+    mine = {"type": "command", "command": "say ricordo hook"}
     plain["hooks"]["SessionStart"][0]["hooks"].insert(0, mine)
     settings.write_text(json.dumps(plain))
     house.run("uninstall", "claude-code")
@@ -216,8 +216,8 @@ def test_only_our_own_hooks_are_taken_out_of_a_group_that_was_merged(house: Any,
         (b'{"servers": {"a": {},}}', "trailing commas", 4),
         (b"[]", "not as expected", 4),
         (b'{"servers": []}', "not as expected", 4),
-        (b'{"servers": {"recollect": {"command": "else", "args": ["mcp"]}}}', "starts something else", 4),
-        (b'{"servers": {"recollect": 3}}', "starts something else", 4),
+        (b'{"servers": {"ricordo": {"command": "else", "args": ["mcp"]}}}', "starts something else", 4),
+        (b'{"servers": {"ricordo": 3}}', "starts something else", 4),
         (b"[" * 100_000, "not valid JSON", 1),
     ],
 )
@@ -225,7 +225,7 @@ def test_a_file_that_is_broken_commented_or_not_ours_is_left_alone(
     house: Any, home: Path, content: bytes, words: str, code: int
 ) -> None:
     path = house.write(".vscode/mcp.json", content)
-    ours = b"recollect" in content or words == "not valid JSON"
+    ours = b"ricordo" in content or words == "not valid JSON"
     for verb in ("install", "uninstall") if ours else ("install",):
         error = house.json(verb, "vscode", code=code)
         assert words in error["message"]
@@ -238,7 +238,7 @@ def test_a_file_that_is_broken_commented_or_not_ours_is_left_alone(
         assert path.read_bytes() == content
     if code == 4 and words in ("comments", "trailing commas"):
         assert '"command"' in house.json("install", "vscode", code=code)["hint"]
-        commented = b'{"servers": {"recollect": {"command": "recollect", "args": ["mcp"]}}, // mine\n}'
+        commented = b'{"servers": {"ricordo": {"command": "ricordo", "args": ["mcp"]}}, // mine\n}'
         path.write_bytes(commented)
         assert "yourself" in house.json("uninstall", "vscode", code=code)["hint"]
         assert path.read_bytes() == commented
@@ -253,7 +253,7 @@ def test_nothing_is_written_when_one_of_several_files_is_broken(house: Any, home
     settings.write_text('{"hooks": {"SessionEnd": {}}}')
     assert "SessionEnd" in house.json("install", "claude-code", code=4)["message"]
     settings.unlink()
-    skill = home / ".claude/skills/recollect/SKILL.md"
+    skill = home / ".claude/skills/ricordo/SKILL.md"
     skill.parent.mkdir(parents=True)
     skill.write_text("# somebody else's")
     assert "not ours" in house.json("install", "claude-code", code=4)["message"]
@@ -270,7 +270,7 @@ def test_broken_toml_is_left_alone(house: Any, home: Path) -> None:
     assert path.read_text() == "model = \n"
     path.write_text('mcp_servers = { other = { command = "y" } }\n')
     house.run("install", "codex")
-    assert tomllib.loads(path.read_text())["mcp_servers"].keys() == {"other", "recollect"}
+    assert tomllib.loads(path.read_text())["mcp_servers"].keys() == {"other", "ricordo"}
 
 
 @pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write anywhere")
@@ -315,13 +315,13 @@ def test_the_plugin_is_what_claude_code_reads(house: Any) -> None:
     ]
     hooks = json.loads((plugin / "hooks/hooks.json").read_text())["hooks"]
     assert {event: groups[0]["hooks"][0]["command"] for event, groups in hooks.items()} == {
-        event: f"recollect hook {name}" for event, name in EVENTS.items()
+        event: f"ricordo hook {name}" for event, name in EVENTS.items()
     }
-    entry = json.loads((plugin / ".mcp.json").read_text())["mcpServers"]["recollect"]
-    assert entry["command"] == "recollect"
+    entry = json.loads((plugin / ".mcp.json").read_text())["mcpServers"]["ricordo"]
+    assert entry["command"] == "ricordo"
     assert entry["args"][0] in VERBS
-    skill = (plugin / "skills/recollect/SKILL.md").read_text()
-    front = re.match(r"---\nname: recollect\ndescription: (.+)\n---\n", skill)
+    skill = (plugin / "skills/ricordo/SKILL.md").read_text()
+    front = re.match(r"---\nname: ricordo\ndescription: (.+)\n---\n", skill)
     assert front
     assert len(front[1]) <= 1024
     assert len(skill) < 4_000
@@ -329,7 +329,7 @@ def test_the_plugin_is_what_claude_code_reads(house: Any) -> None:
 
 def test_the_wheel_carries_the_plugin() -> None:
     targets = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]
-    assert targets["wheel"]["force-include"]["plugin"] == "recollect/plugin"
+    assert targets["wheel"]["force-include"]["plugin"] == "ricordo/plugin"
     assert "plugin" in targets["sdist"]["include"]
 
 

@@ -10,7 +10,7 @@ import pytest
 @pytest.fixture
 def vault(house: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Three files, two of them linked in their texts."""
-    monkeypatch.setenv("RECOLLECT_EMBEDDING_PROVIDER", "none")
+    monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
     house.write("plan.md", "# Plan\n\nSee [[Keys]] and [[Not Yet]].\n")
     house.write("keys.md", "# Keys\n\nRotate them.\n")
     house.write("spare.md", "# Spare keys\n\nIn the hall.\n")

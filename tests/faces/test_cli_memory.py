@@ -12,7 +12,7 @@ TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 @pytest.fixture(autouse=True)
 def by_words_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_EMBEDDING_PROVIDER", "none")
+    monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
 
 
 def test_remember_answers_in_the_shape_of_all_saving_verbs(house: Any) -> None:

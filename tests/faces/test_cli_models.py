@@ -33,7 +33,7 @@ def test_the_list_marks_what_is_used_and_needs_no_store(house: Any, monkeypatch:
         "key_variable": "OPENAI_API_KEY", "has_key": False, "role": None, "lacks": None,
         "about": "and any compatible embedding.base_url",
     }  # fmt: skip
-    assert not (house.folder.parent / "data" / "recollect.db").exists()
+    assert not (house.folder.parent / "data" / "ricordo.db").exists()
 
 
 def test_a_model_is_tested_and_what_fails_says_what_to_do(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +67,7 @@ def test_a_model_is_used_with_its_vectors_made_first(kitchen: Any) -> None:
 def test_a_script_is_not_asked_and_told_what_is_left_to_do(kitchen: Any) -> None:
     result = kitchen.run("models", "use", "hub", "--model", WORDS)
     assert "2 passages need a vector of it" in result.stdout
-    assert "recollect reembed" in result.stderr
+    assert "ricordo reembed" in result.stderr
     kitchen.run("reembed")
     assert kitchen.json("semantic", "hot tea")["hits"][0]["title"] == "Tea"
 

@@ -16,7 +16,7 @@ FOREIGN = Path(__file__).parents[1] / "fixtures" / "foreign"
 @pytest.fixture
 def notes(house: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A house with a few notes in its store, and no model."""
-    monkeypatch.setenv("RECOLLECT_EMBEDDING_PROVIDER", "none")
+    monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
     house.write("plan.md", "# Plan\n\nPaint the boat, see [[keys]].")
     house.write("keys.md", "# Keys\n\nThe keys hang in the hall. ключ 鍵")
     house.run("add", "plan.md", "keys.md")
@@ -88,13 +88,13 @@ def test_vacuum_says_what_it_gave_back(notes: Any) -> None:
 
 def test_other_verbs_do_not_pay_for_moving(notes: Any, imported: Callable[..., set[str]]) -> None:
     loaded = imported("search", "boat", "--no-track")
-    assert loaded.isdisjoint({"recollect.exchange_records", "recollect.exchange", "recollect.store.sqlite.importing"})
+    assert loaded.isdisjoint({"ricordo.exchange_records", "ricordo.exchange", "ricordo.store.sqlite.importing"})
 
 
 def test_a_reader_that_goes_away_ends_an_export_quietly(notes: Any) -> None:
     with notes.start("export", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
-        assert json.loads(process.stdout.readline())["format"] == "recollect-export"
+        assert json.loads(process.stdout.readline())["format"] == "ricordo-export"
         process.stdout.close()
         assert process.stderr is not None
         errors = process.stderr.read()

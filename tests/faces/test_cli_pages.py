@@ -31,7 +31,7 @@ def root(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     for name, value in {"EMBEDDING_PROVIDER": "none", "FETCH_ALLOW_PRIVATE": "true", "FETCH_DELAY": "0"}.items():
-        monkeypatch.setenv(f"RECOLLECT_{name}", value)
+        monkeypatch.setenv(f"RICORDO_{name}", value)
     yield f"http://127.0.0.1:{server.server_address[1]}"
     server.shutdown()
     server.server_close()
@@ -60,7 +60,7 @@ def test_one_bad_url_exits_1_and_the_rest_is_there(house: Any, root: str) -> Non
 def test_a_private_address_is_refused_with_the_way_to_allow_it(
     house: Any, root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("RECOLLECT_FETCH_ALLOW_PRIVATE")
+    monkeypatch.delenv("RICORDO_FETCH_ALLOW_PRIVATE")
     assert "fetch.allow_hosts 127.0.0.1" in house.run("add", f"{root}/", code=1).stderr
     house.run("config", "set", "fetch.allow_hosts", "127.0.0.1")
     assert house.json("add", f"{root}/")["created"] == 1

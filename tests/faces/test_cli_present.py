@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from recollect.cli.present_hits import bar, location, show_answer, show_explanation
-from recollect.cli.present_items import (
+from ricordo.cli.present_hits import bar, location, show_answer, show_explanation
+from ricordo.cli.present_items import (
     local_time,
     show_content,
     show_diff,
@@ -19,10 +19,10 @@ from recollect.cli.present_items import (
     show_versions,
     size_text,
 )
-from recollect.cli.present_reports import show_checks, show_facts, show_refreshed, show_saved
-from recollect.cli.progress import ProgressLine, progress_text, span_of_time
-from recollect.cli.terminal import Screen, cells, clip, clip_left, one_line, wants_color, wrap
-from recollect.values import (
+from ricordo.cli.present_reports import show_checks, show_facts, show_refreshed, show_saved
+from ricordo.cli.progress import ProgressLine, progress_text, span_of_time
+from ricordo.cli.terminal import Screen, cells, clip, clip_left, one_line, wants_color, wrap
+from ricordo.values import (
     AddReport,
     Answer,
     Check,

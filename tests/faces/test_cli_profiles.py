@@ -12,15 +12,15 @@ import pytest
 @pytest.fixture
 def notes(house: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A house with a note and a memory about keys, found by their words."""
-    monkeypatch.setenv("RECOLLECT_EMBEDDING_PROVIDER", "none")
-    house.env["RECOLLECT_EMBEDDING_PROVIDER"] = "none"
+    monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
+    house.env["RICORDO_EMBEDDING_PROVIDER"] = "none"
     house.run("add", "-", "--as", "note:/keys", stdin="Rotate the signing keys every quarter.\n")
     house.run("add", "-", "--as", "memory:/keys", stdin="We lost the keys in May.\n")
     return house
 
 
 def write_settings(house: Any, text: str) -> None:
-    path = Path(house.env["RECOLLECT_CONFIG_HOME"]) / "config.toml"
+    path = Path(house.env["RICORDO_CONFIG_HOME"]) / "config.toml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
@@ -159,8 +159,8 @@ def test_a_profile_of_ones_own_is_made_by_config(notes: Any) -> None:
 )
 def test_config_writes_no_profile_that_cannot_be_used(notes: Any, name: str, value: str, words: str) -> None:
     write_settings(notes, '# mine\n[profiles.mine]\nbase = "brain"\n')
-    before = (Path(notes.env["RECOLLECT_CONFIG_HOME"]) / "config.toml").read_text(encoding="utf-8")
+    before = (Path(notes.env["RICORDO_CONFIG_HOME"]) / "config.toml").read_text(encoding="utf-8")
     error = json.loads(notes.run("--json", "config", "set", name, "--", value, code=2).stdout)["error"]
     assert words in error["message"]
     assert error["hint"]
-    assert (Path(notes.env["RECOLLECT_CONFIG_HOME"]) / "config.toml").read_text(encoding="utf-8") == before
+    assert (Path(notes.env["RICORDO_CONFIG_HOME"]) / "config.toml").read_text(encoding="utf-8") == before

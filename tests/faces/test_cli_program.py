@@ -12,17 +12,17 @@ from typing import Any
 import click
 import pytest
 
-from recollect._version import __version__
-from recollect.cli.call import Call
-from recollect.cli.program import program
-from recollect.cli.verb import Verb, VerbGroup
-from recollect.cli.verbs import GROUPS, VERBS, verbs_of
+from ricordo._version import __version__
+from ricordo.cli.call import Call
+from ricordo.cli.program import program
+from ricordo.cli.verb import Verb, VerbGroup
+from ricordo.cli.verbs import GROUPS, VERBS, verbs_of
 
 ROOT = Path(__file__).parents[2]
 
 
 def commands() -> Iterator[tuple[str, Any]]:
-    root = click.Context(program, info_name="recollect", obj=Call())
+    root = click.Context(program, info_name="ricordo", obj=Call())
     for name in VERBS:
         command = program.get_command(root, name)
         yield name, command
@@ -35,10 +35,10 @@ def commands() -> Iterator[tuple[str, Any]]:
 def test_every_verb_has_one_line_of_help_then_an_example(path: str, command: Any, house: Any) -> None:
     assert isinstance(command, Verb | VerbGroup)
     lines = house.run(*path.split(), "--help").stdout.splitlines()
-    assert lines[0].startswith(f"Usage: recollect {path}")
+    assert lines[0].startswith(f"Usage: ricordo {path}")
     assert lines[2].endswith(".")
     assert lines[4] == "Examples:"
-    assert f"recollect {path}" in "\n".join(command.examples)
+    assert f"ricordo {path}" in "\n".join(command.examples)
     assert all(param.help for param in command.params if isinstance(param, click.Option))
 
 
@@ -65,7 +65,7 @@ def test_the_reference_page_is_current() -> None:
 
 
 def test_version_is_a_verb_and_a_flag(house: Any) -> None:
-    assert house.run("version").stdout == house.run("--version").stdout == f"recollect {__version__}\n"
+    assert house.run("version").stdout == house.run("--version").stdout == f"ricordo {__version__}\n"
     assert house.json("version")["version"] == __version__
 
 
@@ -130,7 +130,7 @@ def test_an_unexpected_error_is_one_line_and_the_trace_comes_on_request(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a\nb")
 
-    monkeypatch.setattr("recollect.cli.config_verbs.load_config", broken)
+    monkeypatch.setattr("ricordo.cli.config_verbs.load_config", broken)
     told = house.run("config", "list", code=1)
     assert told.stderr == ("error: unexpected error: ZeroDivisionError: a b\nhint: Run with --verbose for the trace.\n")
     assert "Traceback" in house.run("config", "list", "--verbose", code=1).stderr
@@ -141,7 +141,7 @@ def test_an_error_of_the_system_is_told_without_a_trace(house: Any, monkeypatch:
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device", "/x/y")
 
-    monkeypatch.setattr("recollect.cli.config_verbs.load_config", full)
+    monkeypatch.setattr("ricordo.cli.config_verbs.load_config", full)
     assert house.run("config", "list", code=1).stderr.startswith("error: No space left on device: /x/y\nhint: ")
 
 
@@ -149,7 +149,7 @@ def test_an_interrupt_exits_130_and_says_that_nothing_is_lost(house: Any, monkey
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("recollect.cli.config_verbs.load_config", stopped)
+    monkeypatch.setattr("ricordo.cli.config_verbs.load_config", stopped)
     told = house.run("config", "list", code=130)
     assert "Nothing that was saved is lost" in told.stderr
     assert house.json("config", "list", code=130)["code"] == "interrupted"
@@ -158,27 +158,27 @@ def test_an_interrupt_exits_130_and_says_that_nothing_is_lost(house: Any, monkey
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_prints_a_script_for_the_shell(house: Any, shell: str) -> None:
     script = house.run("completion", shell).stdout
-    assert "_RECOLLECT_COMPLETE" in script
+    assert "_RICORDO_COMPLETE" in script
     assert house.json("completion", shell)["script"] + "\n" == script
 
 
 def test_completion_offers_verbs_without_loading_them(house: Any) -> None:
-    house.env.update(_RECOLLECT_COMPLETE="bash_complete", COMP_WORDS="recollect se", COMP_CWORD="1")
+    house.env.update(_RICORDO_COMPLETE="bash_complete", COMP_WORDS="ricordo se", COMP_CWORD="1")
     with house.start(stdout=-1) as process:
         offered = process.communicate()[0].decode().split()
     assert offered == ["plain,search", "plain,semantic", "plain,sessions"]
-    house.env.update(COMP_WORDS="recollect get no", COMP_CWORD="2")
+    house.env.update(COMP_WORDS="ricordo get no", COMP_CWORD="2")
     with house.start(stdout=-1) as process:
         assert process.communicate()[0].decode().split() == ["file,no"]
 
 
 def test_help_and_version_import_nothing_but_click_and_the_table(imported: Callable[..., set[str]]) -> None:
     allowed = {
-        "recollect", "recollect.cli", "recollect.cli.program", "recollect.cli.verb", "recollect.cli.verbs",
-        "recollect.cli.call", "recollect.cli.terminal", "recollect.errors", "recollect._version",
+        "ricordo", "ricordo.cli", "ricordo.cli.program", "ricordo.cli.verb", "ricordo.cli.verbs",
+        "ricordo.cli.call", "ricordo.cli.terminal", "ricordo.errors", "ricordo._version",
     }  # fmt: skip
     found = imported("--help")
-    assert {name for name in found if name.split(".")[0] == "recollect"} == allowed
+    assert {name for name in found if name.split(".")[0] == "ricordo"} == allowed
     assert third_party(found) == {"click"}
     assert third_party(imported("version")) == {"click"}
     assert "importlib.metadata" not in found | imported("version")
@@ -187,9 +187,7 @@ def test_help_and_version_import_nothing_but_click_and_the_table(imported: Calla
 def third_party(modules: set[str]) -> set[str]:
     packages = {name.split(".")[0] for name in modules} - set(sys.stdlib_module_names)
     return {
-        name
-        for name in packages
-        if name not in ("recollect", "__main__") and not name.startswith(("_", "sitecustomize"))
+        name for name in packages if name not in ("ricordo", "__main__") and not name.startswith(("_", "sitecustomize"))
     }
 
 

@@ -39,22 +39,22 @@ def disk(house: Any, name: str) -> str:
     return f"disk:{house.folder / name}"
 
 
-def test_recollect_alone_says_what_to_do_first(house: Any) -> None:
+def test_ricordo_alone_says_what_to_do_first(house: Any) -> None:
     told = house.run()
     assert told.stdout.startswith("There is no store yet")
-    assert "recollect add notes/" in told.stdout
+    assert "ricordo add notes/" in told.stdout
     assert house.json()["items"] == 0
-    assert not Path(house.env["RECOLLECT_DATA_HOME"], "recollect.db").exists()
+    assert not Path(house.env["RICORDO_DATA_HOME"], "ricordo.db").exists()
 
 
-def test_recollect_alone_says_how_the_store_is(notes: Any) -> None:
+def test_ricordo_alone_says_how_the_store_is(notes: Any) -> None:
     assert "holds 3 items" in notes.run().stdout
     assert notes.json()["items"] == 3
 
 
 def test_init_makes_a_project_whose_store_is_used_below_it(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = house.json("init")
-    assert plain["store"] == str(house.folder / ".recollect" / "recollect.db")
+    assert plain["store"] == str(house.folder / ".ricordo" / "ricordo.db")
     assert house.run("init").stdout == f"the store of this project is {plain['store']}\n"
     house.write("sub/a.md", "alpha")
     monkeypatch.chdir(house.folder / "sub")
@@ -67,8 +67,8 @@ def test_reading_without_a_store_says_how_to_make_one_and_makes_none(house: Any)
     for args in (("search", "x"), ("list",), ("get", "note:/x"), ("status",), ("grep", "x"), ("tree",)):
         error = house.json(*args, code=5)
         assert error["code"] == "store"
-        assert "recollect init" in error["hint"]
-    assert not Path(house.env["RECOLLECT_DATA_HOME"], "recollect.db").exists()
+        assert "ricordo init" in error["hint"]
+    assert not Path(house.env["RICORDO_DATA_HOME"], "ricordo.db").exists()
 
 
 def test_add_counts_what_was_created_and_what_was_skipped(notes: Any) -> None:
@@ -482,7 +482,7 @@ def test_what_is_added_without_waiting_is_worked_off_later(house: Any) -> None:
 
 
 def test_without_vectors_embed_says_so(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECOLLECT_EMBEDDING_PROVIDER", "none")
+    monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
     house.write("a.md", "alpha beta")
     house.run("add", "a.md")
     assert "switched off" in house.json("embed", code=5)["message"]
@@ -492,7 +492,7 @@ def test_without_vectors_embed_says_so(house: Any, monkeypatch: pytest.MonkeyPat
 def test_a_search_by_meaning_says_that_meaning_is_switched_off(
     house: Any, monkeypatch: pytest.MonkeyPatch, args: tuple[str, str]
 ) -> None:
-    monkeypatch.setenv("RECOLLECT_EMBEDDING_PROVIDER", "none")
+    monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
     house.write("a.md", "alpha beta")
     house.run("add", "a.md")
     assert "embedding.provider" in house.run(*args).stderr

@@ -11,10 +11,10 @@ import pytest
 @pytest.fixture
 def tiers(house: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A house whose agent and team each keep a note about the harbour."""
-    monkeypatch.setenv("RECOLLECT_EMBEDDING_PROVIDER", "none")
+    monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
     for name in ("agent", "team"):
         house.run("add", "-", "--as", f"note:/{name}", "--store", str(tmp_path / f"{name}.db"), stdin=f"{name} harbour")
-        monkeypatch.setenv(f"RECOLLECT_TIERS_{name.upper()}", str(tmp_path / f"{name}.db"))
+        monkeypatch.setenv(f"RICORDO_TIERS_{name.upper()}", str(tmp_path / f"{name}.db"))
     return house
 
 

@@ -15,10 +15,10 @@ import anyio
 import pytest
 from mcp import Client
 
-from recollect import ConfigProvider, registry
-from recollect.mcp_server.protocol import Threads, server_for
-from recollect.mcp_server.service import MOST_BYTES, Service
-from recollect.mcp_server.toolsets import TOOLSETS, chosen
+from ricordo import ConfigProvider, registry
+from ricordo.mcp_server.protocol import Threads, server_for
+from ricordo.mcp_server.service import MOST_BYTES, Service
+from ricordo.mcp_server.toolsets import TOOLSETS, chosen
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -127,9 +127,7 @@ def test_a_line_beyond_the_end_is_answered_with_the_last_one_not_with_other_item
 def test_a_near_duplicate_is_an_error_with_what_is_known_already(service: Service) -> None:
     async def save_twice(client: Client) -> dict[str, Any]:
         await works(client, "remember", text="The release train leaves every second Thursday at noon.")
-        return await fails(
-            client, "remember", {"text": "The release train leaves every second Thursday at noon, too."}
-        )
+        return await fails(client, "remember", {"text": "The release train leaves every second Thursday at noon, too."})
 
     error = talk(service, save_twice)
     assert error["error_type"] == "needs_decision"

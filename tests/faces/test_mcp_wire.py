@@ -19,9 +19,9 @@ from click.testing import CliRunner
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from recollect import ConfigProvider, Recollect
-from recollect.cli.program import program
-from recollect.mcp_server.toolsets import TOOLSETS
+from ricordo import ConfigProvider, Ricordo
+from ricordo.cli.program import program
+from ricordo.mcp_server.toolsets import TOOLSETS
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -41,7 +41,7 @@ def is_well(lines: Lines) -> bool:
 
 
 STRAY = """
-import recollect.engine.looking_after as looking_after, os, sys
+import ricordo.engine.looking_after as looking_after, os, sys
 before = looking_after.LookingAfter.status
 def status(self):
     print("stray")
@@ -59,7 +59,7 @@ looking_after.LookingAfter.status = status
 def test_bad_lines_are_answered_the_next_is_served_and_stray_prints_stay_out(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(STRAY, encoding="utf-8")
     with Lines(tmp_path, PYTHONPATH=str(tmp_path)) as lines:
-        assert lines.greet()["result"]["serverInfo"]["name"] == "recollect"
+        assert lines.greet()["result"]["serverInfo"]["name"] == "ricordo"
         for bad, code in (
             (b"this is not JSON", -32700),
             (b'{"jsonrpc": "2.0", "id": 1, "method": "ping"', -32700),
@@ -106,7 +106,7 @@ def test_calls_under_way_when_the_input_ends_are_finished_in_utf_8_whatever_the_
     assert sorted(answers) == [1, 2, 3, 4, 5]
     kept = [answers[number]["result"]["structuredContent"]["items"][0]["ref"] for number in range(2, 6)]
     assert kept == [f"note:/{text}" for text in texts]
-    with Recollect.open(tmp_path / "store.db", config=ConfigProvider({"embedding.provider": "none"})) as engine:
+    with Ricordo.open(tmp_path / "store.db", config=ConfigProvider({"embedding.provider": "none"})) as engine:
         assert [engine.get(ref).content for ref in kept] == texts
 
 
@@ -122,16 +122,16 @@ def test_a_client_that_vanishes_mid_call_leaves_no_server_behind(tmp_path: Path)
         assert lines.process.stderr is not None
         assert b"Traceback" not in lines.process.stderr.read()
         lines.process.stderr.close()
-        with Recollect.open(tmp_path / "store.db") as engine:
+        with Ricordo.open(tmp_path / "store.db") as engine:
             assert [item.kind for item in engine.list()] == ["memory"]
 
 
 STUCK = """
 import time
-from recollect.engine import Recollect
-from recollect.mcp_server import stdio
+from ricordo.engine import Ricordo
+from ricordo.mcp_server import stdio
 stdio.FINISHING_SECONDS = stdio.CLOSING_SECONDS = 0.5
-Recollect.close = lambda self: time.sleep(60)
+Ricordo.close = lambda self: time.sleep(60)
 """
 
 
@@ -155,7 +155,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def address(home: Path) -> Iterator[str]:
     """One server with all tools, for all tests over HTTP; it asks for a token."""
-    with http_server(home, *ALL, RECOLLECT_MCP_TOKEN=TOKEN) as found:
+    with http_server(home, *ALL, RICORDO_MCP_TOKEN=TOKEN) as found:
         yield found
 
 
@@ -259,6 +259,6 @@ def test_ten_clients_make_1000_calls_on_one_store_and_nothing_fails_or_is_lost(a
 
     anyio.run(all_of_them)
     assert len(refs) == 500
-    with Recollect.open(home / "store.db", config=ConfigProvider({"embedding.provider": "none"})) as engine:
+    with Ricordo.open(home / "store.db", config=ConfigProvider({"embedding.provider": "none"})) as engine:
         assert {str(item.ref) for item in engine.list(limit=2000)} >= refs
         assert engine.doctor().ok

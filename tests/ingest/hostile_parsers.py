@@ -6,9 +6,9 @@ import os
 import sys
 import time
 
-from recollect.errors import Unreadable
-from recollect.ingest.parse.source import Source
-from recollect.values import Mark, Parsed
+from ricordo.errors import Unreadable
+from ricordo.ingest.parse.source import Source
+from ricordo.values import Mark, Parsed
 
 
 def echo(source: Source) -> Parsed:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer
 
-import recollect.models.base
-from recollect.ingest.chunk import (
+import ricordo.models.base
+from ricordo.ingest.chunk import (
     PREFIX_TOKENS,
     chunk,
     embedded_text,
@@ -20,14 +20,14 @@ from recollect.ingest.chunk import (
     prefix_text,
     prefix_texts,
 )
-from recollect.values import Passage
+from ricordo.values import Passage
 
 
 class WordPiece:
     """The shipped model's own tokenizer; remembers what it was asked."""
 
     def __init__(self) -> None:
-        path = Path(recollect.models.base.__file__).with_name("minilm") / "tokenizer.json"
+        path = Path(ricordo.models.base.__file__).with_name("minilm") / "tokenizer.json"
         self.tokenizer = Tokenizer.from_file(str(path))
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()

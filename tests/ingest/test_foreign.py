@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from recollect import NotFound, PathConflict, Recollect, Unreadable
-from recollect.ingest.foreign.obsidian import tags_in
+from ricordo import NotFound, PathConflict, Ricordo, Unreadable
+from ricordo.ingest.foreign.obsidian import tags_in
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "foreign"
-Opener = Callable[..., Recollect]
+Opener = Callable[..., Ricordo]
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_tags_are_found_in_text_and_nowhere_else(text: str, tags: tuple[str, ...
     assert tags_in(text) == tags
 
 
-def test_a_vault_comes_in_with_tags_aliases_and_links(engine: Recollect, vault: Path) -> None:
+def test_a_vault_comes_in_with_tags_aliases_and_links(engine: Ricordo, vault: Path) -> None:
     report = engine.import_(vault, format="obsidian").to_dict()
     assert (report["created"], report["failed"]) == (2, 0)
     harbour = engine.get(vault / "Harbour.md")
@@ -56,7 +56,7 @@ def test_a_vault_comes_in_with_tags_aliases_and_links(engine: Recollect, vault: 
     assert engine.doctor().ok
 
 
-def test_a_vault_is_followed_by_refresh_and_add_knows_it_too(engine: Recollect, vault: Path) -> None:
+def test_a_vault_is_followed_by_refresh_and_add_knows_it_too(engine: Ricordo, vault: Path) -> None:
     engine.import_(vault, format="obsidian")
     path = vault / "Harbour.md"
     path.write_text(path.read_text(encoding="utf-8").replace("#todo", "#done"), encoding="utf-8")
@@ -68,7 +68,7 @@ def test_a_vault_is_followed_by_refresh_and_add_knows_it_too(engine: Recollect, 
     assert engine.get(vault / "New.md").fields.tags == ("new",)
 
 
-def test_markdown_outside_a_vault_has_no_tags_in_its_text(engine: Recollect, vault: Path) -> None:
+def test_markdown_outside_a_vault_has_no_tags_in_its_text(engine: Ricordo, vault: Path) -> None:
     shutil.rmtree(vault / ".obsidian")
     engine.add(vault)
     assert engine.get(vault / "Harbour.md").fields.tags == ("#place", "boats")
@@ -77,7 +77,7 @@ def test_markdown_outside_a_vault_has_no_tags_in_its_text(engine: Recollect, vau
     assert ".obsidian" in report["notes"][-1]
 
 
-def test_basic_memory_notes_become_notes_with_typed_links(engine: Recollect) -> None:
+def test_basic_memory_notes_become_notes_with_typed_links(engine: Ricordo) -> None:
     report = engine.import_(FIXTURES / "basic-memory", format="basic-memory").to_dict()
     assert (report["created"], report["failed"]) == (3, 0)
     design = engine.get("note:/design/search")
@@ -102,14 +102,14 @@ def test_basic_memory_notes_become_notes_with_typed_links(engine: Recollect) -> 
     assert engine.doctor().ok
 
 
-def test_a_permalink_does_not_climb_out_of_its_drive(engine: Recollect, tmp_path: Path) -> None:
+def test_a_permalink_does_not_climb_out_of_its_drive(engine: Ricordo, tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("---\npermalink: ../../etc/passwd\n---\ntext", encoding="utf-8")
     (tmp_path / "b.md").write_text("---\npermalink: etc/passwd\n---\nthe same name", encoding="utf-8")
     engine.import_(tmp_path, format="basic-memory")
     assert {str(item.ref) for item in engine.list()} == {"note:/etc/passwd", "note:/b"}
 
 
-def test_mem0_memories_become_memories_with_owner_and_times(engine: Recollect) -> None:
+def test_mem0_memories_become_memories_with_owner_and_times(engine: Ricordo) -> None:
     report = engine.import_(FIXTURES / "mem0.json", format="mem0").to_dict()
     assert (report["created"], report["failed"]) == (2, 1)
     trains = engine.get("memory:/mem0/0f1e2d3c-0000-4000-8000-000000000001")
@@ -128,12 +128,12 @@ def test_mem0_memories_become_memories_with_owner_and_times(engine: Recollect) -
     assert engine.doctor().ok
 
 
-def test_secrets_are_kept_when_they_are_allowed(engine: Recollect) -> None:
+def test_secrets_are_kept_when_they_are_allowed(engine: Ricordo) -> None:
     engine.import_(FIXTURES / "mem0.json", format="mem0", allow_secrets=True)
     assert "hunter2secret" in engine.get("memory:/mem0/0f1e2d3c-0000-4000-8000-000000000002").content
 
 
-def test_a_second_import_skips_overwrites_or_refuses(engine: Recollect, tmp_path: Path) -> None:
+def test_a_second_import_skips_overwrites_or_refuses(engine: Ricordo, tmp_path: Path) -> None:
     engine.import_(FIXTURES / "mem0.json", format="mem0")
     assert engine.import_(FIXTURES / "mem0.json", format="mem0").to_dict()["skipped"] == 2
     with pytest.raises(PathConflict):
@@ -152,9 +152,7 @@ def test_a_second_import_skips_overwrites_or_refuses(engine: Recollect, tmp_path
     ("data", "told"),
     [(b"not json at all", "not JSON"), (b'{"other": 1}', "no list"), (b"[1, 2]", "no list"), (b"\xff\xfe", "not JSON")],
 )
-def test_a_file_without_a_list_of_memories_is_refused(
-    engine: Recollect, tmp_path: Path, data: bytes, told: str
-) -> None:
+def test_a_file_without_a_list_of_memories_is_refused(engine: Ricordo, tmp_path: Path, data: bytes, told: str) -> None:
     path = tmp_path / "bad.json"
     path.write_bytes(data)
     with pytest.raises(Unreadable, match=told):
@@ -162,6 +160,6 @@ def test_a_file_without_a_list_of_memories_is_refused(
 
 
 @pytest.mark.parametrize("name", ["obsidian", "basic-memory", "mem0"])
-def test_what_is_not_there_is_said_to_be_missing(engine: Recollect, tmp_path: Path, name: str) -> None:
+def test_what_is_not_there_is_said_to_be_missing(engine: Ricordo, tmp_path: Path, name: str) -> None:
     with pytest.raises(NotFound):
         engine.import_(tmp_path / "nowhere", format=name)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 import bad_files
 
-from recollect.errors import MissingExtra, Unreadable
-from recollect.ingest.parse import Limits, parse_bytes, parse_file, read
-from recollect.values import Parsed
+from ricordo.errors import MissingExtra, Unreadable
+from ricordo.ingest.parse import Limits, parse_bytes, parse_file, read
+from ricordo.values import Parsed
 
 FORMATS = bad_files.FORMATS
 ENCRYPTED = FORMATS.parent / "encrypted"

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from recollect.ingest.parse import parse_bytes
-from recollect.ingest.parse.titles import meaningful
+from ricordo.ingest.parse import parse_bytes
+from ricordo.ingest.parse.titles import meaningful
 
 PARAGRAPHS = [
     "The ferry across the strait ran twice a day in summer and once a week in winter, ice permitting.",
@@ -170,8 +170,6 @@ def test_titles_that_programs_leave_behind_are_no_titles(title):
     assert meaningful(title) == ""
 
 
-@pytest.mark.parametrize(
-    "title", ["Annual Report", "Untitled Goose Game", "Word by word", "年報", "Slide rules"]
-)
+@pytest.mark.parametrize("title", ["Annual Report", "Untitled Goose Game", "Word by word", "年報", "Slide rules"])
 def test_titles_that_people_chose_are_kept(title):
     assert meaningful(title) == title

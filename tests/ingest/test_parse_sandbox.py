@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from recollect.errors import Unreadable
-from recollect.ingest.parse import Limits
-from recollect.ingest.parse.sandbox import Sandbox
-from recollect.ingest.parse.source import FileType, Source
-from recollect.values import Mark, Parsed
+from ricordo.errors import Unreadable
+from ricordo.ingest.parse import Limits
+from ricordo.ingest.parse.sandbox import Sandbox
+from ricordo.ingest.parse.source import FileType, Source
+from ricordo.values import Mark, Parsed
 
 HERE = Path(__file__).parent
 FORMATS = HERE.parent / "fixtures" / "formats"
@@ -147,7 +147,7 @@ def test_a_forked_process_has_workers_of_its_own():
     script = (
         "import os\n"
         "from pathlib import Path\n"
-        "from recollect.ingest.parse import parse_file\n"
+        "from ricordo.ingest.parse import parse_file\n"
         f"path = Path({str(FORMATS / 'docx' / 'loom.docx')!r})\n"
         "parse_file(path)\n"
         "child = os.fork()\n"
@@ -169,8 +169,8 @@ def test_no_worker_outlives_its_script(ending):
     script = (
         "import os, sys\n"
         f"sys.path.insert(0, {str(HERE)!r})\n"
-        "from recollect.ingest.parse.sandbox import run_bounded\n"
-        "from recollect.ingest.parse.source import FileType, Source\n"
+        "from ricordo.ingest.parse.sandbox import run_bounded\n"
+        "from ricordo.ingest.parse.source import FileType, Source\n"
         "source = Source(b'', 'x', FileType('test', 'x/y'))\n"
         "print(run_bounded('hostile_parsers:process_id', source).text, flush=True)\n"
         f"{ending}\n"
@@ -180,7 +180,7 @@ def test_no_worker_outlives_its_script(ending):
 
 
 def test_an_interrupted_read_leaves_no_half_conversation(sandbox, monkeypatch):
-    from recollect.ingest.parse import wire
+    from ricordo.ingest.parse import wire
 
     run(sandbox, "echo")
     receive = wire.receive
@@ -197,7 +197,7 @@ def test_an_interrupted_read_leaves_no_half_conversation(sandbox, monkeypatch):
 
 def test_the_worker_loads_neither_faces_nor_models(sandbox):
     loaded = set(run(sandbox, "modules").text.split("\n"))
-    assert "recollect.ingest.parse.worker" in loaded
+    assert "ricordo.ingest.parse.worker" in loaded
     assert not loaded & {
         "onnxruntime",
         "numpy",
@@ -206,7 +206,7 @@ def test_the_worker_loads_neither_faces_nor_models(sandbox):
         "apsw",
         "lxml",
         "trafilatura",
-        "recollect.cli",
+        "ricordo.cli",
         "yaml",
     }
 
@@ -214,7 +214,7 @@ def test_the_worker_loads_neither_faces_nor_models(sandbox):
 def test_parsing_is_light_to_import():
     script = (
         "import sys\n"
-        "from recollect.ingest.parse import parse_bytes\n"
+        "from ricordo.ingest.parse import parse_bytes\n"
         "parse_bytes(b'# Title', 'a.md')\n"
         "print('\\n'.join(sys.modules))\n"
     )
@@ -229,7 +229,7 @@ def test_the_current_folder_cannot_slip_code_into_the_worker(tmp_path):
     script = (
         "import sys; sys.path.remove('') if '' in sys.path else None\n"
         "from pathlib import Path\n"
-        "from recollect.ingest.parse import parse_file\n"
+        "from ricordo.ingest.parse import parse_file\n"
         f"print(parse_file(Path({str(FORMATS / 'docx' / 'loom.docx')!r})).title)\n"
     )
     done = subprocess.run(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.ingest.redact import Finding, find_secrets, redact, redact_values
+from ricordo.ingest.redact import Finding, find_secrets, redact, redact_values
 
 ROOT = Path(__file__).parents[2]
 

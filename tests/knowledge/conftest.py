@@ -8,21 +8,21 @@ from typing import Any
 
 import pytest
 
-from recollect import ConfigProvider, Recollect
+from ricordo import ConfigProvider, Ricordo
 
 
 class House:
     """A project folder; engines on its store, and its knowledge files."""
 
     def __init__(self, folder: Path) -> None:
-        self.place = folder / ".recollect"
+        self.place = folder / ".ricordo"
         self.place.mkdir(parents=True)
         self.folder = self.place / "knowledge"
-        self._opened: list[Recollect] = []
+        self._opened: list[Ricordo] = []
 
-    def open(self, **settings: Any) -> Recollect:
+    def open(self, **settings: Any) -> Ricordo:
         given = {"embedding.provider": "none", "search.track": False} | settings
-        self._opened.append(Recollect.open(self.place / "recollect.db", config=ConfigProvider(given)))
+        self._opened.append(Ricordo.open(self.place / "ricordo.db", config=ConfigProvider(given)))
         return self._opened[-1]
 
     def close(self) -> None:
@@ -32,7 +32,7 @@ class House:
     def forget_store(self) -> None:
         """Delete the store; the files stay."""
         self.close()
-        for path in self.place.glob("recollect.db*"):
+        for path in self.place.glob("ricordo.db*"):
             path.unlink()
 
     def files(self) -> list[str]:

@@ -10,9 +10,9 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import ConfigProvider, Conflict, Recollect
-from recollect.memory.knowledge_files import file_name, read, ref_of, render
-from recollect.values import Fields, Item, Ref, parse_time
+from ricordo import ConfigProvider, Conflict, Ricordo
+from ricordo.memory.knowledge_files import file_name, read, ref_of, render
+from ricordo.values import Fields, Item, Ref, parse_time
 
 from .conftest import House
 
@@ -162,16 +162,16 @@ def test_entities_and_documents_stay_in_the_store(house: House, tmp_path: Path) 
 
 def test_a_store_elsewhere_has_no_files_unless_a_folder_is_set(tmp_path: Path) -> None:
     plain = {"embedding.provider": "none"}
-    with Recollect.open(tmp_path / "x.db", config=ConfigProvider(plain)) as engine:
+    with Ricordo.open(tmp_path / "x.db", config=ConfigProvider(plain)) as engine:
         engine.remember("A memory.")
         assert engine.status()["knowledge"] is None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.db"]
     given = {**plain, "knowledge.folder": str(tmp_path / "mine")}
-    with Recollect.open(tmp_path / "x.db", config=ConfigProvider(given)) as engine:
+    with Ricordo.open(tmp_path / "x.db", config=ConfigProvider(given)) as engine:
         engine.search("memory")
         assert (tmp_path / "mine/memories/a-memory.md").is_file()
         assert engine.status()["knowledge"]["files"] == 1
-    with Recollect.open(tmp_path / "x.db", config=ConfigProvider({**given, "knowledge.enabled": False})) as engine:
+    with Ricordo.open(tmp_path / "x.db", config=ConfigProvider({**given, "knowledge.enabled": False})) as engine:
         engine.remember("Another thing altogether.")
     assert len(list((tmp_path / "mine/memories").iterdir())) == 1
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.memory.knowledge_files import read
+from ricordo.memory.knowledge_files import read
 
 from .conftest import House
 
@@ -19,10 +19,10 @@ WORDS = ("key", "lock", "rotate", "server", "backup", "night", "office", "lunch"
 _OPEN = """
 import sys, os
 from pathlib import Path
-from recollect import ConfigProvider, Recollect
+from ricordo import ConfigProvider, Ricordo
 place = Path(sys.argv[1])
 given = {"embedding.provider": "none", "store.keep_versions": 1000}
-engine = Recollect.open(place / "recollect.db", config=ConfigProvider(given))
+engine = Ricordo.open(place / "ricordo.db", config=ConfigProvider(given))
 """
 
 
@@ -43,7 +43,7 @@ def test_a_thousand_files_give_the_same_refs_ids_and_ranking_without_the_store(h
         os.utime(path, (1.7e9 + number * 86400, 1.7e9 + number * 86400))
     engine = house.open()
     engine.sync()
-    from recollect import Entry
+    from ricordo import Entry
 
     engine.save_many(
         Entry(f"memory:/made-{number}", sentence(chance, number), "memory", {"importance": number % 5 + 1})
@@ -183,7 +183,7 @@ def _being_removed(made: set[str], removed: set[str]) -> set[str]:
 
 
 _CUT_SHORT = """
-from recollect.memory.knowledge_folder import Changes
+from ricordo.memory.knowledge_folder import Changes
 Changes.settle = lambda self: os._exit(9)  # the file is in its place, the transaction is not over
 action, *words = sys.argv[2:]
 getattr(engine, action)(*words)

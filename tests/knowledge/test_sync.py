@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Conflict, NotFound
-from recollect.memory import knowledge_store
-from recollect.reports import SyncReport
+from ricordo import Conflict, NotFound
+from ricordo.memory import knowledge_store
+from ricordo.reports import SyncReport
 
 from .conftest import House
 
@@ -34,9 +34,7 @@ def test_an_edit_in_the_file_is_a_version_at_the_next_search(house: House) -> No
     assert "quarter" in later.get("memory:/keys", version=1).content
 
 
-def test_a_process_that_stays_sees_an_edit_at_its_next_search(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_process_that_stays_sees_an_edit_at_its_next_search(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(knowledge_store, "LOOK_SECONDS", 0.0)
     monkeypatch.setattr(knowledge_store, "LOOK_SHARE", 0)
     engine = house.open()
@@ -327,7 +325,7 @@ def test_watch_follows_the_knowledge_folder_without_being_told(house: House) -> 
 
 
 def test_a_secret_that_is_added_or_saved_in_bulk_as_a_memory_is_redacted(house: House, tmp_path: Path) -> None:
-    from recollect import Entry
+    from ricordo import Entry
 
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     (tmp_path / "own.md").write_text(f"# Token {secret}\n\nIt is {secret}.\n")
@@ -346,9 +344,9 @@ def test_a_secret_that_is_added_or_saved_in_bulk_as_a_memory_is_redacted(house: 
 def test_two_tiers_are_both_looked_at(house: House, tmp_path: Path) -> None:
     team = House(tmp_path / "team")
     team.open().remember("The team eats at noon.", ref="lunch")
-    engine = house.open(**{"tiers.team": str(team.place / "recollect.db")})
+    engine = house.open(**{"tiers.team": str(team.place / "ricordo.db")})
     assert len(engine.search("noon").hits) == 1
     team.edit("memories/lunch.md", "noon", "midnight")
-    other = house.open(**{"tiers.team": str(team.place / "recollect.db")})
+    other = house.open(**{"tiers.team": str(team.place / "ricordo.db")})
     assert [hit.ref for hit in other.search("midnight").hits] == ["memory:/lunch"]
     team.close()

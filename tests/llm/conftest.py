@@ -12,9 +12,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from loopback_llm import DIALECTS, Dialect, Service
 
-from recollect.models.base import LLM
-from recollect.models.llm_providers import provided
-from recollect.settings import LlmSettings
+from ricordo.models.base import LLM
+from ricordo.models.llm_providers import provided
+from ricordo.settings import LlmSettings
 
 
 @pytest.fixture
@@ -44,4 +44,4 @@ def model(service: Service, dialect: Dialect) -> Callable[..., LLM]:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits between attempts are short."""
-    monkeypatch.setattr("recollect.models.http.BACKOFF", (0.01, 0.02))
+    monkeypatch.setattr("ricordo.models.http.BACKOFF", (0.01, 0.02))

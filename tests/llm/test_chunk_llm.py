@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 from loopback_llm import Asked, Service, Step, anthropic_answer
 
-from recollect import Recollect
-from recollect.errors import Error
-from recollect.ingest.chunk import chunk, chunk_at
-from recollect.ingest.chunk_llm import LlmChunker, checked_ranges
-from recollect.models.base import Message, Reply, Usage
-from recollect.values import Passage
+from ricordo import Ricordo
+from ricordo.errors import Error
+from ricordo.ingest.chunk import chunk, chunk_at
+from ricordo.ingest.chunk_llm import LlmChunker, checked_ranges
+from ricordo.models.base import Message, Reply, Usage
+from ricordo.values import Passage
 
-Opener = Callable[..., Recollect]
+Opener = Callable[..., Ricordo]
 Ranges = Sequence[tuple[int, int]]
 TEXT = "".join(f"Line {n} speaks of a topic at some length, so that it is worth a passage.\n" for n in range(1, 31))
 FELL_BACK = "cut by its structure, not by a model"
@@ -188,14 +188,14 @@ def claude(service: Service) -> Mapping[str, Any]:
     }
 
 
-def chunks_of(engine: Recollect, ref: str) -> list[tuple[int, int]]:
+def chunks_of(engine: Ricordo, ref: str) -> list[tuple[int, int]]:
     n = engine.store.require(engine.resolve(ref))
     draft = engine.store.draft(n, engine.store.item(n).version)
     return [(passage.start, passage.end) for passage in draft.passages]
 
 
 def structured() -> list[tuple[int, int]]:
-    from recollect.registry import token_counter
+    from ricordo.registry import token_counter
 
     return [(passage.start, passage.end) for passage in chunk(TEXT, counter=token_counter())]
 
@@ -345,9 +345,7 @@ def test_without_a_key_nothing_is_asked_and_the_item_says_what_is_missing(open_e
     assert "ANTHROPIC_API_KEY" in (saved.reason or "")
 
 
-def test_a_short_text_is_not_put_to_a_model(
-    open_engine: Opener, claude: Mapping[str, Any], service: Service
-) -> None:
+def test_a_short_text_is_not_put_to_a_model(open_engine: Opener, claude: Mapping[str, Any], service: Service) -> None:
     engine = open_engine(**claude)
     engine.save("note:/short", "One thought.")
     engine.save("note:/empty", "")

@@ -12,9 +12,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from loopback_llm import Dialect, Service, Step
 
-from recollect import Recollect
+from ricordo import Ricordo
 
-Opener = Callable[..., Recollect]
+Opener = Callable[..., Ricordo]
 TOLD = {
     "title": "Mend the login form",
     "summary": "The login form lost its state. It was mended.",

@@ -21,13 +21,13 @@ sys.path.insert(0, str(Path(__file__).parent))
 from loopback_llm import Asked, Dialect, Service, Step, anthropic_answer
 from page_server import whole_page
 
-from recollect import Recollect, Unavailable
-from recollect.cli.program import program
-from recollect.config import trust
-from recollect.sources.mcp_client import connected
-from recollect.sources.mcp_config import McpServer, mcp_servers
+from ricordo import Ricordo, Unavailable
+from ricordo.cli.program import program
+from ricordo.config import trust
+from ricordo.sources.mcp_client import connected
+from ricordo.sources.mcp_config import McpServer, mcp_servers
 
-Opener = Callable[..., Recollect]
+Opener = Callable[..., Ricordo]
 SERVER = Path(__file__).with_name("page_server.py")
 URL = "https://pages.example/whole/story"
 STDIO = {"command": sys.executable, "args": [str(SERVER)]}
@@ -326,12 +326,12 @@ def test_a_process_is_started_talked_to_and_ended_and_verbose_shows_it(
     monkeypatch.chdir(tmp_path)
     home = tmp_path / "config"
     home.mkdir()
-    monkeypatch.setenv("RECOLLECT_CONFIG_HOME", str(home))
+    monkeypatch.setenv("RICORDO_CONFIG_HOME", str(home))
     (home / "mcp.json").write_text(json.dumps({"mcpServers": {"pages": STDIO}}))
     for name, value in settings(service, "").items():
         if name != "loading.mcp_file":
-            monkeypatch.setenv(f"RECOLLECT_{name.replace('.', '_').upper()}", str(value))
-    monkeypatch.setenv("RECOLLECT_EMBEDDING_PROVIDER", "none")
+            monkeypatch.setenv(f"RICORDO_{name.replace('.', '_').upper()}", str(value))
+    monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
     done = CliRunner().invoke(program, ["--store", "a.db", "add", URL, "--prompt-addition", "hi", "--verbose"])
     assert done.exit_code == 0, done.stderr
     assert "turn 1: mcp_list_tools" in done.stderr
@@ -366,9 +366,7 @@ def test_a_server_that_others_wrote_serves_as_well(open_engine: Opener, service:
 
 def test_without_a_key_no_server_is_started(open_engine: Opener, plain_site: str, tmp_path: Path) -> None:
     file = config_file(tmp_path, pages={"command": str(tmp_path / "never-run")})
-    engine = open_engine(
-        **{"llm.provider": "anthropic", "loading.mcp_file": file, "fetch.allow_private": True}
-    )
+    engine = open_engine(**{"llm.provider": "anthropic", "loading.mcp_file": file, "fetch.allow_private": True})
     report = engine.add(plain_site)
     assert report.items[0].status == "created"
     assert len(report.notes) == 1
@@ -380,7 +378,7 @@ def test_a_projects_servers_are_used_only_when_trusted(tmp_path: Path) -> None:
     project.mkdir(parents=True)
     file = tmp_path / "project" / ".mcp.json"
     file.write_text(json.dumps({"mcpServers": {"evil": {"command": "rm"}}}))
-    env = {"RECOLLECT_CONFIG_HOME": str(tmp_path / "c"), "RECOLLECT_DATA_HOME": str(tmp_path / "d")}
+    env = {"RICORDO_CONFIG_HOME": str(tmp_path / "c"), "RICORDO_DATA_HOME": str(tmp_path / "d")}
     found = mcp_servers(None, project, env)
     assert found.servers == ()
     assert "config trust" in found.notes[0]
@@ -397,8 +395,8 @@ def test_servers_are_read_as_other_agents_read_them(tmp_path: Path) -> None:
         remote={"type": "http", "url": "https://${HOST:-h.example}/mcp", "headers": {"Authorization": "Bearer ${KEY}"}},
         old={"type": "sse", "url": "https://sse.example"},
         off={"command": "tool", "disabled": True},
-        own={"command": "/usr/bin/recollect", "args": ["mcp"]},
-        run={"command": "uvx", "args": ["recollect", "mcp"]},
+        own={"command": "/usr/bin/ricordo", "args": ["mcp"]},
+        run={"command": "uvx", "args": ["ricordo", "mcp"]},
         lacking={"command": "tool", "args": ["${UNSET_THING}"]},
         empty={},
         wrong={"command": ["a"]},
@@ -430,8 +428,8 @@ def test_a_file_that_is_no_list_of_servers_is_a_note_and_the_page_is_fetched(
 def test_a_server_that_prints_what_is_no_message_fills_no_screen() -> None:
     program = """
 import sys
-from recollect.sources.mcp_client import connected
-from recollect.sources.mcp_config import McpServer
+from ricordo.sources.mcp_client import connected
+from ricordo.sources.mcp_config import McpServer
 noisy = McpServer("noisy", sys.executable, ("-c", "print('hello', flush=True); print('{not json', flush=True)"))
 with connected([noisy], 10) as connections:
     print(list(connections.problems))

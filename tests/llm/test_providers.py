@@ -14,11 +14,11 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from loopback_llm import Dialect, Service, Step, anthropic_answer, ollama_answer, openai_answer
 
-from recollect import ContractError, Unavailable
-from recollect.errors import MissingExtra
-from recollect.models.base import LLM, Message, Tool, ToolCall
-from recollect.models.llm_providers import provided
-from recollect.settings import LlmSettings
+from ricordo import ContractError, Unavailable
+from ricordo.errors import MissingExtra
+from ricordo.models.base import LLM, Message, Tool, ToolCall
+from ricordo.models.llm_providers import provided
+from ricordo.settings import LlmSettings
 
 Make = Callable[..., LLM]
 SCHEMA = {
@@ -197,7 +197,7 @@ def test_a_service_that_is_down_is_left_alone_for_a_while(
         with pytest.raises(Unavailable, match="no such model"):
             asked.complete(HELLO)
     assert len(service.asked) == 3
-    monkeypatch.setattr("recollect.models.llm.REST_SECONDS", 0.0)
+    monkeypatch.setattr("ricordo.models.llm.REST_SECONDS", 0.0)
     service.say(Step(dialect.answer("back again")))
     assert asked.complete(HELLO).text == "back again"
 
@@ -268,7 +268,7 @@ def test_a_library_that_is_not_installed_is_named_with_its_extra(name: str, monk
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingExtra, match=name) as caught:
         provided(LlmSettings(provider=name, api_keys=("k",)), env={})
-    assert caught.value.hint == f"pip install 'recollect[{name}]'"
+    assert caught.value.hint == f"pip install 'ricordo[{name}]'"
 
 
 def test_a_server_of_ones_own_needs_no_key(service: Service) -> None:

@@ -9,22 +9,22 @@ from typing import Any
 
 import pytest
 
-from recollect import ConfigProvider, Recollect
+from ricordo import ConfigProvider, Ricordo
 
-Opens = Callable[..., Recollect]
+Opens = Callable[..., Ricordo]
 DAY = 86_400_000_000_000
 
 
 @pytest.fixture
 def opens(tmp_path: Path) -> Iterator[Opens]:
     """Opens the same store as often as it is called; keyword arguments are settings (``search__track=False``)."""
-    opened: list[Recollect] = []
+    opened: list[Ricordo] = []
 
-    def open_it(**settings: Any) -> Recollect:
+    def open_it(**settings: Any) -> Ricordo:
         given = {name.replace("__", "."): value for name, value in settings.items()}
-        env = {"RECOLLECT_CONFIG_HOME": str(tmp_path / "config"), "RECOLLECT_DATA_HOME": str(tmp_path / "data")}
+        env = {"RICORDO_CONFIG_HOME": str(tmp_path / "config"), "RICORDO_DATA_HOME": str(tmp_path / "data")}
         config = ConfigProvider({"embedding.provider": "none", **given}, env=env, start=tmp_path)
-        opened.append(Recollect.open(tmp_path / "store.db", config=config))
+        opened.append(Ricordo.open(tmp_path / "store.db", config=config))
         return opened[-1]
 
     yield open_it
@@ -33,7 +33,7 @@ def opens(tmp_path: Path) -> Iterator[Opens]:
 
 
 @pytest.fixture
-def memory(opens: Opens) -> Recollect:
+def memory(opens: Opens) -> Ricordo:
     """A store with three notes."""
     engine = opens()
     engine.save("note:/keys", "Rotate the signing keys every quarter.")

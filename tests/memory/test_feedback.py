@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect import ConfigProvider, NotFound, Recollect, UsageError
+from ricordo import ConfigProvider, NotFound, Ricordo, UsageError
 
 OWN = {
     "semantic": 0.35, "vector": 0.0, "severity": 0.10, "temporal_decay": 0.10, "tag_overlap": 0.10,
@@ -17,13 +17,13 @@ OWN = {
 OWN = {name: weight / 0.90 for name, weight in OWN.items()}
 
 
-def judge(engine: Recollect, **verdicts: int) -> None:
+def judge(engine: Ricordo, **verdicts: int) -> None:
     for verdict, count in verdicts.items():
         for _ in range(count):
             engine.feedback("keys", "note:/keys", verdict)
 
 
-def weights(engine: Recollect, profile: str = "vault") -> Mapping[str, float]:
+def weights(engine: Ricordo, profile: str = "vault") -> Mapping[str, float]:
     """The weights that a search uses."""
     return engine.search("keys", profile=profile, track=False).meta.weights
 
@@ -35,7 +35,7 @@ def expected(shift: float) -> dict[str, float]:
     return {name: text if name == "semantic" else weight * (1 - text) / rest for name, weight in OWN.items()}
 
 
-def test_forty_verdicts_move_the_weights_as_the_formula_says(memory: Recollect) -> None:
+def test_forty_verdicts_move_the_weights_as_the_formula_says(memory: Ricordo) -> None:
     assert weights(memory) == pytest.approx(OWN)
     judge(memory, accepted=29)
     assert weights(memory) == pytest.approx(OWN)
@@ -46,12 +46,12 @@ def test_forty_verdicts_move_the_weights_as_the_formula_says(memory: Recollect) 
     assert sum(weights(memory).values()) == pytest.approx(1)
 
 
-def test_few_accepted_items_lower_the_text_weight(memory: Recollect) -> None:
+def test_few_accepted_items_lower_the_text_weight(memory: Ricordo) -> None:
     judge(memory, dismissed=40)
     assert weights(memory) == pytest.approx(expected(-0.15))
 
 
-def test_the_default_profile_learns_too_and_the_others_do_not(memory: Recollect) -> None:
+def test_the_default_profile_learns_too_and_the_others_do_not(memory: Ricordo) -> None:
     before = {name: dict(weights(memory, name)) for name in ("brain", "skills", "rrf", "knowledge")}
     judge(memory, accepted=30)
     assert {name: dict(weights(memory, name)) for name in before} == before
@@ -63,7 +63,7 @@ def test_the_default_profile_learns_too_and_the_others_do_not(memory: Recollect)
     assert sum(default.weights.values()) == pytest.approx(1)
 
 
-def test_every_change_is_logged_with_its_weights_before_and_after(memory: Recollect) -> None:
+def test_every_change_is_logged_with_its_weights_before_and_after(memory: Ricordo) -> None:
     judge(memory, accepted=31, dismissed=1)
     changes = [change for change in memory.learn.history() if change.profile == "vault"]
     assert [change.counted for change in changes] == [32, 30]
@@ -74,7 +74,7 @@ def test_every_change_is_logged_with_its_weights_before_and_after(memory: Recoll
     assert json.loads(json.dumps(last.to_dict()))["reason"] == "feedback"
 
 
-def test_rollback_restores_the_weights_and_learning_starts_afresh(memory: Recollect) -> None:
+def test_rollback_restores_the_weights_and_learning_starts_afresh(memory: Ricordo) -> None:
     judge(memory, accepted=35, dismissed=5)
     memory.learn.rollback()
     assert weights(memory) == pytest.approx(OWN)
@@ -84,7 +84,7 @@ def test_rollback_restores_the_weights_and_learning_starts_afresh(memory: Recoll
     assert weights(memory) == pytest.approx(expected((29 / 30 - 0.5) * 0.30))
 
 
-def test_rollback_of_one_change_goes_back_to_the_weights_before_it(memory: Recollect) -> None:
+def test_rollback_of_one_change_goes_back_to_the_weights_before_it(memory: Ricordo) -> None:
     judge(memory, accepted=30)
     judge(memory, dismissed=2)
     second = next(change for change in memory.learn.history() if change.profile == "vault" and change.counted == 31)
@@ -95,7 +95,7 @@ def test_rollback_of_one_change_goes_back_to_the_weights_before_it(memory: Recol
     assert weights(memory) == pytest.approx(expected((30 / 32 - 0.5) * 0.30))
 
 
-def test_what_cannot_be_undone_is_said(memory: Recollect) -> None:
+def test_what_cannot_be_undone_is_said(memory: Ricordo) -> None:
     with pytest.raises(NotFound):
         memory.learn.rollback()
     with pytest.raises(NotFound) as missing:
@@ -107,7 +107,7 @@ def test_what_cannot_be_undone_is_said(memory: Recollect) -> None:
         memory.learn.rollback()
 
 
-def test_frozen_weights_stay_and_what_came_meanwhile_does_not_count(memory: Recollect) -> None:
+def test_frozen_weights_stay_and_what_came_meanwhile_does_not_count(memory: Ricordo) -> None:
     judge(memory, accepted=30)
     memory.learn.freeze()
     assert memory.learn.status().frozen
@@ -119,9 +119,7 @@ def test_frozen_weights_stay_and_what_came_meanwhile_does_not_count(memory: Reco
     assert weights(memory) == pytest.approx(expected((30 / 31 - 0.5) * 0.30))
 
 
-def test_two_engines_see_each_others_changes_at_the_next_query(
-    memory: Recollect, opens: Callable[..., Recollect]
-) -> None:
+def test_two_engines_see_each_others_changes_at_the_next_query(memory: Ricordo, opens: Callable[..., Ricordo]) -> None:
     other = opens()
     assert weights(other) == pytest.approx(OWN)
     judge(memory, accepted=30)
@@ -132,7 +130,7 @@ def test_two_engines_see_each_others_changes_at_the_next_query(
     assert not memory.feedback("keys", "note:/keys", "accepted").counted
 
 
-def test_learning_can_be_switched_off_by_setting(memory: Recollect, opens: Callable[..., Recollect]) -> None:
+def test_learning_can_be_switched_off_by_setting(memory: Ricordo, opens: Callable[..., Ricordo]) -> None:
     judge(memory, accepted=30)
     off = opens(learning__enabled=False)
     assert weights(off) == pytest.approx(OWN)
@@ -146,7 +144,7 @@ def test_learning_can_be_switched_off_by_setting(memory: Recollect, opens: Calla
     assert "learning.frozen" in refused.value.hint
 
 
-def test_weights_that_someone_chose_are_not_moved(memory: Recollect) -> None:
+def test_weights_that_someone_chose_are_not_moved(memory: Ricordo) -> None:
     judge(memory, accepted=30)
     answer = memory.search("keys", profile="vault", weights={"semantic": 1.0, "severity": 0.0}, track=False)
     others = sum(weight for name, weight in OWN.items() if name not in ("semantic", "severity")) * 0.90
@@ -154,7 +152,7 @@ def test_weights_that_someone_chose_are_not_moved(memory: Recollect) -> None:
     assert answer.meta.weights["severity"] == 0
 
 
-def test_an_unknown_verdict_names_the_known_ones(memory: Recollect) -> None:
+def test_an_unknown_verdict_names_the_known_ones(memory: Ricordo) -> None:
     with pytest.raises(UsageError) as refused:
         memory.feedback("keys", "note:/keys", "great")
     assert refused.value.hint == "One of: accepted, modified, dismissed, failed."
@@ -165,13 +163,13 @@ def test_an_unknown_verdict_names_the_known_ones(memory: Recollect) -> None:
     assert memory.learn.status().verdicts == {}
 
 
-def test_feedback_takes_ids_and_any_text(memory: Recollect) -> None:
+def test_feedback_takes_ids_and_any_text(memory: Ricordo) -> None:
     identity = memory.get("note:/keys", track=False).id
     assert memory.feedback("a\udcff \x00 'quoted'", identity, "modified").ref == "note:/keys"
     assert memory.learn.status().verdicts == {"modified": 1}
 
 
-def test_verdicts_on_an_item_are_a_bounded_prior(memory: Recollect) -> None:
+def test_verdicts_on_an_item_are_a_bounded_prior(memory: Ricordo) -> None:
     keys, lunch = (memory.store.require(memory.resolve(ref)) for ref in ("note:/keys", "note:/lunch"))
     assert memory.store.feedback_priors([keys, lunch]) == {keys: 0.5, lunch: 0.5}
     judge(memory, accepted=1, failed=3)
@@ -179,7 +177,7 @@ def test_verdicts_on_an_item_are_a_bounded_prior(memory: Recollect) -> None:
     assert memory.store.feedback_priors([keys, lunch]) == pytest.approx({keys: 0.6, lunch: 0.4})
 
 
-def test_a_profile_may_rank_by_the_prior(memory: Recollect, tmp_path: Path) -> None:
+def test_a_profile_may_rank_by_the_prior(memory: Ricordo, tmp_path: Path) -> None:
     for name in ("one", "two"):
         memory.save(f"note:/{name}", "zebra crossing")
     (tmp_path / "config").mkdir()
@@ -189,9 +187,9 @@ def test_a_profile_may_rank_by_the_prior(memory: Recollect, tmp_path: Path) -> N
         'feedback = { signal = "feedback", weight = 0.1 }\n'
     )
     config = ConfigProvider(
-        {"embedding.provider": "none"}, env={"RECOLLECT_CONFIG_HOME": str(tmp_path / "config")}, start=tmp_path
+        {"embedding.provider": "none"}, env={"RICORDO_CONFIG_HOME": str(tmp_path / "config")}, start=tmp_path
     )
-    with Recollect.open(memory.location, config=config) as judged:
+    with Ricordo.open(memory.location, config=config) as judged:
         assert [hit.ref for hit in judged.search("zebra", profile="judged").hits] == ["note:/one", "note:/two"]
         judged.feedback("zebra", "note:/two", "accepted")
         hits = judged.search("zebra", profile="judged", explain=True).hits
@@ -200,7 +198,7 @@ def test_a_profile_may_rank_by_the_prior(memory: Recollect, tmp_path: Path) -> N
     assert {share.name: share.value for share in hits[0].explain.signals}["feedback"] == pytest.approx(0.6)
 
 
-def test_the_weights_of_default_follow_the_query_and_then_the_verdicts(opens: Callable[..., Recollect]) -> None:
+def test_the_weights_of_default_follow_the_query_and_then_the_verdicts(opens: Callable[..., Ricordo]) -> None:
     engine = opens(embedding__provider="local")
     engine.save("note:/keys", "Rotate the signing keys every quarter.")
     engine.save("note:/locks", "The locks and their keys hang in the hall.")

@@ -7,15 +7,15 @@ from datetime import timedelta
 
 import pytest
 
-from recollect import Conflict, NotFound, Recollect, UsageError
-from recollect.durations import parse_duration
+from ricordo import Conflict, NotFound, Ricordo, UsageError
+from ricordo.durations import parse_duration
 
-Opens = Callable[..., Recollect]
+Opens = Callable[..., Ricordo]
 Later = Callable[[float], None]
 
 
 @pytest.fixture
-def aged(opens: Opens, later: Later) -> Recollect:
+def aged(opens: Opens, later: Later) -> Ricordo:
     """Memories of 100 and 40 days ago and of today; two of the oldest are protected, one was found 10 days ago."""
     engine = opens()
     later(-100)
@@ -72,7 +72,7 @@ def test_a_forgotten_item_is_out_of_search_by_word_by_meaning_and_by_link(open_e
     assert engine.doctor().ok
 
 
-def test_the_counts_of_the_keyword_index_leave_archived_texts_out(aged: Recollect) -> None:
+def test_the_counts_of_the_keyword_index_leave_archived_texts_out(aged: Ricordo) -> None:
     total, frequencies = aged.store.document_frequencies(["memori"])
     assert (total, frequencies["memori"]) == (7, 6)
     aged.forget("memory:/old")
@@ -80,7 +80,7 @@ def test_the_counts_of_the_keyword_index_leave_archived_texts_out(aged: Recollec
     assert (total, frequencies["memori"]) == (6, 5)
 
 
-def test_an_archived_item_is_neither_edited_nor_moved_before_it_is_restored(aged: Recollect) -> None:
+def test_an_archived_item_is_neither_edited_nor_moved_before_it_is_restored(aged: Ricordo) -> None:
     aged.forget("memory:/old")
     for attempt in (
         lambda: aged.edit("memory:/old", "changed"),
@@ -92,7 +92,7 @@ def test_an_archived_item_is_neither_edited_nor_moved_before_it_is_restored(aged
     assert aged.edit("memory:/old", "changed").status == "updated"
 
 
-def test_an_archived_item_can_be_removed_and_restored(aged: Recollect) -> None:
+def test_an_archived_item_can_be_removed_and_restored(aged: Ricordo) -> None:
     aged.forget("memory:/old")
     aged.rm("memory:/old")
     with pytest.raises(NotFound):
@@ -101,7 +101,7 @@ def test_an_archived_item_can_be_removed_and_restored(aged: Recollect) -> None:
     assert [hit.ref for hit in aged.search("apples").hits] == ["memory:/old"]
 
 
-def test_age_and_disuse_say_which_and_protected_ones_are_spared(aged: Recollect) -> None:
+def test_age_and_disuse_say_which_and_protected_ones_are_spared(aged: Ricordo) -> None:
     assert refs(aged.forget(older_than="90d", dry_run=True)) == ["memory:/old", "memory:/used", "note:/old"]
     assert refs(aged.forget(unused_since="30d", dry_run=True)) == ["memory:/middle", "memory:/old", "note:/old"]
     report = aged.forget(older_than="90d", unused_since=timedelta(days=30), kinds=["memory"], dry_run=True)
@@ -114,7 +114,7 @@ def test_age_and_disuse_say_which_and_protected_ones_are_spared(aged: Recollect)
     assert aged.status()["archived"] == 0
 
 
-def test_what_the_dry_run_named_is_what_is_forgotten(aged: Recollect) -> None:
+def test_what_the_dry_run_named_is_what_is_forgotten(aged: Ricordo) -> None:
     named = refs(aged.forget(older_than="90d", dry_run=True))
     assert refs(aged.forget(older_than="90d")) == named
     assert {aged.get(ref).state for ref in named} == {"archived"}
@@ -122,33 +122,33 @@ def test_what_the_dry_run_named_is_what_is_forgotten(aged: Recollect) -> None:
     assert aged.doctor().ok
 
 
-def test_rm_takes_the_same_criteria(aged: Recollect) -> None:
+def test_rm_takes_the_same_criteria(aged: Ricordo) -> None:
     assert refs(aged.rm(older_than="90d", kinds=["note"], dry_run=True)) == ["note:/old"]
     assert [saved.status for saved in aged.rm(older_than="90d", kinds=["note"]).items] == ["removed"]
     with pytest.raises(NotFound, match="in the bin"):
         aged.get("note:/old")
 
 
-def test_naming_nothing_is_not_naming_everything(aged: Recollect) -> None:
+def test_naming_nothing_is_not_naming_everything(aged: Ricordo) -> None:
     for attempt in (aged.forget, aged.rm, lambda: aged.forget(dry_run=True)):
         with pytest.raises(UsageError, match="nothing was named"):
             attempt()
     assert aged.count() == 7
 
 
-def test_a_protected_memory_is_forgotten_by_its_own_name_alone(aged: Recollect) -> None:
+def test_a_protected_memory_is_forgotten_by_its_own_name_alone(aged: Ricordo) -> None:
     assert aged.forget("memory:/kept").items[0].status == "archived"
     with pytest.raises(Conflict, match="immutable"):
         aged.forget("memory:/law")
 
 
-def test_one_refusal_leaves_all_as_it_was(aged: Recollect) -> None:
+def test_one_refusal_leaves_all_as_it_was(aged: Ricordo) -> None:
     with pytest.raises(Conflict):
         aged.forget("memory:/old", "memory:/law")
     assert aged.get("memory:/old").state == "live"
 
 
-def test_superseding_archives_links_and_asks_for_two_live_items(aged: Recollect) -> None:
+def test_superseding_archives_links_and_asks_for_two_live_items(aged: Ricordo) -> None:
     saved = aged.supersede("memory:/old", "memory:/new")
     assert (saved.ref, saved.status, saved.reason) == ("memory:/old", "archived", "superseded by memory:/new")
     assert [(link.type, link.direction) for link in aged.links("memory:/old").links] == [("supersedes", "in")]
@@ -160,7 +160,7 @@ def test_superseding_archives_links_and_asks_for_two_live_items(aged: Recollect)
             attempt()
 
 
-def test_a_correction_takes_over_the_fields_that_are_not_given(aged: Recollect) -> None:
+def test_a_correction_takes_over_the_fields_that_are_not_given(aged: Ricordo) -> None:
     saved = aged.correct("memory:/old", "It was about oranges.", importance=4)
     item = aged.get(saved.ref)
     assert (item.kind, item.fields.tags, item.fields.importance) == ("memory", ("fruit",), 4)

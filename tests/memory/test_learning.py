@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.memory.learning import acceptance, shift_for, shifted
-from recollect.use import VERDICTS, feedback_prior
+from ricordo.memory.learning import acceptance, shift_for, shifted
+from ricordo.use import VERDICTS, feedback_prior
 
 VAULT = {
     "semantic": 0.20, "vector": 0.15, "severity": 0.10, "temporal_decay": 0.10, "tag_overlap": 0.10,

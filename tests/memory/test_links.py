@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Conflict, Entry, NotFound, Recollect, UsageError
-from recollect.link_targets import targets_in
-from recollect.store.sqlite.links import MOST_NEIGHBOURS
-from recollect.values import LINK_TYPES, Ref
+from ricordo import Conflict, Entry, NotFound, Ricordo, UsageError
+from ricordo.link_targets import targets_in
+from ricordo.store.sqlite.links import MOST_NEIGHBOURS
+from ricordo.values import LINK_TYPES, Ref
 
 
 @pytest.fixture
-def memory(engine: Recollect) -> Recollect:
+def memory(engine: Ricordo) -> Ricordo:
     """An empty store."""
     return engine
 
@@ -23,7 +23,7 @@ def names(text: str, ref: str = "disk:/vault/notes/a.md", mime_type: str | None 
     return [target.name for target in targets_in(text, Ref.parse(ref), mime_type)]
 
 
-def linked(memory: Recollect, ref: str) -> list[str]:
+def linked(memory: Ricordo, ref: str) -> list[str]:
     """The refs an item's own links lead to."""
     return [link.ref for link in memory.links(ref, depth=1).links if link.direction == "out"]
 
@@ -93,7 +93,7 @@ def test_long_runs_of_signs_are_read_in_linear_time(noise: str) -> None:
 # -- which item is meant ----------------------------------------------------------------------------------------
 
 
-def test_a_link_in_a_text_leads_to_the_item_it_names(memory: Recollect) -> None:
+def test_a_link_in_a_text_leads_to_the_item_it_names(memory: Ricordo) -> None:
     memory.save("note:/keys", "Rotate them.", fields={"title": "The Signing Keys"})
     memory.save("note:/plan", "See [[the signing keys]].")
     (link,) = memory.links("note:/plan").links
@@ -114,13 +114,13 @@ def test_a_link_in_a_text_leads_to_the_item_it_names(memory: Recollect) -> None:
         ("[plan](/elsewhere/plan.md)", "/elsewhere/plan.md"),
     ],
 )
-def test_a_target_is_a_path_a_file_name_or_a_slug(memory: Recollect, target: str, path: str) -> None:
+def test_a_target_is_a_path_a_file_name_or_a_slug(memory: Ricordo, target: str, path: str) -> None:
     memory.save(f"agent:{path}", "the target")
     memory.save("agent:/vault/source.md", target)
     assert linked(memory, "agent:/vault/source.md") == [f"agent:{path}"]
 
 
-def test_a_markdown_link_means_that_file_alone(memory: Recollect) -> None:
+def test_a_markdown_link_means_that_file_alone(memory: Ricordo) -> None:
     memory.save("agent:/other/README.md", "another readme")
     memory.save("agent:/here/a.md", "[read me](README.md)")
     report = memory.links("agent:/here/a.md")
@@ -128,7 +128,7 @@ def test_a_markdown_link_means_that_file_alone(memory: Recollect) -> None:
     assert report.unresolved == ("README.md",)
 
 
-def test_among_several_the_title_wins_then_the_nearest_then_the_first_ref(memory: Recollect) -> None:
+def test_among_several_the_title_wins_then_the_nearest_then_the_first_ref(memory: Ricordo) -> None:
     for path in ("/a/x/plan", "/a/b/c/plan", "/z/plan", "/y/plan"):
         memory.save(f"agent:{path}", "a plan")
     memory.save("agent:/a/b/source", "[[plan]]")
@@ -139,7 +139,7 @@ def test_among_several_the_title_wins_then_the_nearest_then_the_first_ref(memory
     assert linked(memory, "agent:/a/b/source") == ["agent:/far/away/below/thing"]
 
 
-def test_the_order_in_which_items_come_does_not_matter(open_engine: Callable[[str], Recollect]) -> None:
+def test_the_order_in_which_items_come_does_not_matter(open_engine: Callable[[str], Ricordo]) -> None:
     entries = [
         Entry("agent:/a/one", "[[two]] [[three]]"),
         Entry("agent:/a/two", "[[one]]"),
@@ -156,7 +156,7 @@ def test_the_order_in_which_items_come_does_not_matter(open_engine: Callable[[st
     assert reports[0]["agent:/a/one"] == ["agent:/a/two", "agent:/c/d"]
 
 
-def test_a_link_waits_for_its_target(memory: Recollect) -> None:
+def test_a_link_waits_for_its_target(memory: Ricordo) -> None:
     memory.save("note:/plan", "See [[keys]].")
     assert memory.links("note:/plan").unresolved == ("keys",)
     memory.save("note:/keys", "Here.")
@@ -164,7 +164,7 @@ def test_a_link_waits_for_its_target(memory: Recollect) -> None:
     assert memory.links("note:/plan").unresolved == ()
 
 
-def test_an_address_counts_only_when_it_is_an_item(memory: Recollect) -> None:
+def test_an_address_counts_only_when_it_is_an_item(memory: Ricordo) -> None:
     memory.save("note:/plan", "[page](https://example.org/page#part) [other](https://example.org/other)")
     assert memory.links("note:/plan").to_dict()["links"] == []
     assert memory.links("note:/plan").unresolved == ()
@@ -174,7 +174,7 @@ def test_an_address_counts_only_when_it_is_an_item(memory: Recollect) -> None:
     assert linked(memory, "url:/https://example.org/page") == ["article:/copy"]
 
 
-def test_files_that_link_to_each_other_are_linked_when_they_are_added(tmp_path: Path, memory: Recollect) -> None:
+def test_files_that_link_to_each_other_are_linked_when_they_are_added(tmp_path: Path, memory: Ricordo) -> None:
     (tmp_path / "vault" / "sub").mkdir(parents=True)
     (tmp_path / "vault" / "index.md").write_text("# Index\n\n- [[Deep Note]]\n- [b](sub/b.md)\n")
     (tmp_path / "vault" / "sub" / "b.md").write_text("---\ntitle: Deep Note\n---\nback to [the index](../index.md)\n")
@@ -187,7 +187,7 @@ def test_files_that_link_to_each_other_are_linked_when_they_are_added(tmp_path: 
 # -- items that change and go -----------------------------------------------------------------------------------
 
 
-def test_an_edit_of_the_text_changes_the_links(memory: Recollect) -> None:
+def test_an_edit_of_the_text_changes_the_links(memory: Ricordo) -> None:
     memory.save_many([Entry("note:/a", "[[b]] [[c]]"), Entry("note:/b", "b"), Entry("note:/c", "c")])
     memory.edit("note:/a", content="[[c]] only")
     assert linked(memory, "note:/a") == ["note:/c"]
@@ -195,7 +195,7 @@ def test_an_edit_of_the_text_changes_the_links(memory: Recollect) -> None:
     assert linked(memory, "note:/a") == ["note:/b", "note:/c"]
 
 
-def test_a_new_title_or_ref_brings_other_links(memory: Recollect) -> None:
+def test_a_new_title_or_ref_brings_other_links(memory: Ricordo) -> None:
     memory.save_many([Entry("note:/a", "[[The Plan]]"), Entry("note:/b", "b")])
     assert linked(memory, "note:/a") == []
     memory.edit("note:/b", fields={"title": "The plan"})
@@ -206,7 +206,7 @@ def test_a_new_title_or_ref_brings_other_links(memory: Recollect) -> None:
     assert linked(memory, "note:/a") == ["note:/the-plan"]
 
 
-def test_links_of_a_removed_item_vanish_and_come_back_with_it(memory: Recollect) -> None:
+def test_links_of_a_removed_item_vanish_and_come_back_with_it(memory: Ricordo) -> None:
     memory.save_many([Entry("note:/a", "[[b]]"), Entry("note:/b", "[[c]]"), Entry("note:/c", "c")])
     memory.link("note:/b", "note:/a", "supports")
     memory.rm("note:/b")
@@ -220,7 +220,7 @@ def test_links_of_a_removed_item_vanish_and_come_back_with_it(memory: Recollect)
     }
 
 
-def test_a_text_link_to_a_removed_item_means_the_next_best(memory: Recollect) -> None:
+def test_a_text_link_to_a_removed_item_means_the_next_best(memory: Ricordo) -> None:
     memory.save_many([Entry("agent:/x/a", "[[plan]]"), Entry("agent:/x/plan", "near"), Entry("agent:/y/plan", "far")])
     memory.rm("agent:/x/plan")
     assert linked(memory, "agent:/x/a") == ["agent:/y/plan"]
@@ -230,7 +230,7 @@ def test_a_text_link_to_a_removed_item_means_the_next_best(memory: Recollect) ->
     assert linked(memory, "agent:/x/a") == ["agent:/x/plan"]
 
 
-def test_a_purged_item_leaves_no_link_behind_and_a_new_one_inherits_none(memory: Recollect) -> None:
+def test_a_purged_item_leaves_no_link_behind_and_a_new_one_inherits_none(memory: Ricordo) -> None:
     memory.save_many([Entry("note:/a", "a"), Entry("note:/b", "b")])
     memory.link("note:/a", "note:/b", "extends")
     memory.rm("note:/b", purge=True)
@@ -239,7 +239,7 @@ def test_a_purged_item_leaves_no_link_behind_and_a_new_one_inherits_none(memory:
     assert memory.doctor().ok
 
 
-def test_an_item_is_not_linked_to_itself(memory: Recollect) -> None:
+def test_an_item_is_not_linked_to_itself(memory: Ricordo) -> None:
     memory.save("note:/a", "this is [[a]]")
     assert memory.links("note:/a").links == ()
     with pytest.raises(UsageError, match="itself"):
@@ -250,7 +250,7 @@ def test_an_item_is_not_linked_to_itself(memory: Recollect) -> None:
 
 
 @pytest.mark.parametrize("type_", [*LINK_TYPES, "depends-on", "is_part_of"])
-def test_items_are_linked_by_built_in_and_own_types(memory: Recollect, type_: str) -> None:
+def test_items_are_linked_by_built_in_and_own_types(memory: Ricordo, type_: str) -> None:
     memory.save_many([Entry("note:/a", "a"), Entry("note:/b", "b")])
     made = memory.link("note:/a", "note:/b", type_)
     assert (made.source, made.target, made.type, made.origin) == ("note:/a", "note:/b", type_, "manual")
@@ -259,14 +259,14 @@ def test_items_are_linked_by_built_in_and_own_types(memory: Recollect, type_: st
 
 
 @pytest.mark.parametrize("type_", ["", "x", "Supports", "two words", "1st", "a" * 42, "supports\n"])
-def test_a_type_that_is_no_word_is_refused_with_the_built_in_ones(memory: Recollect, type_: str) -> None:
+def test_a_type_that_is_no_word_is_refused_with_the_built_in_ones(memory: Ricordo, type_: str) -> None:
     memory.save_many([Entry("note:/a", "a"), Entry("note:/b", "b")])
     with pytest.raises(UsageError) as refused:
         memory.link("note:/a", "note:/b", type_)
     assert all(known in refused.value.hint for known in LINK_TYPES)
 
 
-def test_unlink_takes_one_type_or_all(memory: Recollect) -> None:
+def test_unlink_takes_one_type_or_all(memory: Ricordo) -> None:
     memory.save_many([Entry("note:/a", "a"), Entry("note:/b", "b")])
     for type_ in ("supports", "extends", "corrects"):
         memory.link("note:/a", "note:/b", type_)
@@ -279,13 +279,13 @@ def test_unlink_takes_one_type_or_all(memory: Recollect) -> None:
     assert memory.links("note:/a").links == ()
 
 
-def test_a_link_in_a_text_is_not_unlinked_by_hand(memory: Recollect) -> None:
+def test_a_link_in_a_text_is_not_unlinked_by_hand(memory: Ricordo) -> None:
     memory.save_many([Entry("note:/a", "[[b]]"), Entry("note:/b", "b")])
     with pytest.raises(Conflict, match="stands in the text"):
         memory.unlink("note:/a", "note:/b")
 
 
-def test_links_need_items_that_are_there(memory: Recollect) -> None:
+def test_links_need_items_that_are_there(memory: Ricordo) -> None:
     memory.save_many([Entry("note:/a", "a"), Entry("note:/b", "b")])
     memory.rm("note:/b")
     for target in ("note:/b", "note:/nowhere"):
@@ -297,7 +297,7 @@ def test_links_need_items_that_are_there(memory: Recollect) -> None:
 
 
 @pytest.fixture
-def chain(memory: Recollect) -> Recollect:
+def chain(memory: Ricordo) -> Ricordo:
     """a → b → c → d, and e alone."""
     memory.save_many([Entry(f"note:/{name}", f"about {name}", fields={"title": f"Note {name}"}) for name in "abcde"])
     for source, target in ("ab", "bc", "cd"):
@@ -305,7 +305,7 @@ def chain(memory: Recollect) -> Recollect:
     return memory
 
 
-def test_links_are_shown_both_ways_with_their_distance(chain: Recollect) -> None:
+def test_links_are_shown_both_ways_with_their_distance(chain: Ricordo) -> None:
     found = [(one.distance, one.direction, one.ref, one.title) for one in chain.links("note:/b").links]
     assert found == [
         (1, "out", "note:/c", "Note c"),
@@ -318,7 +318,7 @@ def test_links_are_shown_both_ways_with_their_distance(chain: Recollect) -> None
         chain.links("note:/a", depth=0)
 
 
-def test_a_report_is_plain_data(chain: Recollect) -> None:
+def test_a_report_is_plain_data(chain: Ricordo) -> None:
     plain = chain.links("note:/d", depth=1).to_dict()
     assert (plain["ref"], plain["depth"], plain["unresolved"]) == ("note:/d", 1, [])
     (link,) = plain["links"]
@@ -326,7 +326,7 @@ def test_a_report_is_plain_data(chain: Recollect) -> None:
     assert (link["direction"], link["distance"]) == ("in", 1)
 
 
-def test_neighbours_are_counted_whichever_way_the_links_point(chain: Recollect) -> None:
+def test_neighbours_are_counted_whichever_way_the_links_point(chain: Ricordo) -> None:
     store = chain.store
     numbers = {name: store.require(Ref.parse(f"note:/{name}")) for name in "abcde"}
     by_name = {
@@ -343,13 +343,13 @@ def test_neighbours_are_counted_whichever_way_the_links_point(chain: Recollect) 
     assert store.neighbours([]) == {}
 
 
-def test_removed_items_are_no_neighbours_and_no_bridge(chain: Recollect) -> None:
+def test_removed_items_are_no_neighbours_and_no_bridge(chain: Ricordo) -> None:
     a = chain.store.require(Ref.parse("note:/a"))
     chain.rm("note:/b")
     assert chain.store.neighbours([a]) == {a: 0}
 
 
-def test_what_everything_links_to_does_not_flood_the_neighbours(memory: Recollect) -> None:
+def test_what_everything_links_to_does_not_flood_the_neighbours(memory: Ricordo) -> None:
     memory.save("note:/hub", "the hub")
     memory.save_many(Entry(f"note:/n{i}", "see [[hub]]") for i in range(MOST_NEIGHBOURS + 200))
     hub = memory.store.require(Ref.parse("note:/hub"))
@@ -361,7 +361,7 @@ def test_what_everything_links_to_does_not_flood_the_neighbours(memory: Recollec
 # -- items that are already in ----------------------------------------------------------------------------------
 
 
-def test_relink_finds_the_links_of_items_that_are_already_in(memory: Recollect) -> None:
+def test_relink_finds_the_links_of_items_that_are_already_in(memory: Ricordo) -> None:
     memory.save_many([Entry("note:/a", "[[b]]"), Entry("note:/b", "[[a]]"), Entry("note:/c", "c")])
     memory.link("note:/c", "note:/a", "extends")
     with memory.store.database.write() as connection:  # type: ignore[attr-defined]
@@ -375,7 +375,7 @@ def test_relink_finds_the_links_of_items_that_are_already_in(memory: Recollect) 
     assert linked(memory, "note:/c") == ["note:/a"]
 
 
-def test_doctor_repairs_links_that_are_not_those_in_the_texts(memory: Recollect) -> None:
+def test_doctor_repairs_links_that_are_not_those_in_the_texts(memory: Ricordo) -> None:
     memory.save_many([Entry("note:/a", "[[b]]"), Entry("note:/b", "b")])
     with memory.store.database.write() as connection:  # type: ignore[attr-defined]
         connection.rows("UPDATE links SET name='other', target=NULL")
@@ -388,7 +388,7 @@ def test_doctor_repairs_links_that_are_not_those_in_the_texts(memory: Recollect)
 # -- suggestions ------------------------------------------------------------------------------------------------
 
 
-def test_suggestions_are_like_the_item_and_not_linked_with_it(memory: Recollect) -> None:
+def test_suggestions_are_like_the_item_and_not_linked_with_it(memory: Ricordo) -> None:
     memory.save_many(
         [
             Entry("note:/keys", "Rotate them.", fields={"title": "signing keys"}),
@@ -401,7 +401,7 @@ def test_suggestions_are_like_the_item_and_not_linked_with_it(memory: Recollect)
     assert [hit.ref for hit in memory.suggest_links("note:/keys").hits] == ["note:/new"]
 
 
-def test_suggestions_go_by_meaning_where_there_are_vectors(meaning: Recollect) -> None:
+def test_suggestions_go_by_meaning_where_there_are_vectors(meaning: Ricordo) -> None:
     meaning.save("note:/a", "A note about productivity and doing more in less time.")
     meaning.save("note:/b", "Getting things done: how to organise your work day.")
     meaning.save("note:/c", "The geology of volcanic islands.")

@@ -6,18 +6,18 @@ from collections.abc import Callable
 
 import pytest
 
-from recollect import Recollect
-from recollect.mentions import mentioned
+from ricordo import Ricordo
+from ricordo.mentions import mentioned
 
 
 @pytest.fixture
-def mind(opens: Callable[..., Recollect]) -> Recollect:
+def mind(opens: Callable[..., Ricordo]) -> Ricordo:
     engine = opens()
     engine.remember("Runs the search team.", kind="entity", title="Ada Lovelace")
     return engine
 
 
-def count(mind: Recollect, ref: str = "entity:/ada-lovelace") -> int:
+def count(mind: Ricordo, ref: str = "entity:/ada-lovelace") -> int:
     return mind.get(ref).mention_count
 
 
@@ -42,7 +42,7 @@ def test_a_title_counts_where_it_stands_by_itself(text: str, title: str, found: 
     assert bool(mentioned(text, [(1, title)])) is found
 
 
-def test_a_memory_that_names_an_entity_is_counted_and_linked(mind: Recollect) -> None:
+def test_a_memory_that_names_an_entity_is_counted_and_linked(mind: Ricordo) -> None:
     saved = mind.remember("Lunch with ada lovelace.")
     assert count(mind) == 1
     assert [(link.type, link.ref, link.origin) for link in mind.links(saved.ref).links] == [
@@ -54,12 +54,12 @@ def test_a_memory_that_names_an_entity_is_counted_and_linked(mind: Recollect) ->
     assert len(mind.history("entity:/ada-lovelace")) == 1, "being named is no change of the entity"
 
 
-def test_files_are_not_read_for_mentions(mind: Recollect) -> None:
+def test_files_are_not_read_for_mentions(mind: Ricordo) -> None:
     mind.save("disk:/a.md", "Ada Lovelace wrote this file.")
     assert count(mind) == 0
 
 
-def test_the_count_follows_edits_removal_and_return(mind: Recollect) -> None:
+def test_the_count_follows_edits_removal_and_return(mind: Ricordo) -> None:
     ref = mind.remember("Lunch with Ada Lovelace.").ref
     mind.edit(ref, "Lunch with nobody.")
     assert count(mind) == 0
@@ -73,20 +73,20 @@ def test_the_count_follows_edits_removal_and_return(mind: Recollect) -> None:
     assert count(mind) == 0
 
 
-def test_texts_saved_before_the_entity_are_found_when_it_comes(mind: Recollect) -> None:
+def test_texts_saved_before_the_entity_are_found_when_it_comes(mind: Ricordo) -> None:
     mind.remember("Charles Babbage builds engines.")
     mind.remember("Charles has no other name here.")
     mind.remember("Builds engines.", kind="entity", title="Charles Babbage")
     assert count(mind, "entity:/charles-babbage") == 1
 
 
-def test_a_written_link_and_a_mention_count_once_and_show_once(mind: Recollect) -> None:
+def test_a_written_link_and_a_mention_count_once_and_show_once(mind: Ricordo) -> None:
     saved = mind.remember("See [[Ada Lovelace]].")
     assert count(mind) == 1
     assert len(mind.links(saved.ref).links) == 1
 
 
-def test_another_title_is_looked_for_in_the_texts_there_are(mind: Recollect) -> None:
+def test_another_title_is_looked_for_in_the_texts_there_are(mind: Ricordo) -> None:
     mind.remember("Lunch with Ada Lovelace.")
     mind.remember("Tea with Augusta King.")
     mind.remember("More tea with Augusta King, in July.")
@@ -96,7 +96,7 @@ def test_another_title_is_looked_for_in_the_texts_there_are(mind: Recollect) -> 
     assert count(mind) == 1
 
 
-def test_relinking_finds_the_same_mentions_again(mind: Recollect) -> None:
+def test_relinking_finds_the_same_mentions_again(mind: Ricordo) -> None:
     ref = mind.remember("Lunch with Ada Lovelace.").ref
     entity = mind.store.require(mind.resolve("entity:/ada-lovelace"))
     mind.store.set_mentions(entity, [])
@@ -107,7 +107,7 @@ def test_relinking_finds_the_same_mentions_again(mind: Recollect) -> None:
     assert mind.doctor().ok
 
 
-def test_being_named_often_stands_in_for_importance(mind: Recollect) -> None:
+def test_being_named_often_stands_in_for_importance(mind: Ricordo) -> None:
     mind.remember("Runs the other team.", kind="entity", title="Bob Smith")
     for number in range(3):
         mind.remember(f"Meeting {number * 7919} with Bob Smith.")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recollect import Fields
-from recollect.memory.merging import holds_all, merged_fields, merged_text
+from ricordo import Fields
+from ricordo.memory.merging import holds_all, merged_fields, merged_text
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect import Conflict, NotFound, PathConflict, Recollect, Saved, UsageError
+from ricordo import Conflict, NotFound, PathConflict, Ricordo, Saved, UsageError
 
-Opens = Callable[..., Recollect]
+Opens = Callable[..., Ricordo]
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
 @pytest.fixture
-def mind(opens: Opens) -> Recollect:
+def mind(opens: Opens) -> Ricordo:
     return opens()
 
 
@@ -40,7 +40,7 @@ class Meanings:
         return self.embed_documents([text])[0]
 
 
-def test_a_memory_gets_a_readable_ref_from_its_first_words(mind: Recollect) -> None:
+def test_a_memory_gets_a_readable_ref_from_its_first_words(mind: Ricordo) -> None:
     saved = mind.remember("Où est la clé? Under the mat.\nAnd more.")
     assert (saved.ref, saved.status, saved.version) == ("memory:/ou-est-la-cle-under-the-mat", "created", 1)
     item = mind.get(saved.ref)
@@ -48,14 +48,14 @@ def test_a_memory_gets_a_readable_ref_from_its_first_words(mind: Recollect) -> N
     assert [hit.ref for hit in mind.search("mat").hits] == [saved.ref]
 
 
-def test_a_title_names_it_and_a_taken_name_gets_a_number(mind: Recollect) -> None:
+def test_a_title_names_it_and_a_taken_name_gets_a_number(mind: Ricordo) -> None:
     refs = [mind.remember(f"text about topic {n * 7919}", title="The Plan", kind="note").ref for n in range(3)]
     assert refs == ["note:/the-plan", "note:/the-plan-2", "note:/the-plan-3"]
     mind.rm("note:/the-plan-2")
     assert mind.remember("something else entirely", title="The Plan", kind="note").ref == "note:/the-plan-4"
 
 
-def test_every_field_that_was_given_is_kept(mind: Recollect) -> None:
+def test_every_field_that_was_given_is_kept(mind: Ricordo) -> None:
     saved = mind.remember(
         "Never deploy on Fridays.",
         kind="entry",
@@ -85,7 +85,7 @@ def test_every_field_that_was_given_is_kept(mind: Recollect) -> None:
     assert (fields.thread, fields.seq, fields.metadata, fields.source) == ("rules", 3, {"by": "ada"}, "agent")
 
 
-def test_what_makes_no_sense_is_refused_before_anything_is_written(mind: Recollect) -> None:
+def test_what_makes_no_sense_is_refused_before_anything_is_written(mind: Ricordo) -> None:
     mind.remember("a target", ref="note:/target", kind="note")
     for attempt in (
         lambda: mind.remember("  \n"),
@@ -103,13 +103,13 @@ def test_what_makes_no_sense_is_refused_before_anything_is_written(mind: Recolle
     assert mind.count() == 1
 
 
-def test_links_are_made_with_it(mind: Recollect) -> None:
+def test_links_are_made_with_it(mind: Ricordo) -> None:
     mind.remember("The release slipped.", ref="memory:/slip")
     saved = mind.remember("Tests were red for a week.", links=[("supports", "memory:/slip")])
     assert [(link.type, link.ref) for link in mind.links(saved.ref).links] == [("supports", "memory:/slip")]
 
 
-def test_the_same_text_is_skipped_whatever_its_case_and_spacing(mind: Recollect) -> None:
+def test_the_same_text_is_skipped_whatever_its_case_and_spacing(mind: Ricordo) -> None:
     first = mind.remember("The office is in Lisbon.")
     again = mind.remember("  the OFFICE\nis in  lisbon. ", title="Something else")
     assert (again.status, again.ref, again.id, again.version) == ("skipped", first.ref, first.id, 1)
@@ -118,29 +118,29 @@ def test_the_same_text_is_skipped_whatever_its_case_and_spacing(mind: Recollect)
     assert mind.count() == 1
 
 
-def test_another_kind_and_an_archived_text_are_no_duplicates(mind: Recollect) -> None:
+def test_another_kind_and_an_archived_text_are_no_duplicates(mind: Ricordo) -> None:
     first = mind.remember("The office is in Lisbon.")
     assert mind.remember("The office is in Lisbon.", kind="note").status == "created"
     mind.forget(first.ref)
     assert mind.remember("The office is in Lisbon.").status == "created"
 
 
-def test_a_text_without_a_single_word_is_recognised_too(mind: Recollect) -> None:
+def test_a_text_without_a_single_word_is_recognised_too(mind: Ricordo) -> None:
     assert mind.remember("🙂").ref == "memory:/memory"
     assert mind.remember("🙂").status == "skipped"
     assert mind.remember("🙃").ref == "memory:/memory-2"
 
 
-def near(mind: Recollect, **how: Any) -> Saved:
+def near(mind: Ricordo, **how: Any) -> Saved:
     return mind.remember("The signing keys rotate every quarter, on Monday.", **how)
 
 
 @pytest.fixture
-def keys(mind: Recollect) -> str:
+def keys(mind: Ricordo) -> str:
     return mind.remember("The signing keys rotate every quarter, on Sunday.", title="Keys", tags=["ops"]).ref
 
 
-def test_nearly_the_same_needs_a_decision_and_writes_nothing(mind: Recollect, keys: str) -> None:
+def test_nearly_the_same_needs_a_decision_and_writes_nothing(mind: Ricordo, keys: str) -> None:
     saved = near(mind)
     assert saved.status == "needs_decision"
     assert [one.ref for one in saved.candidates] == [keys]
@@ -152,14 +152,14 @@ def test_nearly_the_same_needs_a_decision_and_writes_nothing(mind: Recollect, ke
     assert mind.remember("The canteen serves soup on Tuesdays.").status == "created"
 
 
-def test_save_keeps_both_and_skip_keeps_the_old_one(mind: Recollect, keys: str) -> None:
+def test_save_keeps_both_and_skip_keeps_the_old_one(mind: Ricordo, keys: str) -> None:
     skipped = near(mind, on_duplicate="skip")
     assert (skipped.status, skipped.ref, mind.count()) == ("skipped", keys, 1)
     assert near(mind, on_duplicate="save").status == "created"
     assert mind.count() == 2
 
 
-def test_merge_keeps_the_facts_of_both_and_says_where_they_came_from(mind: Recollect, keys: str) -> None:
+def test_merge_keeps_the_facts_of_both_and_says_where_they_came_from(mind: Ricordo, keys: str) -> None:
     saved = near(mind, on_duplicate="merge", tags=["security"], importance=4, source="agent")
     assert (saved.status, saved.ref, saved.version, saved.previous_version) == ("updated", keys, 2, 1)
     item = mind.get(keys)
@@ -178,7 +178,7 @@ def test_merge_keeps_the_facts_of_both_and_says_where_they_came_from(mind: Recol
     assert (near(mind).status, near(mind).ref, len(mind.history(keys))) == ("skipped", keys, 2)
 
 
-def test_supersede_archives_the_old_one_and_links_it(mind: Recollect, keys: str) -> None:
+def test_supersede_archives_the_old_one_and_links_it(mind: Ricordo, keys: str) -> None:
     saved = near(mind, on_duplicate="supersede")
     assert saved.status == "created"
     assert mind.get(keys).state == "archived"
@@ -186,7 +186,7 @@ def test_supersede_archives_the_old_one_and_links_it(mind: Recollect, keys: str)
     assert [hit.ref for hit in mind.search("signing keys").hits] == [saved.ref]
 
 
-def test_an_immutable_memory_is_neither_merged_superseded_corrected_nor_forgotten(mind: Recollect) -> None:
+def test_an_immutable_memory_is_neither_merged_superseded_corrected_nor_forgotten(mind: Ricordo) -> None:
     ref = mind.remember("The signing keys rotate every quarter, on Sunday.", immutable=True).ref
     other = mind.remember("Something else.").ref
     for attempt in (
@@ -205,7 +205,7 @@ def test_an_immutable_memory_is_neither_merged_superseded_corrected_nor_forgotte
     assert mind.doctor().ok
 
 
-def test_a_ref_of_ones_own_is_used_and_a_taken_one_refused(mind: Recollect) -> None:
+def test_a_ref_of_ones_own_is_used_and_a_taken_one_refused(mind: Ricordo) -> None:
     assert mind.remember("Ship on Friday.", kind="note", ref="note:/plans/next").ref == "note:/plans/next"
     assert mind.remember("Lunch is at noon.", kind="note", ref="lunch").ref == "note:/lunch"
     with pytest.raises(PathConflict, match="already exists"):
@@ -213,7 +213,7 @@ def test_a_ref_of_ones_own_is_used_and_a_taken_one_refused(mind: Recollect) -> N
     assert mind.remember("Ship on Friday.", kind="note", ref="note:/plans/next").status == "skipped"
 
 
-def test_texts_that_mean_the_same_need_a_decision_where_there_are_vectors(mind: Recollect) -> None:
+def test_texts_that_mean_the_same_need_a_decision_where_there_are_vectors(mind: Ricordo) -> None:
     mind._embedder = Meanings  # type: ignore[method-assign, assignment, return-value]
     first = mind.remember("Ada is on vacation in May.")
     saved = mind.remember("A holiday keeps our colleague away all spring.")
@@ -225,7 +225,7 @@ def test_texts_that_mean_the_same_need_a_decision_where_there_are_vectors(mind: 
     assert mind.remember("A holiday keeps our colleague away all spring.").status == "created"
 
 
-def test_secrets_are_taken_out_of_text_and_fields_and_reported(mind: Recollect) -> None:
+def test_secrets_are_taken_out_of_text_and_fields_and_reported(mind: Ricordo) -> None:
     saved = mind.remember(f"Use {TOKEN} for now.", title=f"token {TOKEN}", metadata={"t": [TOKEN]})
     assert saved.redacted == ("github token",) * 3
     assert saved.to_dict()["redacted"] == ["github token"] * 3
@@ -236,7 +236,7 @@ def test_secrets_are_taken_out_of_text_and_fields_and_reported(mind: Recollect) 
     assert mind.status()["secrets"] == {}
 
 
-def test_allowed_secrets_are_kept_and_told_by_status_and_doctor(mind: Recollect) -> None:
+def test_allowed_secrets_are_kept_and_told_by_status_and_doctor(mind: Ricordo) -> None:
     saved = mind.remember(f"Use {TOKEN} for now.", ref="memory:/token", allow_secrets=True)
     assert saved.redacted == ()
     assert TOKEN in mind.get("memory:/token").content
@@ -251,7 +251,7 @@ def test_allowed_secrets_are_kept_and_told_by_status_and_doctor(mind: Recollect)
     assert mind.status()["secrets"] == {}
 
 
-def test_saving_and_editing_what_agents_write_redacts_too_but_documents_stay_as_they_are(mind: Recollect) -> None:
+def test_saving_and_editing_what_agents_write_redacts_too_but_documents_stay_as_they_are(mind: Ricordo) -> None:
     assert mind.save("note:/a", f"first {TOKEN}").redacted == ("github token",)
     assert mind.edit("note:/a", f"second {TOKEN}").redacted == ("github token",)
     assert mind.get("note:/a").content == "second [redacted: github token]"
@@ -261,7 +261,7 @@ def test_saving_and_editing_what_agents_write_redacts_too_but_documents_stay_as_
     assert mind.status()["secrets"] == {"github token": 2}
 
 
-def test_repairing_looks_for_secrets_in_all_texts_anew(mind: Recollect) -> None:
+def test_repairing_looks_for_secrets_in_all_texts_anew(mind: Ricordo) -> None:
     mind.save("disk:/a.md", f"a file with {TOKEN}")
     mind.store.note_secrets({mind.store.require(mind.resolve("disk:/a.md")): {"aws key": 3}})
     assert mind.status()["secrets"] == {"aws key": 3}

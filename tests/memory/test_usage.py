@@ -13,25 +13,25 @@ from typing import Any
 import apsw
 import pytest
 
-from recollect import Item, Recollect, UsageError
-from recollect.insight import Use, UsedItem
-from recollect.memory import tracking
-from recollect.use import decayed, opened
+from ricordo import Item, Ricordo, UsageError
+from ricordo.insight import Use, UsedItem
+from ricordo.memory import tracking
+from ricordo.use import decayed, opened
 
 
-def item(engine: Recollect, ref: str) -> Item:
+def item(engine: Ricordo, ref: str) -> Item:
     """The item once all use of it is written; looking leaves no trace."""
     assert engine._tracker.flush(10)
     return engine.get(ref, track=False)
 
 
-def rows(engine: Recollect, sql: str) -> list[tuple[Any, ...]]:
+def rows(engine: Ricordo, sql: str) -> list[tuple[Any, ...]]:
     assert engine._tracker.flush(10)
     with apsw.Connection(engine.location) as connection:
         return connection.execute(sql).fetchall()
 
 
-def test_every_returned_item_is_counted_as_retrieved(memory: Recollect) -> None:
+def test_every_returned_item_is_counted_as_retrieved(memory: Ricordo) -> None:
     for _ in range(3):
         assert {hit.ref for hit in memory.search("keys").hits} == {"note:/keys", "note:/locks"}
     found = item(memory, "note:/keys")
@@ -42,7 +42,7 @@ def test_every_returned_item_is_counted_as_retrieved(memory: Recollect) -> None:
     assert item(memory, "note:/lunch").retrieval_count == 0
 
 
-def test_getting_an_item_counts_as_opening_it(memory: Recollect) -> None:
+def test_getting_an_item_counts_as_opening_it(memory: Ricordo) -> None:
     memory.get("note:/lunch")
     memory.get("note:/lunch")
     found = item(memory, "note:/lunch")
@@ -50,14 +50,14 @@ def test_getting_an_item_counts_as_opening_it(memory: Recollect) -> None:
     assert found.last_accessed_at == found.last_retrieved_at
 
 
-def test_a_search_with_the_profile_brain_counts_as_opening(memory: Recollect) -> None:
+def test_a_search_with_the_profile_brain_counts_as_opening(memory: Ricordo) -> None:
     memory.search("keys", profile="brain")
     assert item(memory, "note:/keys").access_count == 1
     memory.search("keys")
     assert item(memory, "note:/keys").access_count == 1
 
 
-def test_a_decay_score_halves_every_thirty_days(memory: Recollect, later: Callable[[float], None]) -> None:
+def test_a_decay_score_halves_every_thirty_days(memory: Ricordo, later: Callable[[float], None]) -> None:
     assert item(memory, "note:/keys").decay_score == pytest.approx(1.0, abs=1e-4)
     later(30)
     assert item(memory, "note:/keys").decay_score == pytest.approx(0.5, abs=1e-4)
@@ -65,7 +65,7 @@ def test_a_decay_score_halves_every_thirty_days(memory: Recollect, later: Callab
     assert item(memory, "note:/keys").decay_score == pytest.approx(0.25, abs=1e-4)
 
 
-def test_use_raises_what_is_left_of_the_decay_score(memory: Recollect, later: Callable[[float], None]) -> None:
+def test_use_raises_what_is_left_of_the_decay_score(memory: Ricordo, later: Callable[[float], None]) -> None:
     later(60)
     memory.get("note:/keys")
     assert item(memory, "note:/keys").decay_score == pytest.approx(0.35, abs=1e-4)
@@ -77,20 +77,20 @@ def test_use_raises_what_is_left_of_the_decay_score(memory: Recollect, later: Ca
 
 
 def test_being_found_does_not_stop_the_decay_but_being_opened_does(
-    memory: Recollect, later: Callable[[float], None]
+    memory: Ricordo, later: Callable[[float], None]
 ) -> None:
     later(30)
     memory.search("keys")
     assert item(memory, "note:/keys").decay_score == pytest.approx(0.5, abs=1e-4)
 
 
-def test_protected_items_do_not_decay(memory: Recollect, later: Callable[[float], None]) -> None:
+def test_protected_items_do_not_decay(memory: Ricordo, later: Callable[[float], None]) -> None:
     memory.edit("note:/keys", fields={"decay_protected": True})
     later(365)
     assert item(memory, "note:/keys").decay_score == 1.0
 
 
-def test_the_profile_brain_ranks_with_the_decay_score(memory: Recollect, later: Callable[[float], None]) -> None:
+def test_the_profile_brain_ranks_with_the_decay_score(memory: Ricordo, later: Callable[[float], None]) -> None:
     memory.save("note:/one", "zebra crossing")
     memory.save("note:/two", "zebra crossing")
     later(60)
@@ -110,11 +110,11 @@ def test_decay_and_opening_stay_between_zero_and_one() -> None:
     assert opened(0.5) == 0.6
 
 
-def trace(engine: Recollect) -> list[list[tuple[Any, ...]]]:
+def trace(engine: Ricordo) -> list[list[tuple[Any, ...]]]:
     return [rows(engine, f"SELECT * FROM {table}") for table in ("usage", "query_log", "retrieval_log")]
 
 
-def test_without_tracking_no_trace_is_left(memory: Recollect) -> None:
+def test_without_tracking_no_trace_is_left(memory: Ricordo) -> None:
     memory.search("keys", track=False)
     memory.search("keys", profile="brain", track=False)
     memory.get("note:/keys", track=False)
@@ -122,7 +122,7 @@ def test_without_tracking_no_trace_is_left(memory: Recollect) -> None:
     assert trace(memory) == [[], [], []]
 
 
-def test_the_setting_decides_when_the_call_does_not(memory: Recollect, opens: Callable[..., Recollect]) -> None:
+def test_the_setting_decides_when_the_call_does_not(memory: Ricordo, opens: Callable[..., Ricordo]) -> None:
     silent = opens(search__track=False)
     silent.search("keys")
     silent.get("note:/keys")
@@ -131,9 +131,7 @@ def test_the_setting_decides_when_the_call_does_not(memory: Recollect, opens: Ca
     assert item(silent, "note:/keys").retrieval_count == 1
 
 
-def test_without_the_log_counts_are_kept_and_queries_are_not(
-    opens: Callable[..., Recollect], memory: Recollect
-) -> None:
+def test_without_the_log_counts_are_kept_and_queries_are_not(opens: Callable[..., Ricordo], memory: Ricordo) -> None:
     discreet = opens(usage__log=False)
     discreet.search("keys")
     discreet.get("note:/keys")
@@ -141,7 +139,7 @@ def test_without_the_log_counts_are_kept_and_queries_are_not(
     assert trace(discreet)[1:] == [[], []]
 
 
-def test_the_logs_hold_what_was_asked_and_which_versions_were_shown(memory: Recollect) -> None:
+def test_the_logs_hold_what_was_asked_and_which_versions_were_shown(memory: Ricordo) -> None:
     memory.edit("note:/keys", content="Rotate the signing keys every month.")
     answer = memory.search("signing keys", limit=1)
     logged = rows(memory, "SELECT id, text, tool, profile, results, refs FROM query_log")
@@ -151,13 +149,13 @@ def test_the_logs_hold_what_was_asked_and_which_versions_were_shown(memory: Reco
     assert found == [("note:/keys", 2, logged[0][0], answer.hits[0].score)]
 
 
-def test_any_query_text_can_be_logged(memory: Recollect) -> None:
+def test_any_query_text_can_be_logged(memory: Ricordo) -> None:
     for text in ("", "\x00", "'; DROP TABLE items --", "a\udcff", "名前"):
         memory.search(text)
     assert len(rows(memory, "SELECT * FROM query_log")) == 5
 
 
-def test_log_entries_of_one_microsecond_never_collide(memory: Recollect, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_entries_of_one_microsecond_never_collide(memory: Ricordo, monkeypatch: pytest.MonkeyPatch) -> None:
     moment = time.time_ns()
     monkeypatch.setattr(time, "time_ns", lambda: moment)
     for _ in range(25):
@@ -167,7 +165,7 @@ def test_log_entries_of_one_microsecond_never_collide(memory: Recollect, monkeyp
         assert (count, ids, times) == (expected, expected, 1)
 
 
-def test_old_log_entries_are_dropped_and_counts_stay(memory: Recollect, later: Callable[[float], None]) -> None:
+def test_old_log_entries_are_dropped_and_counts_stay(memory: Ricordo, later: Callable[[float], None]) -> None:
     memory.search("keys")
     memory._tracker.flush()
     later(91)
@@ -178,7 +176,7 @@ def test_old_log_entries_are_dropped_and_counts_stay(memory: Recollect, later: C
 
 
 def test_a_store_that_can_only_be_read_is_searched_and_remembers_nothing(
-    memory: Recollect, opens: Callable[..., Recollect], monkeypatch: pytest.MonkeyPatch
+    memory: Ricordo, opens: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "access", lambda path, mode, **_: mode != os.W_OK)
     reader = opens()
@@ -191,7 +189,7 @@ def test_a_store_that_can_only_be_read_is_searched_and_remembers_nothing(
 
 
 @pytest.fixture
-def held(memory: Recollect) -> Any:
+def held(memory: Ricordo) -> Any:
     """Another writer that holds the store."""
     other = apsw.Connection(memory.location)
     other.execute("BEGIN IMMEDIATE")
@@ -199,7 +197,7 @@ def held(memory: Recollect) -> Any:
     other.close()
 
 
-def test_a_busy_store_does_not_delay_the_answer_and_the_record_follows(memory: Recollect, held: Any) -> None:
+def test_a_busy_store_does_not_delay_the_answer_and_the_record_follows(memory: Ricordo, held: Any) -> None:
     assert memory.search("keys").meta.returned == 2
     assert not memory._tracker.flush(0.2)
     held.execute("ROLLBACK")
@@ -207,7 +205,7 @@ def test_a_busy_store_does_not_delay_the_answer_and_the_record_follows(memory: R
 
 
 def test_closing_waits_for_a_busy_store_only_so_long(
-    memory: Recollect, held: Any, monkeypatch: pytest.MonkeyPatch, opens: Callable[..., Recollect]
+    memory: Ricordo, held: Any, monkeypatch: pytest.MonkeyPatch, opens: Callable[..., Ricordo]
 ) -> None:
     monkeypatch.setattr(tracking, "CLOSE_SECONDS", 0.3)
     monkeypatch.setattr(tracking, "ATTEMPT_SECONDS", 0.1)
@@ -219,15 +217,13 @@ def test_closing_waits_for_a_busy_store_only_so_long(
     assert item(opens(), "note:/keys").retrieval_count == 0
 
 
-def test_what_was_used_last_is_written_when_the_engine_closes(
-    memory: Recollect, opens: Callable[..., Recollect]
-) -> None:
+def test_what_was_used_last_is_written_when_the_engine_closes(memory: Ricordo, opens: Callable[..., Ricordo]) -> None:
     memory.search("keys")
     memory.close()
     assert item(opens(), "note:/keys").retrieval_count == 1
 
 
-def test_a_failure_to_remember_never_reaches_the_caller(memory: Recollect, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_to_remember_never_reaches_the_caller(memory: Ricordo, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("disk on fire")
 
@@ -239,10 +235,10 @@ def test_a_failure_to_remember_never_reaches_the_caller(memory: Recollect, monke
     assert item(memory, "note:/keys").retrieval_count == 1
 
 
-def test_engines_on_one_store_lose_no_count(memory: Recollect, opens: Callable[..., Recollect]) -> None:
+def test_engines_on_one_store_lose_no_count(memory: Ricordo, opens: Callable[..., Ricordo]) -> None:
     engines = [memory, opens(), opens()]
 
-    def ask(engine: Recollect) -> None:
+    def ask(engine: Ricordo) -> None:
         for _ in range(20):
             engine.search("keys")
 
@@ -257,7 +253,7 @@ def test_engines_on_one_store_lose_no_count(memory: Recollect, opens: Callable[.
     assert memory.stats().queries == 60
 
 
-def test_an_item_that_left_before_its_use_was_written_is_passed_over(memory: Recollect) -> None:
+def test_an_item_that_left_before_its_use_was_written_is_passed_over(memory: Ricordo) -> None:
     answer = memory.search("keys", track=False)
     memory.rm("note:/keys", purge=True)
     used = tuple(UsedItem(hit.id, hit.version, hit.score) for hit in answer.hits)
@@ -266,7 +262,7 @@ def test_an_item_that_left_before_its_use_was_written_is_passed_over(memory: Rec
     assert memory.doctor().ok
 
 
-def test_purging_an_item_takes_its_use_along(memory: Recollect) -> None:
+def test_purging_an_item_takes_its_use_along(memory: Ricordo) -> None:
     memory.search("signing")
     memory.feedback("signing", "note:/keys", "accepted")
     memory._tracker.flush()
@@ -278,7 +274,7 @@ def test_purging_an_item_takes_its_use_along(memory: Recollect) -> None:
     assert item(memory, "note:/keys").retrieval_count == 0
 
 
-def test_usage_of_items_is_told_by_number(memory: Recollect, later: Callable[[float], None]) -> None:
+def test_usage_of_items_is_told_by_number(memory: Ricordo, later: Callable[[float], None]) -> None:
     memory.get("note:/keys")
     memory._tracker.flush()
     numbers = [memory.store.require(memory.resolve(ref)) for ref in ("note:/keys", "note:/lunch")]
@@ -290,7 +286,7 @@ def test_usage_of_items_is_told_by_number(memory: Recollect, later: Callable[[fl
     assert used[numbers[1]].last_retrieved_at is None
 
 
-def test_stats_say_what_was_asked_how_often_and_what_was_found(memory: Recollect) -> None:
+def test_stats_say_what_was_asked_how_often_and_what_was_found(memory: Ricordo) -> None:
     for _ in range(3):
         memory.search("keys")
     memory.search("soup")
@@ -312,7 +308,7 @@ def test_stats_say_what_was_asked_how_often_and_what_was_found(memory: Recollect
     assert json.loads(json.dumps(report.to_dict()))["queries"] == 5
 
 
-def test_stats_by_tool_and_by_day(memory: Recollect, later: Callable[[float], None]) -> None:
+def test_stats_by_tool_and_by_day(memory: Ricordo, later: Callable[[float], None]) -> None:
     memory.search("keys")
     memory.search("keys", tool="recall")
     memory.search("soup", tool="recall")
@@ -327,14 +323,14 @@ def test_stats_by_tool_and_by_day(memory: Recollect, later: Callable[[float], No
     assert memory.stats(days=2).queries == 1
 
 
-def test_stats_name_the_items_that_were_never_retrieved(memory: Recollect) -> None:
+def test_stats_name_the_items_that_were_never_retrieved(memory: Ricordo) -> None:
     memory.search("soup")
     report = memory.stats(limit=1)
     assert report.never_retrieved_count == 2
     assert report.never_retrieved == ("note:/locks",)
 
 
-def test_clearing_erases_the_log_and_keeps_the_counts(memory: Recollect) -> None:
+def test_clearing_erases_the_log_and_keeps_the_counts(memory: Ricordo) -> None:
     memory.search("a very private question about keys")
     assert memory.clear_log() == 1
     assert memory.stats().queries == 0
@@ -343,7 +339,7 @@ def test_clearing_erases_the_log_and_keeps_the_counts(memory: Recollect) -> None
     assert b"a very private question" not in Path(memory.location).read_bytes()
 
 
-def test_stats_refuse_what_they_cannot_count(memory: Recollect) -> None:
+def test_stats_refuse_what_they_cannot_count(memory: Ricordo) -> None:
     with pytest.raises(UsageError) as refused:
         memory.stats(by="moon")
     assert "query, tool, day" in refused.value.hint

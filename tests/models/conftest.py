@@ -202,8 +202,8 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     for name in ("OPENAI_API_KEY", "VOYAGE_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     # These tests may run beside others: only what is about time gets little of it.
-    monkeypatch.setattr("recollect.models.http.REACH_SECONDS", 60.0)
-    monkeypatch.setattr("recollect.models.remote.QUERY_SECONDS", 60.0)
+    monkeypatch.setattr("ricordo.models.http.REACH_SECONDS", 60.0)
+    monkeypatch.setattr("ricordo.models.remote.QUERY_SECONDS", 60.0)
     running: list[tuple[Service, ThreadingHTTPServer, threading.Thread]] = []
 
     def start(provider: str) -> Service:
@@ -234,5 +234,5 @@ def service(request: pytest.FixtureRequest, serve: Serve) -> Service:
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """How long callers wanted to wait between attempts; nobody does."""
     waited: list[float] = []
-    monkeypatch.setattr("recollect.models.http.time.sleep", waited.append)
+    monkeypatch.setattr("ricordo.models.http.time.sleep", waited.append)
     return waited

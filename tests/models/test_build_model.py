@@ -18,7 +18,7 @@ onnx = pytest.importorskip("onnx", reason="the extra model-build is not installe
 onnxruntime = pytest.importorskip("onnxruntime")
 
 ROOT = Path(__file__).parents[2]
-SHIPPED = ROOT / "src" / "recollect" / "models" / "minilm"
+SHIPPED = ROOT / "src" / "ricordo" / "models" / "minilm"
 
 
 @pytest.fixture(scope="module")

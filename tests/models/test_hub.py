@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect.config import load_config
-from recollect.errors import ContractError, Unavailable
-from recollect.models.providers import make_embedder
+from ricordo.config import load_config
+from ricordo.errors import ContractError, Unavailable
+from ricordo.models.providers import make_embedder
 
 SENTENCES = Path(__file__).parents[1] / "fixtures" / "sentence_model"
 JUDGE = Path(__file__).parents[1] / "fixtures" / "cross_encoder"
@@ -208,7 +208,7 @@ class Hub:
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     monkeypatch.setenv("HF_HUB_DISABLE_TELEMETRY", "1")
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-    monkeypatch.setattr("recollect.models.hub.REACH_SECONDS", 60.0)  # other work may go on beside these tests
+    monkeypatch.setattr("ricordo.models.hub.REACH_SECONDS", 60.0)  # other work may go on beside these tests
     made = Hub()
     server = ThreadingHTTPServer(("127.0.0.1", 0), made.handler())
     server.daemon_threads = True
@@ -240,7 +240,7 @@ class TestHub:
         model = embedder("makers/words", tmp_path / "models", base_url=hub.url)
         with pytest.raises(Unavailable, match="is not here yet") as absent:
             model.embed_query("hot tea")
-        assert "recollect models test" in absent.value.hint
+        assert "ricordo models test" in absent.value.hint
         model.embed_documents(["hot tea"])
         assert model.embed_query("hot tea").shape == (32,)
 
@@ -259,7 +259,7 @@ class TestHub:
     def test_a_hub_that_cannot_be_reached_is_one_line_within_the_time(
         self, hub: Hub, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("recollect.models.hub.REACH_SECONDS", 0.5)
+        monkeypatch.setattr("ricordo.models.hub.REACH_SECONDS", 0.5)
         hub.is_silent = True
         url = hub.url if way == "silent" else "http://127.0.0.1:9"
         model = embedder("makers/words", tmp_path, base_url=url)
@@ -275,7 +275,7 @@ class TestHub:
     def test_the_item_is_kept_while_the_hub_is_gone_and_embedded_when_it_is_back(
         self, hub: Hub, open_engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("recollect.models.hub.REMEMBERED_SECONDS", 0.0)
+        monkeypatch.setattr("ricordo.models.hub.REMEMBERED_SECONDS", 0.0)
         settings = {"embedding.provider": "hub", "embedding.model": "makers/words"}
         engine = open_engine("gone", vectors=True, **settings, **{"embedding.base_url": "http://127.0.0.1:9"})
         assert engine.save("note:/tea", "fresh hot tea").status == "created"

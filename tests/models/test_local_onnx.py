@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.errors import Unavailable
-from recollect.models.base import Embedder, TokenCounter
-from recollect.models.local_onnx import SHIPPED, TEXTS_PER_SLICE, TOKENS_PER_RUN, LocalEmbedder, WordPieceCounter
+from ricordo.errors import Unavailable
+from ricordo.models.base import Embedder, TokenCounter
+from ricordo.models.local_onnx import SHIPPED, TEXTS_PER_SLICE, TOKENS_PER_RUN, LocalEmbedder, WordPieceCounter
 
 GETTING_THINGS_DONE = (
     "Getting things done: write every task down, decide the next action, keep one trusted list, review it each week."
@@ -138,7 +138,7 @@ class TestVectors:
 class TestLoading:
     def test_the_embedder_names_itself_without_loading_anything(self) -> None:
         code = (
-            "from recollect.models.local_onnx import LocalEmbedder\n"
+            "from ricordo.models.local_onnx import LocalEmbedder\n"
             "model = LocalEmbedder()\n"
             "assert (model.dimensions, model.max_tokens) == (384, 256)\n"
             "assert model.fingerprint.startswith('local/all-MiniLM-L6-v2/int8-'), model.fingerprint\n"
@@ -148,7 +148,7 @@ class TestLoading:
 
     def test_counting_tokens_loads_the_tokenizer_alone(self) -> None:
         code = (
-            "from recollect.models.local_onnx import WordPieceCounter\n"
+            "from ricordo.models.local_onnx import WordPieceCounter\n"
             "assert WordPieceCounter().count_tokens(['two words']) == [2]"
         )
         assert modules_after(code) == {"tokenizers"}
@@ -196,7 +196,7 @@ class TestTokens:
         assert WordPieceCounter().count_tokens([]) == []
 
     def test_forgetting_words_changes_no_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("recollect.models.local_onnx.MOST_WORDS", 2)
+        monkeypatch.setattr("ricordo.models.local_onnx.MOST_WORDS", 2)
         counter = WordPieceCounter()
         assert [counter.count_tokens([text])[0] for text in ("one two three", "one", "four five", "one two")] == [
             3,

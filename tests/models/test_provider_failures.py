@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from recollect import Recollect
-from recollect.models.fingerprint import fingerprint_of
+from ricordo import Ricordo
+from ricordo.models.fingerprint import fingerprint_of
 
 NOTES = {
     "note:/keys": "Rotate the signing keys every quarter.",
@@ -26,13 +26,13 @@ def closed() -> Iterator[str]:
         yield f"http://127.0.0.1:{taken.getsockname()[1]}"
 
 
-def fill(engine: Recollect) -> Recollect:
+def fill(engine: Ricordo) -> Ricordo:
     for ref, text in NOTES.items():
         assert engine.save(ref, text).status == "created"
     return engine
 
 
-def by_meaning(engine: Recollect, query: str) -> list[str]:
+def by_meaning(engine: Ricordo, query: str) -> list[str]:
     answer = engine.search(query, lexical=False, track=False)
     return [hit.ref for hit in answer.hits[:1]]
 
@@ -50,7 +50,7 @@ def test_nothing_is_lost_while_a_provider_fails(service: Any, open_engine: Any, 
     assert summary["done"] == 0
     engine.retry_jobs()
     stopped = engine.embed().stopped
-    assert "recollect" in stopped or "embedding" in stopped
+    assert "ricordo" in stopped or "embedding" in stopped
 
     service.mends()
     later = open_engine(vectors=True, **service.settings)
@@ -96,7 +96,7 @@ def test_the_same_text_is_sent_once(serve: Any, open_engine: Any) -> None:
 
 class TestFallback:
     @pytest.fixture
-    def pair(self, serve: Any, open_engine: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any, Recollect]:
+    def pair(self, serve: Any, open_engine: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any, Ricordo]:
         """An engine that embeds with Voyage, and with Ollama when that is gone."""
         first, second = serve("voyage"), serve("ollama")
         monkeypatch.setenv("OLLAMA_HOST", second.url)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect.config import Config, load_config
-from recollect.errors import ContractError, Unavailable
-from recollect.models.providers import make_embedder
+from ricordo.config import Config, load_config
+from ricordo.errors import ContractError, Unavailable
+from ricordo.models.providers import make_embedder
 
 TEXTS = ["Rotate the signing keys every quarter.", "Bread needs water, flour and time.", "The cat sleeps."]
 
@@ -74,7 +74,7 @@ def test_what_is_sent_is_what_each_service_expects(service: Any) -> None:
 
 def test_openai_itself_is_asked_for_exact_bytes(serve: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     service = serve("openai")
-    monkeypatch.setattr("recollect.models.openai.BASE_URL", f"{service.url}/v1")
+    monkeypatch.setattr("ricordo.models.openai.BASE_URL", f"{service.url}/v1")
     monkeypatch.setenv("OPENAI_API_KEY", "from-the-variable")
     model = make_embedder(load_config({"embedding.provider": "openai"}).embedding, Path("nowhere"))
     assert model is not None
@@ -154,7 +154,7 @@ class TestPatience:
         assert "config set embedding.provider local" in refused.value.hint
 
     def test_googles_own_way_of_telling_how_long_is_understood(self, serve: Any, waits: list[float]) -> None:
-        from recollect.models.http import Trouble, trouble_in
+        from ricordo.models.http import Trouble, trouble_in
 
         class Response:
             status_code, headers = 429, {}
@@ -178,7 +178,7 @@ class TestPatience:
         assert len(service.asked) == 6
 
     def test_a_slow_service_is_left(self, service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("recollect.models.http.ATTEMPTS", 1)
+        monkeypatch.setattr("ricordo.models.http.ATTEMPTS", 1)
         service.breaks("slow")
         started = time.monotonic()
         with pytest.raises(Unavailable, match="did not answer") as late:
@@ -221,14 +221,14 @@ class TestDoubt:
         service.breaks("wrong dimension")
         with pytest.raises(ContractError) as broken:
             embedder(service).embed_query("short")
-        assert broken.value.hint == "Set embedding.dimensions to 7, then run 'recollect reembed'."
+        assert broken.value.hint == "Set embedding.dimensions to 7, then run 'ricordo reembed'."
 
     def test_a_model_nobody_knows_has_no_length_until_it_is_measured(self, serve: Any) -> None:
         service = serve("ollama")
         model = embedder(service, model="brand-new:8b")
         with pytest.raises(Unavailable, match="is not known") as unknown:
             _ = model.fingerprint
-        assert "recollect models use ollama --model brand-new:8b" in unknown.value.hint
+        assert "ricordo models use ollama --model brand-new:8b" in unknown.value.hint
         assert service.asked == []
         assert model.embed_documents(["measure me"]).shape == (1, 768)
 
@@ -240,12 +240,12 @@ class TestReach:
             address = f"http://127.0.0.1:{taken.getsockname()[1]}"
             with pytest.raises(Unavailable, match="cannot be reached") as gone:
                 embedder(service, base_url=address).embed_query("hello")
-        assert gone.value.hint.endswith("To go on without it: recollect config set embedding.provider local")
+        assert gone.value.hint.endswith("To go on without it: ricordo config set embedding.provider local")
         assert "\n" not in gone.value.message
 
     def test_a_name_that_is_never_found_does_not_hang(self, service: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         asleep = threading.Event()
-        monkeypatch.setattr("recollect.models.http.REACH_SECONDS", 0.3)
+        monkeypatch.setattr("ricordo.models.http.REACH_SECONDS", 0.3)
         monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: asleep.wait(60) and [])
         started = time.monotonic()
         with pytest.raises(Unavailable, match=r"cannot be reached within 0\.3 s"):
@@ -325,7 +325,7 @@ class TestPlugins:
         about.mkdir()
         (about / "METADATA").write_text("Metadata-Version: 2.1\nName: parrot\nVersion: 1.0\n")
         (about / "entry_points.txt").write_text(
-            "[recollect.embedders]\nparrot = parrot:Parrot\ndead-parrot = parrot:dead\nlost = nowhere:Thing\n"
+            "[ricordo.embedders]\nparrot = parrot:Parrot\ndead-parrot = parrot:dead\nlost = nowhere:Thing\n"
         )
         monkeypatch.syspath_prepend(str(tmp_path))
         return tmp_path
@@ -347,7 +347,7 @@ class TestPlugins:
 
 @pytest.mark.parametrize("answer", [None, 7, [], {}, "text", [None], [[None]], [["a"]]])
 def test_vectors_that_are_none_are_an_error_whatever_they_are(answer: Any) -> None:
-    from recollect.models.remote import Shape, unit_vectors
+    from ricordo.models.remote import Shape, unit_vectors
 
     with pytest.raises(ContractError):
         unit_vectors(answer, 1, Shape("ollama", "a-model", None, 8, 100))

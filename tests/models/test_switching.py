@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from recollect import ConfigProvider, Recollect
-from recollect.config import load_config, set_value
-from recollect.errors import Unavailable
+from ricordo import ConfigProvider, Ricordo
+from ricordo.config import load_config, set_value
+from ricordo.errors import Unavailable
 
 WORDS = Path(__file__).parents[1] / "fixtures" / "sentence_model"
 TEXTS = ("fresh hot tea", "an iron pot with water", "the kettle on the stove", "bread and keys")
@@ -21,7 +21,7 @@ def kitchen(tmp_path: Path, serve: Any) -> Any:
     service = serve("voyage")
     for name, value in service.settings.items():
         set_value(name, ",".join(value) if isinstance(value, list) else value)
-    engine = Recollect.open(tmp_path / "kitchen.db", config=ConfigProvider())
+    engine = Ricordo.open(tmp_path / "kitchen.db", config=ConfigProvider())
     for n, text in enumerate(TEXTS):
         engine.save(f"note:/{n}", text)
     yield engine, service
@@ -81,7 +81,7 @@ def test_a_switch_that_fails_half_way_leaves_the_old_model_and_goes_on_later(
     engine, _ = kitchen
     other = serve("ollama")
     monkeypatch.setenv("OLLAMA_HOST", other.url)
-    monkeypatch.setattr("recollect.ingest.embed.BATCH", 2)
+    monkeypatch.setattr("ricordo.ingest.embed.BATCH", 2)
     other.faults = ["", "", "", "", "500", "500", "500"]  # tried, measured, one batch of two
     switch = engine.use_model("ollama", reembed=True)
     assert not switch.is_written
@@ -118,9 +118,9 @@ def test_the_length_of_an_unknown_models_vectors_is_found_out_and_written(
 
 def test_what_wins_over_the_file_is_noted(kitchen: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     engine, _ = kitchen
-    monkeypatch.setenv("RECOLLECT_EMBEDDING_PROVIDER", "none")
+    monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
     switch = engine.use_model("hub", model=str(WORDS))
-    assert "embedding.provider is written, but env:RECOLLECT_EMBEDDING_PROVIDER wins over it" in switch.notes
+    assert "embedding.provider is written, but env:RICORDO_EMBEDDING_PROVIDER wins over it" in switch.notes
 
 
 def test_the_list_says_what_each_provider_lacks(kitchen: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from recollect import Recollect
+from ricordo import Ricordo
 
 WORDS = "The lighthouse keeper wrote down every ship that passed the rocks in the night. "
 
@@ -145,8 +145,8 @@ def other_site() -> Iterator[Site]:
 
 
 @pytest.fixture
-def pages(open_engine: Callable[..., Recollect], monkeypatch: pytest.MonkeyPatch) -> Recollect:
+def pages(open_engine: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch) -> Ricordo:
     """An engine that may reach the loopback, and wastes no time being polite or patient."""
-    monkeypatch.setattr("recollect.sources.url_fetch.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("ricordo.sources.url_fetch.FIRST_PAUSE", 0.01)
     monkeypatch.delenv("GITHUB_TOKEN", raising=False)
     return open_engine(**{"fetch.allow_private": True, "fetch.delay": 0, "fetch.seconds": 5, "fetch.max_mb": 1})

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from recollect import PathConflict, Recollect, UsageError
+from ricordo import PathConflict, Ricordo, UsageError
 
 from .conftest import WORDS, Answer, Site, article, redirect
 
@@ -24,7 +24,7 @@ def only(report: Any) -> Any:
     return report.items[0]
 
 
-def test_a_page_becomes_an_item_with_its_title_headings_and_description(pages: Recollect, site: Site) -> None:
+def test_a_page_becomes_an_item_with_its_title_headings_and_description(pages: Ricordo, site: Site) -> None:
     head = '<meta name="description" content="What the keeper saw.">'
     url = site.page("/log", article("The night log", head=head))
     saved = only(pages.add(url))
@@ -40,7 +40,7 @@ def test_a_page_becomes_an_item_with_its_title_headings_and_description(pages: R
     assert pages.search("lighthouse keeper").hits[0].ref == f"url:/{url}"
 
 
-def test_a_redirect_is_followed_and_the_item_keeps_the_url_that_was_asked_for(pages: Recollect, site: Site) -> None:
+def test_a_redirect_is_followed_and_the_item_keeps_the_url_that_was_asked_for(pages: Ricordo, site: Site) -> None:
     site.page("/new", article("Moved"))
     for status in (301, 302, 303, 307, 308):
         site.routes[f"/old{status}"] = redirect("/new", status)
@@ -57,14 +57,14 @@ def test_a_redirect_is_followed_and_the_item_keeps_the_url_that_was_asked_for(pa
         (article("Café über Größe").encode("utf-16"), "text/html; charset=utf-16"),
     ],
 )
-def test_the_charset_of_the_header_or_the_page_is_used(pages: Recollect, site: Site, body: bytes, mime: str) -> None:
+def test_the_charset_of_the_header_or_the_page_is_used(pages: Ricordo, site: Site, body: bytes, mime: str) -> None:
     url = site.page("/c", body, mime=mime)
     pages.add(url)
     assert pages.get(url).title == "Café über Größe"
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "raw-deflate"])
-def test_a_packed_page_is_unpacked(pages: Recollect, site: Site, encoding: str) -> None:
+def test_a_packed_page_is_unpacked(pages: Ricordo, site: Site, encoding: str) -> None:
     plain = article("Packed").encode()
     raw = zlib.compressobj(wbits=-15)
     packed = {
@@ -87,7 +87,7 @@ def test_a_packed_page_is_unpacked(pages: Recollect, site: Site, encoding: str) 
     ],
 )
 def test_other_types_go_through_the_parsers_of_files(
-    pages: Recollect, site: Site, path: str, mime: str, body: bytes, found: str, kept_as: str
+    pages: Ricordo, site: Site, path: str, mime: str, body: bytes, found: str, kept_as: str
 ) -> None:
     url = site.page(path, body, mime=mime)
     assert only(pages.add(url)).status == "created"
@@ -96,7 +96,7 @@ def test_other_types_go_through_the_parsers_of_files(
     assert item.fields.mime_type == kept_as
 
 
-def test_a_document_behind_a_url_is_read_like_the_file(pages: Recollect, site: Site) -> None:
+def test_a_document_behind_a_url_is_read_like_the_file(pages: Ricordo, site: Site) -> None:
     document = next(FORMATS.rglob("*.docx"))
     url = site.page("/get", document.read_bytes(), mime="application/octet-stream",
                     headers={"Content-Disposition": 'attachment; filename="The report.docx"'})  # fmt: skip
@@ -104,7 +104,7 @@ def test_a_document_behind_a_url_is_read_like_the_file(pages: Recollect, site: S
     assert pages.get(url).content.strip()
 
 
-def test_a_picture_is_kept_without_text_and_reported(pages: Recollect, site: Site) -> None:
+def test_a_picture_is_kept_without_text_and_reported(pages: Ricordo, site: Site) -> None:
     data = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4
     url = site.page("/p.png", data, mime="image/png")
     report = pages.add(url)
@@ -114,7 +114,7 @@ def test_a_picture_is_kept_without_text_and_reported(pages: Recollect, site: Sit
     assert "without text" in report.notes[0]
 
 
-def test_the_canonical_address_is_noted_when_it_is_on_the_same_site(pages: Recollect, site: Site) -> None:
+def test_the_canonical_address_is_noted_when_it_is_on_the_same_site(pages: Ricordo, site: Site) -> None:
     own = site.page("/a?from=mail", article("A", head='<link rel="canonical" href="/a">'))
     foreign = site.page("/b", article("B", head='<link rel="canonical" href="https://example.com/b">'))
     pages.add(own, foreign)
@@ -127,14 +127,14 @@ def test_the_canonical_address_is_noted_when_it_is_on_the_same_site(pages: Recol
     ["HTTP://127.0.0.1:{port}/a/b", "http://127.0.0.1:{port}/a/b#part", "http://127.0.0.1:{port}/a/./x/../b",
      "url:/http://127.0.0.1:{port}/a/b"],
 )  # fmt: skip
-def test_one_page_has_one_ref_however_its_url_is_spelled(pages: Recollect, site: Site, spelled: str) -> None:
+def test_one_page_has_one_ref_however_its_url_is_spelled(pages: Ricordo, site: Site, spelled: str) -> None:
     url = site.page("/a/b", article("One"))
     pages.add(url)
     again = only(pages.add(spelled.format(port=site.port)))
     assert (again.ref, again.status) == (f"url:/{url}", "skipped")
 
 
-def test_what_is_in_the_store_is_skipped_before_anything_is_fetched(pages: Recollect, site: Site) -> None:
+def test_what_is_in_the_store_is_skipped_before_anything_is_fetched(pages: Ricordo, site: Site) -> None:
     url = site.page("/a", article("First"))
     pages.add(url)
     site.page("/a", article("Second"))
@@ -147,7 +147,7 @@ def test_what_is_in_the_store_is_skipped_before_anything_is_fetched(pages: Recol
     assert only(pages.add(url, on_conflict="overwrite")).status == "skipped"
 
 
-def test_every_verb_takes_a_url(pages: Recollect, site: Site) -> None:
+def test_every_verb_takes_a_url(pages: Ricordo, site: Site) -> None:
     url = site.page("/docs/", article("The docs"))
     below = site.page("/docs/more", article("More"))
     pages.add(url, below)
@@ -161,7 +161,7 @@ def test_every_verb_takes_a_url(pages: Recollect, site: Site) -> None:
     assert {saved.ref for saved in pages.rm(f"{url}*").items} == {f"url:/{url}", f"url:/{below}"}
 
 
-def test_a_page_can_be_kept_under_a_name_of_its_own(pages: Recollect, site: Site) -> None:
+def test_a_page_can_be_kept_under_a_name_of_its_own(pages: Ricordo, site: Site) -> None:
     url = site.page("/a", article("A"))
     saved = only(pages.add(url, as_ref="note:/lighthouse", fields={"title": "Mine"}))
     assert saved.ref == "note:/lighthouse"
@@ -215,7 +215,7 @@ def failing(site: Site) -> dict[str, tuple[str, str, str]]:
     }
 
 
-def test_each_bad_page_says_what_to_do_and_none_stops_the_rest(pages: Recollect, site: Site) -> None:
+def test_each_bad_page_says_what_to_do_and_none_stops_the_rest(pages: Ricordo, site: Site) -> None:
     expected = failing(site)
     good = [site.page("/first", article("First")), site.page("/last", article("Last"))]
     report = pages.add(good[0], *(site.root + path for path in expected), "ftp://example.org/x", good[1])
@@ -230,7 +230,7 @@ def test_each_bad_page_says_what_to_do_and_none_stops_the_rest(pages: Recollect,
     assert pages.status()["items"] == 2
 
 
-def test_a_server_that_fails_is_asked_again(pages: Recollect, site: Site) -> None:
+def test_a_server_that_fails_is_asked_again(pages: Ricordo, site: Site) -> None:
     last = Answer(article("At last").encode())
     answers = iter([Answer(b"", 503), Answer(b"", 429, headers={"Retry-After": "0"}), last])
     site.routes["/a"] = lambda asked: next(answers)
@@ -238,7 +238,7 @@ def test_a_server_that_fails_is_asked_again(pages: Recollect, site: Site) -> Non
     assert site.paths() == ["/a"] * 3
 
 
-def test_a_page_that_never_ends_is_given_up_in_time(open_engine: Callable[..., Recollect], site: Site) -> None:
+def test_a_page_that_never_ends_is_given_up_in_time(open_engine: Callable[..., Ricordo], site: Site) -> None:
     engine = open_engine(**{"fetch.allow_private": True, "fetch.seconds": 0.4})
     url = site.page("/slow", b"x" * 1000, pause=0.05)
     before = time.monotonic()
@@ -248,7 +248,7 @@ def test_a_page_that_never_ends_is_given_up_in_time(open_engine: Callable[..., R
 
 
 def test_a_host_that_is_not_reached_fails_within_the_time_for_connecting(
-    open_engine: Callable[..., Recollect], monkeypatch: pytest.MonkeyPatch
+    open_engine: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = open_engine(**{"fetch.connect_seconds": 0.2})
     asked = socket.getaddrinfo
@@ -266,7 +266,7 @@ def test_a_host_that_is_not_reached_fails_within_the_time_for_connecting(
     assert "0.2 s" in report.items[0].error["message"]
 
 
-def test_a_refused_connection_and_plain_text_for_tls_are_told_apart(pages: Recollect, site: Site) -> None:
+def test_a_refused_connection_and_plain_text_for_tls_are_told_apart(pages: Ricordo, site: Site) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         closed = unused.getsockname()[1]
@@ -280,14 +280,14 @@ def test_a_refused_connection_and_plain_text_for_tls_are_told_apart(pages: Recol
     ["http://user:secret@example.org/", "http://user@example.org/", "https://", "http:///path", "http://exa mple.org/",
      "http://example.org:99999/", "http://[::1/", "http://exam\nple.org/", "http://-/" + "x" * 5000, "javascript://x"],
 )  # fmt: skip
-def test_a_url_that_is_none_fails_alone_and_shows_no_password(pages: Recollect, url: str) -> None:
+def test_a_url_that_is_none_fails_alone_and_shows_no_password(pages: Ricordo, url: str) -> None:
     saved = only(pages.add(url))
     assert saved.status == "failed"
     assert saved.error["hint"]
     assert "secret" not in saved.error["message"]
 
 
-def test_nothing_of_the_user_is_sent_along(pages: Recollect, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_of_the_user_is_sent_along(pages: Ricordo, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9/")
     monkeypatch.setenv("GITHUB_TOKEN", "ghp_secret")
     site.routes["/a"] = lambda asked: Answer(article("A").encode(), headers={"Set-Cookie": "id=1"})
@@ -295,11 +295,11 @@ def test_nothing_of_the_user_is_sent_along(pages: Recollect, site: Site, monkeyp
     pages.add(f"{site.root}/a", on_conflict="overwrite")
     for asked in site.asked:
         assert set(asked.headers) == {"host", "user-agent", "accept", "accept-encoding"}
-        assert asked.headers["user-agent"].startswith("recollect/")
+        assert asked.headers["user-agent"].startswith("ricordo/")
 
 
 def test_a_proxy_is_used_when_the_settings_say_so(
-    open_engine: Callable[..., Recollect], site: Site, monkeypatch: pytest.MonkeyPatch
+    open_engine: Callable[..., Ricordo], site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.routes["http://far.example/a"] = Answer(article("Through the proxy").encode())
     seen = lambda *_, **__: [(2, 1, 6, "", ("93.184.216.34", 80))]  # noqa: E731
@@ -312,7 +312,7 @@ def test_a_proxy_is_used_when_the_settings_say_so(
     assert site.paths() == ["http://far.example/a"]
 
 
-def test_a_page_packed_in_several_pieces_is_whole(pages: Recollect, site: Site) -> None:
+def test_a_page_packed_in_several_pieces_is_whole(pages: Ricordo, site: Site) -> None:
     body = article("In pieces").encode()
     packed = gzip.compress(body[:50]) + gzip.compress(body[50:]) + b"what a broken server adds"
     url = site.page("/pieces", packed, headers={"Content-Encoding": "gzip"})
@@ -320,7 +320,7 @@ def test_a_page_packed_in_several_pieces_is_whole(pages: Recollect, site: Site) 
     assert pages.get(url).content.count("lighthouse keeper") == 8
 
 
-def test_bytes_behind_the_end_of_a_packed_page_count_too(pages: Recollect, site: Site) -> None:
+def test_bytes_behind_the_end_of_a_packed_page_count_too(pages: Ricordo, site: Site) -> None:
     packed = gzip.compress(article("A").encode()) + b"x" * 1_100_000
     url = site.page("/tail", packed, headers={"Content-Encoding": "gzip"})
     assert "over the limit" in only(pages.add(url)).error["message"]
@@ -334,9 +334,7 @@ def test_bytes_behind_the_end_of_a_packed_page_count_too(pages: Recollect, site:
         (Answer(b"", 429, headers={"Retry-After": "9" * 400}), "unavailable"),
     ],
 )
-def test_nonsense_in_headers_fails_one_page_and_no_more(
-    pages: Recollect, site: Site, answer: Answer, code: str
-) -> None:
+def test_nonsense_in_headers_fails_one_page_and_no_more(pages: Ricordo, site: Site, answer: Answer, code: str) -> None:
     site.routes["/odd"] = answer
     report = pages.add(f"{site.root}/odd", site.page("/fine", article("Fine")))
     assert [(saved.status, (saved.error or {}).get("code")) for saved in report.items] == [
@@ -345,7 +343,7 @@ def test_nonsense_in_headers_fails_one_page_and_no_more(
     ]
 
 
-def test_a_redirect_may_be_spelled_in_letters(pages: Recollect, site: Site) -> None:
+def test_a_redirect_may_be_spelled_in_letters(pages: Ricordo, site: Site) -> None:
     site.page("/caf%C3%A9", article("At the café"))
     site.routes["/old"] = redirect("/café".encode().decode("latin-1"))
     assert only(pages.add(f"{site.root}/old")).status == "created"

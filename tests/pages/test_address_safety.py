@@ -14,8 +14,8 @@ from typing import Any
 import httpcore
 import pytest
 
-from recollect import ConfigProvider, Recollect
-from recollect.sources.addresses import is_public
+from ricordo import ConfigProvider, Ricordo
+from ricordo.sources.addresses import is_public
 
 from .conftest import Site, article, redirect
 
@@ -103,7 +103,7 @@ def tricky(net: Net) -> Net:
 
 
 def test_no_trick_in_a_url_reaches_a_private_address(
-    open_engine: Callable[..., Recollect], site: Site, tricky: Net
+    open_engine: Callable[..., Ricordo], site: Site, tricky: Net
 ) -> None:
     engine = open_engine(**{"fetch.connect_seconds": 1})
     urls = [trick.format(port=site.port) for trick in TRICKS if "://" in trick]
@@ -116,7 +116,7 @@ def test_no_trick_in_a_url_reaches_a_private_address(
 
 @pytest.mark.parametrize("trick", TRICKS)
 def test_no_redirect_reaches_a_private_address(
-    open_engine: Callable[..., Recollect], site: Site, other_site: Site, tricky: Net, trick: str
+    open_engine: Callable[..., Ricordo], site: Site, other_site: Site, tricky: Net, trick: str
 ) -> None:
     engine = open_engine(**{"fetch.connect_seconds": 1, "fetch.allow_hosts": [f"front.test:{other_site.port}"]})
     other_site.routes["/a"] = redirect("/b")
@@ -128,14 +128,14 @@ def test_no_redirect_reaches_a_private_address(
 
 
 def test_a_name_that_turns_private_is_connected_to_where_it_was_judged(
-    open_engine: Callable[..., Recollect], site: Site, tricky: Net
+    open_engine: Callable[..., Ricordo], site: Site, tricky: Net
 ) -> None:
     saved = open_engine().add(f"http://rebinding.test:{site.port}/").items[0]
     assert saved.error["code"] == "unavailable"
     assert tricky.connected == [("93.184.216.34", site.port)]
 
 
-def test_a_refusal_names_the_host_and_how_to_allow_it(open_engine: Callable[..., Recollect], site: Site) -> None:
+def test_a_refusal_names_the_host_and_how_to_allow_it(open_engine: Callable[..., Ricordo], site: Site) -> None:
     error = open_engine().add(f"{site.root}/").items[0].error
     assert error["code"] == "forbidden"
     assert "127.0.0.1" in error["message"]
@@ -143,7 +143,7 @@ def test_a_refusal_names_the_host_and_how_to_allow_it(open_engine: Callable[...,
 
 
 def test_a_host_that_is_allowed_is_reached_and_others_are_not(
-    open_engine: Callable[..., Recollect], site: Site, net: Net
+    open_engine: Callable[..., Ricordo], site: Site, net: Net
 ) -> None:
     net.names |= {"wiki.test": "127.0.0.1", "victim.test": "127.0.0.1"}
     engine = open_engine(**{"fetch.allow_hosts": ["wiki.test"]})
@@ -153,7 +153,7 @@ def test_a_host_that_is_allowed_is_reached_and_others_are_not(
 
 
 def test_a_page_may_be_refreshed_only_where_it_may_be_added(
-    open_engine: Callable[..., Recollect], site: Site, tmp_path: Path
+    open_engine: Callable[..., Ricordo], site: Site, tmp_path: Path
 ) -> None:
     url = site.page("/a", article("A"))
     open_engine("one", **{"fetch.allow_private": True}).add(url)
@@ -164,14 +164,14 @@ def test_a_page_may_be_refreshed_only_where_it_may_be_added(
 
 def test_a_project_that_nobody_trusts_makes_no_host_reachable(site: Site, tmp_path: Path) -> None:
     url = site.page("/a", article("A"))
-    folder = tmp_path / "cloned" / ".recollect"
+    folder = tmp_path / "cloned" / ".ricordo"
     folder.mkdir(parents=True)
     (folder / "config.toml").write_text(
         '[fetch]\nallow_private = true\nallow_hosts = ["127.0.0.1"]\ngithub_url = "http://127.0.0.1/"\n'
         f'proxy = "{site.root}"\n[embedding]\nprovider = "none"\n'
     )
     provider = ConfigProvider({"embedding.provider": "none"}, start=folder.parent)
-    with Recollect.open(tmp_path / "s.db", config=provider) as engine:
+    with Ricordo.open(tmp_path / "s.db", config=provider) as engine:
         assert engine.config.untrusted
         assert engine.add(url).items[0].error["code"] == "forbidden"
     assert site.asked == []
@@ -211,7 +211,7 @@ def secure(net: Net) -> Iterator[int]:
 
 
 def test_a_certificate_is_checked_for_the_name_though_the_address_is_fixed(
-    open_engine: Callable[..., Recollect], secure: int, monkeypatch: pytest.MonkeyPatch
+    open_engine: Callable[..., Ricordo], secure: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = open_engine(**{"fetch.allow_private": True})
     untrusted = engine.add(f"https://wiki.test:{secure}/").items[0].error

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from recollect import Error, Recollect
-from recollect.settings import FetchSettings
-from recollect.sources.base import FetchedPage, LoadedPage, PageRequest
-from recollect.sources.detect import Drives
+from ricordo import Error, Ricordo
+from ricordo.settings import FetchSettings
+from ricordo.sources.base import FetchedPage, LoadedPage, PageRequest
+from ricordo.sources.detect import Drives
 
 from .conftest import Answer, Site, article, redirect, with_etag
 
@@ -59,7 +59,7 @@ def test_the_server_that_served_a_page_can_tell_its_drive() -> None:
 
 
 @pytest.fixture
-def github(open_engine: Callable[..., Recollect], site: Site) -> Recollect:
+def github(open_engine: Callable[..., Ricordo], site: Site) -> Ricordo:
     """An engine whose GitHub is the site on the loopback, with its parts below three paths."""
     site.routes |= {
         "/raw/sea/log/main/a.py": Answer(b"def watch(ship):\n    return ship.name\n", mime="text/plain"),
@@ -78,7 +78,7 @@ def github(open_engine: Callable[..., Recollect], site: Site) -> Recollect:
     )
 
 
-def test_a_repository_is_its_readme_and_a_file_is_itself(github: Recollect, site: Site) -> None:
+def test_a_repository_is_its_readme_and_a_file_is_itself(github: Ricordo, site: Site) -> None:
     base = f"{site.root}/web/sea/log"
     report = github.add(base, f"{base}/blob/main/a.py", f"{base}/tree/main/docs", f"{base}/issues/7")
     assert [saved.ref for saved in report.items] == [
@@ -94,7 +94,7 @@ def test_a_repository_is_its_readme_and_a_file_is_itself(github: Recollect, site
     assert github.get(f"{base}/issues/7").title == "The lamp is out"
 
 
-def test_github_is_refreshed_through_its_source_url(github: Recollect, site: Site) -> None:
+def test_github_is_refreshed_through_its_source_url(github: Ricordo, site: Site) -> None:
     site.routes["/api/repos/sea/log/readme"] = with_etag(README, "1")
     github.add(f"{site.root}/web/sea/log")
     assert github.refresh(all=True).count("unchanged") == 1
@@ -104,7 +104,7 @@ def test_github_is_refreshed_through_its_source_url(github: Recollect, site: Sit
 
 
 def test_the_token_goes_to_github_and_to_no_one_it_redirects_to(
-    github: Recollect, site: Site, other_site: Site, monkeypatch: pytest.MonkeyPatch
+    github: Ricordo, site: Site, other_site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", "ghp_secret")
     other_site.page("/stolen", "# Elsewhere\n\nA page.", mime="text/markdown")
@@ -119,7 +119,7 @@ def test_the_token_goes_to_github_and_to_no_one_it_redirects_to(
 
 
 def test_a_private_repository_and_a_rate_limit_say_to_set_a_token(
-    github: Recollect, site: Site, monkeypatch: pytest.MonkeyPatch
+    github: Ricordo, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("GITHUB_TOKEN", raising=False)
     site.routes["/api/repos/sea/busy/readme"] = Answer(b"{}", 403)
@@ -128,7 +128,7 @@ def test_a_private_repository_and_a_rate_limit_say_to_set_a_token(
     assert (busy.error["code"], "GITHUB_TOKEN" in busy.error["hint"]) == ("forbidden", True)
 
 
-def test_a_google_document_is_exported_as_markdown_and_titled_by_its_name(github: Recollect, site: Site) -> None:
+def test_a_google_document_is_exported_as_markdown_and_titled_by_its_name(github: Ricordo, site: Site) -> None:
     site.page(
         "/document/d/1AbCdEf_gh-IJ/export?format=md", "Keep watch.\n\n## Ships\n\nAll of them.\n", mime="text/markdown",
         headers={"Content-Disposition": "attachment; filename=\"x.md\"; filename*=UTF-8''The%20watch.md"},
@@ -141,7 +141,7 @@ def test_a_google_document_is_exported_as_markdown_and_titled_by_its_name(github
     assert github.refresh("google-docs:/1AbCdEf_gh-IJ").count("unchanged") == 1
 
 
-def test_an_old_document_is_exported_as_text(github: Recollect, site: Site) -> None:
+def test_an_old_document_is_exported_as_text(github: Ricordo, site: Site) -> None:
     site.routes["/document/d/1AbCdEf_gh-IJ/export?format=md"] = Answer(b"no such format", 400)
     site.page("/document/d/1AbCdEf_gh-IJ/export?format=txt", "Plain words.", mime="text/plain")
     assert github.add(f"{site.root}/document/d/1AbCdEf_gh-IJ/edit").items[0].status == "created"
@@ -152,7 +152,7 @@ def test_an_old_document_is_exported_as_text(github: Recollect, site: Site) -> N
     "answer",
     [Answer(b"", 401), Answer(b"", 403), Answer(b'<html><form action="/ServiceLogin">Sign in</form></html>')],
 )
-def test_a_private_document_says_how_to_share_it(github: Recollect, site: Site, answer: Answer) -> None:
+def test_a_private_document_says_how_to_share_it(github: Ricordo, site: Site, answer: Answer) -> None:
     site.routes["/document/d/1AbCdEf_gh-IJ/export?format=md"] = answer
     error = github.add(f"{site.root}/document/d/1AbCdEf_gh-IJ/edit").items[0].error
     assert (error["code"], "private" in error["message"]) == ("forbidden", True)
@@ -201,11 +201,11 @@ def use_plugins(monkeypatch: pytest.MonkeyPatch, **plugins: Any) -> None:
         def load(self) -> Any:
             return plugins[self.name]
 
-    entries = EntryPoints(Entry(name, f"{name}:make", "recollect.sources") for name in plugins)
-    monkeypatch.setattr("recollect.sources.detect.entry_points", lambda **_: entries)
+    entries = EntryPoints(Entry(name, f"{name}:make", "ricordo.sources") for name in plugins)
+    monkeypatch.setattr("ricordo.sources.detect.entry_points", lambda **_: entries)
 
 
-def test_a_plugin_adds_a_drive(pages: Recollect, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plugin_adds_a_drive(pages: Ricordo, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     use_plugins(monkeypatch, wiki=Wiki)
     site.page("/api/Rocks", article("Rocks"))
     url = f"{site.root}/wiki/Rocks"
@@ -215,7 +215,7 @@ def test_a_plugin_adds_a_drive(pages: Recollect, site: Site, monkeypatch: pytest
 
 
 def test_a_broken_plugin_is_a_warning_and_the_page_is_added(
-    pages: Recollect, site: Site, monkeypatch: pytest.MonkeyPatch
+    pages: Ricordo, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_plugins(monkeypatch, broken=None, taken=Taken, careless=Careless)
     report = pages.add(site.page("/a", article("A")))
@@ -224,7 +224,7 @@ def test_a_broken_plugin_is_a_warning_and_the_page_is_added(
 
 
 def test_a_plugin_that_fails_for_a_page_fails_that_page_alone(
-    pages: Recollect, site: Site, monkeypatch: pytest.MonkeyPatch
+    pages: Ricordo, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_plugins(monkeypatch, clumsy=Clumsy)
     fine = site.page("/a", article("A"))
@@ -253,7 +253,7 @@ class Agent:
 
 
 def test_a_loader_brings_pages_and_hands_back_those_it_does_not_know(
-    pages: Recollect, site: Site, monkeypatch: pytest.MonkeyPatch
+    pages: Ricordo, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = site.page("/plain", article("Plain"))
     full = "<p>kept\r\nas it stands</p>\n" * 9

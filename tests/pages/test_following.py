@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from recollect import Recollect
-from recollect.sources.robots import fits, read_robots
+from ricordo import Ricordo
+from ricordo.sources.robots import fits, read_robots
 
 from .conftest import Answer, Site, article, redirect, with_etag
 
@@ -34,16 +34,14 @@ def chain(site: Site) -> str:
     ("depth", "found"), [(0, [""]), (1, ["", "a"]), (2, ["", "a", "b"]), (9, ["", "a", "b", "c", "d"])]
 )
 def test_links_are_followed_so_many_steps_and_each_page_once(
-    pages: Recollect, site: Site, depth: int, found: list[str]
+    pages: Ricordo, site: Site, depth: int, found: list[str]
 ) -> None:
     report = pages.add(chain(site), depth=depth)
     assert refs(report, "created") == found
     assert sorted(path for path in site.paths() if path != "/robots.txt") == sorted(f"/{name}" for name in found)
 
 
-def test_a_walk_stays_on_its_site_and_away_from_what_is_not_read(
-    pages: Recollect, site: Site, other_site: Site
-) -> None:
+def test_a_walk_stays_on_its_site_and_away_from_what_is_not_read(pages: Ricordo, site: Site, other_site: Site) -> None:
     other_site.page("/", article("Elsewhere"))
     links = ["/a", f"{other_site.root}/", "mailto:x@example.org", "javascript:go()", "/p.png", "/x.zip", "/picture",
              "/away", "/dead", "//example.invalid/", "http://[bad/"]  # fmt: skip
@@ -62,7 +60,7 @@ def test_a_walk_stays_on_its_site_and_away_from_what_is_not_read(
     assert set(site.paths()) == {"/", "/robots.txt", "/a", "/picture", "/away", "/dead"}
 
 
-def test_robots_txt_is_kept_to(pages: Recollect, site: Site) -> None:
+def test_robots_txt_is_kept_to(pages: Ricordo, site: Site) -> None:
     site.page("/robots.txt", "User-agent: *\nDisallow: /private\nDisallow: /*?print\nAllow: /private/open\n")
     start = site.page("/", article("Start", "/private/a", "/private/open", "/b?print=1", "/b"))
     for path in ("/private/a", "/private/open", "/b", "/b?print=1"):
@@ -74,13 +72,13 @@ def test_robots_txt_is_kept_to(pages: Recollect, site: Site) -> None:
     assert named.count("created") == 1, "a page that a person named is fetched"
 
 
-def test_a_site_that_fails_to_say_what_it_allows_is_not_walked(pages: Recollect, site: Site) -> None:
+def test_a_site_that_fails_to_say_what_it_allows_is_not_walked(pages: Ricordo, site: Site) -> None:
     site.routes["/robots.txt"] = Answer(b"", 500)
     report = pages.add(chain(site), depth=3)
     assert refs(report, "created") == [""]
 
 
-def test_pages_wait_for_one_another(open_engine: Callable[..., Recollect], site: Site) -> None:
+def test_pages_wait_for_one_another(open_engine: Callable[..., Ricordo], site: Site) -> None:
     engine = open_engine(**{"fetch.allow_private": True, "fetch.delay": 0.01})
     site.page("/robots.txt", "User-agent: *\nCrawl-delay: 0.2\n")
     before = time.monotonic()
@@ -88,7 +86,7 @@ def test_pages_wait_for_one_another(open_engine: Callable[..., Recollect], site:
     assert time.monotonic() - before > 0.4
 
 
-def test_never_more_pages_than_asked_for(pages: Recollect, site: Site) -> None:
+def test_never_more_pages_than_asked_for(pages: Ricordo, site: Site) -> None:
     start = site.page("/", article("Start", *(f"/{n}" for n in range(30))))
     for number in range(30):
         site.page(f"/{number}", article(str(number), f"/{number}/deeper"))
@@ -98,7 +96,7 @@ def test_never_more_pages_than_asked_for(pages: Recollect, site: Site) -> None:
     assert pages.add(start, depth=1, max_pages=7).count("created") == 7, "the next time goes on from there"
 
 
-def test_pages_are_known_by_the_address_they_give(pages: Recollect, site: Site) -> None:
+def test_pages_are_known_by_the_address_they_give(pages: Ricordo, site: Site) -> None:
     site.page("/", article("Start", "/a?from=1", "/a?from=2", "/r", "/front"))
     for query in ("?from=1", "?from=2", ""):
         site.page(f"/a{query}", article("A", head='<link rel="canonical" href="/a">'))
@@ -110,7 +108,7 @@ def test_pages_are_known_by_the_address_they_give(pages: Recollect, site: Site) 
     assert "same page" in reasons(report)["r"]
 
 
-def test_wishes_of_a_page_are_kept_to_on_a_walk(pages: Recollect, site: Site) -> None:
+def test_wishes_of_a_page_are_kept_to_on_a_walk(pages: Ricordo, site: Site) -> None:
     site.page("/", article("Start", "/hidden", "/dead-end"))
     site.page("/hidden", article("Hidden", "/x", head='<meta name="robots" content="noindex">'))
     site.page("/dead-end", article("Dead end", "/y", head='<meta name="robots" content="NOFOLLOW">'))
@@ -121,7 +119,7 @@ def test_wishes_of_a_page_are_kept_to_on_a_walk(pages: Recollect, site: Site) ->
     assert "noindex" in reasons(report)["hidden"]
 
 
-def test_walking_again_finds_new_pages_behind_known_ones(pages: Recollect, site: Site) -> None:
+def test_walking_again_finds_new_pages_behind_known_ones(pages: Ricordo, site: Site) -> None:
     start = chain(site)
     pages.add(start, depth=2)
     site.page("/a", article("Page a", "/b", "/new"))
@@ -131,7 +129,7 @@ def test_walking_again_finds_new_pages_behind_known_ones(pages: Recollect, site:
     assert refs(report, "skipped") == ["", "a", "b"]
 
 
-def test_an_interrupted_walk_keeps_what_it_has(pages: Recollect, site: Site) -> None:
+def test_an_interrupted_walk_keeps_what_it_has(pages: Ricordo, site: Site) -> None:
     start = chain(site)
 
     def interrupt(progress: object) -> None:
@@ -154,7 +152,7 @@ def index(*urls: str) -> str:
     return f"<sitemapindex>{entries}</sitemapindex>"
 
 
-def test_a_sitemap_is_added_as_the_pages_it_names(pages: Recollect, site: Site) -> None:
+def test_a_sitemap_is_added_as_the_pages_it_names(pages: Ricordo, site: Site) -> None:
     for path in ("/a", "/b?x=1&y=2"):
         site.page(path, article(path))
     body = urlset(f"{site.root}/a", f"{site.root}/b?x=1&amp;y=2", f"{site.root}/a", "https://example.invalid/c")
@@ -163,7 +161,7 @@ def test_a_sitemap_is_added_as_the_pages_it_names(pages: Recollect, site: Site) 
     assert report.failed == 0
 
 
-def test_sitemaps_that_name_others_and_packed_ones_are_read(pages: Recollect, site: Site) -> None:
+def test_sitemaps_that_name_others_and_packed_ones_are_read(pages: Ricordo, site: Site) -> None:
     site.page("/a", article("A"))
     site.page("/b", article("B"))
     site.page("/robots.txt", f"Sitemap: {site.root}/maps/index.xml\nUser-agent: *\nDisallow: /b\n")
@@ -176,12 +174,12 @@ def test_sitemaps_that_name_others_and_packed_ones_are_read(pages: Recollect, si
     assert any("robots.txt" in note for note in report.notes)
 
 
-def test_a_site_without_a_sitemap_says_what_else_to_do(pages: Recollect, site: Site) -> None:
+def test_a_site_without_a_sitemap_says_what_else_to_do(pages: Ricordo, site: Site) -> None:
     error = pages.add(f"{site.root}/docs/", sitemap=True).items[0].error
     assert (error["code"], "--depth" in error["hint"]) == ("not_found", True)
 
 
-def test_a_broken_page_of_a_walk_fails_alone(pages: Recollect, site: Site) -> None:
+def test_a_broken_page_of_a_walk_fails_alone(pages: Ricordo, site: Site) -> None:
     start = site.page("/", article("Start", "/bad", "/good"))
     site.routes["/bad"] = Answer(b"", 500)
     site.routes["/good"] = with_etag(article("Good"), "1")
@@ -203,14 +201,14 @@ def test_rules_of_robots_txt_match_as_they_are_written(rule: str, path: str, fit
 
 
 def test_the_rules_for_us_come_before_those_for_all() -> None:
-    all_and_us = "\ufeffUser-agent: *\nDisallow: /\n\nUser-agent: other\nUser-agent: Recollect\n"
+    all_and_us = "\ufeffUser-agent: *\nDisallow: /\n\nUser-agent: other\nUser-agent: Ricordo\n"
     robots = read_robots(all_and_us + "Disallow: /x # no\nCrawl-delay: 2\n")
     assert (robots.allows("https://e.org/a"), robots.allows("https://e.org/x"), robots.delay) == (True, False, 2.0)
     assert not read_robots("user-agent: *\ndisallow: /").allows("https://e.org/")
     assert read_robots("User-agent: *\nDisallow:\n").allows("https://e.org/a")
 
 
-def test_links_go_from_where_a_page_was_found(pages: Recollect, site: Site) -> None:
+def test_links_go_from_where_a_page_was_found(pages: Ricordo, site: Site) -> None:
     site.page("/", article("Home", "/docs"))
     site.routes["/docs"] = redirect("/docs/", 301)
     site.page("/docs/", article("Docs", "one.html"))
@@ -218,7 +216,7 @@ def test_links_go_from_where_a_page_was_found(pages: Recollect, site: Site) -> N
     assert "one.html" in refs(pages.add(f"{site.root}/", depth=2), "created")
 
 
-def test_a_sitemap_of_blanks_takes_no_time(pages: Recollect, site: Site) -> None:
+def test_a_sitemap_of_blanks_takes_no_time(pages: Ricordo, site: Site) -> None:
     body = f"<urlset><url><loc>{' ' * 200_000}<x></loc></url><url><loc> <![CDATA[ /a ]]> </loc></url></urlset>"
     site.page("/a", article("A"))
     began = time.monotonic()

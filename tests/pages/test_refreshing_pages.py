@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from recollect import Recollect
+from ricordo import Ricordo
 
 from .conftest import Answer, Asked, Site, article, with_etag
 
@@ -21,7 +21,7 @@ def dated(body: str, date: str) -> Callable[[Asked], Answer]:
 
 
 def test_refreshing_two_hundred_unchanged_pages_downloads_headers_alone_and_writes_nothing(
-    pages: Recollect, site: Site
+    pages: Ricordo, site: Site
 ) -> None:
     for number in range(200):
         body = article(f"Page {number}")
@@ -43,7 +43,7 @@ def test_refreshing_two_hundred_unchanged_pages_downloads_headers_alone_and_writ
     watching.close()
 
 
-def test_a_changed_page_is_a_new_version_and_only_changed_passages_are_written(pages: Recollect, site: Site) -> None:
+def test_a_changed_page_is_a_new_version_and_only_changed_passages_are_written(pages: Ricordo, site: Site) -> None:
     long = "".join(f"<h2>Part {n}</h2><p>{'Some words about ships. ' * 40}{n}</p>" for n in range(20))
     site.routes["/a"] = with_etag(article("A", text=long), "1")
     url = f"{site.root}/a"
@@ -58,7 +58,7 @@ def test_a_changed_page_is_a_new_version_and_only_changed_passages_are_written(p
     assert site.asked[-1].headers["if-none-match"] == '"2"'
 
 
-def test_without_validators_the_bytes_are_compared(pages: Recollect, site: Site) -> None:
+def test_without_validators_the_bytes_are_compared(pages: Ricordo, site: Site) -> None:
     url = site.page("/a", article("A"))
     pages.add(url)
     assert pages.refresh(url).count("unchanged") == 1
@@ -70,7 +70,7 @@ def test_without_validators_the_bytes_are_compared(pages: Recollect, site: Site)
     assert pages.get(url).version == 2
 
 
-def test_a_new_tag_for_the_same_page_is_remembered_without_a_version(pages: Recollect, site: Site) -> None:
+def test_a_new_tag_for_the_same_page_is_remembered_without_a_version(pages: Ricordo, site: Site) -> None:
     url = f"{site.root}/a"
     for tag in ("1", "2"):
         site.routes["/a"] = with_etag(article("A"), tag)
@@ -80,7 +80,7 @@ def test_a_new_tag_for_the_same_page_is_remembered_without_a_version(pages: Reco
     assert pages.get(url).version == 1
 
 
-def test_what_people_set_stays_and_what_the_page_says_follows_the_page(pages: Recollect, site: Site) -> None:
+def test_what_people_set_stays_and_what_the_page_says_follows_the_page(pages: Ricordo, site: Site) -> None:
     url = site.page("/a", article("Old title", head='<meta name="description" content="Old.">'))
     pages.add(url, fields={"tags": ["sea"]})
     pages.edit(url, fields={"importance": 5})
@@ -95,7 +95,7 @@ def test_what_people_set_stays_and_what_the_page_says_follows_the_page(pages: Re
     assert pages.get(url).title == "My title"
 
 
-def test_a_page_that_is_gone_is_reported_and_never_dropped(pages: Recollect, site: Site) -> None:
+def test_a_page_that_is_gone_is_reported_and_never_dropped(pages: Ricordo, site: Site) -> None:
     gone, away = site.page("/gone", article("Gone")), site.page("/away", article("Away"))
     pages.add(gone, away)
     del site.routes["/gone"]
@@ -106,7 +106,7 @@ def test_a_page_that_is_gone_is_reported_and_never_dropped(pages: Recollect, sit
     assert pages.get(gone).title == "Gone"
 
 
-def test_a_page_that_fails_now_keeps_what_it_said_and_says_why(pages: Recollect, site: Site) -> None:
+def test_a_page_that_fails_now_keeps_what_it_said_and_says_why(pages: Ricordo, site: Site) -> None:
     broken, fine = site.page("/broken", article("Broken")), site.page("/fine", article("Fine"))
     pages.add(broken, fine)
     site.routes["/broken"] = Answer(b"", 500)
@@ -117,14 +117,14 @@ def test_a_page_that_fails_now_keeps_what_it_said_and_says_why(pages: Recollect,
     assert pages.get(broken).title == "Broken"
 
 
-def test_a_subtree_of_pages_is_refreshed_by_its_address(pages: Recollect, site: Site) -> None:
+def test_a_subtree_of_pages_is_refreshed_by_its_address(pages: Ricordo, site: Site) -> None:
     urls = [site.page(path, article(path)) for path in ("/docs/", "/docs/a", "/docs/b/c", "/other")]
     pages.add(*urls)
     assert len(pages.refresh(f"{site.root}/docs/").items) == 3
     assert len(pages.refresh(f"url:/{site.root}/docs").items) == 3
 
 
-def test_a_page_under_another_name_is_fetched_from_its_source(pages: Recollect, site: Site) -> None:
+def test_a_page_under_another_name_is_fetched_from_its_source(pages: Ricordo, site: Site) -> None:
     url = site.page("/a", article("A"))
     pages.add(url, as_ref="note:/mine")
     pages.save("note:/written", "Something that no page says.")
@@ -134,7 +134,7 @@ def test_a_page_under_another_name_is_fetched_from_its_source(pages: Recollect, 
     assert pages.get("note:/mine").title == "B"
 
 
-def test_an_item_without_a_source_url_says_to_add_it_again(pages: Recollect, site: Site) -> None:
+def test_an_item_without_a_source_url_says_to_add_it_again(pages: Ricordo, site: Site) -> None:
     pages.save("github:/owner/repo", "A README that came by hand.")
     pages.save(f"url:/{site.page('/a', article('A'))}", "Old text of the page.")
     told = {one.ref.partition(":")[0]: one for one in pages.refresh(all=True).items}
@@ -144,7 +144,7 @@ def test_an_item_without_a_source_url_says_to_add_it_again(pages: Recollect, sit
 
 
 def test_what_a_server_said_goes_along_with_an_export(
-    pages: Recollect, open_engine: Callable[..., Recollect], site: Site, tmp_path: Path
+    pages: Ricordo, open_engine: Callable[..., Ricordo], site: Site, tmp_path: Path
 ) -> None:
     site.routes["/a"] = with_etag(article("A"), "1")
     pages.add(f"{site.root}/a")
@@ -155,7 +155,7 @@ def test_what_a_server_said_goes_along_with_an_export(
     assert site.asked[-1].headers["if-none-match"] == '"1"'
 
 
-def test_an_etag_of_any_letters_is_sent_back_as_it_came(pages: Recollect, site: Site) -> None:
+def test_an_etag_of_any_letters_is_sent_back_as_it_came(pages: Ricordo, site: Site) -> None:
     site.routes["/a"] = with_etag(article("A"), "été")
     pages.add(f"{site.root}/a")
     assert pages.refresh(all=True).count("unchanged") == 1
@@ -167,7 +167,7 @@ def secret_page(number: int) -> str:
     return article(f"Deploy {key}", text=f"Key {number} is {key} today. " * 5)
 
 
-def test_secrets_in_a_page_kept_as_a_note_are_redacted_when_it_is_read_again(pages: Recollect, site: Site) -> None:
+def test_secrets_in_a_page_kept_as_a_note_are_redacted_when_it_is_read_again(pages: Ricordo, site: Site) -> None:
     url = site.page("/a", secret_page(1))
     assert pages.add(url, as_ref="note:/a").items[0].redacted
     site.page("/a", secret_page(2))
@@ -182,7 +182,7 @@ def test_secrets_in_a_page_kept_as_a_note_are_redacted_when_it_is_read_again(pag
     store.close()
 
 
-def test_secrets_that_were_allowed_in_a_note_still_are_when_it_is_read_again(pages: Recollect, site: Site) -> None:
+def test_secrets_that_were_allowed_in_a_note_still_are_when_it_is_read_again(pages: Ricordo, site: Site) -> None:
     url = site.page("/a", secret_page(1))
     pages.add(url, as_ref="note:/a", allow_secrets=True)
     site.page("/a", secret_page(2))

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-import recollect.models.base
-from recollect.ingest.chunk import chunk, embedded_texts, line_ranges, prefix_text
+import ricordo.models.base
+from ricordo.ingest.chunk import chunk, embedded_texts, line_ranges, prefix_text
 
 STRUCTURES = ("markdown", "rst", "html", "code", "table", "text", "unheard-of")
 LANGUAGES = ("", "python", "c", "javascript", "yaml", "json", "sql", "klingon")
@@ -31,7 +31,7 @@ texts = st.one_of(anything, st.lists(st.one_of(marks, anything), max_size=40).ma
 
 class WordPiece:
     def __init__(self) -> None:
-        path = Path(recollect.models.base.__file__).with_name("minilm") / "tokenizer.json"
+        path = Path(ricordo.models.base.__file__).with_name("minilm") / "tokenizer.json"
         self.tokenizer = Tokenizer.from_file(str(path))
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()

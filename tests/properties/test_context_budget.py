@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import ConfigProvider, Entry, Recollect
-from recollect.registry import token_counter
+from ricordo import ConfigProvider, Entry, Ricordo
+from ricordo.registry import token_counter
 
 COUNTER = token_counter()
 WORDS = st.sampled_from(
@@ -51,7 +51,7 @@ def test_the_budget_is_never_exceeded(
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         config = ConfigProvider({"embedding.provider": "none"}, env={}, start=Path(folder))
-        with Recollect.open(Path(folder) / "store.db", config=config) as engine:
+        with Ricordo.open(Path(folder) / "store.db", config=config) as engine:
             kinds = {"skill": "skill", "session": "session"}
             engine.save_many(
                 Entry(f"{drive}:/{place}", text, kinds.get(drive, "document"), fields)

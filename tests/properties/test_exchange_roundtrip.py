@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import ConfigProvider, Error, Recollect
+from ricordo import ConfigProvider, Error, Ricordo
 
 REFS = ("note:/a", "note:/b", "memory:/c", "agent:/deep/d")
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=80) | st.sampled_from(
@@ -28,7 +28,7 @@ STEPS = st.lists(
 )
 
 
-def act(engine: Recollect, step: tuple[str, str, str, str]) -> None:
+def act(engine: Ricordo, step: tuple[str, str, str, str]) -> None:
     verb, ref, other, text = step
     if verb == "save":
         engine.save(ref, text, fields={"tags": [text[:5].strip() or "t"], "metadata": {"text": text}}, wait=False)
@@ -52,7 +52,7 @@ def act(engine: Recollect, step: tuple[str, str, str, str]) -> None:
         engine.feedback(text, ref, "accepted")
 
 
-def exported(engine: Recollect) -> bytes:
+def exported(engine: Ricordo) -> bytes:
     out = io.BytesIO()
     engine.export(out)
     return out.getvalue()
@@ -63,12 +63,12 @@ def exported(engine: Recollect) -> bytes:
 def test_an_export_taken_in_is_exported_the_same(steps: list[tuple[str, str, str, str]]) -> None:
     config = ConfigProvider({"embedding.provider": "none", "store.keep_versions": 3})
     with tempfile.TemporaryDirectory() as folder:
-        with Recollect.open(Path(folder) / "one.db", config=config) as one:
+        with Ricordo.open(Path(folder) / "one.db", config=config) as one:
             for step in steps:
                 with contextlib.suppress(Error):
                     act(one, step)
             data = exported(one)
-        with Recollect.open(Path(folder) / "two.db", config=config) as two:
+        with Ricordo.open(Path(folder) / "two.db", config=config) as two:
             two.import_(io.BytesIO(data))
             assert exported(two) == data
             report = two.doctor()

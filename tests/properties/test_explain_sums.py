@@ -14,8 +14,8 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect import Answer, ConfigProvider, Entry, Recollect
-from recollect.search.profile import SIGNALS, built_in
+from ricordo import Answer, ConfigProvider, Entry, Ricordo
+from ricordo.search.profile import SIGNALS, built_in
 
 WORDS = ["kettle", "copper", "tea", "steam", "the", "camelCase", "東京都", "été", "42", "pot"]
 TAGS = ["metal", "Hot", "ops"]
@@ -109,12 +109,12 @@ def test_contributions_add_up_to_the_value_that_orders_the_hits(
     links: list[tuple[int, int]],
     asked: list[dict[str, Any]],
 ) -> None:
-    with tempfile.TemporaryDirectory() as folder, patch("recollect.registry.embedder", lambda config: Bag()):
+    with tempfile.TemporaryDirectory() as folder, patch("ricordo.registry.embedder", lambda config: Bag()):
         home = Path(folder)
         own = "\n".join(f'{name} = {{ signal = "{name}", weight = 1 }}' for name in SIGNALS)
         (home / "config.toml").write_text(f"[profiles.{OWN}.signals]\n{own}\n", encoding="utf-8")
-        config = ConfigProvider(env={"RECOLLECT_CONFIG_HOME": folder, "RECOLLECT_DATA_HOME": folder}, start=home)
-        with Recollect.open(home / "store.db", config=config) as engine:
+        config = ConfigProvider(env={"RICORDO_CONFIG_HOME": folder, "RICORDO_DATA_HOME": folder}, start=home)
+        with Ricordo.open(home / "store.db", config=config) as engine:
             engine.save_many(
                 Entry(f"{DRIVES[kind]}:/{n}", text, kind, given) for n, (text, given, kind) in enumerate(items)
             )

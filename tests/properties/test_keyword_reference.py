@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
-from recollect import NotFound, Recollect
-from recollect.store.sqlite import segments
-from recollect.words import Analyzer
+from ricordo import NotFound, Ricordo
+from ricordo.store.sqlite import segments
+from ricordo.words import Analyzer
 
 WORDS = ["cat", "cats", "running", "snake_case", "camelCase", "été", "東京都", "jwt", "the", "of", "key-rotation", "42"]
 texts = st.lists(st.sampled_from(WORDS), min_size=0, max_size=12).map(" ".join)
@@ -48,7 +48,7 @@ class StoreAgainstReference(RuleBasedStateMachine):
     @initialize()
     def open(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
-        self.engine = Recollect.open(Path(self.folder.name) / "store.db")
+        self.engine = Ricordo.open(Path(self.folder.name) / "store.db")
         self.live: dict[str, dict[str, str]] = {}
         self.binned: dict[str, dict[str, str]] = {}
 

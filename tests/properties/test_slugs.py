@@ -8,8 +8,8 @@ import string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import Ref
-from recollect.memory.slugs import LONGEST, free_name, slug
+from ricordo import Ref
+from ricordo.memory.slugs import LONGEST, free_name, slug
 
 
 @given(st.text(max_size=200))

@@ -13,8 +13,8 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent.parent / "ingest"))
 import bad_files
 
-from recollect import ConfigProvider, Recollect
-from recollect.values import AddReport, Saved
+from ricordo import ConfigProvider, Ricordo
+from ricordo.values import AddReport, Saved
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="pipes, and names of any bytes, are for other systems")
 COSTLY = {"wide.csv", "deep.json", "deep-objects.json", "deep.yaml", "deep-table.html", "deep-list.html"}
@@ -82,7 +82,7 @@ def fill(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def bad(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Recollect, Path, AddReport]]:
+def bad(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ricordo, Path, AddReport]]:
     """The folder, and the store it was added to while one file vanished and another could not be opened."""
     folder = tmp_path_factory.mktemp("bad")
     fill(folder)
@@ -97,7 +97,7 @@ def bad(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Recollect, P
 
     store = tmp_path_factory.mktemp("store") / "store.db"
     with (
-        Recollect.open(store, config=ConfigProvider({"embedding.provider": "none"})) as engine,
+        Ricordo.open(store, config=ConfigProvider({"embedding.provider": "none"})) as engine,
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr(Path, "read_bytes", read_bytes)
@@ -108,7 +108,7 @@ def names(report: AddReport, folder: Path, status: str) -> dict[str, Saved]:
     return {item.ref.removeprefix(f"disk:{folder}/"): item for item in report.items if item.status == status}
 
 
-def test_every_entry_is_accounted_for_once(bad: tuple[Recollect, Path, AddReport]) -> None:
+def test_every_entry_is_accounted_for_once(bad: tuple[Ricordo, Path, AddReport]) -> None:
     _, folder, report = bad
     refs = [item.ref for item in report.items]
     assert len(refs) == len(set(refs))
@@ -117,7 +117,7 @@ def test_every_entry_is_accounted_for_once(bad: tuple[Recollect, Path, AddReport
     assert {ref.removeprefix("disk:") for ref in refs} == entries
 
 
-def test_what_failed_says_why(bad: tuple[Recollect, Path, AddReport]) -> None:
+def test_what_failed_says_why(bad: tuple[Ricordo, Path, AddReport]) -> None:
     _, folder, report = bad
     failed = names(report, folder, "failed")
     for start, reason in REASONS.items():
@@ -128,7 +128,7 @@ def test_what_failed_says_why(bad: tuple[Recollect, Path, AddReport]) -> None:
     assert all(item.error["message"] and item.error["code"] == "unreadable" for item in failed.values())
 
 
-def test_the_good_files_are_in_and_found(bad: tuple[Recollect, Path, AddReport]) -> None:
+def test_the_good_files_are_in_and_found(bad: tuple[Ricordo, Path, AddReport]) -> None:
     engine, folder, report = bad
     hits = engine.search("cormorants", track=False).hits
     wanted = {"0-first.md", "last.md"} | ({"end.md"} if os.name != "nt" else set())
@@ -141,7 +141,7 @@ def test_the_good_files_are_in_and_found(bad: tuple[Recollect, Path, AddReport])
     assert engine.get(f"disk:{folder}/misnamed.txt").title == "Report on the borrowed chairs"
 
 
-def test_what_is_no_file_is_passed_over_with_a_reason(bad: tuple[Recollect, Path, AddReport]) -> None:
+def test_what_is_no_file_is_passed_over_with_a_reason(bad: tuple[Ricordo, Path, AddReport]) -> None:
     _, folder, report = bad
     reasons = {name: str(item.reason) for name, item in names(report, folder, "skipped").items()}
     expected = {
@@ -157,7 +157,7 @@ def test_what_is_no_file_is_passed_over_with_a_reason(bad: tuple[Recollect, Path
     assert all(reason in reasons[name] for name, reason in expected.items())
 
 
-def test_binary_files_are_items_without_text_whose_bytes_are_kept(bad: tuple[Recollect, Path, AddReport]) -> None:
+def test_binary_files_are_items_without_text_whose_bytes_are_kept(bad: tuple[Ricordo, Path, AddReport]) -> None:
     engine, folder, report = bad
     assert set(names(report, folder, "created")) >= BINARY
     for name in BINARY:
@@ -169,7 +169,7 @@ def test_binary_files_are_items_without_text_whose_bytes_are_kept(bad: tuple[Rec
     assert listed == {f"disk:{folder}/{name}" for name in BINARY}
 
 
-def test_text_that_was_damaged_is_in_with_a_note(bad: tuple[Recollect, Path, AddReport]) -> None:
+def test_text_that_was_damaged_is_in_with_a_note(bad: tuple[Ricordo, Path, AddReport]) -> None:
     engine, folder, report = bad
     assert any("broken-utf8.md: 3 characters were replaced" in note for note in report.notes)
     assert engine.get(f"disk:{folder}/nul.md").content == "# Title\n\nwords"
@@ -177,7 +177,7 @@ def test_text_that_was_damaged_is_in_with_a_note(bad: tuple[Recollect, Path, Add
 
 
 def test_a_second_round_says_the_same_of_what_failed_and_writes_nothing(
-    bad: tuple[Recollect, Path, AddReport],
+    bad: tuple[Ricordo, Path, AddReport],
 ) -> None:
     engine, folder, first = bad
     count, versions = engine.count(), engine.status()["versions"]
@@ -192,7 +192,7 @@ def test_a_second_round_says_the_same_of_what_failed_and_writes_nothing(
     assert (engine.count(), engine.status()["versions"]) == (count, versions)
 
 
-def test_the_store_is_sound_after_all_that(bad: tuple[Recollect, Path, AddReport]) -> None:
+def test_the_store_is_sound_after_all_that(bad: tuple[Ricordo, Path, AddReport]) -> None:
     engine, _, _ = bad
     report = engine.doctor()
     assert report.ok, [check for check in report.checks if not check.ok]
@@ -200,7 +200,7 @@ def test_the_store_is_sound_after_all_that(bad: tuple[Recollect, Path, AddReport
 
 @POSIX
 @pytest.mark.skipif(os.name != "nt" and os.geteuid() == 0, reason="root may read everything")
-def test_a_file_and_a_folder_that_may_not_be_read_fail_alone(engine: Recollect, tmp_path: Path) -> None:
+def test_a_file_and_a_folder_that_may_not_be_read_fail_alone(engine: Ricordo, tmp_path: Path) -> None:
     for name in ("a.md", "b/c.md", "d.md"):
         (tmp_path / "notes" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "notes" / name).write_text("words")
@@ -215,7 +215,7 @@ def test_a_file_and_a_folder_that_may_not_be_read_fail_alone(engine: Recollect, 
 
 
 @POSIX
-def test_a_folder_whose_name_is_not_text_fails_by_its_files(engine: Recollect, tmp_path: Path) -> None:
+def test_a_folder_whose_name_is_not_text_fails_by_its_files(engine: Ricordo, tmp_path: Path) -> None:
     folder = tmp_path / os.fsdecode(b"caf\xe9")
     folder.mkdir()
     (folder / "a.md").write_text("words")
@@ -223,20 +223,18 @@ def test_a_folder_whose_name_is_not_text_fails_by_its_files(engine: Recollect, t
     assert (item.status, item.ref.endswith("caf\\xe9/a.md")) == ("failed", True)
 
 
-def test_a_file_that_needs_a_missing_library_names_the_extra(
-    engine: Recollect, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("recollect.ingest.parse.read.find_spec", lambda name: None)
+def test_a_file_that_needs_a_missing_library_names_the_extra(engine: Ricordo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ricordo.ingest.parse.read.find_spec", lambda name: None)
     (item,) = engine.add(bad_files.FORMATS / "pdf" / "chairs.pdf").items
     assert item.status == "failed"
     assert item.error == {
         "code": "missing_extra",
         "message": "PDF files need the extra 'documents', which is not installed",
-        "hint": "pip install 'recollect[documents]'",
+        "hint": "pip install 'ricordo[documents]'",
     }
 
 
-def test_a_line_without_end_is_taken_in_and_found(open_engine: Callable[..., Recollect], tmp_path: Path) -> None:
+def test_a_line_without_end_is_taken_in_and_found(open_engine: Callable[..., Ricordo], tmp_path: Path) -> None:
     path = tmp_path / "line.txt"
     path.write_bytes(b"cormorant" + b"x" * 200_000 + b" heron " + b"words without end " * 20_000)
     engine = open_engine()

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from recollect import ConfigProvider, NotFound, PathConflict, Recollect, UsageError
-from recollect.reports import RefreshReport
-from recollect.values import AddReport, Hit, Progress
+from ricordo import ConfigProvider, NotFound, PathConflict, Ricordo, UsageError
+from ricordo.reports import RefreshReport
+from ricordo.values import AddReport, Hit, Progress
 
 FORMATS = Path(__file__).parent.parent / "fixtures" / "formats"
 MANIFEST = json.loads((FORMATS / "manifest.json").read_text(encoding="utf-8"))
@@ -44,15 +44,15 @@ def statuses(report: AddReport | RefreshReport, root: Path) -> dict[str, str]:
     return {item.ref.removeprefix(f"disk:{root}/"): item.status for item in report.items}
 
 
-def find(engine: Recollect, query: str) -> list[Hit]:
+def find(engine: Ricordo, query: str) -> list[Hit]:
     return list(engine.search(query, track=False).hits)
 
 
-def found(engine: Recollect, query: str) -> list[str]:
+def found(engine: Ricordo, query: str) -> list[str]:
     return [Path(hit.ref).name for hit in find(engine, query)]
 
 
-def state_of(engine: Recollect) -> object:
+def state_of(engine: Ricordo) -> object:
     """All that a write would change: the count of pages written, and what the store holds."""
     with engine.store.database.read() as connection:
         tables = ("items", "versions", "chunks", "segments", "roots", "vocabulary", "meta")
@@ -60,15 +60,15 @@ def state_of(engine: Recollect) -> object:
 
 
 @pytest.fixture(scope="module")
-def formats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Recollect, AddReport]]:
+def formats(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ricordo, AddReport]]:
     """All example files in one store, and what adding them said."""
     path = tmp_path_factory.mktemp("formats") / "store.db"
-    with Recollect.open(path, config=ConfigProvider({"embedding.provider": "none"})) as engine:
+    with Ricordo.open(path, config=ConfigProvider({"embedding.provider": "none"})) as engine:
         yield engine, engine.add(FORMATS)
 
 
 class TestEveryFormat:
-    def test_every_file_is_in(self, formats: tuple[Recollect, AddReport]) -> None:
+    def test_every_file_is_in(self, formats: tuple[Ricordo, AddReport]) -> None:
         engine, report = formats
         wanted = {entry["file"] for entry in MANIFEST} | {"manifest.json"}
         assert set(statuses(report, FORMATS)) == wanted
@@ -78,7 +78,7 @@ class TestEveryFormat:
 
     @pytest.mark.parametrize("entry", MANIFEST, ids=lambda entry: entry["file"])
     def test_a_phrase_from_its_middle_finds_it_at_the_right_place(
-        self, entry: dict[str, object], formats: tuple[Recollect, AddReport]
+        self, entry: dict[str, object], formats: tuple[Ricordo, AddReport]
     ) -> None:
         engine, _ = formats
         hits = {hit.ref: hit for hit in find(engine, f'"{entry["phrase"]}"')}
@@ -92,7 +92,7 @@ class TestEveryFormat:
         passage = "\n".join(item.content.split("\n")[start : end + 1])
         assert str(entry["phrase"]) in passage
 
-    def test_a_second_add_writes_nothing(self, formats: tuple[Recollect, AddReport]) -> None:
+    def test_a_second_add_writes_nothing(self, formats: tuple[Ricordo, AddReport]) -> None:
         engine, first = formats
         before = state_of(engine)
         report = engine.add(FORMATS)
@@ -102,7 +102,7 @@ class TestEveryFormat:
         assert state_of(engine) == before
 
 
-def test_indexing_changes_no_file(engine: Recollect, tmp_path: Path) -> None:
+def test_indexing_changes_no_file(engine: Ricordo, tmp_path: Path) -> None:
     folder = shutil.copytree(FORMATS, tmp_path / "formats")
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
     engine.add(folder)
@@ -116,23 +116,23 @@ def test_indexing_changes_no_file(engine: Recollect, tmp_path: Path) -> None:
 
 
 class TestAdd:
-    def test_a_file_that_changed_is_skipped_with_the_advice_to_refresh(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_a_file_that_changed_is_skipped_with_the_advice_to_refresh(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "notes", a__md="the heron", b__md="the egret")
         engine.add(folder)
         change(folder / "a.md", "the bittern")
         report = engine.add(folder)
         reasons = {Path(item.ref).name: item.reason for item in report.items}
-        assert "use 'recollect refresh'" in str(reasons["a.md"])
+        assert "use 'ricordo refresh'" in str(reasons["a.md"])
         assert reasons["b.md"] == "already in the store"
         assert found(engine, "bittern") == []
 
-    def test_overwrite_reads_again_and_writes_only_what_changed(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_overwrite_reads_again_and_writes_only_what_changed(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "notes", a__md="the heron", b__md="the egret")
         engine.add(folder)
         change(folder / "a.md", "the bittern")
         assert statuses(engine.add(folder, on_conflict="overwrite"), folder) == {"a.md": "updated", "b.md": "skipped"}
 
-    def test_error_writes_nothing_and_opens_no_file(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_error_writes_nothing_and_opens_no_file(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "notes", a__md="the heron")
         engine.add(folder)
         write(folder, aa__md="new")
@@ -140,35 +140,35 @@ class TestAdd:
             engine.add(folder, on_conflict="error")
         assert engine.count() == 1
 
-    def test_a_file_named_twice_is_taken_once(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_a_file_named_twice_is_taken_once(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "notes", a__md="the heron")
         report = engine.add(folder, folder / "a.md", str(folder / "*.md"))
         assert [item.status for item in report.items] == ["created"]
 
-    def test_globs_find_files_and_folders(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_globs_find_files_and_folders(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "notes", a__md="one", sub_b__md="two", sub_c__txt="three")
         assert statuses(engine.add(str(folder / "**" / "*.md")), folder) == {"a.md": "created", "sub/b.md": "created"}
         assert statuses(engine.add(str(folder / "s*")), folder) == {"sub/b.md": "skipped", "sub/c.txt": "created"}
 
     def test_a_name_that_starts_with_a_tilde_is_a_file_like_any_other(
-        self, engine: Recollect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, engine: Ricordo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (tmp_path / "~odd.md").write_text("the odd one")
         monkeypatch.chdir(tmp_path)
         assert engine.add("~odd.md").count("created") == 1
 
-    def test_a_ref_names_the_file_it_stands_for(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_a_ref_names_the_file_it_stands_for(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "notes", a__md="one", b__md="two")
         assert statuses(engine.add(f"disk:{folder}/a.md"), folder) == {"a.md": "created"}
         assert statuses(engine.add(f"disk:{folder}"), folder) == {"a.md": "skipped", "b.md": "created"}
 
-    def test_what_does_not_exist_fails_alone(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_what_does_not_exist_fails_alone(self, engine: Ricordo, tmp_path: Path) -> None:
         write(tmp_path, a__md="there")
         report = engine.add(tmp_path / "a.md", tmp_path / "b.md", "x" * 5000, tmp_path / "*.rst")
         assert [item.status for item in report.items] == ["failed", "failed", "failed", "created"]
         assert all(item.error and item.error["code"] == "not_found" for item in report.items[:3])
 
-    def test_as_names_one_item(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_as_names_one_item(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "notes", a__md="one", b__md="two")
         with pytest.raises(UsageError, match="one item"):
             engine.add(str(folder / "*.md"), as_ref="note:/both")
@@ -176,7 +176,7 @@ class TestAdd:
         assert engine.get("note:/one").kind == "note"
         assert engine.add(folder / "a.md", as_ref="note:/one").items[0].reason == "already in the store"
 
-    def test_a_folder_behind_a_link_keeps_the_name_it_was_given(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_a_folder_behind_a_link_keeps_the_name_it_was_given(self, engine: Ricordo, tmp_path: Path) -> None:
         write(tmp_path / "real", a__md="the heron")
         (tmp_path / "link").symlink_to(tmp_path / "real")
         engine.add(tmp_path / "link")
@@ -186,7 +186,7 @@ class TestAdd:
 
     def test_the_store_never_takes_itself_in(self, tmp_path: Path) -> None:
         folder = write(tmp_path / "notes", a__md="the heron")
-        with Recollect.open(folder / "notes.db", config=ConfigProvider({"embedding.provider": "none"})) as engine:
+        with Ricordo.open(folder / "notes.db", config=ConfigProvider({"embedding.provider": "none"})) as engine:
             report = engine.add(folder)
             assert {name: status for name, status in statuses(report, folder).items() if status == "created"} == {
                 "a.md": "created"
@@ -194,7 +194,7 @@ class TestAdd:
             assert {item.reason for item in report.items if item.status == "skipped"} == {"the store itself"}
             assert engine.refresh(all=True).count("created") == 0
 
-    def test_progress_counts_every_file_and_says_how_long_it_takes(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_progress_counts_every_file_and_says_how_long_it_takes(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "notes", a__md="one", b__md="two", c__md="three")
         engine.add(folder / "a.md")
         (folder / "c.md").write_bytes(b"PK\x03\x04 word/document.xml")
@@ -208,7 +208,7 @@ class TestAdd:
 
 
 class TestRefresh:
-    def test_only_what_changed_is_chunked_again(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_only_what_changed_is_chunked_again(self, engine: Ricordo, tmp_path: Path) -> None:
         sections = [f"# Part {n}\n\n" + f"Sentence {n} speaks of herons and reeds. " * 18 for n in range(6)]
         folder = write(tmp_path / "notes", long__md="\n\n".join(sections), short__md="the egret")
         engine.add(folder)
@@ -224,7 +224,7 @@ class TestRefresh:
         assert found(engine, "bitterns") == ["long.md"]
 
     def test_a_touched_file_writes_no_version_and_is_not_opened_again(
-        self, engine: Recollect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, engine: Ricordo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         folder = write(tmp_path / "notes", a__md="the heron")
         engine.add(folder)
@@ -234,7 +234,7 @@ class TestRefresh:
         monkeypatch.setattr(Path, "read_bytes", lambda path: pytest.fail("opened again"))
         assert statuses(engine.refresh(all=True), folder) == {"a.md": "unchanged"}
 
-    def test_new_files_below_an_added_folder_are_found_by_its_rules(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_new_files_below_an_added_folder_are_found_by_its_rules(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "code", a__py="one = 1", sub_b__txt="two")
         engine.add(folder, globs=["*.py"])
         write(folder, sub_c__py="three = 3", sub_d__txt="four", __hidden__py="five = 5")
@@ -243,9 +243,7 @@ class TestRefresh:
         assert statuses(engine.refresh(all=True), folder) == {"a.py": "unchanged", "sub/c.py": "created"}
         assert engine.refresh(folder / "sub").count("created") == 0
 
-    def test_a_folder_added_again_with_other_globs_is_followed_for_both(
-        self, engine: Recollect, tmp_path: Path
-    ) -> None:
+    def test_a_folder_added_again_with_other_globs_is_followed_for_both(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "code", a__py="one = 1")
         engine.add(folder, globs=["*.py"])
         engine.add(folder, globs=["*.md"])
@@ -256,7 +254,7 @@ class TestRefresh:
         assert statuses(engine.refresh(all=True), folder)["e.txt"] == "created"
 
     def test_a_part_of_a_folder_is_refreshed_alone_and_by_the_rules_of_the_whole(
-        self, engine: Recollect, tmp_path: Path
+        self, engine: Ricordo, tmp_path: Path
     ) -> None:
         folder = write(tmp_path / "notes", a_x__md="one", b_y__md="two")
         (folder / ".gitignore").write_text("a/build/\n")
@@ -269,7 +267,7 @@ class TestRefresh:
         with pytest.raises(NotFound):
             engine.refresh(tmp_path / "elsewhere")
 
-    def test_a_folder_above_an_added_one_finds_its_new_files(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_a_folder_above_an_added_one_finds_its_new_files(self, engine: Ricordo, tmp_path: Path) -> None:
         write(tmp_path / "all" / "notes", a__md="one")
         engine.add(tmp_path / "all" / "notes")
         write(tmp_path / "all" / "notes", b__md="two")
@@ -277,7 +275,7 @@ class TestRefresh:
         report = engine.refresh(tmp_path / "all")
         assert statuses(report, tmp_path / "all") == {"notes/a.md": "unchanged", "notes/b.md": "created"}
 
-    def test_a_renamed_file_keeps_its_history(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_a_renamed_file_keeps_its_history(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "notes", a__md="# Herons\n\nThey stand still.", b__md="other")
         engine.add(folder)
         identity = engine.get(folder / "a.md").id
@@ -289,7 +287,7 @@ class TestRefresh:
         assert found(engine, "herons") == ["herons.md"]
         assert statuses(engine.refresh(all=True), folder) == {"sub/herons.md": "unchanged", "b.md": "unchanged"}
 
-    def test_a_renamed_folder_with_equal_files_moves_each_of_them(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_a_renamed_folder_with_equal_files_moves_each_of_them(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "skills", one_LICENSE="the licence", two_LICENSE="the licence", one_a__md="one")
         engine.add(folder)
         ids = {name: engine.get(folder / name / "LICENSE").id for name in ("one", "two")}
@@ -300,14 +298,14 @@ class TestRefresh:
         after = {engine.get(folder / name / "LICENSE").id for name in ("first", "last")}
         assert after == set(ids.values())
 
-    def test_an_empty_file_is_no_evidence_of_a_rename(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_an_empty_file_is_no_evidence_of_a_rename(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "code", a_init__py="")
         engine.add(folder)
         (folder / "a" / "init.py").unlink()
         write(folder, b_start__py="")
         assert statuses(engine.refresh(all=True), folder) == {"a/init.py": "missing", "b/start.py": "created"}
 
-    def test_missing_files_are_reported_and_only_prune_removes_them(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_missing_files_are_reported_and_only_prune_removes_them(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "notes", a__md="the heron", b_c__md="the egret", d__md="stays")
         engine.add(folder)
         (folder / "a.md").unlink()
@@ -322,7 +320,7 @@ class TestRefresh:
         assert found(engine, "heron egret") == []
         assert engine.restore(folder / "a.md").status == "updated"
 
-    def test_an_immutable_item_is_neither_changed_nor_pruned(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_an_immutable_item_is_neither_changed_nor_pruned(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "notes", a__md="the heron", b__md="the egret", c__md="the stork")
         engine.add(folder, fields={"immutable": True})
         change(folder / "a.md", "the bittern")
@@ -334,7 +332,7 @@ class TestRefresh:
         assert found(engine, "heron egret stork") == ["a.md", "b.md", "c.md"]
 
     def test_what_lives_here_is_skipped_and_what_came_from_nowhere_is_an_error_of_its_own(
-        self, engine: Recollect, tmp_path: Path
+        self, engine: Ricordo, tmp_path: Path
     ) -> None:
         engine.save("agent:/plan", "Ship it.")
         engine.save("memory:/keys", "Rotate them.")
@@ -352,7 +350,7 @@ class TestRefresh:
             "skipped": 2, "reembedded": 0, "chunks": 0, "failed": 1, "items": (), "notes": (),
         }  # fmt: skip
 
-    def test_one_file_that_cannot_be_read_any_more_stops_nothing(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_one_file_that_cannot_be_read_any_more_stops_nothing(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "notes", a__md="the heron", b__md="the egret")
         engine.add(folder)
         (folder / "a.md").write_bytes(b"%PDF-1.7 broken obj" * 10)
@@ -362,7 +360,7 @@ class TestRefresh:
         assert found(engine, "heron") == ["a.md"]
 
     def test_a_file_that_outgrew_the_limit_is_not_read(
-        self, open_engine: Callable[..., Recollect], tmp_path: Path
+        self, open_engine: Callable[..., Ricordo], tmp_path: Path
     ) -> None:
         engine = open_engine(**{"ingest.max_file_mb": 0.001})
         folder = write(tmp_path / "notes", a__md="the heron")
@@ -373,7 +371,7 @@ class TestRefresh:
         assert item.error
         assert "over the limit" in item.error["message"]
 
-    def test_progress_counts_every_item(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_progress_counts_every_item(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "notes", a__md="one", b__md="two")
         engine.add(folder)
         write(folder, c__md="three")
@@ -383,7 +381,7 @@ class TestRefresh:
 
 
 class TestWhatPeopleSet:
-    def test_it_stays_when_the_file_changes(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_it_stays_when_the_file_changes(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "notes", a__md="---\ntitle: Herons\nauthor: Ada\n---\nThey stand still.")
         path = folder / "a.md"
         engine.add(folder, fields={"tags": ["birds"]}, kind="article")
@@ -396,14 +394,14 @@ class TestWhatPeopleSet:
         )  # fmt: skip
         assert item.fields.metadata == {"author": "Grace", "shelf": 3}
 
-    def test_it_stays_where_it_differs_from_what_the_file_says(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_it_stays_where_it_differs_from_what_the_file_says(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "notes", a__md="# Herons\n\nThey stand still.")
         engine.add(folder / "a.md", fields={"title": "My birds"})
         change(folder / "a.md", "# Herons\n\nThey fly.")
         engine.refresh(all=True)
         assert engine.get(folder / "a.md").title == "My birds"
 
-    def test_what_the_file_no_longer_says_goes(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_what_the_file_no_longer_says_goes(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(
             tmp_path / "notes", a__md="---\ntags: [birds]\nseverity: warning\nauthor: Ada\n---\nThey stand still."
         )
@@ -413,7 +411,7 @@ class TestWhatPeopleSet:
         fields = engine.get(folder / "a.md").fields
         assert (fields.tags, fields.severity, fields.metadata) == ((), None, {})
 
-    def test_it_is_no_change_of_the_file(self, engine: Recollect, tmp_path: Path) -> None:
+    def test_it_is_no_change_of_the_file(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "notes", a__md="---\ntitle: Herons\n---\nThey stand still.")
         engine.add(folder, fields={"tags": ["birds"]})
         touch(folder / "a.md")
@@ -422,7 +420,7 @@ class TestWhatPeopleSet:
 
 
 class TestStandardInput:
-    def test_it_is_read_like_a_file_of_that_name(self, engine: Recollect) -> None:
+    def test_it_is_read_like_a_file_of_that_name(self, engine: Ricordo) -> None:
         engine.add(text="---\ntags: [ops]\n---\n# Keys\n\nRotate them.", as_ref="note:/keys.md")
         item = engine.get("note:/keys.md")
         assert (item.title, item.kind, item.fields.tags) == ("Keys", "note", ("ops",))
@@ -430,14 +428,14 @@ class TestStandardInput:
         assert hit.lines[1] == 6
 
     def test_a_taken_name_is_skipped_before_anything_is_read(
-        self, engine: Recollect, monkeypatch: pytest.MonkeyPatch
+        self, engine: Ricordo, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         engine.add(text="one", as_ref="note:/x")
-        monkeypatch.setattr("recollect.ingest.adding.parse_bytes", lambda *args, **more: pytest.fail("read"))
+        monkeypatch.setattr("ricordo.ingest.adding.parse_bytes", lambda *args, **more: pytest.fail("read"))
         (saved,) = engine.add(text="two", as_ref="note:/x").items
         assert (saved.status, saved.reason) == ("skipped", "already in the store")
 
-    def test_bytes_that_are_no_text_are_kept(self, engine: Recollect) -> None:
+    def test_bytes_that_are_no_text_are_kept(self, engine: Ricordo) -> None:
         picture = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
         report = engine.add(text=picture, as_ref="resource:/logo")
         assert "kept without text" in report.notes[0]
@@ -445,7 +443,7 @@ class TestStandardInput:
         assert engine.original("resource:/logo") == picture
 
 
-def chunks_of(engine: Recollect, path: Path) -> list[int]:
+def chunks_of(engine: Ricordo, path: Path) -> list[int]:
     n = engine.store.require(engine.resolve(path))
     layout, _ = engine.store.places(n)
     return [int(row[0]) for row in layout]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 
-from recollect import Recollect
+from ricordo import Ricordo
 
 
 def moment() -> datetime:
@@ -16,7 +16,7 @@ def moment() -> datetime:
     return now
 
 
-def test_what_an_agent_learns_stays_true(meaning: Recollect) -> None:
+def test_what_an_agent_learns_stays_true(meaning: Ricordo) -> None:
     agent = meaning
 
     def answers(question: str, **options: object) -> list[str]:

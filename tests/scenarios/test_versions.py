@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Conflict, NotFound, PathConflict, Recollect, UsageError
+from ricordo import Conflict, NotFound, PathConflict, Ricordo, UsageError
 
 
-def refs(engine: Recollect, query: str, **options: object) -> list[str]:
+def refs(engine: Ricordo, query: str, **options: object) -> list[str]:
     return [hit.ref for hit in engine.search(query, **options).hits]  # type: ignore[arg-type]
 
 
@@ -23,7 +23,7 @@ def moment() -> datetime:
     return now
 
 
-def test_a_title_edit_is_a_new_version_and_its_hash_differs(engine: Recollect) -> None:
+def test_a_title_edit_is_a_new_version_and_its_hash_differs(engine: Ricordo) -> None:
     first = engine.save("note:/plan", "Ship on Friday.", fields={"title": "Plan"})
     second = engine.edit("note:/plan", fields={"title": "The plan"})
     assert (second.status, second.version, second.previous_version) == ("updated", 2, 1)
@@ -31,14 +31,14 @@ def test_a_title_edit_is_a_new_version_and_its_hash_differs(engine: Recollect) -
     assert [version.number for version in engine.history("note:/plan")] == [2, 1]
 
 
-def test_an_edit_that_changes_nothing_writes_nothing(engine: Recollect) -> None:
+def test_an_edit_that_changes_nothing_writes_nothing(engine: Ricordo) -> None:
     engine.save("note:/plan", "Ship on Friday.")
     saved = engine.edit("note:/plan", "Ship on Friday.")
     assert (saved.status, saved.reason) == ("skipped", "unchanged")
     assert len(engine.history("note:/plan")) == 1
 
 
-def test_going_back_to_old_content_is_a_newer_version(engine: Recollect) -> None:
+def test_going_back_to_old_content_is_a_newer_version(engine: Ricordo) -> None:
     engine.save("note:/plan", "one")
     engine.edit("note:/plan", "two")
     saved = engine.restore("note:/plan", version=1)
@@ -47,7 +47,7 @@ def test_going_back_to_old_content_is_a_newer_version(engine: Recollect) -> None
     assert engine.get("note:/plan", version=2).content == "two"
 
 
-def test_an_old_version_is_not_found_by_a_normal_search_but_as_of_its_time(engine: Recollect) -> None:
+def test_an_old_version_is_not_found_by_a_normal_search_but_as_of_its_time(engine: Ricordo) -> None:
     engine.save("note:/office", "The office is in Lisbon.")
     before = moment()
     engine.edit("note:/office", "The office is in Porto.")
@@ -60,7 +60,7 @@ def test_an_old_version_is_not_found_by_a_normal_search_but_as_of_its_time(engin
     assert engine.get("note:/office", as_of=before).content == "The office is in Lisbon."
 
 
-def test_as_of_a_time_before_the_item_existed_finds_nothing(engine: Recollect) -> None:
+def test_as_of_a_time_before_the_item_existed_finds_nothing(engine: Ricordo) -> None:
     before = moment()
     engine.save("note:/late", "a latecomer")
     assert refs(engine, "latecomer", as_of=before) == []
@@ -68,7 +68,7 @@ def test_as_of_a_time_before_the_item_existed_finds_nothing(engine: Recollect) -
         engine.get("note:/late", as_of=before)
 
 
-def test_a_removed_item_is_gone_from_search_and_comes_back_from_the_bin(engine: Recollect) -> None:
+def test_a_removed_item_is_gone_from_search_and_comes_back_from_the_bin(engine: Ricordo) -> None:
     engine.save("note:/old", "mothballs and lavender")
     engine.rm("note:/old")
     assert refs(engine, "lavender") == []
@@ -79,7 +79,7 @@ def test_a_removed_item_is_gone_from_search_and_comes_back_from_the_bin(engine: 
     assert engine.doctor().ok
 
 
-def test_a_new_item_at_a_removed_ref_inherits_nothing(engine: Recollect) -> None:
+def test_a_new_item_at_a_removed_ref_inherits_nothing(engine: Ricordo) -> None:
     old = engine.save("note:/slot", "about whales", fields={"tags": ["sea"]})
     engine.rm("note:/slot")
     new = engine.save("note:/slot", "about trains")
@@ -90,7 +90,7 @@ def test_a_new_item_at_a_removed_ref_inherits_nothing(engine: Recollect) -> None
     assert len(engine.history("note:/slot")) == 1
 
 
-def test_purging_erases_every_word_from_the_file(engine: Recollect) -> None:
+def test_purging_erases_every_word_from_the_file(engine: Ricordo) -> None:
     engine.save("note:/keep", "nothing to see")
     for number in range(3):
         engine.save(f"note:/n{number}", f"filler text {number}")
@@ -104,7 +104,7 @@ def test_purging_erases_every_word_from_the_file(engine: Recollect) -> None:
             assert word not in data, name
 
 
-def test_a_move_keeps_the_history_and_frees_the_old_ref(engine: Recollect) -> None:
+def test_a_move_keeps_the_history_and_frees_the_old_ref(engine: Ricordo) -> None:
     engine.save("note:/a", "the same text")
     saved = engine.mv("note:/a", "note:/folder/b")
     assert saved.version == 2
@@ -117,7 +117,7 @@ def test_a_move_keeps_the_history_and_frees_the_old_ref(engine: Recollect) -> No
         engine.mv("note:/folder/b", "note:/a")
 
 
-def test_an_immutable_item_refuses_edit_move_and_removal(engine: Recollect) -> None:
+def test_an_immutable_item_refuses_edit_move_and_removal(engine: Ricordo) -> None:
     engine.save("memory:/rule", "Never deploy on Fridays.", fields={"immutable": True})
     for attempt in (
         lambda: engine.edit("memory:/rule", "Deploy whenever."),
@@ -141,7 +141,7 @@ def test_only_the_asked_for_number_of_versions_is_kept(open_engine) -> None:  # 
     assert engine.doctor().ok
 
 
-def test_a_diff_shows_fields_and_text(engine: Recollect) -> None:
+def test_a_diff_shows_fields_and_text(engine: Ricordo) -> None:
     engine.save("note:/d", "alpha\nbeta\n", fields={"title": "One"})
     engine.edit("note:/d", "alpha\ngamma\n", fields={"title": "Two"})
     diff = engine.diff("note:/d")
@@ -151,7 +151,7 @@ def test_a_diff_shows_fields_and_text(engine: Recollect) -> None:
     assert "+gamma" in diff
 
 
-def test_saving_over_an_item_needs_to_be_asked_for(engine: Recollect) -> None:
+def test_saving_over_an_item_needs_to_be_asked_for(engine: Ricordo) -> None:
     engine.save("agent:/x", "one")
     with pytest.raises(PathConflict, match="already exists"):
         engine.save("agent:/x", "two")
@@ -159,20 +159,20 @@ def test_saving_over_an_item_needs_to_be_asked_for(engine: Recollect) -> None:
     assert engine.save("agent:/x", "three", on_conflict="skip").status == "skipped"
 
 
-def test_restoring_something_that_is_not_in_the_bin_asks_for_a_version(engine: Recollect) -> None:
+def test_restoring_something_that_is_not_in_the_bin_asks_for_a_version(engine: Ricordo) -> None:
     engine.save("note:/n", "text")
     with pytest.raises(UsageError, match="not in the bin"):
         engine.restore("note:/n")
 
 
-def test_a_wrong_ref_names_the_nearest(engine: Recollect) -> None:
+def test_a_wrong_ref_names_the_nearest(engine: Ricordo) -> None:
     engine.save("note:/signing-keys", "rotate them")
     with pytest.raises(NotFound) as caught:
         engine.get("note:/signing-key")
     assert "note:/signing-keys" in caught.value.hint
 
 
-def test_every_name_of_an_item_leads_to_it(engine: Recollect, tmp_path: Path) -> None:
+def test_every_name_of_an_item_leads_to_it(engine: Ricordo, tmp_path: Path) -> None:
     path = tmp_path / "a note.md"
     path.write_text("# Title\n\nbody\n")
     saved = engine.add(path).items[0]

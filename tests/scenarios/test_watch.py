@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from recollect import NotFound, Recollect, Unavailable
-from recollect.ingest.refreshing import Refresher
-from recollect.reports import RefreshReport, WatchEvent
+from ricordo import NotFound, Ricordo, Unavailable
+from ricordo.ingest.refreshing import Refresher
+from ricordo.reports import RefreshReport, WatchEvent
 
 PATIENCE = 20.0
 """Seconds a test waits before it fails; on an idle machine a change is searchable in well under two."""
@@ -26,7 +26,7 @@ PATIENCE = 20.0
 class Watching:
     """An engine that watches in a thread, and what it told."""
 
-    engine: Recollect
+    engine: Ricordo
     folder: Path
     events: list[WatchEvent] = field(default_factory=list)
 
@@ -67,7 +67,7 @@ Watch = Callable[..., "contextmanager[Watching]"]
 
 
 @pytest.fixture
-def watch(engine: Recollect, tmp_path: Path) -> Watch:
+def watch(engine: Ricordo, tmp_path: Path) -> Watch:
     """Watches a folder (or what is named) until the block ends; begins when it has caught up."""
 
     @contextmanager
@@ -98,7 +98,7 @@ def watch(engine: Recollect, tmp_path: Path) -> Watch:
     return start  # type: ignore[return-value]
 
 
-def test_it_catches_up_with_what_happened_before(engine: Recollect, tmp_path: Path, watch: Watch) -> None:
+def test_it_catches_up_with_what_happened_before(engine: Ricordo, tmp_path: Path, watch: Watch) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / "old.md").write_text("the heron")
@@ -196,12 +196,12 @@ def test_what_editors_and_others_leave_is_ignored(watch: Watch) -> None:
 
 def test_what_an_ignore_file_stops_ignoring_is_taken_in(watch: Watch) -> None:
     with watch() as watching:
-        (watching.folder / ".recollectignore").write_text("drafts/\n")
+        (watching.folder / ".ricordoignore").write_text("drafts/\n")
         (watching.folder / "drafts").mkdir()
         (watching.folder / "drafts" / "a.md").write_text("the heron")
         watching.settle()
         assert watching.found("heron") == set()
-        (watching.folder / ".recollectignore").write_text("\n")
+        (watching.folder / ".ricordoignore").write_text("\n")
         watching.finds("heron", "a.md")
 
 
@@ -231,7 +231,7 @@ def test_a_store_that_is_busy_is_asked_again(watch: Watch, monkeypatch: pytest.M
 
 
 def test_a_store_in_the_watched_folder_does_not_wake_itself(
-    tmp_path: Path, open_engine: Callable[..., Recollect]
+    tmp_path: Path, open_engine: Callable[..., Ricordo]
 ) -> None:
     folder = tmp_path
     (folder / "a.md").write_text("the heron")
@@ -276,12 +276,12 @@ def test_a_folder_behind_a_link_is_followed_by_the_name_it_was_given(tmp_path: P
         assert watching.engine.search("heron", track=False).hits[0].ref == f"disk:{tmp_path}/link/a.md"
 
 
-def test_a_path_that_does_not_exist_cannot_be_watched(engine: Recollect, tmp_path: Path) -> None:
+def test_a_path_that_does_not_exist_cannot_be_watched(engine: Ricordo, tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="there is no file or folder"):
         engine.watch(tmp_path / "nowhere")
 
 
-def test_vectors_follow_in_the_pauses(meaning: Recollect, tmp_path: Path) -> None:
+def test_vectors_follow_in_the_pauses(meaning: Ricordo, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
     stop = threading.Event()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect import Recollect
+from ricordo import Ricordo
 
 DAY = 86_400_000_000_000
 COSINES = {"alpha": 1.0, "beta": 0.8, "gamma": 0.6, "delta": 0.28}
@@ -37,7 +37,7 @@ class Compass:
         return [cosine, float(np.sqrt(1 - cosine**2)), 0, 0, 0, 0, 0, 0]
 
 
-Opener = Callable[..., Recollect]
+Opener = Callable[..., Ricordo]
 Ago = Callable[[float], Any]
 
 
@@ -45,11 +45,11 @@ Ago = Callable[[float], Any]
 def compass(monkeypatch: pytest.MonkeyPatch, open_engine: Opener) -> Opener:
     """Opens engines that search by words and by the compass; another ``embedding.model`` is another fingerprint."""
     monkeypatch.setattr(
-        "recollect.registry.embedder",
+        "ricordo.registry.embedder",
         lambda config: None if config.embedding.provider == "none" else Compass(config.embedding.model),
     )
 
-    def open_one(name: str = "store", **settings: Any) -> Recollect:
+    def open_one(name: str = "store", **settings: Any) -> Ricordo:
         return open_engine(name, vectors=True, **settings)
 
     return open_one

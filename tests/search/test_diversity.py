@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect import Recollect
-from recollect.search.diversity import diverse_order, similarity_of
+from ricordo import Ricordo
+from ricordo.search.diversity import diverse_order, similarity_of
 
 SIMILARITY = np.array([[0, 0.95, 0.1], [0.95, 0, 0.1], [0.1, 0.1, 0]])
 
@@ -49,14 +49,14 @@ BY_IMPORTANCE: dict[str, Any] = {
 
 
 @pytest.fixture
-def kettles(engine: Recollect) -> Recollect:
+def kettles(engine: Ricordo) -> Ricordo:
     engine.save("note:/copper", "copper kettle", fields={"importance": 5})
     engine.save("note:/double", "copper kettle", fields={"importance": 4})
     engine.save("note:/glass", "glass kettle", fields={"importance": 3})
     return engine
 
 
-def test_a_diverse_search_puts_a_double_behind_what_is_new(kettles: Recollect) -> None:
+def test_a_diverse_search_puts_a_double_behind_what_is_new(kettles: Ricordo) -> None:
     plain = kettles.search("kettle", **BY_IMPORTANCE)
     assert [hit.ref for hit in plain.hits] == ["note:/copper", "note:/double", "note:/glass"]
     # .7 · .8 - .3 · 1 = .26 for the double, .7 · .6 - .3 · 1/3 = .32 for glass.
@@ -65,7 +65,7 @@ def test_a_diverse_search_puts_a_double_behind_what_is_new(kettles: Recollect) -
     assert {hit.ref: hit.score for hit in diverse.hits} == {hit.ref: hit.score for hit in plain.hits}
 
 
-def test_what_a_limit_would_leave_out_can_still_come_in(kettles: Recollect) -> None:
+def test_what_a_limit_would_leave_out_can_still_come_in(kettles: Ricordo) -> None:
     first = kettles.search("kettle", diverse=True, limit=2, **BY_IMPORTANCE)
     assert [hit.ref for hit in first.hits] == ["note:/copper", "note:/glass"]
     rest = kettles.search("kettle", diverse=True, limit=2, offset=2, **BY_IMPORTANCE)
@@ -81,12 +81,12 @@ def test_vectors_say_what_is_alike_where_there_are_any(compass: Any) -> None:
     assert [hit.ref for hit in diverse.hits] == ["note:/first", "note:/turned", "note:/same"]
 
 
-def test_a_second_look_comes_before_the_choice(kettles: Recollect, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_look_comes_before_the_choice(kettles: Ricordo, monkeypatch: pytest.MonkeyPatch) -> None:
     class Judge:
         def score(self, query: str, texts: list[str]) -> list[float]:
             return [1.0 if "glass" in text else 0.0 for text in texts]
 
-    monkeypatch.setattr("recollect.registry.reranker", lambda kind, config, llm: Judge())
+    monkeypatch.setattr("ricordo.registry.reranker", lambda kind, config, llm: Judge())
     answer = kettles.search("kettle", diverse=True, rerank="cross-encoder", **BY_IMPORTANCE)
     assert [hit.ref for hit in answer.hits] == ["note:/copper", "note:/glass", "note:/double"]
     assert [hit.score for hit in answer.hits] == pytest.approx([0.75, 0.7, 0.6])

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recollect import Recollect, Unavailable
-from recollect.search.refine import belief
-from recollect.store.sqlite import vectors
+from ricordo import Ricordo, Unavailable
+from ricordo.search.refine import belief
+from ricordo.store.sqlite import vectors
 
 NOTES = {
     "note:/gtd": "Getting things done: capture every task in a trusted list and choose the next action. Review weekly.",
@@ -22,27 +22,27 @@ NOTES = {
 
 
 @pytest.fixture
-def filled(meaning: Recollect) -> Recollect:
+def filled(meaning: Ricordo) -> Ricordo:
     for ref, text in NOTES.items():
         meaning.save(ref, text, wait=False)
     meaning.embed()
     return meaning
 
 
-def test_notes_about_productivity_are_found_without_the_word(filled: Recollect) -> None:
+def test_notes_about_productivity_are_found_without_the_word(filled: Ricordo) -> None:
     answer = filled.search("notes about productivity")
     assert answer.hits[0].ref == "note:/gtd"
     assert answer.meta.degraded == ()
 
 
-def test_each_kind_of_search_answers_by_its_own_side(filled: Recollect) -> None:
+def test_each_kind_of_search_answers_by_its_own_side(filled: Ricordo) -> None:
     assert filled.semantic("baking").hits[0].ref == "note:/bread"
     assert filled.search("authentication", lexical=False).hits[0].ref == "note:/jwt"
     assert filled.search("productivity", vectors=False).hits == ()
     assert filled.similar("note:/garden").hits[0].ref != "note:/garden"
 
 
-def test_contributions_add_up_exactly_and_words_to_the_keyword_share(filled: Recollect) -> None:
+def test_contributions_add_up_exactly_and_words_to_the_keyword_share(filled: Ricordo) -> None:
     for query in ("water the roses", "check the next action", "token signature weekly oven", "water"):
         for hit in filled.search(query, explain=True).hits:
             assert hit.explain is not None
@@ -55,7 +55,7 @@ def test_contributions_add_up_exactly_and_words_to_the_keyword_share(filled: Rec
             assert 0.0 <= hit.score <= 1.0
 
 
-def test_what_waits_for_its_vector_is_found_by_word_and_said(meaning: Recollect) -> None:
+def test_what_waits_for_its_vector_is_found_by_word_and_said(meaning: Ricordo) -> None:
     meaning.save("note:/a", "an embedded text about sailing")
     meaning.save("note:/b", "a waiting text about harbours", wait=False)
     answer = meaning.search("harbours")
@@ -65,7 +65,7 @@ def test_what_waits_for_its_vector_is_found_by_word_and_said(meaning: Recollect)
     assert meaning.search("harbours").meta.degraded == ()
 
 
-def test_the_same_text_is_embedded_once_across_items_and_versions(meaning: Recollect) -> None:
+def test_the_same_text_is_embedded_once_across_items_and_versions(meaning: Ricordo) -> None:
     meaning.save("note:/a", "exactly this text", fields={"title": "T"}, wait=False)
     meaning.save("note:/b", "exactly this text", fields={"title": "T"}, wait=False)
     report = meaning.embed()
@@ -85,10 +85,10 @@ class Broken:
     max_tokens = 256
 
     def embed_documents(self, texts: Sequence[str]) -> Any:
-        raise Unavailable("the model file is broken", hint="Install Recollect anew.")
+        raise Unavailable("the model file is broken", hint="Install Ricordo anew.")
 
     def embed_query(self, text: str) -> Any:
-        raise Unavailable("the model file is broken", hint="Install Recollect anew.")
+        raise Unavailable("the model file is broken", hint="Install Ricordo anew.")
 
 
 class Other(Broken):
@@ -105,12 +105,12 @@ class Other(Broken):
         return self.embed_documents([text])[0]
 
 
-def use(engine: Recollect, embedder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def use(engine: Ricordo, embedder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "_embedder", lambda: embedder)
     engine.__dict__.pop("_searcher", None)
 
 
-def test_a_broken_model_degrades_search_and_loses_no_write(filled: Recollect, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_model_degrades_search_and_loses_no_write(filled: Ricordo, monkeypatch: pytest.MonkeyPatch) -> None:
     use(filled, Broken(), monkeypatch)
     answer = filled.search("sourdough")
     assert answer.hits[0].ref == "note:/bread"
@@ -121,7 +121,7 @@ def test_a_broken_model_degrades_search_and_loses_no_write(filled: Recollect, mo
     assert filled.jobs().to_dict()["pending"] >= 1
 
 
-def test_another_model_is_said_and_reembed_swaps_at_once(filled: Recollect, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_model_is_said_and_reembed_swaps_at_once(filled: Ricordo, monkeypatch: pytest.MonkeyPatch) -> None:
     use(filled, Other(), monkeypatch)
     before = filled.search("sourdough")
     assert before.hits[0].ref == "note:/bread"
@@ -145,7 +145,7 @@ class Liar(Other):
 
 @pytest.mark.parametrize(("width", "value"), [(9, 0.1), (8, math.nan)])
 def test_a_bad_vector_is_refused_and_nothing_is_stored(
-    meaning: Recollect, monkeypatch: pytest.MonkeyPatch, width: int, value: float
+    meaning: Ricordo, monkeypatch: pytest.MonkeyPatch, width: int, value: float
 ) -> None:
     use(meaning, Liar(width, value), monkeypatch)
     meaning.save("note:/a", "text", wait=False)
@@ -155,7 +155,7 @@ def test_a_bad_vector_is_refused_and_nothing_is_stored(
     assert meaning.search("text").hits[0].ref == "note:/a"
 
 
-def test_failed_jobs_can_be_tried_again(meaning: Recollect, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_jobs_can_be_tried_again(meaning: Ricordo, monkeypatch: pytest.MonkeyPatch) -> None:
     use(meaning, Liar(9, 0.1), monkeypatch)
     meaning.save("note:/a", "text", wait=False)
     meaning.embed()
@@ -163,7 +163,7 @@ def test_failed_jobs_can_be_tried_again(meaning: Recollect, monkeypatch: pytest.
     waiting = meaning.embed()
     assert waiting.embedded == 0, "it waits before the next try"
     assert "1 passage failed before" in waiting.stopped
-    assert "recollect jobs retry" in waiting.stopped
+    assert "ricordo jobs retry" in waiting.stopped
     assert meaning.retry_jobs() == 1
     again = meaning.embed()
     assert (again.embedded, again.stopped) == (1, "")
@@ -188,7 +188,7 @@ def test_the_sketch_scan_agrees_with_exact_search() -> None:
     assert np.mean(found) >= 0.97
 
 
-def test_one_common_word_of_a_long_question_gives_the_keyword_side_less_weight(filled: Recollect) -> None:
+def test_one_common_word_of_a_long_question_gives_the_keyword_side_less_weight(filled: Ricordo) -> None:
     covered = filled.search("validate the jwt signature").meta.weights["lexical"]
     stray = filled.search("which pleasant weekend hobby would suit somebody who likes the evening").meta.weights
     assert 0 < stray["lexical"] < covered
@@ -204,7 +204,7 @@ def test_belief_in_words_grows_with_rarity_and_with_coverage() -> None:
     assert belief(2.0, 0.2) < belief(2.0, 0.8)
 
 
-def test_an_item_says_whether_its_passages_have_their_vectors(meaning: Recollect) -> None:
+def test_an_item_says_whether_its_passages_have_their_vectors(meaning: Ricordo) -> None:
     meaning.save("note:/tide", "The tide tables hang beside the harbour office.", wait=False)
     assert meaning.get("note:/tide").to_dict()["has_embedding"] is False
     meaning.embed()

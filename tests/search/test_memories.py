@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import pytest
 
-from recollect import Answer, Filters, Recollect, UsageError
+from ricordo import Answer, Filters, Ricordo, UsageError
 
-Opener = Callable[..., Recollect]
+Opener = Callable[..., Ricordo]
 
 
 @pytest.fixture
-def filled(engine: Recollect) -> Recollect:
+def filled(engine: Ricordo) -> Ricordo:
     engine.save("note:/critical", "kettle kettle", fields={"severity": "critical", "domain": "kitchen"})
     engine.save("note:/plain", "the kettle stands beside many other things on a long shelf")
     engine.save("memory:/b", "kettle kettle bought", kind="memory")
@@ -23,11 +23,11 @@ def filled(engine: Recollect) -> Recollect:
     return engine
 
 
-def ask(engine: Recollect, query: str = "kettle", **options: object) -> Answer:
+def ask(engine: Ricordo, query: str = "kettle", **options: object) -> Answer:
     return engine.search(query, profile="vault", memories=True, track=False, **options)  # type: ignore[arg-type]
 
 
-def test_memories_have_a_fixed_score_and_merge_by_it(filled: Recollect) -> None:
+def test_memories_have_a_fixed_score_and_merge_by_it(filled: Ricordo) -> None:
     answer = ask(filled, boost_domain="kitchen", explain=True)
     assert [hit.ref for hit in answer.hits] == [
         "note:/critical", "memory:/b", "memory:/a", "session:/1", "note:/plain",
@@ -43,7 +43,7 @@ def test_memories_have_a_fixed_score_and_merge_by_it(filled: Recollect) -> None:
     assert math.fsum(answer.meta.weights.values()) == pytest.approx(1.0)
 
 
-def test_without_the_flag_memories_are_ranked_like_everything_else(filled: Recollect) -> None:
+def test_without_the_flag_memories_are_ranked_like_everything_else(filled: Ricordo) -> None:
     answer = filled.search("kettle", profile="vault", explain=True)
     for hit in answer.hits:
         assert hit.explain is not None
@@ -59,7 +59,7 @@ def test_vectors_find_no_memories_apart(compass: Opener) -> None:
     assert {hit.ref for hit in ask(engine).hits} == {"memory:/word", "note:/near"}
 
 
-def test_filters_hold_for_both_and_a_kind_chooses(filled: Recollect) -> None:
+def test_filters_hold_for_both_and_a_kind_chooses(filled: Ricordo) -> None:
     assert {hit.ref for hit in ask(filled, "kettle kind:memory").hits} == {"memory:/a", "memory:/b"}
     only_notes = ask(filled, filters=Filters(kinds=("note",))).hits
     assert {hit.kind for hit in only_notes} == {"note", "memory", "session"}
@@ -68,7 +68,7 @@ def test_filters_hold_for_both_and_a_kind_chooses(filled: Recollect) -> None:
     assert {hit.ref for hit in ask(filled, '"kettle bought"').hits} == {"memory:/b"}
 
 
-def test_limits_offsets_and_a_least_score_hold_for_the_merged_hits(filled: Recollect) -> None:
+def test_limits_offsets_and_a_least_score_hold_for_the_merged_hits(filled: Ricordo) -> None:
     everything = [hit.ref for hit in ask(filled).hits]
     for number in range(60):
         filled.save(f"note:/more-{number:02}", f"kettle {number}")  # no small corpus any more
@@ -80,7 +80,7 @@ def test_limits_offsets_and_a_least_score_hold_for_the_merged_hits(filled: Recol
     assert set(everything) <= {hit.ref for hit in ask(filled, limit=100).hits}
 
 
-def test_a_profile_without_such_a_score_refuses(filled: Recollect) -> None:
+def test_a_profile_without_such_a_score_refuses(filled: Ricordo) -> None:
     for query in ("kettle", "", "kind:note"):
         with pytest.raises(UsageError, match="'brain' ranks memories with everything else") as refused:
             filled.search(query, profile="brain", memories=True)

@@ -10,33 +10,33 @@ from typing import Any
 
 import pytest
 
-from recollect import Recollect, UsageError
-from recollect.memory.learning import TEXT_SIGNALS
-from recollect.search.profile import SIGNALS, built_in
+from ricordo import Ricordo, UsageError
+from ricordo.memory.learning import TEXT_SIGNALS
+from ricordo.search.profile import SIGNALS, built_in
 
-Opener = Callable[..., Recollect]
+Opener = Callable[..., Ricordo]
 BRAIN = {"vector": 0.4, "fts": 0.3, "recency": 0.2, "importance": 0.1}
 
 
 @pytest.fixture
-def notes(engine: Recollect) -> Recollect:
+def notes(engine: Ricordo) -> Ricordo:
     engine.save("note:/a", "rotate the keys", fields={"importance": 1})
     engine.save("note:/b", "the keys, the keys, and once more the keys", fields={"importance": 5})
     return engine
 
 
 def write_settings(text: str) -> None:
-    path = Path(os.environ["RECOLLECT_CONFIG_HOME"]) / "config.toml"
+    path = Path(os.environ["RICORDO_CONFIG_HOME"]) / "config.toml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
 
-def weights_of(engine: Recollect, profile: str, **options: Any) -> dict[str, float]:
+def weights_of(engine: Ricordo, profile: str, **options: Any) -> dict[str, float]:
     return dict(engine.search("keys", profile=profile, track=False, **options).meta.weights)
 
 
 @pytest.mark.parametrize("name", sorted(built_in()))
-def test_the_weights_of_every_built_in_profile_sum_to_one(notes: Recollect, name: str) -> None:
+def test_the_weights_of_every_built_in_profile_sum_to_one(notes: Ricordo, name: str) -> None:
     weights = weights_of(notes, name)
     assert math.fsum(weights.values()) == pytest.approx(1.0, abs=1e-12)
     assert list(weights) == list(built_in()[name].signals)
@@ -46,19 +46,19 @@ def test_exactly_the_profiles_that_learn_say_which_signal_learns() -> None:
     assert {name: one.learns for name, one in built_in().items() if one.learns} == dict(TEXT_SIGNALS)
 
 
-def test_a_weight_of_zero_is_zero_and_the_rest_is_normalised(notes: Recollect) -> None:
+def test_a_weight_of_zero_is_zero_and_the_rest_is_normalised(notes: Ricordo) -> None:
     weights = weights_of(notes, "brain", weights={"vector": 0, "fts": 0})
     assert weights == pytest.approx({"vector": 0.0, "fts": 0.0, "recency": 2 / 3, "importance": 1 / 3})
     assert (weights["vector"], weights["fts"]) == (0.0, 0.0)
 
 
-def test_weights_for_one_query_do_not_stay(notes: Recollect) -> None:
+def test_weights_for_one_query_do_not_stay(notes: Ricordo) -> None:
     answer = notes.search("keys", profile="brain", weights={"vector": 0.5, "recency": 0}, track=False)
     assert answer.meta.weights == pytest.approx({"vector": 5 / 9, "fts": 3 / 9, "recency": 0.0, "importance": 1 / 9})
     assert weights_of(notes, "brain") == pytest.approx(BRAIN)
 
 
-def test_weights_decide_the_order(notes: Recollect) -> None:
+def test_weights_decide_the_order(notes: Ricordo) -> None:
     alone = dict.fromkeys(BRAIN, 0.0)
     by_importance = notes.search("keys", profile="brain", weights={**alone, "importance": 1}, track=False)
     assert [(hit.ref, hit.score) for hit in by_importance.hits] == [("note:/b", 1.0), ("note:/a", 0.2)]
@@ -66,7 +66,7 @@ def test_weights_decide_the_order(notes: Recollect) -> None:
     assert [hit.ref for hit in by_words.hits] == ["note:/a", "note:/b"]
 
 
-def test_weights_that_leave_meaning_alone_hold_without_vectors_too(notes: Recollect) -> None:
+def test_weights_that_leave_meaning_alone_hold_without_vectors_too(notes: Ricordo) -> None:
     chosen = {label: 0.0 for label in built_in()["vault"].signals if label != "vector"}
     assert weights_of(notes, "vault", weights=chosen)["vector"] == 1.0
 
@@ -86,19 +86,19 @@ def test_weights_that_leave_meaning_alone_hold_without_vectors_too(notes: Recoll
         (dict.fromkeys(BRAIN, 0), "all weights"),
     ],
 )
-def test_weights_that_cannot_be_used_are_refused(notes: Recollect, weights: Any, words: str) -> None:
+def test_weights_that_cannot_be_used_are_refused(notes: Ricordo, weights: Any, words: str) -> None:
     with pytest.raises(UsageError, match=r".") as refused:
         notes.search("keys", profile="brain", weights=weights)
     assert words in refused.value.message
 
 
-def test_an_unknown_weight_is_told_which_there_are(notes: Recollect) -> None:
+def test_an_unknown_weight_is_told_which_there_are(notes: Ricordo) -> None:
     with pytest.raises(UsageError) as refused:
         notes.search("keys", profile="brain", weights={"vectr": 1})
     assert refused.value.hint == "Did you mean vector? Its weights are: vector, fts, recency, importance."
 
 
-def test_an_unknown_profile_is_told_which_there_are(notes: Recollect) -> None:
+def test_an_unknown_profile_is_told_which_there_are(notes: Ricordo) -> None:
     write_settings('[profiles.mine]\nbase = "rrf"\n')
     with pytest.raises(UsageError) as refused:
         notes.search("keys", profile="brian")
@@ -107,7 +107,7 @@ def test_an_unknown_profile_is_told_which_there_are(notes: Recollect) -> None:
         assert name in refused.value.hint
 
 
-def test_settings_give_brain_its_weights_at_the_next_query(notes: Recollect) -> None:
+def test_settings_give_brain_its_weights_at_the_next_query(notes: Ricordo) -> None:
     assert weights_of(notes, "brain") == pytest.approx(BRAIN)
     write_settings("[retrieval]\nvector_weight = 0\nimportance_weight = 1.5\n")
     assert weights_of(notes, "brain") == pytest.approx({"vector": 0.0, "fts": 0.15, "recency": 0.1, "importance": 0.75})
@@ -116,7 +116,7 @@ def test_settings_give_brain_its_weights_at_the_next_query(notes: Recollect) -> 
     assert weights_of(notes, "brain") == pytest.approx(BRAIN)
 
 
-def test_settings_give_knowledge_its_weights(notes: Recollect) -> None:
+def test_settings_give_knowledge_its_weights(notes: Ricordo) -> None:
     write_settings("[knowledge]\nhybrid_vector_weight = 0.1\nhybrid_text_weight = 0.3\n")
     assert weights_of(notes, "knowledge") == pytest.approx({"vector": 0.25, "text": 0.75})
 
@@ -129,7 +129,7 @@ def test_settings_that_leave_nothing_to_rank_by_are_refused_where_they_are_used(
     assert engine.search("keys").hits
 
 
-def test_a_profile_of_ones_own_changes_weights_of_another(notes: Recollect) -> None:
+def test_a_profile_of_ones_own_changes_weights_of_another(notes: Ricordo) -> None:
     write_settings(
         '[profiles.mine]\nbase = "brain"\ndescription = "What matters"\n'
         "weights = { recency = 0, importance = 0.3 }\nmin_score = 0.2\nper_side = { factor = 5, minimum = 7 }\n"
@@ -142,7 +142,7 @@ def test_a_profile_of_ones_own_changes_weights_of_another(notes: Recollect) -> N
     assert all(hit.score >= 0.2 for hit in notes.search("keys", profile="mine").hits)
 
 
-def test_a_profile_of_ones_own_may_have_signals_of_its_own(notes: Recollect) -> None:
+def test_a_profile_of_ones_own_may_have_signals_of_its_own(notes: Ricordo) -> None:
     write_settings(
         '[profiles.plain.signals]\nwords = { signal = "lexical_rank", weight = 3 }\nimportance = { weight = 1 }\n'
     )
@@ -152,7 +152,7 @@ def test_a_profile_of_ones_own_may_have_signals_of_its_own(notes: Recollect) -> 
     assert [share.name for share in answer.hits[0].explain.signals] == ["words", "importance"]
 
 
-def test_profiles_build_on_one_another_in_any_order(notes: Recollect) -> None:
+def test_profiles_build_on_one_another_in_any_order(notes: Ricordo) -> None:
     write_settings(
         '[profiles.third]\nbase = "second"\nweights = { fts = 1 }\n'
         '[profiles.second]\nbase = "rrf"\nweights = { vector = 3 }\n'
@@ -186,7 +186,7 @@ def test_profiles_build_on_one_another_in_any_order(notes: Recollect) -> None:
     ],
 )
 def test_a_profile_that_cannot_be_used_says_why_and_stands_in_nobodys_way(
-    notes: Recollect, table: str, words: str
+    notes: Ricordo, table: str, words: str
 ) -> None:
     write_settings(f"[profiles.mine]\n{table}\n")
     with pytest.raises(UsageError) as refused:
@@ -197,21 +197,21 @@ def test_a_profile_that_cannot_be_used_says_why_and_stands_in_nobodys_way(
     assert notes.feedback("keys", "note:/a", "accepted").counted
 
 
-def test_an_unknown_signal_is_told_which_there_are(notes: Recollect) -> None:
+def test_an_unknown_signal_is_told_which_there_are(notes: Ricordo) -> None:
     write_settings('[profiles.mine.signals]\na = { signal = "magic", weight = 1 }\n')
     with pytest.raises(UsageError) as refused:
         notes.search("keys", profile="mine")
     assert all(name in refused.value.hint for name in SIGNALS)
 
 
-def test_profiles_that_build_on_each_other_in_a_circle_are_refused(notes: Recollect) -> None:
+def test_profiles_that_build_on_each_other_in_a_circle_are_refused(notes: Ricordo) -> None:
     write_settings('[profiles.a]\nbase = "b"\n[profiles.b]\nbase = "a"\n')
     with pytest.raises(UsageError, match="a → b → a"):
         notes.search("keys", profile="a")
 
 
 @pytest.mark.parametrize("signal", SIGNALS)
-def test_every_signal_can_be_ranked_by(notes: Recollect, signal: str) -> None:
+def test_every_signal_can_be_ranked_by(notes: Ricordo, signal: str) -> None:
     write_settings(f'[profiles.one.signals]\nonly = {{ signal = "{signal}", weight = 2 }}\n')
     answer = notes.search("keys", profile="one", explain=True, boost_tags=["x"], boost_domain="y")
     assert answer.meta.weights == {"only": 1.0}
@@ -219,7 +219,7 @@ def test_every_signal_can_be_ranked_by(notes: Recollect, signal: str) -> None:
     assert all(0.0 <= hit.score <= 1.0 for hit in answer.hits)
 
 
-def test_a_boost_that_the_profile_does_not_weigh_is_noted(notes: Recollect) -> None:
+def test_a_boost_that_the_profile_does_not_weigh_is_noted(notes: Ricordo) -> None:
     unheard = notes.search("keys", profile="brain", boost_tags=["ops"], boost_domain="auth").meta.notes
     assert unheard == (
         "the profile 'brain' does not weigh tags; vault does",

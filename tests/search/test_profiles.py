@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from recollect import Answer, Recollect
+from ricordo import Answer, Ricordo
 
-Opener = Callable[..., Recollect]
+Opener = Callable[..., Ricordo]
 Ago = Callable[[float], Any]
 COPPER, IRON, GLASS, TIN = "note:/copper", "note:/iron", "note:/glass", "note:/tin"
 TEXTS = {
@@ -38,7 +38,7 @@ FIELDS: dict[str, dict[str, Any]] = {
 }
 
 
-def fill(engine: Recollect, ago: Ago) -> Recollect:
+def fill(engine: Ricordo, ago: Ago) -> Ricordo:
     for ref, text in TEXTS.items():
         fields = dict(FIELDS[ref])
         if ref == COPPER:
@@ -50,12 +50,12 @@ def fill(engine: Recollect, ago: Ago) -> Recollect:
 
 
 @pytest.fixture
-def filled(compass: Opener, ago: Ago) -> Recollect:
+def filled(compass: Opener, ago: Ago) -> Ricordo:
     return fill(compass(), ago)
 
 
 @pytest.fixture
-def by_words(open_engine: Opener, ago: Ago) -> Recollect:
+def by_words(open_engine: Opener, ago: Ago) -> Ricordo:
     return fill(open_engine("words"), ago)
 
 
@@ -81,11 +81,11 @@ def check(answer: Answer, weights: Mapping[str, float], values: Values) -> None:
         assert hit.score == hit.explain.value == pytest.approx(expected[hit.ref], abs=1e-6)
 
 
-def ask(engine: Recollect, profile: str, **options: Any) -> Answer:
+def ask(engine: Ricordo, profile: str, **options: Any) -> Answer:
     return engine.search("kettle", profile=profile, explain=True, track=False, **options)
 
 
-def test_rrf_adds_reciprocal_ranks_scaled_so_that_two_first_places_make_one(filled: Recollect) -> None:
+def test_rrf_adds_reciprocal_ranks_scaled_so_that_two_first_places_make_one(filled: Ricordo) -> None:
     def score(rank: int | None) -> float:
         return 61 / (60 + rank) if rank else 0.0
 
@@ -96,7 +96,7 @@ def test_rrf_adds_reciprocal_ranks_scaled_so_that_two_first_places_make_one(fill
     assert answer.hits[0].score == pytest.approx(raw * 61 / 2)
 
 
-def test_knowledge_takes_seventy_parts_cosine_and_thirty_parts_rank(filled: Recollect) -> None:
+def test_knowledge_takes_seventy_parts_cosine_and_thirty_parts_rank(filled: Ricordo) -> None:
     values = {
         ref: {"vector": COSINE[ref], "text": 1 / (1 + (BY_WORDS[ref] - 1)) if ref in BY_WORDS else 0.0} for ref in TEXTS
     }
@@ -109,14 +109,14 @@ def saturation(count: int, length: int) -> float:
     return x / (1.2 + x)
 
 
-def test_skills_take_the_keyword_score_over_the_best_the_cosine_and_freshness(filled: Recollect) -> None:
+def test_skills_take_the_keyword_score_over_the_best_the_cosine_and_freshness(filled: Ricordo) -> None:
     best = saturation(2, 3)
     bm25 = {COPPER: 1.0, IRON: saturation(1, 4) / best, TIN: saturation(1, 6) / best, GLASS: 0.0}
     values = {ref: {"bm25": bm25[ref], "vector": COSINE[ref], "freshness": 0.5 ** (AGE[ref] / 30)} for ref in TEXTS}
     check(ask(filled, "skills"), {"bm25": 0.4, "vector": 0.6, "freshness": 0.1}, values)
 
 
-def test_brain_takes_distance_rank_decayed_recency_and_importance(filled: Recollect) -> None:
+def test_brain_takes_distance_rank_decayed_recency_and_importance(filled: Ricordo) -> None:
     farthest = 1 - COSINE[TIN]
     importance = {COPPER: 4 / 8, IRON: 8 / 8, TIN: 2 / 8, GLASS: 0.0}
     values = {
@@ -131,7 +131,7 @@ def test_brain_takes_distance_rank_decayed_recency_and_importance(filled: Recoll
     check(ask(filled, "brain"), {"vector": 0.4, "fts": 0.3, "recency": 0.2, "importance": 0.1}, values)
 
 
-def test_brain_gives_nothing_for_meaning_to_what_has_no_vector_yet(filled: Recollect) -> None:
+def test_brain_gives_nothing_for_meaning_to_what_has_no_vector_yet(filled: Ricordo) -> None:
     filled.save("note:/new", "alpha kettle", wait=False)
     shares = {hit.ref: hit.explain.signals[0] for hit in ask(filled, "brain").hits if hit.explain}
     assert (shares["note:/new"].name, shares["note:/new"].value) == ("vector", 0.0)
@@ -179,14 +179,14 @@ VAULT = {
 }  # fmt: skip
 
 
-def test_vault_takes_seven_signals(filled: Recollect) -> None:
+def test_vault_takes_seven_signals(filled: Ricordo) -> None:
     answer = ask(filled, "vault", boost_tags=["metal", "shiny"], boost_domain="Kitchen")
     check(answer, VAULT, vault_values(vectors=True))
 
 
 @pytest.mark.parametrize("vectors", [True, False])
 def test_vault_without_vectors_gives_their_weight_to_the_words(
-    filled: Recollect, by_words: Recollect, vectors: bool
+    filled: Ricordo, by_words: Ricordo, vectors: bool
 ) -> None:
     engine = filled if vectors else by_words  # switched off for this search, or never there
     answer = ask(engine, "vault", boost_tags=["metal", "shiny"], boost_domain="kitchen", vectors=False)
@@ -200,7 +200,7 @@ def test_vault_has_no_vectors_where_only_another_model_made_some(compass: Opener
     assert any("another model" in reason for reason in answer.meta.degraded)
 
 
-def chain(engine: Recollect) -> None:
+def chain(engine: Ricordo) -> None:
     """Six notes about kettles, the sixth hardly; a chain of notes that are not, from the first."""
     for number in range(1, 7):
         engine.save(f"note:/k{number}", " ".join(["kettle"] * (8 - number) + ["pot"] * number))
@@ -219,7 +219,7 @@ def graph_values(answer: Answer) -> dict[str, float]:
     }
 
 
-def test_links_count_from_the_five_best_and_bring_in_what_words_did_not_find(engine: Recollect) -> None:
+def test_links_count_from_the_five_best_and_bring_in_what_words_did_not_find(engine: Ricordo) -> None:
     chain(engine)
     values = graph_values(ask(engine, "vault"))
     assert values == {
@@ -231,7 +231,7 @@ def test_links_count_from_the_five_best_and_bring_in_what_words_did_not_find(eng
 
 
 @pytest.mark.parametrize("query", ["kettle -stove", '"kettle pot"', "kettle path:/k*"])
-def test_links_bring_in_nothing_that_the_query_leaves_out(engine: Recollect, query: str) -> None:
+def test_links_bring_in_nothing_that_the_query_leaves_out(engine: Ricordo, query: str) -> None:
     chain(engine)
     answer = engine.search(query, profile="vault", track=False)
     assert {hit.ref for hit in answer.hits} == {f"note:/k{number}" for number in range(1, 7)}
@@ -266,7 +266,7 @@ def test_what_links_bring_in_still_has_its_own_words_and_meaning(compass: Opener
     ],
 )
 def test_vault_does_not_cut_a_small_corpus_to_less_than_half(
-    engine: Recollect, matching: int, limit: int, shown: int
+    engine: Ricordo, matching: int, limit: int, shown: int
 ) -> None:
     for number in range(matching):
         engine.save(f"note:/{number:02}", f"kettle number {number}")
@@ -282,20 +282,20 @@ def test_vault_does_not_cut_a_small_corpus_to_less_than_half(
      ("knowledge", 4, 80, 800)],
 )  # fmt: skip
 def test_each_profile_asks_each_side_for_its_own_number(
-    engine: Recollect, profile: str, for_one: int, for_twenty: int, for_two_hundred: int
+    engine: Ricordo, profile: str, for_one: int, for_twenty: int, for_two_hundred: int
 ) -> None:
     per_side = engine.profiles()[profile].per_side
     assert (per_side(1), per_side(20), per_side(200)) == (for_one, for_twenty, for_two_hundred)
 
 
-def important_last(engine: Recollect) -> None:
+def important_last(engine: Ricordo) -> None:
     for number in range(1, 9):
         fields = {"importance": 5 if number == 8 else 1}
         engine.save(f"note:/{number}", " ".join(["kettle"] + ["pot"] * number), fields=fields)
 
 
 @pytest.mark.parametrize(("limit", "reached"), [(1, False), (2, False), (3, True)])
-def test_brain_looks_three_times_as_deep_as_the_limit(engine: Recollect, limit: int, reached: bool) -> None:
+def test_brain_looks_three_times_as_deep_as_the_limit(engine: Ricordo, limit: int, reached: bool) -> None:
     important_last(engine)
     weights = {"fts": 0, "recency": 0, "vector": 0}
     answer = ask(engine, "brain", limit=limit, weights=weights)
@@ -309,7 +309,7 @@ def test_the_setting_overfetch_looks_deeper_than_the_profile_would(open_engine: 
     assert answer.hits[0].ref == "note:/8"
 
 
-def test_skills_leave_out_what_is_below_the_score_asked_for(filled: Recollect) -> None:
+def test_skills_leave_out_what_is_below_the_score_asked_for(filled: Ricordo) -> None:
     scores = {hit.ref: hit.score for hit in ask(filled, "skills").hits}
     assert list(scores) == [COPPER, IRON, GLASS, TIN]
     kept = ask(filled, "skills", min_score=scores[GLASS] - 1e-6).hits  # a moment later all are a little less fresh

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from recollect import Filters, Recollect, UsageError
-from recollect.search.query import topic_of
+from ricordo import Filters, Ricordo, UsageError
+from ricordo.search.query import topic_of
 
 TEXTS = {
     "note:/cats": ("Cats are running along the wall at night.", {"title": "Cats", "tags": ["pets", "night"]}),
@@ -20,13 +20,13 @@ TEXTS = {
 
 
 @pytest.fixture
-def filled(engine: Recollect) -> Recollect:
+def filled(engine: Ricordo) -> Ricordo:
     for ref, (text, fields) in TEXTS.items():
         engine.save(ref, text, fields=fields)
     return engine
 
 
-def refs(engine: Recollect, query: str, **options: object) -> list[str]:
+def refs(engine: Ricordo, query: str, **options: object) -> list[str]:
     return [hit.ref for hit in engine.search(query, **options).hits]  # type: ignore[arg-type]
 
 
@@ -59,45 +59,45 @@ def refs(engine: Recollect, query: str, **options: object) -> list[str]:
         ("pets kind:memory", []),
     ],
 )
-def test_a_query_finds_what_it_says(filled: Recollect, query: str, expected: list[str]) -> None:
+def test_a_query_finds_what_it_says(filled: Ricordo, query: str, expected: list[str]) -> None:
     found = refs(filled, query)
     assert sorted(found) == sorted(expected)
 
 
-def test_more_matching_words_rank_higher(filled: Recollect) -> None:
+def test_more_matching_words_rank_higher(filled: Ricordo) -> None:
     assert refs(filled, "dog park barks night")[0] == "note:/dogs"
 
 
-def test_a_natural_question_finds_its_answer(filled: Recollect) -> None:
+def test_a_natural_question_finds_its_answer(filled: Ricordo) -> None:
     assert refs(filled, "How often do I have to rotate the signing keys?")[0] == "memory:/keys"
 
 
-def test_only_stop_words_still_find_something(filled: Recollect) -> None:
+def test_only_stop_words_still_find_something(filled: Ricordo) -> None:
     assert refs(filled, "the and in")
 
 
-def test_an_unusable_filter_is_taken_as_words_and_said(filled: Recollect) -> None:
+def test_an_unusable_filter_is_taken_as_words_and_said(filled: Ricordo) -> None:
     answer = filled.search("after:yesterday dog")
     assert [hit.ref for hit in answer.hits] == ["note:/dogs"]
     assert "yesterday" in answer.meta.notes[0]
 
 
-def test_a_substring_is_found_when_no_word_is(filled: Recollect) -> None:
+def test_a_substring_is_found_when_no_word_is(filled: Ricordo) -> None:
     answer = filled.search("ttpHead")
     assert [hit.ref for hit in answer.hits] == ["note:/code"]
     assert "substring" in answer.meta.notes[0]
 
 
-def test_an_empty_query_with_filters_browses_the_newest_first(filled: Recollect) -> None:
+def test_an_empty_query_with_filters_browses_the_newest_first(filled: Ricordo) -> None:
     assert refs(filled, "", filters=Filters(kinds=("note",)))[0] == "note:/cafe"
 
 
-def test_switching_both_sides_off_is_a_usage_error(filled: Recollect) -> None:
+def test_switching_both_sides_off_is_a_usage_error(filled: Ricordo) -> None:
     with pytest.raises(UsageError):
         filled.search("cat", lexical=False, vectors=False)
 
 
-def test_the_lines_of_a_hit_are_those_of_the_original(engine: Recollect, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_the_lines_of_a_hit_are_those_of_the_original(engine: Ricordo, tmp_path) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "long.md"
     sections = [f"## Section {n}\n\n" + f"Paragraph {n} about topic{n}. " * 12 + "\n" for n in range(12)]
     path.write_text("---\ntitle: Long\n---\n\n# Long\n\n" + "\n".join(sections))
@@ -109,7 +109,7 @@ def test_the_lines_of_a_hit_are_those_of_the_original(engine: Recollect, tmp_pat
     assert hit.title == "Long"
 
 
-def test_explain_says_why_an_item_is_missing(filled: Recollect) -> None:
+def test_explain_says_why_an_item_is_missing(filled: Ricordo) -> None:
     assert "none of the words" in filled.explain("zebra", "note:/cats").reason
     assert "excluded" in filled.explain("pets -cats", "note:/cats").reason
     assert "phrase" in filled.explain('"no such words" cats', "note:/cats").reason
@@ -130,7 +130,7 @@ def test_explain_says_why_an_item_is_missing(filled: Recollect) -> None:
 @example("kind: tag: after:")
 @example("word " * 200_000)
 @given(st.text(max_size=60) | st.lists(st.sampled_from(['"', "-", "*", ":", "kind:note", "cat", " "])).map("".join))
-def test_any_text_is_a_safe_query(filled: Recollect, query: str) -> None:
+def test_any_text_is_a_safe_query(filled: Ricordo, query: str) -> None:
     answer = filled.search(query, explain=True, track=False)
     assert len(answer.hits) <= 10
     assert all(0.0 <= hit.score <= 1.0 for hit in answer.hits)
@@ -142,7 +142,7 @@ def test_any_text_is_a_safe_query(filled: Recollect, query: str) -> None:
     tags=st.lists(st.sampled_from(["pets", "night"]), max_size=2, unique=True),
     query=st.sampled_from(["dog cat keys", "the", "running night park", "東京 cat"]),
 )
-def test_a_filter_never_costs_a_result(filled: Recollect, kinds: list[str], tags: list[str], query: str) -> None:
+def test_a_filter_never_costs_a_result(filled: Ricordo, kinds: list[str], tags: list[str], query: str) -> None:
     everything = filled.search(query, limit=100, track=False).hits
     filters = Filters(kinds=tuple(kinds), tags_all=tuple(tags))
     kept = [hit.ref for hit in everything if (not kinds or hit.kind in kinds) and all(tag in hit.tags for tag in tags)]

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from recollect import Answer, ContractError, Recollect, Unavailable, UsageError
-from recollect.models.cross_encoder import CrossEncoder
-from recollect.models.hub import ModelFolder
-from recollect.models.listwise import ListwiseReranker, parse_order
-from recollect.search.rerank import blend, own_share
+from ricordo import Answer, ContractError, Ricordo, Unavailable, UsageError
+from ricordo.models.cross_encoder import CrossEncoder
+from ricordo.models.hub import ModelFolder
+from ricordo.models.listwise import ListwiseReranker, parse_order
+from ricordo.search.rerank import blend, own_share
 
-Opener = Callable[..., Recollect]
+Opener = Callable[..., Ricordo]
 COUNTING = Path(__file__).parents[1] / "fixtures" / "cross_encoder"
 """A model whose opinion is the share of the query's words that stand in the text: none -4, all of them 4."""
 
@@ -46,14 +46,14 @@ def test_a_confident_first_hit_survives_a_mild_opinion_and_not_a_strong_one() ->
     assert strong[0] < strong[1]
 
 
-def fill(engine: Recollect) -> Recollect:
+def fill(engine: Ricordo) -> Ricordo:
     engine.save("note:/one", "old kettle shelf", fields={"importance": 5})
     engine.save("note:/two", "a kettle with steam and hot tea", fields={"importance": 4})
     engine.save("note:/three", "the tin kettle", fields={"importance": 1})
     return engine
 
 
-def ask(engine: Recollect, **options: Any) -> Answer:
+def ask(engine: Ricordo, **options: Any) -> Answer:
     return engine.search(
         "hot tea kettle", profile="brain", weights=BY_IMPORTANCE, **{"track": False, "explain": True, **options}
     )
@@ -64,12 +64,12 @@ def refs(answer: Answer) -> list[str]:
 
 
 @pytest.fixture
-def judged(open_engine: Opener) -> Recollect:
+def judged(open_engine: Opener) -> Ricordo:
     """An engine with the counting cross-encoder at hand, and all the time it needs."""
     return fill(open_engine(**{"rerank.model": str(COUNTING), "rerank.budget_ms": 60_000}))
 
 
-def test_a_cross_encoder_reorders_and_shows_its_steps(judged: Recollect) -> None:
+def test_a_cross_encoder_reorders_and_shows_its_steps(judged: Ricordo) -> None:
     before, after = ask(judged), ask(judged, rerank="cross-encoder")
     assert refs(before) == ["one", "two", "three"]
     assert refs(after) == ["two", "one", "three"]
@@ -102,7 +102,7 @@ def test_only_the_first_few_are_looked_at(open_engine: Opener) -> None:
     assert [bool(hit.explain and hit.explain.steps) for hit in answer.hits] == [True, False, False]
 
 
-def test_a_least_score_holds_for_the_blended_score(judged: Recollect) -> None:
+def test_a_least_score_holds_for_the_blended_score(judged: Ricordo) -> None:
     answer = ask(judged, rerank="cross-encoder", min_score=0.81)
     assert refs(answer) == ["two"]
 
@@ -124,7 +124,7 @@ def appoint(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
     """Makes every reranker the given one."""
 
     def take(judge: Any) -> None:
-        monkeypatch.setattr("recollect.registry.reranker", lambda kind, config, llm: judge)
+        monkeypatch.setattr("ricordo.registry.reranker", lambda kind, config, llm: judge)
 
     return take
 
@@ -149,7 +149,7 @@ def test_a_judge_past_its_time_is_left_behind_and_the_answer_says_so(
     assert all(hit.explain is not None and hit.explain.steps == () for hit in answer.hits)
 
 
-def test_the_judge_reads_title_and_passage(engine: Recollect, appoint: Callable[[Any], None]) -> None:
+def test_the_judge_reads_title_and_passage(engine: Ricordo, appoint: Callable[[Any], None]) -> None:
     engine.save("note:/long", "tea " * 3000, fields={"title": "All about tea"})
     judge = Judge(lambda texts: [1.0] * len(texts))
     appoint(judge)
@@ -172,7 +172,7 @@ def test_the_judge_reads_title_and_passage(engine: Recollect, appoint: Callable[
     ],
 )
 def test_a_judge_that_fails_costs_nothing_but_its_opinion(
-    engine: Recollect, appoint: Callable[[Any], None], say: Callable[[Sequence[str]], Any], reason: str
+    engine: Ricordo, appoint: Callable[[Any], None], say: Callable[[Sequence[str]], Any], reason: str
 ) -> None:
     appoint(Judge(say))
     answer = ask(fill(engine), rerank="cross-encoder")
@@ -182,7 +182,7 @@ def test_a_judge_that_fails_costs_nothing_but_its_opinion(
     assert reason in degraded
 
 
-def test_opinions_beyond_the_scale_are_cut_to_it(engine: Recollect, appoint: Callable[[Any], None]) -> None:
+def test_opinions_beyond_the_scale_are_cut_to_it(engine: Ricordo, appoint: Callable[[Any], None]) -> None:
     appoint(Judge(lambda texts: [7.0, -3.0, 0.5]))
     scores = [hit.score for hit in ask(fill(engine), rerank="cross-encoder").hits]
     assert scores == pytest.approx([1.0, 0.75 * 0.8, 0.75 * 0.2 + 0.25 * 0.5])
@@ -226,7 +226,7 @@ def test_a_model_that_gives_many_numbers_per_text_is_no_cross_encoder(monkeypatc
         judge.score("tea", ["pot"])
 
 
-def test_what_is_not_set_up_is_said_and_what_does_not_exist_is_refused(engine: Recollect) -> None:
+def test_what_is_not_set_up_is_said_and_what_does_not_exist_is_refused(engine: Ricordo) -> None:
     fill(engine)
     assert ask(engine, rerank="cross-encoder").meta.degraded == ("rerank: no cross-encoder is set",)
     assert ask(engine, rerank="llm").meta.degraded == (
@@ -258,7 +258,7 @@ def test_an_answer_that_names_no_passage_is_refused(answer: str) -> None:
         parse_order(answer, 3)
 
 
-def test_a_language_model_puts_the_best_in_order(engine: Recollect, appoint: Callable[[Any], None]) -> None:
+def test_a_language_model_puts_the_best_in_order(engine: Ricordo, appoint: Callable[[Any], None]) -> None:
     prompts: list[str] = []
 
     def complete(prompt: str) -> str:
@@ -275,9 +275,7 @@ def test_a_language_model_puts_the_best_in_order(engine: Recollect, appoint: Cal
     assert "[2] two a kettle with steam and hot tea" in prompt
 
 
-def test_a_language_model_that_talks_nonsense_changes_nothing(
-    engine: Recollect, appoint: Callable[[Any], None]
-) -> None:
+def test_a_language_model_that_talks_nonsense_changes_nothing(engine: Ricordo, appoint: Callable[[Any], None]) -> None:
     appoint(ListwiseReranker(lambda prompt: "As a model of language, I would rather not."))
     answer = ask(fill(engine), rerank="llm")
     assert refs(answer) == ["one", "two", "three"]
@@ -285,7 +283,7 @@ def test_a_language_model_that_talks_nonsense_changes_nothing(
 
 
 def test_a_language_model_that_cannot_be_reached_changes_nothing(
-    engine: Recollect, appoint: Callable[[Any], None]
+    engine: Ricordo, appoint: Callable[[Any], None]
 ) -> None:
     def complete(prompt: str) -> str:
         raise Unavailable("the provider does not answer", hint="Try again.")
@@ -309,7 +307,7 @@ def test_a_long_passage_is_cut_and_stays_on_its_line() -> None:
     assert sum(line.startswith("[") for line in lines) == 2
 
 
-def test_there_is_nothing_to_look_at_again_when_browsing(judged: Recollect) -> None:
+def test_there_is_nothing_to_look_at_again_when_browsing(judged: Ricordo) -> None:
     answer = judged.search("kind:note", rerank="cross-encoder")
     assert len(answer.hits) == 3
     assert answer.meta.degraded == ()

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from recollect.search import signals
-from recollect.search.ranking import importance_of
-from recollect.use import decayed, feedback_prior, opened
-from recollect.values import Fields, Item, Ref
+from ricordo.search import signals
+from ricordo.search.ranking import importance_of
+from ricordo.use import decayed, feedback_prior, opened
+from ricordo.values import Fields, Item, Ref
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -12,8 +12,8 @@ from typing import Any
 import apsw
 import pytest
 
-from recollect import ConfigProvider, Error, Filters, NotFound, Recollect, UsageError
-from recollect.search.tiers import SharedQueries, Threads
+from ricordo import ConfigProvider, Error, Filters, NotFound, Ricordo, UsageError
+from ricordo.search.tiers import SharedQueries, Threads
 
 NAMES = ("agent", "project", "team")
 
@@ -23,7 +23,7 @@ def stores(tmp_path: Path) -> dict[str, Path]:
     """Three stores, each with a note of its own about the same word."""
     paths = {name: tmp_path / f"{name}.db" for name in NAMES}
     for name, path in paths.items():
-        with Recollect.open(path, config=words_only()) as memory:
+        with Ricordo.open(path, config=words_only()) as memory:
             memory.save(f"note:/{name}", f"The harbour, as the {name} knows it.")
     return paths
 
@@ -34,14 +34,14 @@ def words_only(**settings: Any) -> ConfigProvider:
 
 
 @pytest.fixture
-def opened(stores: dict[str, Path]) -> Iterator[Callable[..., Recollect]]:
+def opened(stores: dict[str, Path]) -> Iterator[Callable[..., Ricordo]]:
     """Opens an engine on the given tiers (all of them unless said otherwise)."""
-    engines: list[Recollect] = []
+    engines: list[Ricordo] = []
 
-    def open_them(*names: str, tier: str | None = None, create: bool = False, **settings: Any) -> Recollect:
+    def open_them(*names: str, tier: str | None = None, create: bool = False, **settings: Any) -> Ricordo:
         tiers = {f"tiers__{name}": str(stores[name]) for name in names or NAMES}
         config = words_only(**tiers, **settings)
-        engines.append(Recollect.open(config=config, start=stores["agent"].parent, tier=tier, create=create))
+        engines.append(Ricordo.open(config=config, start=stores["agent"].parent, tier=tier, create=create))
         return engines[-1]
 
     yield open_them
@@ -50,7 +50,7 @@ def opened(stores: dict[str, Path]) -> Iterator[Callable[..., Recollect]]:
 
 
 def put(path: Path, ref: str, text: str, **fields: Any) -> None:
-    with Recollect.open(path, config=words_only()) as memory:
+    with Ricordo.open(path, config=words_only()) as memory:
         memory.save(ref, text, fields=fields, on_conflict="overwrite")
 
 
@@ -58,20 +58,20 @@ def put(path: Path, ref: str, text: str, **fields: Any) -> None:
 
 
 def test_a_store_that_stands_alone_only_says_which_tier_it_is(tmp_path: Path) -> None:
-    with Recollect.open(tmp_path / "own.db", config=words_only()) as memory:
+    with Ricordo.open(tmp_path / "own.db", config=words_only()) as memory:
         memory.save("note:/a", "the harbour")
         answer = memory.search("harbour", explain=True)
         assert [(hit.tier, hit.explain and hit.explain.steps) for hit in answer.hits] == [("agent", ())]
         assert answer.meta.tiers == ("agent",)
         assert memory.get("note:/a").tier == "agent"
-    (tmp_path / ".recollect").mkdir()
-    with Recollect.open(config=words_only(), start=tmp_path) as memory:
+    (tmp_path / ".ricordo").mkdir()
+    with Ricordo.open(config=words_only(), start=tmp_path) as memory:
         memory.save("note:/a", "the harbour")
         assert memory.search("harbour").hits[0].tier == "project"
         assert [state.name for state in memory.tiers()] == ["project"]
 
 
-def test_a_filter_for_another_tier_finds_nothing_in_a_store_that_stands_alone(engine: Recollect) -> None:
+def test_a_filter_for_another_tier_finds_nothing_in_a_store_that_stands_alone(engine: Ricordo) -> None:
     engine.save("note:/a", "the harbour")
     assert len(engine.search("harbour tier:agent").hits) == 1
     answer = engine.search("harbour tier:team")
@@ -82,7 +82,7 @@ def test_a_filter_for_another_tier_finds_nothing_in_a_store_that_stands_alone(en
 # -- several ----------------------------------------------------------------------------------------------------
 
 
-def test_scores_are_multiplied_by_the_weight_of_their_tier(opened: Callable[..., Recollect]) -> None:
+def test_scores_are_multiplied_by_the_weight_of_their_tier(opened: Callable[..., Ricordo]) -> None:
     alone = {name: opened(tier=name, **{f"tiers__{name}_weight": 1.0}).search("harbour").hits[0] for name in NAMES}
     answer = opened().search("harbour", explain=True)
     assert [hit.tier for hit in answer.hits] == list(NAMES)
@@ -94,7 +94,7 @@ def test_scores_are_multiplied_by_the_weight_of_their_tier(opened: Callable[...,
         assert sum(share.contribution for share in hit.explain.signals) == pytest.approx(hit.explain.value)
 
 
-def test_weights_are_settings_and_decide_the_order(opened: Callable[..., Recollect]) -> None:
+def test_weights_are_settings_and_decide_the_order(opened: Callable[..., Ricordo]) -> None:
     memory = opened(tiers__team_weight=2.0, tiers__agent_weight=0.0)
     hits = memory.search("harbour").hits
     assert [hit.tier for hit in hits] == ["team", "project", "agent"]
@@ -103,7 +103,7 @@ def test_weights_are_settings_and_decide_the_order(opened: Callable[..., Recolle
 
 
 def test_a_diverse_search_puts_a_double_of_another_tier_behind_what_is_new(
-    stores: dict[str, Path], opened: Callable[..., Recollect]
+    stores: dict[str, Path], opened: Callable[..., Ricordo]
 ) -> None:
     put(stores["agent"], "note:/storm", "Lanterns of the lighthouse burn all night in a storm.")
     put(stores["project"], "note:/storm-again", "Lanterns of the lighthouse burn all night in a storm!")
@@ -117,7 +117,7 @@ def test_a_diverse_search_puts_a_double_of_another_tier_behind_what_is_new(
 
 
 def test_the_same_ref_or_the_same_text_is_answered_by_the_highest_tier(
-    stores: dict[str, Path], opened: Callable[..., Recollect]
+    stores: dict[str, Path], opened: Callable[..., Ricordo]
 ) -> None:
     put(stores["team"], "note:/agent", "A harbour of the same name, quite another text.")
     put(stores["project"], "note:/copied", "The harbour, as the agent knows it.")
@@ -133,7 +133,7 @@ def test_the_same_ref_or_the_same_text_is_answered_by_the_highest_tier(
 
 
 def test_items_without_text_are_no_duplicates_of_each_other(
-    stores: dict[str, Path], opened: Callable[..., Recollect]
+    stores: dict[str, Path], opened: Callable[..., Ricordo]
 ) -> None:
     put(stores["agent"], "note:/empty-a", "", title="Lighthouse")
     put(stores["team"], "note:/empty-b", "", title="Lighthouse")
@@ -141,7 +141,7 @@ def test_items_without_text_are_no_duplicates_of_each_other(
     assert {item.ref for item in memory.search("kind:note").hits} >= {"note:/empty-a", "note:/empty-b"}
 
 
-def test_equal_scores_are_ordered_by_ref(stores: dict[str, Path], opened: Callable[..., Recollect]) -> None:
+def test_equal_scores_are_ordered_by_ref(stores: dict[str, Path], opened: Callable[..., Ricordo]) -> None:
     put(stores["agent"], "note:/zebra", "a lonely beast")
     put(stores["team"], "note:/antelope", "beast a lonely")
     hits = opened(tiers__team_weight=1.0).search("lonely", profile="bm25").hits
@@ -149,7 +149,7 @@ def test_equal_scores_are_ordered_by_ref(stores: dict[str, Path], opened: Callab
     assert [hit.ref for hit in hits] == ["note:/antelope", "note:/zebra"]
 
 
-def test_pages_follow_each_other_without_a_gap(stores: dict[str, Path], opened: Callable[..., Recollect]) -> None:
+def test_pages_follow_each_other_without_a_gap(stores: dict[str, Path], opened: Callable[..., Ricordo]) -> None:
     for name in NAMES:
         for number in range(5):
             put(stores[name], f"note:/{name}-{number}", f"harbour {name} {'quay ' * number}")
@@ -160,7 +160,7 @@ def test_pages_follow_each_other_without_a_gap(stores: dict[str, Path], opened: 
     assert len(set(whole)) == len(whole) > 12
 
 
-def test_the_least_score_counts_after_the_weights(opened: Callable[..., Recollect]) -> None:
+def test_the_least_score_counts_after_the_weights(opened: Callable[..., Ricordo]) -> None:
     memory = opened()
     scores = {hit.tier: hit.score for hit in memory.search("harbour").hits}
     floor = (scores["project"] + scores["team"]) / 2
@@ -169,14 +169,14 @@ def test_the_least_score_counts_after_the_weights(opened: Callable[..., Recollec
     assert [hit.tier for hit in exact] == ["agent", "project"]
 
 
-def test_browsing_all_tiers_shows_the_newest_first(stores: dict[str, Path], opened: Callable[..., Recollect]) -> None:
+def test_browsing_all_tiers_shows_the_newest_first(stores: dict[str, Path], opened: Callable[..., Ricordo]) -> None:
     put(stores["team"], "note:/newest", "Added last.")
     refs = [hit.ref for hit in opened().search("").hits]
     assert refs == ["note:/newest", "note:/team", "note:/project", "note:/agent"]
     assert [hit.ref for hit in opened().search("harbour", backend="grep").hits] == refs[1:]
 
 
-def test_one_tier_can_be_asked_alone(opened: Callable[..., Recollect]) -> None:
+def test_one_tier_can_be_asked_alone(opened: Callable[..., Ricordo]) -> None:
     memory = opened()
     for answer in (
         memory.search("harbour tier:team"),
@@ -191,7 +191,7 @@ def test_one_tier_can_be_asked_alone(opened: Callable[..., Recollect]) -> None:
     assert [hit.tier for hit in memory.search("harbour tier:team tier:agent").hits] == ["agent", "team"]
 
 
-def test_a_score_is_the_same_whether_its_tier_is_asked_alone_or_with_others(opened: Callable[..., Recollect]) -> None:
+def test_a_score_is_the_same_whether_its_tier_is_asked_alone_or_with_others(opened: Callable[..., Ricordo]) -> None:
     together = {hit.ref: hit.score for hit in opened().search("harbour").hits}
     for name in NAMES:
         assert opened().search(f"harbour tier:{name}").hits[0].score == together[f"note:/{name}"]
@@ -199,7 +199,7 @@ def test_a_score_is_the_same_whether_its_tier_is_asked_alone_or_with_others(open
 
 
 def test_an_item_is_read_from_the_highest_tier_that_holds_it(
-    stores: dict[str, Path], opened: Callable[..., Recollect]
+    stores: dict[str, Path], opened: Callable[..., Ricordo]
 ) -> None:
     put(stores["team"], "note:/project", "The team's view of the project.")
     memory = opened()
@@ -215,7 +215,7 @@ def test_an_item_is_read_from_the_highest_tier_that_holds_it(
 
 
 def test_an_item_removed_from_a_high_tier_is_read_from_a_lower_one(
-    stores: dict[str, Path], opened: Callable[..., Recollect]
+    stores: dict[str, Path], opened: Callable[..., Ricordo]
 ) -> None:
     put(stores["team"], "note:/agent", "The team keeps one too.")
     memory = opened()
@@ -223,7 +223,7 @@ def test_an_item_removed_from_a_high_tier_is_read_from_a_lower_one(
     assert memory.get("note:/agent").tier == "team"
 
 
-def test_explain_tells_the_rank_among_all_tiers(stores: dict[str, Path], opened: Callable[..., Recollect]) -> None:
+def test_explain_tells_the_rank_among_all_tiers(stores: dict[str, Path], opened: Callable[..., Ricordo]) -> None:
     memory = opened()
     told = memory.explain("harbour", "note:/team")
     assert (told.found, told.rank) == (True, 3)
@@ -235,7 +235,7 @@ def test_explain_tells_the_rank_among_all_tiers(stores: dict[str, Path], opened:
     assert "same text" in memory.explain("harbour", "note:/copy").reason
 
 
-def test_use_is_remembered_where_the_item_is(opened: Callable[..., Recollect]) -> None:
+def test_use_is_remembered_where_the_item_is(opened: Callable[..., Ricordo]) -> None:
     memory = opened()
     memory.search("harbour")
     memory.get("note:/team")
@@ -251,7 +251,7 @@ def test_use_is_remembered_where_the_item_is(opened: Callable[..., Recollect]) -
 # -- writing ----------------------------------------------------------------------------------------------------
 
 
-def test_things_are_written_to_the_located_store_unless_a_tier_is_named(opened: Callable[..., Recollect]) -> None:
+def test_things_are_written_to_the_located_store_unless_a_tier_is_named(opened: Callable[..., Ricordo]) -> None:
     memory = opened()
     assert memory.location.endswith("agent.db")
     memory.save("note:/mine", "mine")
@@ -265,9 +265,9 @@ def test_things_are_written_to_the_located_store_unless_a_tier_is_named(opened: 
 
 
 def test_a_project_store_stands_among_the_tiers_that_are_set(
-    stores: dict[str, Path], opened: Callable[..., Recollect], tmp_path: Path
+    stores: dict[str, Path], opened: Callable[..., Ricordo], tmp_path: Path
 ) -> None:
-    (tmp_path / ".recollect").mkdir()
+    (tmp_path / ".ricordo").mkdir()
     memory = opened("agent", "team", create=True)
     memory.save("note:/here", "The harbour of this project.")
     assert [(state.name, state.is_written) for state in memory.tiers()] == [
@@ -282,24 +282,24 @@ def test_a_named_store_takes_the_place_of_the_agents(stores: dict[str, Path], tm
     other = tmp_path / "other.db"
     put(other, "note:/other", "Another harbour.")
     config = words_only(tiers__agent=str(stores["agent"]), tiers__team=str(stores["team"]))
-    with Recollect.open(other, config=config, start=tmp_path) as memory:
+    with Ricordo.open(other, config=config, start=tmp_path) as memory:
         assert [hit.ref for hit in memory.search("harbour").hits] == ["note:/other", "note:/team"]
-    with Recollect.open(stores["team"], config=config, start=tmp_path) as memory:
+    with Ricordo.open(stores["team"], config=config, start=tmp_path) as memory:
         assert [(state.name, state.is_written) for state in memory.tiers()] == [("agent", False), ("team", True)]
 
 
 def test_in_a_project_the_agents_tier_is_the_users_own_store(tmp_path: Path) -> None:
-    (tmp_path / ".recollect").mkdir()
-    with Recollect.open(config=words_only(), start=tmp_path) as memory:
+    (tmp_path / ".ricordo").mkdir()
+    with Ricordo.open(config=words_only(), start=tmp_path) as memory:
         memory.save("note:/here", "the project's")
         memory.tier("agent").save("note:/mine", "the user's")
         assert memory.tier("agent").location != memory.location
         assert [item.ref.path for item in memory.tier("project").list()] == ["/here"]
-    with Recollect.open(config=words_only(), start=tmp_path.parent) as memory:
+    with Ricordo.open(config=words_only(), start=tmp_path.parent) as memory:
         assert [item.ref.path for item in memory.list()] == ["/mine"]
 
 
-def test_a_tier_that_is_not_set_cannot_be_used_alone(opened: Callable[..., Recollect]) -> None:
+def test_a_tier_that_is_not_set_cannot_be_used_alone(opened: Callable[..., Ricordo]) -> None:
     with pytest.raises(UsageError) as refused:
         opened("agent", tier="team")
     assert "tiers.team" in refused.value.hint
@@ -309,10 +309,10 @@ def test_a_tier_that_is_not_set_cannot_be_used_alone(opened: Callable[..., Recol
 
 
 def test_a_new_setting_counts_at_the_next_search(stores: dict[str, Path], tmp_path: Path) -> None:
-    from recollect.config import set_value
+    from ricordo.config import set_value
 
     config = ConfigProvider({"embedding.provider": "none"}, start=tmp_path)
-    with Recollect.open(stores["agent"], config=config, start=tmp_path) as memory:
+    with Ricordo.open(stores["agent"], config=config, start=tmp_path) as memory:
         assert [hit.tier for hit in memory.search("harbour").hits] == ["agent"]
         set_value("tiers.team", str(stores["team"]))
         hits = memory.search("harbour").hits
@@ -353,7 +353,7 @@ def newer(path: Path) -> None:
 @pytest.mark.parametrize("damage", [missing, corrupt, a_folder_without_a_store, foreign, newer])
 @pytest.mark.parametrize("broken", NAMES)
 def test_a_failing_tier_degrades_the_answer_and_never_fails_it(
-    stores: dict[str, Path], opened: Callable[..., Recollect], broken: str, damage: Callable[[Path], None]
+    stores: dict[str, Path], opened: Callable[..., Ricordo], broken: str, damage: Callable[[Path], None]
 ) -> None:
     damage(stores[broken])
     for tail in ("-wal", "-shm"):
@@ -371,7 +371,7 @@ def test_a_failing_tier_degrades_the_answer_and_never_fails_it(
 
 
 def test_writing_to_a_store_that_cannot_be_opened_says_why(
-    stores: dict[str, Path], opened: Callable[..., Recollect]
+    stores: dict[str, Path], opened: Callable[..., Ricordo]
 ) -> None:
     corrupt(stores["agent"])
     memory = opened()
@@ -382,7 +382,7 @@ def test_writing_to_a_store_that_cannot_be_opened_says_why(
         memory.list()
 
 
-def test_when_all_tiers_fail_the_search_fails(stores: dict[str, Path], opened: Callable[..., Recollect]) -> None:
+def test_when_all_tiers_fail_the_search_fails(stores: dict[str, Path], opened: Callable[..., Ricordo]) -> None:
     for path in stores.values():
         corrupt(path)
     memory = opened()
@@ -392,12 +392,12 @@ def test_when_all_tiers_fail_the_search_fails(stores: dict[str, Path], opened: C
     assert failed.value.exit_code == 5
 
 
-def test_a_wrong_request_is_refused_by_all_tiers_together(opened: Callable[..., Recollect]) -> None:
+def test_a_wrong_request_is_refused_by_all_tiers_together(opened: Callable[..., Ricordo]) -> None:
     with pytest.raises(UsageError):
         opened().search("harbour", weights={"nonsense": 1.0})
 
 
-def test_a_tier_that_comes_back_is_searched_again(stores: dict[str, Path], opened: Callable[..., Recollect]) -> None:
+def test_a_tier_that_comes_back_is_searched_again(stores: dict[str, Path], opened: Callable[..., Ricordo]) -> None:
     away = stores["team"].rename(stores["team"].with_suffix(".away"))
     memory = opened()
     assert memory.search("harbour").meta.tiers == ("agent", "project")
@@ -407,7 +407,7 @@ def test_a_tier_that_comes_back_is_searched_again(stores: dict[str, Path], opene
     assert answer.meta.degraded == ()
 
 
-def test_a_locked_tier_is_left_out_in_time(stores: dict[str, Path], opened: Callable[..., Recollect]) -> None:
+def test_a_locked_tier_is_left_out_in_time(stores: dict[str, Path], opened: Callable[..., Ricordo]) -> None:
     lock = apsw.Connection(str(stores["team"]))
     lock.pragma("journal_mode", "delete")
     lock.execute("BEGIN EXCLUSIVE").fetchall()
@@ -422,9 +422,9 @@ def test_a_locked_tier_is_left_out_in_time(stores: dict[str, Path], opened: Call
 
 
 def test_a_tier_that_hangs_does_not_hold_up_the_others(
-    opened: Callable[..., Recollect], monkeypatch: pytest.MonkeyPatch
+    opened: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from recollect.search.pipeline import Searcher
+    from ricordo.search.pipeline import Searcher
 
     release = threading.Event()
     search = Searcher.search
@@ -444,7 +444,7 @@ def test_a_tier_that_hangs_does_not_hold_up_the_others(
 
 
 def test_a_user_without_a_store_of_their_own_finds_what_the_team_has(
-    stores: dict[str, Path], opened: Callable[..., Recollect]
+    stores: dict[str, Path], opened: Callable[..., Ricordo]
 ) -> None:
     memory = opened("team")
     answer = memory.search("harbour")
@@ -458,7 +458,7 @@ def test_a_user_without_a_store_of_their_own_finds_what_the_team_has(
 # -- threads and vectors ----------------------------------------------------------------------------------------
 
 
-def test_tiers_are_searched_from_many_threads_at_once(opened: Callable[..., Recollect]) -> None:
+def test_tiers_are_searched_from_many_threads_at_once(opened: Callable[..., Ricordo]) -> None:
     memory = opened()
     found: list[tuple[str, ...]] = []
 
@@ -505,9 +505,9 @@ def test_several_tiers_embed_a_query_once() -> None:
 def test_tiers_are_searched_by_meaning_too(tmp_path: Path) -> None:
     paths = {name: tmp_path / f"{name}.db" for name in ("agent", "team")}
     for name, text in (("agent", "A recipe for bread."), ("team", "Getting things done: organise your work day.")):
-        with Recollect.open(paths[name]) as memory:
+        with Ricordo.open(paths[name]) as memory:
             memory.save(f"note:/{name}", text)
     config = ConfigProvider({f"tiers.{name}": str(path) for name, path in paths.items()})
-    with Recollect.open(config=config, start=tmp_path) as memory:
+    with Ricordo.open(config=config, start=tmp_path) as memory:
         hits = memory.search("notes about productivity").hits
         assert hits[0].ref == "note:/team"

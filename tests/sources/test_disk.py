@@ -9,9 +9,9 @@ from pathlib import Path, PureWindowsPath
 
 import pytest
 
-from recollect.errors import UsageError
-from recollect.sources.disk import Found, Skipped, disk_ref, expand, ref_path, walk
-from recollect.values import Ref
+from ricordo.errors import UsageError
+from ricordo.sources.disk import Found, Skipped, disk_ref, expand, ref_path, walk
+from ricordo.values import Ref
 
 LIMIT = 50_000_000
 
@@ -81,7 +81,7 @@ class TestIgnoreFiles:
         write(tmp_path, "repo/pkg/sub/d.loc")
         (tmp_path / ".gitignore").write_text("*.md\n")
         (tmp_path / "repo/.gitignore").write_text("*.tmp\n")
-        (tmp_path / "repo/pkg/.recollectignore").write_text("*.bak\n")
+        (tmp_path / "repo/pkg/.ricordoignore").write_text("*.bak\n")
         (tmp_path / "repo/.git/info").mkdir()
         (tmp_path / "repo/.git/info/exclude").write_text("*.loc\n")
         assert names(tmp_path / "repo/pkg/sub") == ["b.md"]
@@ -89,7 +89,7 @@ class TestIgnoreFiles:
     def test_our_own_ignore_file_overrules_git(self, tmp_path: Path) -> None:
         write(tmp_path, "notes.local.md", "drafts/x.md", "y.md")
         (tmp_path / ".gitignore").write_text("*.local.md\n")
-        (tmp_path / ".recollectignore").write_text("!notes.local.md\ndrafts/\n")
+        (tmp_path / ".ricordoignore").write_text("!notes.local.md\ndrafts/\n")
         assert names(tmp_path) == ["notes.local.md", "y.md"]
 
     def test_a_file_that_was_named_is_taken_even_if_ignored_or_hidden(self, tmp_path: Path) -> None:

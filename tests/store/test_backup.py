@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from recollect import ConfigProvider, Entry, PathConflict, Recollect, StoreError, UsageError
-from recollect.values import Progress
+from ricordo import ConfigProvider, Entry, PathConflict, Ricordo, StoreError, UsageError
+from ricordo.values import Progress
 
-Opener = Callable[..., Recollect]
+Opener = Callable[..., Ricordo]
 
 _WRITER = """
 import sys
-from recollect import ConfigProvider, Entry, Recollect
-with Recollect.open(sys.argv[1], config=ConfigProvider({"embedding.provider": "none"})) as engine:
+from ricordo import ConfigProvider, Entry, Ricordo
+with Ricordo.open(sys.argv[1], config=ConfigProvider({"embedding.provider": "none"})) as engine:
     number = 0
     print("ready", flush=True)
     while not sys.argv[2:] or number < int(sys.argv[2]):
@@ -34,7 +34,7 @@ with Recollect.open(sys.argv[1], config=ConfigProvider({"embedding.provider": "n
 """
 
 
-def check_pairs(engine: Recollect) -> int:
+def check_pairs(engine: Ricordo) -> int:
     """Pairs are written together: a copy of one moment has both of each, or none."""
     refs = {str(item.ref) for item in engine.list(limit=1_000_000)}
     left = {ref.rpartition("/")[2] for ref in refs if ref.startswith("note:/left/")}
@@ -44,7 +44,7 @@ def check_pairs(engine: Recollect) -> int:
 
 
 @pytest.fixture
-def writer(engine: Recollect) -> Iterator[Callable[[], int]]:
+def writer(engine: Ricordo) -> Iterator[Callable[[], int]]:
     """Another process that writes pairs without a pause; answers how many it has written."""
     process = subprocess.Popen(
         [sys.executable, "-c", _WRITER, engine.location], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -72,7 +72,7 @@ def writer(engine: Recollect) -> Iterator[Callable[[], int]]:
 
 
 def test_a_backup_made_while_another_process_writes_is_whole(
-    engine: Recollect, writer: Callable[[], int], tmp_path: Path
+    engine: Ricordo, writer: Callable[[], int], tmp_path: Path
 ) -> None:
     engine.save_many([Entry(f"note:/old/{n}", f"entry {n} of long standing", "note") for n in range(2_000)], wait=False)
     steps: list[tuple[int, int]] = []
@@ -88,7 +88,7 @@ def test_a_backup_made_while_another_process_writes_is_whole(
             threading.Event().wait(0.005)
         raise AssertionError("the backup kept the writer waiting")
 
-    from recollect.store.sqlite import backing_up
+    from ricordo.store.sqlite import backing_up
 
     pages, backing_up.STEP_PAGES = backing_up.STEP_PAGES, 60
     try:
@@ -98,7 +98,7 @@ def test_a_backup_made_while_another_process_writes_is_whole(
     assert len(steps) > 2
     assert writer() >= before + 3 * len(steps)
     config = ConfigProvider({"embedding.provider": "none"})
-    with Recollect.open(tmp_path / "copy.db", config=config, create=False) as copy:
+    with Ricordo.open(tmp_path / "copy.db", config=config, create=False) as copy:
         assert check_pairs(copy) >= before
         assert copy.count() == 2_000 + 2 * check_pairs(copy)
         assert copy.search("long standing", limit=1).meta.candidates == 2_000
@@ -107,7 +107,7 @@ def test_a_backup_made_while_another_process_writes_is_whole(
     assert check_pairs(engine) > 0
 
 
-def test_a_backup_is_for_its_owner_only_and_leaves_nothing_else_behind(engine: Recollect, tmp_path: Path) -> None:
+def test_a_backup_is_for_its_owner_only_and_leaves_nothing_else_behind(engine: Ricordo, tmp_path: Path) -> None:
     engine.save("note:/a", "text")
     folder = tmp_path / "safe"
     folder.mkdir()
@@ -118,7 +118,7 @@ def test_a_backup_is_for_its_owner_only_and_leaves_nothing_else_behind(engine: R
         assert stat.S_IMODE((folder / "copy.db").stat().st_mode) == 0o600
 
 
-def test_a_backup_replaces_a_file_only_when_told(engine: Recollect, tmp_path: Path) -> None:
+def test_a_backup_replaces_a_file_only_when_told(engine: Ricordo, tmp_path: Path) -> None:
     engine.save("note:/a", "first text")
     target = tmp_path / "copy.db"
     engine.backup(target)
@@ -129,14 +129,14 @@ def test_a_backup_replaces_a_file_only_when_told(engine: Recollect, tmp_path: Pa
     assert "--force" in caught.value.hint
     assert target.read_bytes() == before
     engine.backup(target, force=True)
-    with Recollect.open(target) as copy:
+    with Ricordo.open(target) as copy:
         assert copy.count() == 2
         copy.save("note:/c", "in use", wait=False)
         with pytest.raises(PathConflict, match="in use"):
             engine.backup(target, force=True)
 
 
-def test_a_backup_says_what_is_wrong_with_its_target(engine: Recollect, tmp_path: Path) -> None:
+def test_a_backup_says_what_is_wrong_with_its_target(engine: Ricordo, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no folder") as caught:
         engine.backup(tmp_path / "no" / "copy.db")
     assert "mkdir" in caught.value.hint
@@ -147,7 +147,7 @@ def test_a_backup_says_what_is_wrong_with_its_target(engine: Recollect, tmp_path
 
 
 def test_a_backup_without_room_says_so_before_it_starts(
-    engine: Recollect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Ricordo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10, 9, 1))
@@ -158,7 +158,7 @@ def test_a_backup_without_room_says_so_before_it_starts(
     assert not (tmp_path / "copy.db").exists()
 
 
-def test_a_half_made_backup_leaves_no_file(engine: Recollect, tmp_path: Path) -> None:
+def test_a_half_made_backup_leaves_no_file(engine: Ricordo, tmp_path: Path) -> None:
     engine.save("note:/a", "text")
 
     def stop(progress: Progress) -> None:
@@ -170,11 +170,11 @@ def test_a_half_made_backup_leaves_no_file(engine: Recollect, tmp_path: Path) ->
     assert engine.save("note:/b", "still writable").status == "created"
 
 
-def fill(engine: Recollect) -> None:
+def fill(engine: Ricordo) -> None:
     engine.save_many([Entry(f"note:/{n}", f"walrus {n} " * 60, "note") for n in range(300)], wait=False)
 
 
-def table(engine: Recollect, sql: str) -> list[Any]:
+def table(engine: Ricordo, sql: str) -> list[Any]:
     with engine.store.database.read() as connection:  # type: ignore[attr-defined]
         return [row[0] for row in connection.rows(sql)]
 
@@ -215,7 +215,7 @@ def test_a_vacuum_drops_vectors_of_texts_that_no_version_holds(open_engine: Open
     assert engine.doctor().ok
 
 
-def test_a_vacuum_drops_bytes_nobody_holds_and_keeps_the_rest(engine: Recollect, tmp_path: Path) -> None:
+def test_a_vacuum_drops_bytes_nobody_holds_and_keeps_the_rest(engine: Ricordo, tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(bytes(range(256)))
     engine.add(tmp_path / "a.bin")
     with engine.store.database.write() as connection:  # type: ignore[attr-defined]
@@ -224,7 +224,7 @@ def test_a_vacuum_drops_bytes_nobody_holds_and_keeps_the_rest(engine: Recollect,
     assert len(table(engine, "SELECT hash FROM blobs")) == 1
 
 
-def test_a_vacuum_with_nothing_to_gain_leaves_the_file_alone_unless_told(engine: Recollect) -> None:
+def test_a_vacuum_with_nothing_to_gain_leaves_the_file_alone_unless_told(engine: Ricordo) -> None:
     fill(engine)
     engine.vacuum(full=True)
     assert not engine.vacuum().rewritten
@@ -244,7 +244,7 @@ def test_an_engine_that_was_open_before_a_vacuum_goes_on(open_engine: Opener) ->
     assert two.doctor().ok
 
 
-def test_purged_words_are_gone_from_all_files_at_once(engine: Recollect) -> None:
+def test_purged_words_are_gone_from_all_files_at_once(engine: Ricordo) -> None:
     engine.save("note:/secret", "xylophonist")
     engine.rm("note:/secret", purge=True)
     for path in Path(engine.location).parent.glob("store.db*"):

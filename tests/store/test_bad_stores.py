@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from recollect import CorruptStore, NewerSchema, ReadOnlyStore, Recollect, StoreError, Unavailable
+from ricordo import CorruptStore, NewerSchema, ReadOnlyStore, Ricordo, StoreError, Unavailable
 
 
-def test_new_files_can_be_read_by_their_owner_only(engine: Recollect) -> None:
+def test_new_files_can_be_read_by_their_owner_only(engine: Ricordo) -> None:
     engine.save("note:/a", "text")
     for name in Path(engine.location).parent.glob("store.db*"):
         assert stat.S_IMODE(name.stat().st_mode) == 0o600, name
@@ -25,7 +25,7 @@ def test_a_file_that_is_no_database_is_refused_untouched(tmp_path: Path) -> None
     path.write_bytes(b"Dear reader, this is not a database." * 200)
     before = path.read_bytes()
     with pytest.raises(CorruptStore) as caught:
-        Recollect.open(path)
+        Ricordo.open(path)
     assert caught.value.hint
     assert path.read_bytes() == before
 
@@ -36,32 +36,32 @@ def test_someone_elses_database_is_refused_untouched(tmp_path: Path) -> None:
         other.execute("CREATE TABLE mine(x)")
     other.close()
     before = path.read_bytes()
-    with pytest.raises(CorruptStore, match="not a Recollect store"):
-        Recollect.open(path)
+    with pytest.raises(CorruptStore, match="not a Ricordo store"):
+        Ricordo.open(path)
     assert path.read_bytes() == before
 
 
 def test_a_store_of_a_newer_version_is_refused_untouched(tmp_path: Path) -> None:
     path = tmp_path / "new.db"
-    Recollect.open(path).close()
+    Ricordo.open(path).close()
     with sqlite3.connect(path) as raw:
         raw.execute("PRAGMA user_version = 999")
     raw.close()
     before = path.read_bytes()
     with pytest.raises(NewerSchema, match="999"):
-        Recollect.open(path)
+        Ricordo.open(path)
     assert path.read_bytes() == before
 
 
 def test_a_folder_is_not_a_store(tmp_path: Path) -> None:
-    (tmp_path / "place" / "recollect.db").mkdir(parents=True)
+    (tmp_path / "place" / "ricordo.db").mkdir(parents=True)
     with pytest.raises(StoreError, match="folder"):
-        Recollect.open(tmp_path / "place")
+        Ricordo.open(tmp_path / "place")
 
 
 def test_a_damaged_page_is_reported_and_doctor_sees_it(tmp_path: Path) -> None:
     path = tmp_path / "hurt.db"
-    with Recollect.open(path) as engine:
+    with Ricordo.open(path) as engine:
         for number in range(40):
             engine.save(f"note:/n{number}", f"text number {number} " * 20, wait=False)
         engine.store.database.checkpoint()  # type: ignore[attr-defined]
@@ -70,7 +70,7 @@ def test_a_damaged_page_is_reported_and_doctor_sees_it(tmp_path: Path) -> None:
     data[middle : middle + 4096] = os.urandom(4096)
     path.write_bytes(data)
     try:
-        with Recollect.open(path) as engine:
+        with Ricordo.open(path) as engine:
             report = engine.doctor()
             assert not report.ok
     except CorruptStore:
@@ -89,17 +89,17 @@ def test_a_store_of_someone_else_can_be_searched_but_not_written(tmp_path: Path)
         if parent.stat().st_uid == 0 and parent != Path("/"):
             parent.chmod(parent.stat().st_mode | 0o055)
     path = tmp_path / "theirs.db"
-    with Recollect.open(path) as engine:
+    with Ricordo.open(path) as engine:
         engine.save("note:/a", "readable words", wait=False)
     path.chmod(0o644)
     script = (
         "import os, sys; os.setgid(65534); os.setuid(65534)\n"
-        "from recollect import Recollect, ReadOnlyStore, ConfigProvider\n"
-        "engine = Recollect.open(sys.argv[1], config=ConfigProvider({'embedding.provider': 'none'}))\n"
+        "from ricordo import Ricordo, ReadOnlyStore, ConfigProvider\n"
+        "engine = Ricordo.open(sys.argv[1], config=ConfigProvider({'embedding.provider': 'none'}))\n"
         "print(engine.search('readable', track=False).hits[0].ref)\n"
         "try:\n    engine.save('note:/b', 'x')\nexcept ReadOnlyStore as e:\n    print('refused', bool(e.hint))\n"
     )
-    env = {**os.environ, "HOME": "/tmp", "RECOLLECT_CONFIG_HOME": "/tmp/none", "RECOLLECT_DATA_HOME": "/tmp/none"}
+    env = {**os.environ, "HOME": "/tmp", "RICORDO_CONFIG_HOME": "/tmp/none", "RICORDO_DATA_HOME": "/tmp/none"}
     done = subprocess.run(
         [sys.executable, "-c", script, str(path)], capture_output=True, text=True, env=env, check=False
     )
@@ -110,12 +110,12 @@ def test_a_store_of_someone_else_can_be_searched_but_not_written(tmp_path: Path)
 
 def _check_read_only(tmp_path: Path) -> None:
     path = tmp_path / "fixed.db"
-    with Recollect.open(path) as engine:
+    with Ricordo.open(path) as engine:
         engine.save("note:/a", "readable words", wait=False)
     path.chmod(0o400)
     tmp_path.chmod(0o500)
     try:
-        with Recollect.open(path) as engine:
+        with Ricordo.open(path) as engine:
             assert engine.search("readable").hits[0].ref == "note:/a"
             with pytest.raises(ReadOnlyStore):
                 engine.save("note:/b", "x")
@@ -125,10 +125,10 @@ def _check_read_only(tmp_path: Path) -> None:
 
 def test_a_writer_that_waits_too_long_is_told_who_holds_the_store(tmp_path: Path) -> None:
     path = tmp_path / "busy.db"
-    from recollect import ConfigProvider
+    from ricordo import ConfigProvider
 
     config = ConfigProvider({"store.busy_seconds": 0.2, "embedding.provider": "none"})
-    with Recollect.open(path, config=config) as engine:
+    with Ricordo.open(path, config=config) as engine:
         engine.save("note:/a", "text")
         holder = subprocess.Popen(
             [

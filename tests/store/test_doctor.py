@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from recollect import Entry, Recollect
+from ricordo import Entry, Ricordo
 
 LINK = "source, target, type, origin, text, name, created_at"
 NUL = hashlib.sha256(b"\0").hexdigest()
@@ -52,7 +52,7 @@ DAMAGE = {
 
 
 @pytest.fixture
-def filled(meaning: Recollect) -> Recollect:
+def filled(meaning: Ricordo) -> Ricordo:
     meaning.save_many(
         [
             Entry(f"note:/{n}", f"whale song number {n} in the northern sea, [[{n + 1}]]", "note", {"tags": ["sea"]})
@@ -64,7 +64,7 @@ def filled(meaning: Recollect) -> Recollect:
     return meaning
 
 
-def _hurt(engine: Recollect, sql: str) -> None:
+def _hurt(engine: Ricordo, sql: str) -> None:
     """Change the file behind the engine's back, without the guard over references."""
     with closing(apsw.Connection(engine.location)) as raw:
         raw.set_busy_timeout(5_000)
@@ -72,7 +72,7 @@ def _hurt(engine: Recollect, sql: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "damage"), [(name, sql) for name, each in DAMAGE.items() for sql in each])
-def test_damage_is_seen_and_repaired(filled: Recollect, name: str, damage: str) -> None:
+def test_damage_is_seen_and_repaired(filled: Ricordo, name: str, damage: str) -> None:
     assert filled.doctor().ok
     _hurt(filled, damage)
     report = filled.doctor()
@@ -86,7 +86,7 @@ def test_damage_is_seen_and_repaired(filled: Recollect, name: str, damage: str) 
     assert answer.meta.degraded == ()
 
 
-def test_rebuilding_the_keyword_index_changes_no_answer(filled: Recollect) -> None:
+def test_rebuilding_the_keyword_index_changes_no_answer(filled: Ricordo) -> None:
     filled.edit("note:/3", "a kraken sleeps below")
     filled.rm("note:/5")
     before = [(hit.ref, hit.score) for hit in filled.search("whale kraken sea", limit=20, vectors=False).hits]
@@ -97,7 +97,7 @@ def test_rebuilding_the_keyword_index_changes_no_answer(filled: Recollect) -> No
     assert after == before
 
 
-def test_a_text_that_lost_its_item_is_reported_and_left_alone(filled: Recollect) -> None:
+def test_a_text_that_lost_its_item_is_reported_and_left_alone(filled: Ricordo) -> None:
     _hurt(filled, "DELETE FROM items WHERE n = 5")
     report = filled.doctor(repair=True)
     assert not report.ok
@@ -108,7 +108,7 @@ def test_a_text_that_lost_its_item_is_reported_and_left_alone(filled: Recollect)
         assert connection.rows("SELECT count(*) FROM versions WHERE item = 5") == [(1,)]
 
 
-def test_bytes_that_changed_are_reported(engine: Recollect, tmp_path: Path) -> None:
+def test_bytes_that_changed_are_reported(engine: Ricordo, tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(bytes(range(256)))
     engine.add(tmp_path / "a.bin")
     assert engine.doctor().ok

@@ -8,13 +8,13 @@ import sys
 import time
 from pathlib import Path
 
-from recollect import ConfigProvider, Entry, Recollect
+from ricordo import ConfigProvider, Entry, Ricordo
 
 _WORKER = """
 import sys, time, hashlib
 import numpy as np
-from recollect import Recollect
-import recollect.ingest.embed as embed
+from ricordo import Ricordo
+import ricordo.ingest.embed as embed
 embed.BATCH = 8
 
 class Slow:
@@ -30,7 +30,7 @@ class Slow:
     def embed_query(self, text):
         return self.embed_documents([text])[0]
 
-engine = Recollect.open(sys.argv[1])
+engine = Ricordo.open(sys.argv[1])
 engine._embedder = lambda: Slow()
 if len(sys.argv) > 3:
     print(engine.search("entry 7", track=False).meta.degraded, engine.embed().to_dict()["embedded"])
@@ -44,7 +44,7 @@ def test_twenty_kills_lose_nothing_and_repeat_no_committed_work(tmp_path: Path) 
     path, log = tmp_path / "store.db", tmp_path / "log"
     log.touch()
     total = 400
-    with Recollect.open(path, config=ConfigProvider({"embedding.provider": "none"})) as engine:
+    with Ricordo.open(path, config=ConfigProvider({"embedding.provider": "none"})) as engine:
         engine.save_many([Entry(f"note:/{n}", f"entry {n} of the log", "note") for n in range(total)])
     chance = random.Random(5)
     for _ in range(20):
@@ -63,7 +63,7 @@ def test_twenty_kills_lose_nothing_and_repeat_no_committed_work(tmp_path: Path) 
     assert len(set(computed)) >= total
     repeated = len(computed) - len(set(computed))
     assert repeated <= 20 * 8 + 8, "at most one batch per killed worker is done again"
-    with Recollect.open(path, config=ConfigProvider({"embedding.provider": "none"})) as engine:
+    with Ricordo.open(path, config=ConfigProvider({"embedding.provider": "none"})) as engine:
         counts = engine.store.vector_counts("slow/1/chunker-1")
         assert counts == {"chunks": total, "embedded": total, "pending": 0, "running": 0, "failed": 0}
         assert engine.doctor().ok

@@ -17,19 +17,19 @@ from typing import Any
 
 import pytest
 
-from recollect import Entry, NotFound, PathConflict, Recollect, Unreadable, UsageError
-from recollect.exchange_records import FORMAT_VERSION
+from ricordo import Entry, NotFound, PathConflict, Ricordo, Unreadable, UsageError
+from ricordo.exchange_records import FORMAT_VERSION
 
-Opener = Callable[..., Recollect]
+Opener = Callable[..., Ricordo]
 
 
-def exported(engine: Recollect, **options: Any) -> bytes:
+def exported(engine: Ricordo, **options: Any) -> bytes:
     out = io.BytesIO()
     engine.export(out, **options)
     return out.getvalue()
 
 
-def taken(engine: Recollect, data: bytes, **options: Any) -> dict[str, Any]:
+def taken(engine: Ricordo, data: bytes, **options: Any) -> dict[str, Any]:
     return engine.import_(io.BytesIO(data), **options).to_dict()
 
 
@@ -41,12 +41,12 @@ def joined(records: list[dict[str, Any]]) -> bytes:
     return b"".join(json.dumps(record).encode() + b"\n" for record in records)
 
 
-def archive(engine: Recollect, ref: str) -> None:
+def archive(engine: Ricordo, ref: str) -> None:
     engine.store.archive([engine.store.require(engine.resolve(ref))])
 
 
 @pytest.fixture
-def full(engine: Recollect, tmp_path: Path) -> Recollect:
+def full(engine: Ricordo, tmp_path: Path) -> Ricordo:
     """A store with something of everything."""
     folder = tmp_path / "files"
     folder.mkdir()
@@ -94,7 +94,7 @@ def full(engine: Recollect, tmp_path: Path) -> Recollect:
     return engine
 
 
-def test_an_export_taken_into_an_empty_store_is_exported_the_same(full: Recollect, open_engine: Opener) -> None:
+def test_an_export_taken_into_an_empty_store_is_exported_the_same(full: Ricordo, open_engine: Opener) -> None:
     first = exported(full)
     other = open_engine("other")
     report = taken(other, first)
@@ -106,7 +106,7 @@ def test_an_export_taken_into_an_empty_store_is_exported_the_same(full: Recollec
     assert exported(third) == first
 
 
-def test_an_export_holds_everything_by_kind(full: Recollect) -> None:
+def test_an_export_holds_everything_by_kind(full: Ricordo) -> None:
     records = lines_of(exported(full))
     counts = {name: sum(one["record"] == name for one in records) for name in ("item", "link", "feedback", "root")}
     assert counts["item"] == full.count() + 3
@@ -124,7 +124,7 @@ def test_an_export_holds_everything_by_kind(full: Recollect) -> None:
     assert keys["usage"]["access_count"] == 2
 
 
-def test_what_was_taken_in_behaves_as_before(full: Recollect, open_engine: Opener) -> None:
+def test_what_was_taken_in_behaves_as_before(full: Ricordo, open_engine: Opener) -> None:
     other = open_engine("other")
     taken(other, exported(full))
     for query in ("keys", "door code", "rotate month", "word plan", "日本語", "throw away"):
@@ -143,7 +143,7 @@ def test_what_was_taken_in_behaves_as_before(full: Recollect, open_engine: Opene
     assert other.doctor().ok
 
 
-def test_a_search_as_of_a_date_finds_the_same_after_an_import(engine: Recollect, open_engine: Opener) -> None:
+def test_a_search_as_of_a_date_finds_the_same_after_an_import(engine: Ricordo, open_engine: Opener) -> None:
     moments = [datetime.now(UTC)]
 
     def then() -> None:
@@ -175,7 +175,7 @@ def test_a_search_as_of_a_date_finds_the_same_after_an_import(engine: Recollect,
 
 
 def test_a_later_change_keeps_the_passages_it_shares_with_what_was_taken_in(
-    full: Recollect, open_engine: Opener, tmp_path: Path
+    full: Ricordo, open_engine: Opener, tmp_path: Path
 ) -> None:
     other = open_engine("other")
     taken(other, exported(full))
@@ -188,7 +188,7 @@ def test_a_later_change_keeps_the_passages_it_shares_with_what_was_taken_in(
     assert changed["unchanged"] == again["unchanged"] > 0
 
 
-def test_taking_the_same_file_in_again_changes_nothing(full: Recollect) -> None:
+def test_taking_the_same_file_in_again_changes_nothing(full: Ricordo) -> None:
     first = exported(full)
     for policy in ("skip", "overwrite"):
         report = taken(full, first, on_conflict=policy)
@@ -197,7 +197,7 @@ def test_taking_the_same_file_in_again_changes_nothing(full: Recollect) -> None:
         assert exported(full) == first
 
 
-def test_a_conflict_with_error_writes_nothing_at_all(engine: Recollect, open_engine: Opener) -> None:
+def test_a_conflict_with_error_writes_nothing_at_all(engine: Ricordo, open_engine: Opener) -> None:
     engine.save("note:/a", "new")
     engine.save("note:/b", "from the file")
     other = open_engine("other")
@@ -208,7 +208,7 @@ def test_a_conflict_with_error_writes_nothing_at_all(engine: Recollect, open_eng
     assert exported(other) == before
 
 
-def test_a_conflict_with_skip_keeps_what_is_there_and_links_to_it(engine: Recollect, open_engine: Opener) -> None:
+def test_a_conflict_with_skip_keeps_what_is_there_and_links_to_it(engine: Ricordo, open_engine: Opener) -> None:
     engine.save("note:/a", "new")
     engine.save("note:/b", "from the file")
     engine.link("note:/a", "note:/b", "supports")
@@ -220,7 +220,7 @@ def test_a_conflict_with_skip_keeps_what_is_there_and_links_to_it(engine: Recoll
     assert [(link.type, link.ref) for link in other.links("note:/a").links] == [("supports", "note:/b")]
 
 
-def test_a_conflict_with_overwrite_moves_what_was_there_to_the_bin(engine: Recollect, open_engine: Opener) -> None:
+def test_a_conflict_with_overwrite_moves_what_was_there_to_the_bin(engine: Ricordo, open_engine: Opener) -> None:
     engine.save("note:/b", "from the file")
     engine.edit("note:/b", "from the file, later")
     other = open_engine("other")
@@ -239,7 +239,7 @@ def test_a_conflict_with_overwrite_moves_what_was_there_to_the_bin(engine: Recol
     assert other.doctor().ok
 
 
-def test_an_immutable_item_is_not_overwritten_and_the_rest_goes_on(engine: Recollect, open_engine: Opener) -> None:
+def test_an_immutable_item_is_not_overwritten_and_the_rest_goes_on(engine: Ricordo, open_engine: Opener) -> None:
     engine.save("note:/law", "changed law")
     engine.save("note:/other", "other text")
     other = open_engine("other")
@@ -250,7 +250,7 @@ def test_an_immutable_item_is_not_overwritten_and_the_rest_goes_on(engine: Recol
     assert other.get("note:/law").content == "the law"
 
 
-def test_an_id_that_is_taken_is_not_given_twice(engine: Recollect, open_engine: Opener) -> None:
+def test_an_id_that_is_taken_is_not_given_twice(engine: Ricordo, open_engine: Opener) -> None:
     engine.save("note:/a", "text")
     engine.save("note:/z", "another")
     engine.link("note:/z", "note:/a")
@@ -275,7 +275,7 @@ def test_a_store_that_never_held_words_takes_the_language_of_the_file(open_engin
     assert english.doctor().ok
 
 
-def test_vectors_follow_an_import_for_old_versions_too(meaning: Recollect, open_engine: Opener) -> None:
+def test_vectors_follow_an_import_for_old_versions_too(meaning: Ricordo, open_engine: Opener) -> None:
     meaning.save("note:/a", "a recipe for sourdough bread")
     moment = datetime.now(UTC)
     meaning.edit("note:/a", "how to sail against the wind")
@@ -288,13 +288,13 @@ def test_vectors_follow_an_import_for_old_versions_too(meaning: Recollect, open_
     assert other.doctor().ok
 
 
-def test_the_log_can_be_left_out(full: Recollect) -> None:
+def test_the_log_can_be_left_out(full: Ricordo) -> None:
     names = {one["record"] for one in lines_of(exported(full, log=False))}
     assert names.isdisjoint({"query", "opening"})
     assert {"item", "feedback"} <= names
 
 
-def test_an_exported_file_is_for_its_owner_only_and_replaces_nothing_unasked(full: Recollect, tmp_path: Path) -> None:
+def test_an_exported_file_is_for_its_owner_only_and_replaces_nothing_unasked(full: Ricordo, tmp_path: Path) -> None:
     target = tmp_path / "all.jsonl"
     report = full.export(target)
     assert report.bytes == target.stat().st_size
@@ -308,7 +308,7 @@ def test_an_exported_file_is_for_its_owner_only_and_replaces_nothing_unasked(ful
     assert [path.name for path in tmp_path.glob("all*")] == ["all.jsonl"]
 
 
-def test_importing_a_file_that_is_not_there_says_so(engine: Recollect, tmp_path: Path) -> None:
+def test_importing_a_file_that_is_not_there_says_so(engine: Ricordo, tmp_path: Path) -> None:
     with pytest.raises(NotFound):
         engine.import_(tmp_path / "none.jsonl")
     with pytest.raises(UsageError):
@@ -366,7 +366,7 @@ DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGE)
-def test_a_bad_file_is_refused_and_nothing_is_written(engine: Recollect, open_engine: Opener, name: str) -> None:
+def test_a_bad_file_is_refused_and_nothing_is_written(engine: Ricordo, open_engine: Opener, name: str) -> None:
     damage, told = DAMAGE[name]
     engine.save("note:/keys", "Rotate the keys every quarter.", fields={"title": "Keys"})
     engine.save("note:/locks", "Locks and their keys.")
@@ -384,17 +384,17 @@ def test_a_bad_file_is_refused_and_nothing_is_written(engine: Recollect, open_en
 
 _IMPORTER = """
 import sys
-from recollect import ConfigProvider, Recollect
-from recollect.engine import moving
+from ricordo import ConfigProvider, Ricordo
+from ricordo.engine import moving
 moving._BATCH_ITEMS = 20
-with Recollect.open(sys.argv[1], config=ConfigProvider({"embedding.provider": "none"})) as engine:
+with Ricordo.open(sys.argv[1], config=ConfigProvider({"embedding.provider": "none"})) as engine:
     print("ready", flush=True)
     engine.import_(sys.argv[2])
 """
 
 
 def test_an_import_that_is_killed_leaves_whole_items_and_can_be_done_again(
-    full: Recollect, open_engine: Opener, tmp_path: Path
+    full: Ricordo, open_engine: Opener, tmp_path: Path
 ) -> None:
     full.save_many([Entry(f"note:/many/{n}", f"Number {n}, [[{n + 1}]].", "note") for n in range(300)], wait=False)
     full.export(tmp_path / "all.jsonl")
@@ -419,7 +419,7 @@ def test_an_import_that_is_killed_leaves_whole_items_and_can_be_done_again(
     assert other.doctor().ok
 
 
-def test_many_items_come_back_in_several_batches(engine: Recollect, open_engine: Opener) -> None:
+def test_many_items_come_back_in_several_batches(engine: Ricordo, open_engine: Opener) -> None:
     engine.save_many([Entry(f"note:/{n}", f"Number {n}, [[{n + 1}]].", "note") for n in range(1_203)], wait=False)
     other = open_engine("other")
     assert taken(other, exported(engine))["created"] == 1_203

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect import ConfigProvider, Filters, Recollect
+from ricordo import ConfigProvider, Filters, Ricordo
 
 SAVERS = 10
 KILLS = 50
@@ -18,17 +18,17 @@ KILLS = 50
 _CROWD = """
 import os, random, signal, sys, time, traceback
 from pathlib import Path
-from recollect import ConfigProvider, Recollect
+from ricordo import ConfigProvider, Ricordo
 
 folder, kills, savers = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 config = ConfigProvider({"embedding.provider": "none"})
 stop = folder / "stop"
-with Recollect.open(folder / "store.db", config=config) as engine:  # loads what all of them need
+with Ricordo.open(folder / "store.db", config=config) as engine:  # loads what all of them need
     engine.add(folder / "files")
 
 def save(number):
     chance = random.Random(number)
-    with Recollect.open(folder / "store.db", config=config) as engine, open(folder / f"acks-{number}", "w") as acks:
+    with Ricordo.open(folder / "store.db", config=config) as engine, open(folder / f"acks-{number}", "w") as acks:
         turn = 0
         while not stop.exists():
             turn += 1
@@ -40,7 +40,7 @@ def save(number):
             time.sleep(chance.uniform(0.0, 0.1))
 
 def add():
-    with Recollect.open(folder / "store.db", config=config) as engine:
+    with Ricordo.open(folder / "store.db", config=config) as engine:
         while True:
             for path in (folder / "files").glob("*.md"):
                 path.write_text(f"# File\\n\\n{random.random()} in a file that changes\\n" * 20)
@@ -91,7 +91,7 @@ def test_ten_processes_remember_while_an_add_is_killed_fifty_times(tmp_path: Pat
     assert len(acknowledged) >= SAVERS
     assert {status for status, _, _ in acknowledged} == {"created"}
     assert len({ref for _, ref, _ in acknowledged}) == len(acknowledged), "no two got the same ref"
-    with Recollect.open(tmp_path / "store.db", config=ConfigProvider({"embedding.provider": "none"})) as engine:
+    with Ricordo.open(tmp_path / "store.db", config=ConfigProvider({"embedding.provider": "none"})) as engine:
         for _, ref, text in acknowledged:
             assert engine.get(ref, track=False).content == text
         for _, ref, text in acknowledged[::25]:

@@ -6,19 +6,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-from recollect import ConfigProvider, Recollect
+from ricordo import ConfigProvider, Ricordo
 
 _ADDER = """
 import sys
-from recollect import ConfigProvider, Recollect
-with Recollect.open(sys.argv[1], config=ConfigProvider({"embedding.provider": "none"})) as engine:
+from ricordo import ConfigProvider, Ricordo
+with Ricordo.open(sys.argv[1], config=ConfigProvider({"embedding.provider": "none"})) as engine:
     for number in range(int(sys.argv[3])):
         engine.save(f"note:/{sys.argv[2]}/{number}", f"{sys.argv[2]} entry number {number} shared words")
 """
 _SEARCHER = """
 import sys
-from recollect import ConfigProvider, Recollect
-with Recollect.open(sys.argv[1], config=ConfigProvider({"embedding.provider": "none"})) as engine:
+from ricordo import ConfigProvider, Ricordo
+with Ricordo.open(sys.argv[1], config=ConfigProvider({"embedding.provider": "none"})) as engine:
     last = 0
     for number in range(int(sys.argv[2])):
         found = engine.search("shared words", limit=1, track=False).meta.candidates
@@ -38,7 +38,7 @@ def test_two_processes_add_while_one_searches(tmp_path: Path) -> None:
     for worker in workers:
         _, errors = worker.communicate(timeout=300)
         assert worker.returncode == 0, errors.decode()
-    with Recollect.open(path, config=ConfigProvider({"embedding.provider": "none"})) as engine:
+    with Ricordo.open(path, config=ConfigProvider({"embedding.provider": "none"})) as engine:
         assert engine.count() == 2 * each
         assert engine.search("shared words", limit=5).meta.candidates == 2 * each
         report = engine.doctor()
@@ -48,8 +48,8 @@ def test_two_processes_add_while_one_searches(tmp_path: Path) -> None:
 def test_an_open_engine_sees_what_another_committed(tmp_path: Path) -> None:
     config = ConfigProvider({"embedding.provider": "none"})
     with (
-        Recollect.open(tmp_path / "s.db", config=config) as one,
-        Recollect.open(tmp_path / "s.db", config=config) as two,
+        Ricordo.open(tmp_path / "s.db", config=config) as one,
+        Ricordo.open(tmp_path / "s.db", config=config) as two,
     ):
         assert two.search("giraffe").hits == ()
         one.save("note:/g", "a giraffe")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import assert_type
 
-from recollect.config import (
+from ricordo.config import (
     Config,
     ConfigProvider,
     StoreLocation,

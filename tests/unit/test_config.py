@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.config import (
+from ricordo.config import (
     SETTINGS,
     Config,
     ConfigProvider,
@@ -24,8 +24,8 @@ from recollect.config import (
     trust,
     unset_value,
 )
-from recollect.config_files import locked
-from recollect.errors import NotFound, Unavailable, UsageError
+from ricordo.config_files import locked
+from ricordo.errors import NotFound, Unavailable, UsageError
 
 
 class Place:
@@ -37,11 +37,11 @@ class Place:
         self.deep.mkdir(parents=True)
         self.user_file = root / "config" / "config.toml"
         self.user_file.parent.mkdir()
-        self.project_file = self.project / ".recollect" / "config.toml"
+        self.project_file = self.project / ".ricordo" / "config.toml"
         self.data = root / "data"
         self.env = {
-            "RECOLLECT_CONFIG_HOME": str(self.user_file.parent),
-            "RECOLLECT_DATA_HOME": str(self.data),
+            "RICORDO_CONFIG_HOME": str(self.user_file.parent),
+            "RICORDO_DATA_HOME": str(self.data),
         }
 
     def write_user(self, text: str) -> None:
@@ -78,18 +78,18 @@ def test_a_flag_beats_the_environment_beats_the_project_beats_the_user(place: Pl
     place.write_project("[search]\nlimit = 3\n")
     assert place.load().search.limit == 3
     assert place.load().source("search.limit") == f"project:{place.project_file}"
-    assert place.load(RECOLLECT_SEARCH_LIMIT="4").search.limit == 4
-    assert place.load(RECOLLECT_SEARCH_LIMIT="4").source("search.limit") == "env:RECOLLECT_SEARCH_LIMIT"
-    assert place.load({"search.limit": 5}, RECOLLECT_SEARCH_LIMIT="4").search.limit == 5
+    assert place.load(RICORDO_SEARCH_LIMIT="4").search.limit == 4
+    assert place.load(RICORDO_SEARCH_LIMIT="4").source("search.limit") == "env:RICORDO_SEARCH_LIMIT"
+    assert place.load({"search.limit": 5}, RICORDO_SEARCH_LIMIT="4").search.limit == 5
 
 
 def test_a_flag_that_was_not_given_decides_nothing(place: Place) -> None:
-    assert place.load({"search.limit": None}, RECOLLECT_SEARCH_LIMIT="4").search.limit == 4
+    assert place.load({"search.limit": None}, RICORDO_SEARCH_LIMIT="4").search.limit == 4
 
 
 def test_the_nearest_project_file_counts_alone(place: Place) -> None:
     place.write_project("[search]\nlimit = 3\nmin_score = 0.5\n")
-    nearer = place.deep / ".recollect" / "config.toml"
+    nearer = place.deep / ".ricordo" / "config.toml"
     nearer.parent.mkdir()
     nearer.write_text("[search]\nlimit = 4\n", encoding="utf-8")
     assert (place.load().search.limit, place.load().search.min_score) == (4, 0.0)
@@ -97,7 +97,7 @@ def test_the_nearest_project_file_counts_alone(place: Place) -> None:
 
 def test_an_empty_variable_is_an_unset_one(place: Place) -> None:
     place.write_user("[search]\nlimit = 2\n")
-    assert place.load(RECOLLECT_SEARCH_LIMIT=" ").search.limit == 2
+    assert place.load(RICORDO_SEARCH_LIMIT=" ").search.limit == 2
 
 
 @pytest.mark.parametrize(
@@ -106,19 +106,17 @@ def test_an_empty_variable_is_an_unset_one(place: Place) -> None:
         ("CO_KNOWLEDGE_SEARCH_BACKEND", "fts5", "search.backend", "lexical"),
         ("CO_KNOWLEDGE_EMBEDDING_PROVIDER", "ollama", "embedding.provider", "ollama"),
         ("CO_KNOWLEDGE_EMBEDDING_MODEL", "nomic", "embedding.model", "nomic"),
-        ("RECOLLECT_EMBEDDING_API_KEYS", "one, two", "embedding.api_keys", ("one", "two")),
-        ("RECOLLECT_SEARCH_TRACK", "off", "search.track", False),
-        ("RECOLLECT_LEXICAL_K1", "2", "lexical.k1", 2.0),
+        ("RICORDO_EMBEDDING_API_KEYS", "one, two", "embedding.api_keys", ("one", "two")),
+        ("RICORDO_SEARCH_TRACK", "off", "search.track", False),
+        ("RICORDO_LEXICAL_K1", "2", "lexical.k1", 2.0),
     ],
 )
-def test_variables_are_read_as_their_type(
-    place: Place, variable: str, text: str, name: str, value: object
-) -> None:
+def test_variables_are_read_as_their_type(place: Place, variable: str, text: str, name: str, value: object) -> None:
     assert place.load(**{variable: text}).get(name) == value
 
 
 def test_our_own_variable_wins_over_its_alias(place: Place) -> None:
-    config = place.load(CO_KNOWLEDGE_SEARCH_BACKEND="grep", RECOLLECT_SEARCH_BACKEND="lexical")
+    config = place.load(CO_KNOWLEDGE_SEARCH_BACKEND="grep", RICORDO_SEARCH_BACKEND="lexical")
     assert config.search.backend == "lexical"
 
 
@@ -138,7 +136,7 @@ def test_every_setting_is_described_and_its_default_passes_its_own_check() -> No
 
 def test_a_weight_of_zero_is_zero_and_not_unset(place: Place) -> None:
     place.write_user("[retrieval]\nvector_weight = 0\n[lexical]\nbody_weight = 0\n")
-    config = place.load(RECOLLECT_RETRIEVAL_FTS_WEIGHT="0")
+    config = place.load(RICORDO_RETRIEVAL_FTS_WEIGHT="0")
     assert (config.retrieval.vector_weight, config.retrieval.fts_weight) == (0.0, 0.0)
     assert config.lexical.body_weight == 0.0
     assert config.retrieval.recency_weight is None
@@ -151,8 +149,8 @@ def test_a_weight_that_is_no_weight_is_refused(place: Place, text: str) -> None:
 
 
 def test_a_bad_number_in_a_file_or_variable_says_where_it_stands(place: Place) -> None:
-    with pytest.raises(UsageError, match="RECOLLECT_RETRIEVAL_FTS_WEIGHT"):
-        place.load(RECOLLECT_RETRIEVAL_FTS_WEIGHT="nan")
+    with pytest.raises(UsageError, match="RICORDO_RETRIEVAL_FTS_WEIGHT"):
+        place.load(RICORDO_RETRIEVAL_FTS_WEIGHT="nan")
     place.write_user("[retrieval]\nfts_weight = nan\n")
     with pytest.raises(UsageError, match=r"config\.toml"):
         place.load()
@@ -205,8 +203,8 @@ def test_an_unknown_setting_is_refused_with_the_nearest_names(place: Place, line
 
 def test_a_misspelled_variable_of_a_known_section_is_refused(place: Place) -> None:
     with pytest.raises(UsageError) as refused:
-        place.load(RECOLLECT_SEARCH_LIMT="3")
-    assert "RECOLLECT_SEARCH_LIMIT" in refused.value.hint
+        place.load(RICORDO_SEARCH_LIMT="3")
+    assert "RICORDO_SEARCH_LIMIT" in refused.value.hint
 
 
 def test_an_unknown_flag_is_refused(place: Place) -> None:
@@ -229,7 +227,7 @@ def test_a_byte_order_mark_does_no_harm(place: Place) -> None:
 
 
 def test_keys_appear_neither_in_repr_nor_in_listings_nor_in_errors(place: Place) -> None:
-    config = place.load(RECOLLECT_EMBEDDING_API_KEYS="sk-one,sk-two")
+    config = place.load(RICORDO_EMBEDDING_API_KEYS="sk-one,sk-two")
     assert config.embedding.api_keys == ("sk-one", "sk-two")
     assert "sk-" not in repr(config) + str(config.to_dict())
     assert config.to_dict()["embedding"]["api_keys"] == ["***", "***"]
@@ -249,9 +247,7 @@ def test_a_path_in_a_file_is_relative_to_the_project_and_a_flag_to_the_current_f
     place.write_project("[knowledge]\nfolder = 'notes'\n")
     trust(place.project_file, env=place.env)
     assert place.load().knowledge.folder == str(place.project / "notes")
-    assert place.load({"knowledge.folder": "../notes"}).knowledge.folder == str(
-        place.project / "src" / "notes"
-    )
+    assert place.load({"knowledge.folder": "../notes"}).knowledge.folder == str(place.project / "src" / "notes")
     assert place.load({"knowledge.folder": "~/notes"}).knowledge.folder == str(Path.home() / "notes")
 
 
@@ -419,7 +415,7 @@ def test_a_project_file_the_user_writes_is_trusted_but_one_that_was_not_stays_so
 def test_a_project_setting_needs_a_project(place: Place) -> None:
     with pytest.raises(NotFound) as missing:
         set_value("search.limit", "3", scope="project", env=place.env, start=place.deep)
-    assert "recollect init" in missing.value.hint
+    assert "ricordo init" in missing.value.hint
     with pytest.raises(UsageError):
         set_value("search.limit", "3", scope="planet", env=place.env, start=place.deep)
 
@@ -427,7 +423,7 @@ def test_a_project_setting_needs_a_project(place: Place) -> None:
 def test_processes_that_set_values_at_once_lose_none(place: Place) -> None:
     names = ["search.limit", "search.overfetch", "rerank.top", "embedding.threads"]
     code = (
-        "import sys\nfrom recollect.config import set_value\n"
+        "import sys\nfrom ricordo.config import set_value\n"
         "for number in range(1, 6): set_value(sys.argv[1], str(number))\n"
     )
     running = [
@@ -451,16 +447,16 @@ def test_a_lock_held_by_another_is_waited_for_and_then_reported(place: Place) ->
 
 def test_the_store_is_the_flag_then_the_variable_then_the_project_then_the_users(place: Place) -> None:
     default = locate_store(None, place.load(), place.deep, env=place.env)
-    assert (default.path, default.origin) == (place.data / "recollect.db", "default")
+    assert (default.path, default.origin) == (place.data / "ricordo.db", "default")
     place.write_user("[store]\nlocation = '/mine/all.db'\n")
     own = locate_store(None, place.load(), place.deep, env=place.env)
     assert (own.path, own.origin) == (Path("/mine/all.db").absolute(), f"user:{place.user_file}")
     folder = init_project(place.project)
     found = locate_store(None, place.load(), place.deep, env=place.env)
-    assert (found.path, found.origin) == (folder / "recollect.db", "project")
-    config = place.load(RECOLLECT_STORE="here.db")
+    assert (found.path, found.origin) == (folder / "ricordo.db", "project")
+    config = place.load(RICORDO_STORE="here.db")
     named = locate_store(None, config, place.deep, env=place.env)
-    assert (named.path, named.origin) == (place.deep / "here.db", "env:RECOLLECT_STORE")
+    assert (named.path, named.origin) == (place.deep / "here.db", "env:RICORDO_STORE")
     flagged = locate_store("flag.db", config, place.deep, env=place.env)
     assert (flagged.path, flagged.origin) == (place.deep / "flag.db", "flag")
 
@@ -468,21 +464,21 @@ def test_the_store_is_the_flag_then_the_variable_then_the_project_then_the_users
 def test_the_nearest_project_upwards_has_the_store(place: Place) -> None:
     init_project(place.project)
     nearer = init_project(place.deep)
-    assert locate_store(None, Config(), place.deep).path == nearer / "recollect.db"
-    assert locate_store(None, Config(), place.project).path == place.project / ".recollect" / "recollect.db"
+    assert locate_store(None, Config(), place.deep).path == nearer / "ricordo.db"
+    assert locate_store(None, Config(), place.project).path == place.project / ".ricordo" / "ricordo.db"
 
 
 def test_a_trusted_project_may_keep_its_store_elsewhere(place: Place) -> None:
     place.write_project("[store]\nlocation = 'elsewhere/all.db'\n")
-    assert locate_store(None, place.load(), place.deep).path == place.project_file.parent / "recollect.db"
+    assert locate_store(None, place.load(), place.deep).path == place.project_file.parent / "ricordo.db"
     trust(place.project_file, env=place.env)
     assert locate_store(None, place.load(), place.deep).path == place.project / "elsewhere" / "all.db"
 
 
 def test_a_folder_as_store_means_the_store_in_it(place: Place) -> None:
-    assert locate_store(str(place.project), Config(), place.deep).path == place.project / "recollect.db"
+    assert locate_store(str(place.project), Config(), place.deep).path == place.project / "ricordo.db"
     folder = init_project(place.project)
-    assert locate_store(str(place.project), Config(), place.deep).path == folder / "recollect.db"
+    assert locate_store(str(place.project), Config(), place.deep).path == folder / "ricordo.db"
 
 
 @pytest.mark.parametrize(
@@ -494,9 +490,7 @@ def test_a_folder_as_store_means_the_store_in_it(place: Place) -> None:
         (" ", UsageError),
     ],
 )
-def test_what_is_not_a_file_is_refused_with_a_hint(
-    place: Place, location: str, error: type[UsageError]
-) -> None:
+def test_what_is_not_a_file_is_refused_with_a_hint(place: Place, location: str, error: type[UsageError]) -> None:
     with pytest.raises(error) as refused:
         locate_store(location, Config(), place.deep)
     assert refused.value.hint
@@ -504,7 +498,7 @@ def test_what_is_not_a_file_is_refused_with_a_hint(
 
 def test_making_a_project_twice_changes_nothing(place: Place) -> None:
     folder = init_project(place.project)
-    assert folder == place.project / ".recollect"
+    assert folder == place.project / ".ricordo"
     assert (folder / ".gitignore").read_text(encoding="utf-8") == "*\n"
     if os.name != "nt":
         assert folder.stat().st_mode & 0o777 == 0o700
@@ -517,7 +511,7 @@ def test_making_a_project_twice_changes_nothing(place: Place) -> None:
 
 def test_loading_settings_imports_nothing_heavy(place: Place) -> None:
     code = (
-        "import sys\nfrom recollect.config import load_config\nload_config()\n"
+        "import sys\nfrom ricordo.config import load_config\nload_config()\n"
         "heavy = {'numpy', 'click', 'rich', 'tomlkit', 'httpx', 'apsw', 'platformdirs', 'difflib'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

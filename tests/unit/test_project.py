@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
-PACKAGE = SOURCE / "recollect"
+PACKAGE = SOURCE / "ricordo"
 
 FACES = {"cli", "mcp_server", "http_api", "__main__"}
 PARTS = {"ingest", "search", "memory", "context"}
@@ -52,7 +52,7 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
-    """The dotted names inside the package that a module imports, anywhere in it, without ``recollect.``."""
+    """The dotted names inside the package that a module imports, anywhere in it, without ``ricordo.``."""
     for node in ast.walk(tree):
         names = []
         if isinstance(node, ast.Import):
@@ -61,8 +61,8 @@ def imported(tree: ast.Module) -> Iterator[str]:
             assert not node.level, "imports inside the package are absolute"
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         for name in names:
-            if name == "recollect" or name.startswith("recollect."):
-                yield name.removeprefix("recollect").removeprefix(".")
+            if name == "ricordo" or name.startswith("ricordo."):
+                yield name.removeprefix("ricordo").removeprefix(".")
 
 
 def home(dotted: str) -> str:
@@ -78,7 +78,7 @@ def place_of(file: str) -> str:
 
 def test_imports_point_from_faces_to_the_engine_to_the_parts_to_the_values() -> None:
     upwards = [
-        f"{file} imports recollect.{name}"
+        f"{file} imports ricordo.{name}"
         for file, tree in modules()
         for name in imported(tree)
         if RANKS.get(home(name), 0) > RANKS.get(place_of(file), 0)
@@ -88,7 +88,7 @@ def test_imports_point_from_faces_to_the_engine_to_the_parts_to_the_values() -> 
 
 def test_faces_call_the_engine_and_never_what_is_behind_it() -> None:
     behind = [
-        f"{file} imports recollect.{name}"
+        f"{file} imports ricordo.{name}"
         for file, tree in modules()
         for name in imported(tree)
         if place_of(file) in FACES and home(name) in PARTS | ADAPTERS
@@ -104,13 +104,13 @@ def test_parts_know_stores_models_and_sources_by_their_protocols_alone() -> None
             if folder in ADAPTERS and place_of(file) in PARTS | ADAPTERS - {folder}:
                 inside = ".".join(name.split(".")[:2])
                 if inside.rpartition(".")[2] not in PROTOCOLS and (file, inside) not in CONCRETE:
-                    concrete.append(f"{file} imports recollect.{name}")
+                    concrete.append(f"{file} imports ricordo.{name}")
     assert concrete == []
 
 
 def test_only_a_registry_imports_a_concrete_store() -> None:
     others = [
-        f"{file} imports recollect.{name}"
+        f"{file} imports ricordo.{name}"
         for file, tree in modules()
         for name in imported(tree)
         if name.startswith(("store.sqlite", "store.postgres"))
@@ -169,16 +169,14 @@ def test_links_in_the_documents_lead_somewhere(document: str) -> None:
 def test_the_architecture_names_every_folder_of_the_package() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     folders = [path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.glob("*.py"))]
-    assert [name for name in folders if f"(src/recollect/{name}/)" not in text] == []
+    assert [name for name in folders if f"(src/ricordo/{name}/)" not in text] == []
 
 
 def test_committed_files_name_no_place_outside_the_project() -> None:
     git = shutil.which("git")
     if git is None or not (ROOT / ".git").exists():
         pytest.skip("not a checkout")
-    listed = subprocess.run(
-        [git, "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True
-    ).stdout
+    listed = subprocess.run([git, "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
     stray = re.compile(r"(?<![\w.~-])/work[/]|(?<![\w/.-])shared[/]")  # must not find itself
     found = []
     for name in filter(None, listed.split("\0")):

@@ -1,0 +1,143 @@
+"""Verbs that bring content in: init, add, refresh, watch."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ricordo.cli.call import Call, some_failed
+from ricordo.cli.options import REF, fields_from
+from ricordo.cli.present_reports import show_refreshed, show_saved
+from ricordo.cli.progress import ProgressLine
+from ricordo.cli.terminal import Screen
+from ricordo.cli.verb import verb
+from ricordo.errors import UsageError
+from ricordo.values import KINDS
+
+if TYPE_CHECKING:
+    from ricordo.reports import WatchEvent
+
+
+@verb("init", examples=["ricordo init", "ricordo init ~/projects/site"])
+@click.argument("folder", required=False, type=click.Path(path_type=Path))
+def init(call: Call, folder: Path | None) -> int:
+    """Makes a .ricordo folder, which every command in and below that folder then uses. Without it, items go
+    to your own store. Running it again changes nothing.
+    """
+    from ricordo.config import init_project
+
+    place = init_project(folder or Path())
+    call.store = call.store or str(place)
+    with call.engine(create=True) as engine:
+        location = engine.location
+
+    def draw(screen: Screen) -> None:
+        screen.line(f"the store of this project is {location}")
+        screen.note("next: ricordo add PATH")
+
+    return call.answer({"store": location, "folder": str(place)}, draw)
+
+
+@verb(
+    "add",
+    examples=[
+        "ricordo add notes/ report.pdf",
+        "ricordo add src/ --glob '*.py' --tag code",
+        "ricordo add https://example.org/guide --depth 2",
+        "git log -20 | ricordo add - --as note:/recent-commits",
+    ],
+)
+@click.argument("sources", nargs=-1, required=True, type=REF, metavar="PATH|GLOB|URL|-...")
+@click.option("--kind", "-k", type=click.Choice(KINDS), metavar="KIND", help="What the items are: document, note, …")
+@click.option(
+    "--on-conflict",
+    type=click.Choice(["skip", "overwrite", "error"]),
+    default="skip",
+    show_default=True,
+    help="What to do with a ref that exists.",
+)
+@click.option("--as", "as_ref", metavar="REF", help="The ref of the one item that is added.")
+@click.option("--glob", "globs", multiple=True, metavar="PATTERN", help="Only files that match, in folders.")
+@click.option("--depth", type=click.IntRange(0, 20), default=0, metavar="N", help="Follow links of a URL's site.")
+@click.option("--sitemap", is_flag=True, help="Take what the sitemap of a URL's site names.")
+@click.option("--max-pages", type=click.IntRange(1), metavar="N", help="At most so many pages of a site.")
+@click.option("--prompt-addition", default="", metavar="TEXT", help="What a model that loads pages should know.")
+@click.option("--title", help="The title of the item.")
+@click.option("--tag", "-t", "tags", multiple=True, metavar="TAG", help="A tag for every item (repeatable).")
+@click.option("--set", "pairs", multiple=True, metavar="FIELD=VALUE", help="Any other field (repeatable).")
+@click.option("--allow-secrets", is_flag=True, help="Keep secrets in what is added as a memory or note.")
+@click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or leave them to the backlog.")
+def add(call: Call, sources: tuple[str, ...], **given: Any) -> int:
+    """Folders are walked, leaving out what .gitignore and .ricordoignore name. One bad file or page never stops
+    the rest; the exit code is 1 if any failed. A ref that exists is skipped: use refresh to take in changed
+    files and pages.
+    """
+    title, tags, pairs = given.pop("title"), given.pop("tags"), given.pop("pairs")
+    fields = fields_from(pairs, title=title, tags=tags)
+    text = _standard_input(sources, given["as_ref"])
+    paths = () if text is not None else sources
+    with call.engine(create=True) as engine, ProgressLine.for_call(call) as progress:
+        transcript = call.screen().note if call.verbose else None
+        report = engine.add(*paths, text=text, fields=fields or None, progress=progress, transcript=transcript, **given)
+    plain = report.to_dict()
+    return call.answer(
+        plain,
+        lambda screen: show_saved(screen, plain),
+        exit_code=1 if report.failed else 0,
+        error=some_failed(report.failed, len(report.items)) if report.failed else None,
+    )
+
+
+def _standard_input(sources: tuple[str, ...], as_ref: str | None) -> bytes | None:
+    if "-" not in sources:
+        return None
+    if len(sources) > 1:
+        raise UsageError("'-' stands alone", hint="Add standard input and files in two commands.")
+    if not as_ref:
+        raise UsageError("standard input needs a name", hint="ricordo add - --as note:/my-note")
+    return sys.stdin.buffer.read()
+
+
+@verb("refresh", examples=["ricordo refresh --all", "ricordo refresh notes/ url:/https://example.org/page"])
+@click.argument("refs", nargs=-1, type=REF, metavar="REF...")
+@click.option("--all", "everything", is_flag=True, help="Every item that has an origin.")
+@click.option("--prune", is_flag=True, help="Remove items whose file is gone.")
+def refresh(call: Call, refs: tuple[str, ...], everything: bool, prune: bool) -> int:
+    """Unchanged content writes nothing. In folders that were added, new files are found too."""
+    if not refs and not everything:
+        raise UsageError("refresh what?", hint="Name refs or folders, or use --all.")
+    with call.engine() as engine, ProgressLine.for_call(call) as progress:
+        report = engine.refresh(*refs, all=everything, prune=prune, progress=progress)
+    plain = report.to_dict()
+    failed = int(plain["failed"])
+    return call.answer(
+        plain,
+        lambda screen: show_refreshed(screen, plain),
+        exit_code=1 if failed else 0,
+        error=some_failed(failed, len(plain["items"])) if failed else None,
+    )
+
+
+@verb("watch", examples=["ricordo watch notes/", "ricordo watch . --quiet", "ricordo watch"])
+@click.argument("paths", nargs=-1, type=REF, metavar="[PATH...]")
+def watch(call: Call, paths: tuple[str, ...]) -> int:
+    """Runs until interrupted, then exits 0. A changed file is searchable within two seconds. The knowledge folder is
+    always followed, alone when nothing is named. With --json, one envelope per batch of changes.
+    """
+    screen = call.screen()
+
+    def tell(event: WatchEvent) -> None:
+        plain = event.to_dict()
+        call.answer(plain, lambda screen: show_refreshed(screen, plain))
+        screen.out.flush()
+
+    with call.engine(create=True) as engine:
+        screen.note(f"watching {', '.join(paths) or 'the knowledge folder'}; stop with Ctrl-C")
+        try:
+            engine.watch(*paths, on_event=tell)
+        except KeyboardInterrupt:  # the way to stop it, so no failure
+            screen.note("stopped")
+    return 0

@@ -1,0 +1,100 @@
+"""One invocation: the global flags as given, the engine it opens, and the answer it prints.
+
+Every verb ends in ``Call.answer``: one JSON envelope, or lines for a person.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ricordo.cli.terminal import Screen
+
+if TYPE_CHECKING:
+    from ricordo.engine import Ricordo
+
+
+@dataclass(slots=True)
+class Call:
+    """The global flags (before or after the verb; after wins), filled while the command line is read."""
+
+    store: str | None = None
+    json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    tier: str | None = None
+    profile: str | None = None
+    color: bool | None = None
+    command: str = ""
+    started: float = field(default_factory=time.perf_counter)
+    opened: Ricordo | None = None
+
+    def screen(self) -> Screen:
+        return Screen(color=self.color, quiet=self.quiet or self.json, verbose=self.verbose)
+
+    def engine(self, *, create: bool = False, meaning: bool = False) -> Ricordo:
+        """The store's engine; verbs that only read do not make a store.
+
+        ``meaning`` says that the query's vector will be asked for: the model loads while the engine is imported.
+        """
+        from ricordo.config import ConfigProvider
+
+        config = ConfigProvider()
+        embedder = None
+        if meaning and config().search.backend == "hybrid":
+            from ricordo.registry import embedder_ahead
+
+            embedder = embedder_ahead(config())
+        from ricordo.engine import Ricordo
+
+        self.opened = Ricordo.open(self.store, config=config, create=create, tier=self.tier, embedder=embedder)
+        return self.opened
+
+    def answer(
+        self,
+        plain: object,
+        draw: Callable[[Screen], None],
+        *,
+        exit_code: int = 0,
+        error: Mapping[str, str] | None = None,
+    ) -> int:
+        """Print the result, as the envelope or by ``draw``, and hand back the exit code.
+
+        ``error`` goes with an exit code other than 0 when there is a result all the same (some items failed).
+        """
+        usage = self.opened.llm_usage if self.opened is not None else None
+        if self.json:
+            told = {**plain, "llm_usage": usage.to_dict()} if usage and isinstance(plain, Mapping) else plain
+            write_envelope(self, told, error)
+        else:
+            screen = self.screen()
+            draw(screen)
+            if usage is not None:
+                screen.note(str(usage))
+        return exit_code
+
+
+def write_envelope(call: Call, plain: object, error: Mapping[str, str] | None) -> None:
+    """``{ok, command, data, error, ms}`` on standard output, in UTF-8, on one line."""
+    import json
+    import sys
+
+    envelope: dict[str, Any] = {
+        "ok": error is None,
+        "command": call.command,
+        "data": plain,
+        "error": dict(error) if error is not None else None,
+        "ms": round((time.perf_counter() - call.started) * 1000, 3),
+    }
+    sys.stdout.write(json.dumps(envelope, ensure_ascii=False, default=str) + "\n")
+
+
+def some_failed(failed: int, total: int) -> dict[str, str]:
+    """The envelope's error when part of the work was done: the items say which failed and why."""
+    return {
+        "code": "some_failed",
+        "message": f"{failed} of {total} failed",
+        "hint": "Each failed item carries its error in data.items.",
+    }

@@ -1,0 +1,108 @@
+"""Verbs that change what is kept: edit, mv, rm, restore. Every one leaves a version behind."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from ricordo.cli.call import Call, some_failed
+from ricordo.cli.options import REF, fields_from
+from ricordo.cli.present_reports import show_memory, show_removed
+from ricordo.cli.removing import CRITERIA, confirm, criteria_from
+from ricordo.cli.verb import verb
+from ricordo.errors import UsageError
+from ricordo.values import AddReport, Saved
+
+
+def _saved(call: Call, saved: Saved) -> int:
+    plain = AddReport((saved,)).to_dict()
+    return call.answer(plain, lambda screen: show_memory(screen, plain))
+
+
+@verb(
+    "edit",
+    examples=[
+        "ricordo edit memory:/login-bug --title 'The login bug' --set severity=warning",
+        "ricordo edit note:/plan --content - < plan.md",
+        "ricordo edit note:/plan",
+    ],
+)
+@click.argument("ref", type=REF)
+@click.option("--title", help="A new title.")
+@click.option("--tag", "-t", "tags", multiple=True, metavar="TAG", help="New tags (repeatable), replacing the old.")
+@click.option("--set", "pairs", multiple=True, metavar="FIELD=VALUE", help="Any other field (repeatable).")
+@click.option("--content", metavar="TEXT|-", help="New text; - reads standard input.")
+@click.option("--allow-secrets", is_flag=True, help="Keep keys, tokens and passwords instead of redacting them.")
+def edit(call: Call, ref: str, title: str | None, tags: tuple[str, ...], pairs: tuple[str, ...], **given: Any) -> int:
+    """Without options, opens the text in your editor. An empty value clears a field: --set domain="""
+    content: str | None = given["content"]
+    fields = fields_from(pairs, title=title, tags=tags)
+    if content == "-":
+        content = sys.stdin.buffer.read().decode("utf-8", "replace")
+    with call.engine() as engine:
+        base = None
+        if content is None and not fields:
+            item = engine.get(ref, track=False)
+            content, base = _edited(item.content), item.version
+        return _saved(call, engine.edit(ref, content, fields, allow_secrets=given["allow_secrets"], base=base))
+
+
+def _edited(text: str) -> str:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError("nothing to change", hint="Give --title, --tag, --set or --content.")
+    changed = click.edit(text, extension=".md")
+    return text if changed is None else changed
+
+
+@verb("mv", examples=["ricordo mv note:/plan note:/plans/2026", "ricordo mv old.md new.md"])
+@click.argument("ref", type=REF)
+@click.argument("new_ref", type=REF)
+def mv(call: Call, ref: str, new_ref: str) -> int:
+    """The item keeps its id and history. A file on disk is not touched."""
+    with call.engine() as engine:
+        return _saved(call, engine.mv(ref, new_ref))
+
+
+@verb(
+    "rm",
+    examples=[
+        "ricordo rm notes/old.md",
+        "ricordo rm disk:/home/me/old/ --dry-run",
+        "ricordo rm note:/x --purge",
+        "ricordo rm --kind note --older-than 1y --dry-run",
+    ],
+)
+@click.argument("refs", nargs=-1, type=REF, metavar="REF...")
+@CRITERIA
+@click.option("--purge", is_flag=True, help="Erase the text from the store at once; it cannot be restored.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+def rm(call: Call, refs: tuple[str, ...], purge: bool, dry_run: bool, yes: bool, **given: Any) -> int:
+    """A ref that ends in / or /* removes all below it. Files on disk are never touched. With criteria, the refs
+    (or all items) that meet every one; items that are immutable or protected from decay are then left alone. On
+    a terminal, erasing for good and removing more than one item ask first.
+    """
+    criteria = criteria_from(given)
+    with call.engine() as engine:
+        if not (dry_run or yes or call.json):
+            what = "Erase for good" if purge else "Remove"
+            confirm(what, len(engine.rm(*refs, **criteria, purge=purge, dry_run=True).items), always=purge)
+        report = engine.rm(*refs, **criteria, purge=purge, dry_run=dry_run)
+    items = [saved.to_dict() for saved in report.items]
+    return call.answer(
+        {"removed": 0 if dry_run else len(items) - report.failed, "dry_run": dry_run, "items": items},
+        lambda screen: show_removed(screen, items, report.notes),
+        exit_code=1 if report.failed else 0,
+        error=some_failed(report.failed, len(items)) if report.failed else None,
+    )
+
+
+@verb("restore", examples=["ricordo restore notes/old.md", "ricordo restore note:/plan --version 2"])
+@click.argument("ref", type=REF)
+@click.option("--version", type=click.IntRange(min=1), metavar="N", help="The version to bring back.")
+def restore(call: Call, ref: str, version: int | None) -> int:
+    """What is brought back becomes a newer version, so nothing is lost by it."""
+    with call.engine() as engine:
+        return _saved(call, engine.restore(ref, version))

@@ -1,0 +1,232 @@
+"""The verb config and its parts: get, set, list, unset, trust, path."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ricordo.cli.call import Call
+from ricordo.cli.terminal import Screen, one_line
+from ricordo.cli.verb import verb, verb_group
+from ricordo.config import (
+    SETTINGS,
+    Config,
+    find_setting,
+    is_trusted,
+    load_config,
+    locate_store,
+    set_value,
+    trust,
+    unset_value,
+)
+from ricordo.config_files import current_folder, project_file, user_file
+from ricordo.errors import NotFound
+from ricordo.profile_entries import ProfileEntry, profile_entry, set_entry, unset_entry
+
+config = verb_group(
+    "config",
+    examples=[
+        "ricordo config list",
+        "ricordo config set search.limit 20",
+        "ricordo config get embedding.provider",
+        "ricordo config set profiles.mine.base brain",
+    ],
+    details=(
+        "A flag wins over a RICORDO_* variable, that over the project's file, that over yours. A change "
+        "takes effect at the next query of every running process."
+    ),
+)
+
+_SCOPE = click.option("--project", is_flag=True, help="In the project's file instead of your own.")
+
+
+def _scope(project: bool) -> str:
+    return "project" if project else "user"
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+@config.add_command
+@verb("get", line="Print one setting.", examples=["ricordo config get search.limit"])
+@click.argument("name")
+def get(call: Call, name: str) -> int:
+    """With --verbose, also where the value comes from."""
+    settings = load_config()
+    if entry := profile_entry(name):
+        return _got_entry(call, entry, settings)
+    known = find_setting(name)
+    value, source = known.shown(settings.get(known.name)), settings.source(known.name)
+
+    def draw(screen: Screen) -> None:
+        screen.line(_text(value))
+        if screen.verbose:
+            screen.note(f"from {source}")
+
+    return call.answer({"name": known.name, "value": value, "source": source}, draw)
+
+
+@config.add_command
+@verb(
+    "set",
+    line="Change one setting.",
+    examples=[
+        "ricordo config set search.limit 20",
+        "ricordo config set search.backend lexical --project",
+        "ricordo config set profiles.mine.weights.recency 0.5",
+    ],
+)
+@click.argument("name")
+@click.argument("value")
+@_SCOPE
+def set_setting(call: Call, name: str, value: str, project: bool) -> int:
+    """The value is checked before it is written. Lists are written with commas; a value that starts with a
+    dash stands after --.
+    """
+    if entry := profile_entry(name):
+        return _set_entry(call, entry, value, _scope(project))
+    known = find_setting(name)
+    shown = known.shown(set_value(name, value, scope=_scope(project)))
+    source = load_config().source(known.name)
+    hidden = "" if source.startswith(f"{_scope(project)}:") else source
+
+    def draw(screen: Screen) -> None:
+        screen.line(f"{known.name} = {_text(shown)}")
+        if hidden:
+            screen.warn(f"written, but {hidden} wins over it")
+
+    return call.answer({"name": known.name, "value": shown, "in_force": not hidden}, draw)
+
+
+def _got_entry(call: Call, entry: ProfileEntry, settings: Config) -> int:
+    value = entry.value(settings.profiles)
+    source = settings.sources.get(f"profiles.{entry.profile}", "default")
+    plain = {"name": entry.name, "value": value, "source": source}
+    return call.answer(plain, lambda screen: screen.line(_text(value)))
+
+
+def _set_entry(call: Call, entry: ProfileEntry, text: str, scope: str) -> int:
+    """Set a part of a profile, if the profile as a whole can still be used."""
+    from ricordo import registry
+
+    value, settings = entry.read(text), load_config()
+    registry.profile(entry.profile, replace(settings, profiles=entry.put(settings.profiles, value)))
+    set_entry(entry, value, scope=scope)
+    return call.answer(
+        {"name": entry.name, "value": value, "in_force": entry.value(load_config().profiles) == value},
+        lambda screen: screen.line(f"{entry.name} = {_text(value)}"),
+    )
+
+
+@config.add_command
+@verb("unset", line="Go back to the default of a setting.", examples=["ricordo config unset search.limit"])
+@click.argument("name")
+@_SCOPE
+def unset(call: Call, name: str, project: bool) -> int:
+    """Unsetting what was not set changes nothing."""
+    if entry := profile_entry(name):
+        removed = unset_entry(entry, scope=_scope(project))
+        told = "taken out" if removed else "it was not set there"
+        return call.answer(
+            {"name": entry.name, "removed": removed}, lambda screen: screen.line(f"{entry.name}: {told}")
+        )
+    known = find_setting(name)
+    removed = unset_value(name, scope=_scope(project))
+    settings = load_config()
+    value, source = known.shown(settings.get(known.name)), settings.source(known.name)
+
+    def draw(screen: Screen) -> None:
+        screen.line(f"{known.name} = {_text(value)}")
+        screen.note(f"from {source}" if removed else f"it was not set there; the value is from {source}")
+
+    return call.answer({"name": known.name, "removed": removed, "value": value, "source": source}, draw)
+
+
+@config.add_command
+@verb(
+    "list",
+    line="Print all settings.",
+    examples=["ricordo config list", "ricordo config list search --changed"],
+)
+@click.argument("section", required=False)
+@click.option("--changed", is_flag=True, help="Only those that are not at their default.")
+def list_settings(call: Call, section: str | None, changed: bool) -> int:
+    """Secrets are masked. With --verbose, what each setting is for."""
+    settings = load_config()
+    names = [name for name in SETTINGS if section is None or name.startswith(f"{section}.")]
+    if not names:
+        find_setting(section or "")
+    rows = [_row(settings, name) for name in names if not changed or settings.source(name) != "default"]
+
+    def draw(screen: Screen) -> None:
+        last = "doc" if screen.verbose else "source"
+        screen.table(
+            ("setting", "value", "for" if screen.verbose else "from"),
+            [(row["name"], _text(row["value"]), str(row[last])) for row in rows],
+        )
+        if not rows:
+            screen.note("every setting is at its default")
+        if settings.untrusted:
+            screen.warn(f"not trusted, so not used: {', '.join(settings.untrusted)} (ricordo config trust)")
+
+    return call.answer({"settings": rows, "untrusted": list(settings.untrusted)}, draw)
+
+
+def _row(settings: Config, name: str) -> dict[str, Any]:
+    known = SETTINGS[name]
+    return {
+        "name": name,
+        "value": known.shown(settings.get(name)),
+        "source": settings.source(name),
+        "variable": known.variable,
+        "doc": known.doc,
+    }
+
+
+@config.add_command
+@verb(
+    "trust",
+    line="Let the project's settings run commands and reach hosts.",
+    examples=["ricordo config trust", "ricordo config trust .ricordo/config.toml"],
+)
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+def trust_project(call: Call, file: Path | None) -> int:
+    """Trust ends when the file changes. Read it first."""
+    path = file or project_file(current_folder())
+    if path is None:
+        raise NotFound("there is no project's config.toml around here", hint="Name the file to trust.")
+    trust(path)
+    return call.answer({"trusted": str(path)}, lambda screen: screen.line(f"trusted {one_line(str(path))}"))
+
+
+@config.add_command
+@verb("path", line="Print where settings and the store are.", examples=["ricordo config path"])
+def path(call: Call) -> int:
+    """The project's file is shown when there is one."""
+    here = current_folder()
+    theirs = project_file(here)
+    store = locate_store(call.store, load_config(), here)
+    plain = {
+        "user": str(user_file(os.environ)),
+        "project": str(theirs) if theirs else None,
+        "project_is_trusted": is_trusted(theirs) if theirs else None,
+        "store": str(store.path),
+        "store_from": store.origin,
+    }
+
+    def draw(screen: Screen) -> None:
+        screen.line(f"user     {plain['user']}")
+        if theirs:
+            screen.line(f"project  {theirs}{'' if plain['project_is_trusted'] else '  (not trusted)'}")
+        screen.line(f"store    {store.path}  ({store.origin})")
+
+    return call.answer(plain, draw)

@@ -1,0 +1,122 @@
+"""Verbs that rank: search, explain, semantic, similar."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ricordo.cli.call import Call
+from ricordo.cli.options import (
+    ANSWER_OPTIONS,
+    AS_OF,
+    ASKING_OPTIONS,
+    FILTER_OPTIONS,
+    RANKING_OPTIONS,
+    REF,
+    TRACK,
+    QueryVerb,
+    filters_from,
+    limited,
+    query_from,
+    search_settings,
+)
+from ricordo.cli.verb import verb
+from ricordo.errors import UsageError
+
+if TYPE_CHECKING:
+    from ricordo.cli.terminal import Screen
+    from ricordo.engine import Ricordo
+    from ricordo.values import Answer
+
+
+@verb(
+    "search",
+    cls=QueryVerb,
+    examples=[
+        "ricordo search how do I rotate the keys",
+        "ricordo search '\"exact phrase\" -draft tag:ops' --kind note --limit 5",
+        "ricordo search login --explain",
+        "echo 'a long question' | ricordo search -",
+    ],
+)
+@click.argument("words", nargs=-1, metavar="QUERY...")
+@ANSWER_OPTIONS
+@ASKING_OPTIONS
+@RANKING_OPTIONS
+def search(call: Call, words: tuple[str, ...], **given: Any) -> int:
+    """In a query, "a phrase" must stand so, -word leaves out, word* matches beginnings, and kind: tag: drive:
+    path: domain: severity: category: importance: tier: after: before: filter. Without words, filters
+    browse, newest first.
+    """
+    query = query_from(words)
+    settings = search_settings(call, given)
+    meaning = bool(query) and settings.get("vectors", True) and settings.get("backend", "hybrid") == "hybrid"
+    with call.engine(meaning=meaning) as engine:
+        return _answer(call, engine, engine.search(query, **settings), query, given["offset"])
+
+
+@verb("semantic", cls=QueryVerb, examples=["ricordo semantic getting things done"])
+@click.argument("words", nargs=-1, required=True, metavar="QUERY...")
+@ANSWER_OPTIONS
+@FILTER_OPTIONS
+@AS_OF
+def semantic(call: Call, words: tuple[str, ...], **given: Any) -> int:
+    """Every word counts only through what it means: quotes, dashes and filters in the query are plain text."""
+    query = query_from(words)
+    settings = search_settings(call, given)
+    settings.pop("profile", None)  # meaning alone is a profile of its own
+    with call.engine(meaning=True) as engine:
+        return _answer(call, engine, engine.semantic(query, **settings), query, given["offset"])
+
+
+@verb(
+    "similar",
+    examples=["ricordo similar notes/keys.md", "ricordo similar memory:/login-bug --limit 3 --json"],
+)
+@click.argument("ref", type=REF)
+@limited(10)
+@TRACK
+@FILTER_OPTIONS
+def similar(call: Call, ref: str, limit: int, track: bool | None, **given: Any) -> int:
+    """Compares by meaning; the item itself is left out."""
+    with call.engine() as engine:
+        answer = engine.similar(ref, limit=limit, filters=filters_from(call, given), track=track)
+        return _answer(call, engine, answer)
+
+
+def _answer(call: Call, engine: Ricordo, answer: Answer, query: str = "", offset: int = 0) -> int:
+    language = engine.config.lexical.language
+
+    def draw(screen: Screen) -> None:
+        from ricordo.cli.present_hits import show_answer
+
+        show_answer(screen, answer, query=query, language=language, first=offset + 1)
+
+    return call.answer(answer.to_dict(), draw)
+
+
+@verb(
+    "explain",
+    cls=QueryVerb,
+    examples=[
+        "ricordo explain how do I rotate the keys notes/keys.md",
+        "ricordo explain login memory:/login-bug",
+    ],
+)
+@click.argument("words", nargs=-1, required=True, metavar="QUERY... REF")
+@ASKING_OPTIONS
+@RANKING_OPTIONS
+def explain(call: Call, words: tuple[str, ...], **given: Any) -> int:
+    """The last word is the ref, an item id, a path or a URL; the words before it are the query."""
+    if len(words) < 2:
+        raise UsageError("explain takes a query and a ref", hint="ricordo explain how do I notes/a.md")
+    settings = search_settings(call, given)
+    with call.engine(meaning=settings.get("vectors", True)) as engine:
+        from ricordo.cli.present_hits import show_explanation
+
+        told = engine.explain(query_from(words[:-1]), words[-1], **settings)
+        return call.answer(
+            told.to_dict(),
+            lambda screen: show_explanation(screen, told, language=engine.config.lexical.language),
+        )

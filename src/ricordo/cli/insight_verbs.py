@@ -1,0 +1,139 @@
+"""Verbs for what was used and learned: feedback, learn and its parts, stats."""
+
+from __future__ import annotations
+
+import click
+
+from ricordo.cli.call import Call
+from ricordo.cli.options import QueryVerb, limited, query_from
+from ricordo.cli.present_insight import show_changes, show_feedback, show_learning, show_stats
+from ricordo.cli.terminal import Screen
+from ricordo.cli.verb import verb, verb_group
+from ricordo.errors import UsageError
+
+
+@verb(
+    "feedback",
+    cls=QueryVerb,
+    examples=[
+        "ricordo feedback how do I rotate the keys notes/keys.md accepted",
+        "ricordo feedback login memory:/login-bug dismissed",
+    ],
+)
+@click.argument("words", nargs=-1, required=True, metavar="QUERY... REF VERDICT")
+def feedback(call: Call, words: tuple[str, ...]) -> int:
+    """The verdict is accepted, modified (of use after a change), dismissed, or failed (something broke, which says
+    nothing about the item). After 30 of them the weights of the learning profiles begin to follow.
+    """
+    if len(words) < 3:
+        raise UsageError(
+            "feedback takes a query, a ref and a verdict", hint="ricordo feedback login notes/login.md accepted"
+        )
+    with call.engine() as engine:
+        report = engine.feedback(query_from(words[:-2]), words[-2], words[-1])
+    return call.answer(report.to_dict(), lambda screen: show_feedback(screen, report))
+
+
+learn = verb_group(
+    "learn",
+    alone="status",
+    examples=["ricordo learn status", "ricordo learn freeze", "ricordo learn rollback"],
+    details=(
+        "With 30 verdicts or more, the weight of the text signal in the profiles default and vault is their own plus "
+        "(acceptance - 0.5) x 0.30, so at most 0.15 away from it; the other weights keep their proportions."
+    ),
+)
+
+
+@learn.add_command
+@verb("status", line="Say what was learned, and from what.", examples=["ricordo learn status --json"])
+def status(call: Call) -> int:
+    """With --verbose, every weight of each profile that learns."""
+    with call.engine() as engine:
+        told = engine.learn.status()
+    return call.answer(told.to_dict(), lambda screen: show_learning(screen, told))
+
+
+@learn.add_command
+@verb("freeze", line="Keep the weights as they are.", examples=["ricordo learn freeze"])
+def freeze(call: Call) -> int:
+    """Feedback is still kept, but moves nothing until unfreeze, in any process that uses the store."""
+    return _frozen(call, True)
+
+
+@learn.add_command
+@verb("unfreeze", line="Let feedback move the weights again.", examples=["ricordo learn unfreeze"])
+def unfreeze(call: Call) -> int:
+    """Feedback given while the weights were frozen does not count."""
+    return _frozen(call, False)
+
+
+def _frozen(call: Call, frozen: bool) -> int:
+    with call.engine() as engine:
+        if frozen:
+            engine.learn.freeze()
+        else:
+            engine.learn.unfreeze()
+    told = "the weights stay as they are" if frozen else "feedback moves the weights"
+    return call.answer({"frozen": frozen}, lambda screen: screen.line(told))
+
+
+@learn.add_command
+@verb(
+    "rollback",
+    line="Undo what was learned.",
+    examples=["ricordo learn rollback", "ricordo learn rollback 12"],
+)
+@click.argument("change", required=False, type=click.IntRange(min=1), metavar="[ID]")
+def rollback(call: Call, change: int | None) -> int:
+    """Without a number, every profile goes back to its own weights; with that of a change (see history), its profile
+    goes back to the weights before it. Learning starts afresh: only feedback given from now on counts.
+    """
+    with call.engine() as engine:
+        made = engine.learn.rollback(change)
+    plain = {"changes": [one.to_dict() for one in made]}
+    return call.answer(plain, lambda screen: show_changes(screen, made))
+
+
+@learn.add_command
+@verb("history", line="List the changes of weights, newest first.", examples=["ricordo learn history --limit 5"])
+@limited(50)
+def history(call: Call, limit: int) -> int:
+    """Each with the weight of the text signal before and after, and how many verdicts were behind it."""
+    with call.engine() as engine:
+        changes = engine.learn.history(limit)
+    plain = {"changes": [one.to_dict() for one in changes]}
+
+    def draw(screen: Screen) -> None:
+        show_changes(screen, changes)
+        if not changes:
+            screen.note("nothing was learned yet; ricordo learn status says how much feedback is missing")
+
+    return call.answer(plain, draw)
+
+
+@verb(
+    "stats",
+    examples=["ricordo stats", "ricordo stats --days 7 --by tool", "ricordo stats --clear"],
+)
+@click.option(
+    "--days", type=click.FloatRange(0, 36500, min_open=True), default=30, metavar="N", help="How far back (30)."
+)
+@click.option(
+    "--by", type=click.Choice(["query", "tool", "day"]), default="query", help="Count queries by this (query)."
+)
+@limited(10, "How many lines of each table at most")
+@click.option("--clear", is_flag=True, help="Erase the log of queries and of what they found.")
+def stats(call: Call, days: float, by: str, limit: int, clear: bool) -> int:
+    """Most frequent, without result, slowest; items most often and never found. The log stays in the store and ages
+    out (usage.retention_days); usage.log switches it off. How often each item was used is kept apart, and stays.
+    """
+    with call.engine() as engine:
+        if clear:
+            count = engine.clear_log()
+            plain = {"cleared": count}
+            return call.answer(
+                plain, lambda screen: screen.line(f"{count:,} quer{'y' if count == 1 else 'ies'} erased from the log")
+            )
+        report = engine.stats(days=days, by=by, limit=limit)
+    return call.answer(report.to_dict(), lambda screen: show_stats(screen, report))

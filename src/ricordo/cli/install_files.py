@@ -1,0 +1,330 @@
+"""Writes a piece into a program's own settings file, or takes it out: nothing else in the file changes.
+
+What is there is read first and doubted: a file that is broken, has comments, or holds an entry by our name that is not
+ours is left alone, with an error. The file as it was before is kept beside it.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ricordo.cli import json_text
+from ricordo.cli.install_places import NAME, Piece
+from ricordo.config_files import read_bytes, replace_file
+from ricordo.errors import Conflict, Unreadable
+from ricordo.frozen import frozen
+
+_MARK = "\ufeff"
+_OURS = re.compile(r"(?:^|[\\/\s\"'])ricordo(?:\.exe)?[\"']? hook [a-z-]+$")
+
+Edit = tuple[str, tuple[str | int, ...], Any]
+"""``put``, ``append`` or ``drop``; where; what."""
+
+
+@frozen
+class Change:
+    """What became of a file, or would: created, updated, unchanged, removed or absent."""
+
+    piece: Piece
+    status: str
+    before: bytes | None = None
+    after: bytes | None = None
+    keeps: bool = False
+    """Whether the file as it was is kept beside it."""
+
+    @property
+    def backup(self) -> Path:
+        return backup_of(self.piece.path)
+
+    def to_dict(self) -> dict[str, Any]:
+        plain: dict[str, Any] = {"what": self.piece.what, "path": str(self.piece.path), "status": self.status}
+        return plain | ({"backup": str(self.backup)} if self.keeps else {})
+
+
+def backup_of(path: Path) -> Path:
+    """Where a file is kept as it was before we changed it."""
+    return path.with_name(f"{path.name}.before-{NAME}")
+
+
+def installed(piece: Piece) -> Change:
+    """What writing the piece comes to; nothing is written yet."""
+    before = read_bytes(piece.path)
+    if piece.form == "text":
+        return _text_installed(piece, before)
+    data, text = _read(piece, before)
+    if not text:
+        fresh = _fresh(piece)
+        return Change(piece, "created" if before is None else "updated", before, fresh.encode(), before is not None)
+    had = _found(piece, data)
+    if piece.form == "toml":
+        after = _edited_toml(piece, data, text, _entry(piece, had))
+    else:
+        edits = _hook_edits(piece, data) if piece.form == "hooks" else _entry_edits(piece, had)
+        after = _edited(data, text, edits)
+    return _change(piece, before, after, keeps=not had)
+
+
+def uninstalled(piece: Piece) -> Change:
+    """What taking the piece out comes to."""
+    before = read_bytes(piece.path)
+    if before is None:
+        return Change(piece, "absent")
+    if piece.form == "text":
+        ours = _is_our_skill(before)
+        return Change(piece, "removed" if ours else "absent", before, None, ours and before.decode() != piece.content)
+    try:
+        data, text = _read(piece, before)
+    except Conflict as problem:
+        if NAME.encode() not in before:
+            return Change(piece, "absent", before, before)
+        raise Conflict(problem.message, hint="Nothing was changed. Take our part out yourself.") from None
+    if not _found(piece, data):
+        return Change(piece, "absent", before, before)
+    former = _former(piece)
+    if piece.form == "toml":
+        after = _edited_toml(piece, data, text, None)
+        was = (read_bytes(backup_of(piece.path)) or b"").decode("utf-8", "replace").removeprefix(_MARK)
+        after = was if was.strip() == after.strip() else after  # but for blank lines
+    else:
+        after = _edited(data, text, _removing_edits(piece, data, former or {}))
+    if former is None and not (after.strip().strip("{}").strip()):  # the file is ours altogether
+        return Change(piece, "removed", before, None)
+    return Change(piece, "removed", before, _encoded(after, before), True)
+
+
+def carry_out(change: Change) -> None:
+    """Write what was found out."""
+    path, before = change.piece.path, change.before
+    if change.status in ("unchanged", "absent"):
+        return
+    if change.keeps and before is not None:
+        replace_file(change.backup, before)
+    if change.after is None:
+        path.unlink()
+        if change.piece.form == "text":
+            with suppress(OSError):  # only when nothing else is in it
+                path.parent.rmdir()
+        return
+    mode = path.stat().st_mode & 0o777 if before is not None else 0o600 if change.piece.is_private else 0o644
+    if not change.piece.is_private:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, change.after, mode=mode)
+    if before is not None:
+        path.chmod(mode)
+
+
+def _read(piece: Piece, content: bytes | None) -> tuple[dict[str, Any], str]:
+    """The file's tables and its text, without a mark at its start; both empty when it is."""
+    try:
+        text = (content or b"").decode().removeprefix(_MARK)
+        if not text.strip():
+            return {}, ""
+        data = tomllib.loads(text) if piece.form == "toml" else json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        if piece.form != "toml" and content and json_text.has_comments(content.decode("utf-8", "replace")):
+            raise Conflict(
+                f"{piece.path} has comments or trailing commas, which rewriting it would lose",
+                hint=f"Nothing was changed. Add this yourself:\n{piece.snippet()}",
+            ) from None
+        kind = "TOML" if piece.form == "toml" else "JSON"
+        raise Unreadable(
+            f"{piece.path} is not valid {kind}: {problem}",
+            hint="Nothing was changed. Correct the file, then try again.",
+        ) from None
+    _check_shape(piece, data)
+    return data, text
+
+
+def _check_shape(piece: Piece, data: Any) -> None:
+    inside = data.get(piece.at[0], {}) if isinstance(data, dict) else None
+    odd = piece.at[0]
+    if isinstance(inside, dict):
+        events = piece.content if piece.form == "hooks" else ()
+        odd = next((event for event in events if not isinstance(inside.get(event, []), list)), "")
+    if odd:
+        raise Conflict(
+            f"{piece.path} is not as expected: there is something else where '{odd}' should be",
+            hint="Nothing was changed. Correct the file, then try again.",
+        )
+
+
+def _found(piece: Piece, data: Mapping[str, Any]) -> Any:
+    """What of ours is in the file: the entry, or whether there are hooks. An entry that is not ours is refused."""
+    inside = data.get(piece.at[0], {})
+    if piece.form == "hooks":
+        return any(_is_our_hook(hook) for groups in inside.values() for _, _, hook in _hooks_in(groups))
+    entry = inside.get(NAME)
+    if entry is not None and not _is_our_entry(entry):
+        raise Conflict(
+            f"{piece.path} has another '{NAME}' in {piece.at[0]}, which starts something else",
+            hint="Nothing was changed. Rename or remove that entry, then try again.",
+        )
+    return entry
+
+
+def _is_our_entry(entry: object) -> bool:
+    if not isinstance(entry, dict):
+        return False
+    args = entry.get("args")
+    words = [str(entry.get("command", "")), *(map(str, args) if isinstance(args, list) else ())]
+    return words[-1] == "mcp" and (Path(words[0].replace("\\", "/")).stem == NAME or NAME in words)
+
+
+def _is_our_hook(hook: object) -> bool:
+    if not isinstance(hook, dict) or not isinstance(hook.get("command"), str):
+        return False
+    return _OURS.search(hook["command"]) is not None
+
+
+def _is_our_skill(content: bytes) -> bool:
+    return re.match(rf"---\r?\nname: {NAME}\r?\n".encode(), content) is not None
+
+
+def _hooks_in(groups: object) -> list[tuple[int, int, Any]]:
+    """The hooks of an event: the group's place, the hook's place in it, and the hook."""
+    found: list[tuple[int, int, Any]] = []
+    for place, group in enumerate(groups if isinstance(groups, list) else []):
+        hooks = group.get("hooks") if isinstance(group, dict) else None
+        found += [(place, n, hook) for n, hook in enumerate(hooks if isinstance(hooks, list) else [])]
+    return found
+
+
+def _entry(piece: Piece, had: Any) -> dict[str, Any]:
+    """The entry to write; what the user added to ours stays."""
+    return {**(had if isinstance(had, dict) else {}), **piece.content}
+
+
+def _entry_edits(piece: Piece, had: Any) -> list[Edit]:
+    entry = _entry(piece, had)
+    return [("put", (*piece.at, NAME), entry)] if entry != had else []
+
+
+def _hook_edits(piece: Piece, data: Mapping[str, Any]) -> list[Edit]:
+    edits: list[Edit] = []
+    inside = data.get(piece.at[0], {})
+    for event, groups in piece.content.items():
+        hook = groups[0]["hooks"][0]
+        ours = [(place, n, one) for place, n, one in _hooks_in(inside.get(event)) if _is_our_hook(one)]
+        if not ours:
+            edits.append(("append", (*piece.at, event), groups[0]))
+        elif (wanted := {**hook, **ours[0][2], "command": hook["command"]}) != ours[0][2]:  # a user's timeout stays
+            edits.append(("put", (*piece.at, event, ours[0][0], "hooks", ours[0][1]), wanted))
+    return edits
+
+
+def _removing_edits(piece: Piece, data: dict[str, Any], former: Mapping[str, Any]) -> list[Edit]:
+    """Take out what is ours, and the tables and lists that were made for it."""
+    edits: list[Edit] = []
+    left = copy.deepcopy(data)
+
+    def drop(*path: str | int) -> None:
+        edits.append(("drop", path, None))
+        _apply(left, edits[-1])
+
+    at = piece.at[0]
+    if piece.form != "hooks":
+        drop(at, NAME)
+    else:
+        for event, groups in list(left[at].items()):
+            for place, n, hook in reversed(_hooks_in(groups)):
+                if _is_our_hook(hook):
+                    drop(at, event, place, "hooks", n)
+                    if not left[at][event][place]["hooks"]:
+                        drop(at, event, place)
+            if groups == [] and event not in former.get(at, {}):
+                drop(at, event)
+    if not left[at] and at not in former:
+        drop(at)
+    return edits
+
+
+def _former(piece: Piece) -> dict[str, Any] | None:
+    """What the file held before we first wrote into it; None when there was no file."""
+    content = read_bytes(backup_of(piece.path))
+    if content is None:
+        return None
+    try:
+        return _read(piece, content)[0]
+    except (Conflict, Unreadable):
+        return {}
+
+
+def _edited(data: dict[str, Any], text: str, edits: list[Edit]) -> str:
+    """The text after the edits, made sure of: it says what the edits say, and else the same as before."""
+    wanted = copy.deepcopy(data)
+    ways: dict[str, Callable[..., str]] = {"put": json_text.put, "append": json_text.append, "drop": json_text.drop}
+    for edit in edits:
+        way, path, value = edit
+        _apply(wanted, edit)
+        text = ways[way](text, path, value) if way != "drop" else json_text.drop(text, path)
+    if json.loads(text) != wanted:
+        text = json.dumps(wanted, indent=2, ensure_ascii=False) + "\n"
+    return text
+
+
+def _apply(data: Any, edit: Edit) -> None:
+    way, path, value = edit
+    for name in path[:-1]:
+        data = data.setdefault(name, {}) if isinstance(data, dict) else data[name]
+    if way == "append":
+        data.setdefault(path[-1], []).append(value)
+    elif way == "put":
+        data[path[-1]] = value
+    else:
+        del data[path[-1]]
+
+
+def _edited_toml(piece: Piece, data: dict[str, Any], text: str, entry: dict[str, Any] | None) -> str:
+    import tomlkit
+
+    document: Any = tomlkit.parse(text)
+    wanted = copy.deepcopy(data)
+    at = piece.at[0]
+    if entry is not None:
+        if data.get(at, {}).get(NAME) == entry:
+            return text
+        if at not in document:
+            document.add(at, tomlkit.table(is_super_table=True))
+        document[at][NAME] = entry
+        wanted.setdefault(at, {})[NAME] = entry
+    else:
+        del document[at][NAME]
+        del wanted[at][NAME]
+        if not wanted[at]:
+            del document[at], wanted[at]
+    after = tomlkit.dumps(document)
+    if tomllib.loads(after) != wanted:
+        raise Conflict(
+            f"{piece.path} is written in a way that cannot be changed safely",
+            hint=f"Nothing was changed. The entry is:\n{piece.snippet()}",
+        )
+    return after
+
+
+def _fresh(piece: Piece) -> str:
+    return piece.snippet() + "\n"
+
+
+def _text_installed(piece: Piece, before: bytes | None) -> Change:
+    if before is not None and not _is_our_skill(before):
+        raise Conflict(f"{piece.path} is not ours", hint="Nothing was changed. Move that file away, then try again.")
+    after = str(piece.content).encode()
+    status = "created" if before is None else "unchanged" if before == after else "updated"
+    return Change(piece, status, before, after, status == "updated")
+
+
+def _change(piece: Piece, before: bytes | None, after: str, *, keeps: bool) -> Change:
+    fresh = _encoded(after, before)
+    return Change(piece, "unchanged" if fresh == before else "updated", before, fresh, keeps and fresh != before)
+
+
+def _encoded(text: str, before: bytes | None) -> bytes:
+    mark = _MARK if before and before.startswith(_MARK.encode()) else ""
+    return (mark + text).encode()

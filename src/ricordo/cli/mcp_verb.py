@@ -1,0 +1,55 @@
+"""The verb mcp: serves agents over standard input and output, or over HTTP."""
+
+from __future__ import annotations
+
+import click
+
+from ricordo.cli.call import Call
+from ricordo.cli.verb import verb
+
+TOOLSETS = ("memory", "context", "vault", "knowledge")
+
+
+@verb(
+    "mcp",
+    examples=[
+        "ricordo mcp",
+        "ricordo mcp --toolset context --toolset vault",
+        "ricordo mcp --http --port 8620",
+        "RICORDO_MCP_TOKEN=... ricordo mcp --http --host 0.0.0.0 --allow-host memory.example.org",
+    ],
+)
+@click.option("--toolset", "toolsets", multiple=True, type=click.Choice(TOOLSETS), help="Offer these tools too.")
+@click.option("--http", "over_http", is_flag=True, help="Serve streamable HTTP instead of standard input and output.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; others than this need a token.")
+@click.option("--port", default=8620, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one.")
+@click.option("--token", metavar="TEXT", help="What clients must send as a bearer token; better RICORDO_MCP_TOKEN.")
+@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Another name the server is called by.")
+def mcp(
+    call: Call,
+    toolsets: tuple[str, ...],
+    over_http: bool,
+    host: str,
+    port: int,
+    token: str | None,
+    names: tuple[str, ...],
+) -> int:
+    """Standard output is the protocol's alone; what else there is to say goes to standard error. It ends when its
+    standard input does.
+    """
+    from ricordo.mcp_server import sdk
+    from ricordo.mcp_server.service import Service
+
+    sdk.light()
+    service = Service(toolsets, store=call.store, tier=call.tier)
+    if not over_http:
+        from ricordo.mcp_server import stdio
+
+        stdio.serve(service)
+        return 0
+    from ricordo.config import load_config
+    from ricordo.mcp_server import http
+
+    known = token if token is not None else load_config().mcp.token
+    http.serve(service, host=host, port=port, token=known, names=names)
+    return 0

@@ -1,0 +1,109 @@
+"""The verb eval: how well profiles rank the documents of judged queries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ricordo.cli.call import Call
+from ricordo.cli.progress import ProgressLine
+from ricordo.cli.terminal import Screen
+from ricordo.cli.verb import verb
+from ricordo.errors import UsageError
+
+if TYPE_CHECKING:
+    from ricordo.evaluate import Comparison, Suite
+
+
+@verb(
+    "eval",
+    examples=[
+        "ricordo eval data/scifact",
+        "ricordo eval data/* --profile default --profile rrf --json",
+        "ricordo eval data/scifact --compare bm25 default",
+        "ricordo eval data/scifact --per-query new.jsonl && ricordo eval --compare old.jsonl new.jsonl",
+    ],
+)
+@click.argument("folders", nargs=-1, metavar="DIR...", type=click.Path(path_type=Path))
+@click.option("--profile", "profiles", multiple=True, metavar="NAME", help="A profile or baseline (repeatable).")
+@click.option("--per-query", type=click.Path(path_type=Path), metavar="FILE", help="Keep every query's result here.")
+@click.option("--compare", nargs=2, metavar="A B", help="Two profiles, or two files of --per-query: is B better?")
+@click.option("--limit-queries", type=click.IntRange(min=1), metavar="N", help="Ask only so many, spread evenly.")
+def evaluate(
+    call: Call,
+    folders: tuple[Path, ...],
+    profiles: tuple[str, ...],
+    per_query: Path | None,
+    compare: tuple[str, str] | None,
+    limit_queries: int | None,
+) -> int:
+    """A set is a folder with corpus.jsonl, queries.jsonl and qrels.tsv. Its store is built once and kept, so
+    that the next run takes seconds. grep, bm25 and vector are baselines; any other name is a profile.
+    """
+    if compare and all(Path(name).is_file() for name in compare):
+        return _compare_files(call, *compare)
+    if not folders:
+        raise UsageError("eval which set?", hint="Name a folder with corpus.jsonl, queries.jsonl and qrels.tsv.")
+    names = [name for given in profiles or _asked(call) for name in given.split(",") if name]
+    if compare:
+        names = list(dict.fromkeys([*names, *compare]))
+    suite = _run(call, folders, names, limit_queries)
+    if per_query is not None:
+        from ricordo.evaluate import write_results
+
+        write_results(suite.reports, per_query)
+    return _answer(call, suite, _compare_profiles(suite, *compare) if compare else None)
+
+
+def _asked(call: Call) -> tuple[str, ...]:
+    """The global ``--profile``, when it stands before the verb."""
+    return (call.profile,) if call.profile else ()
+
+
+def _run(call: Call, folders: tuple[Path, ...], names: list[str], limit_queries: int | None) -> Suite:
+    from ricordo.evaluate.run import DEFAULT_PROFILES, evaluate_all
+
+    with ProgressLine.for_call(call) as progress:
+        return evaluate_all(folders, profiles=names or DEFAULT_PROFILES, limit_queries=limit_queries, progress=progress)
+
+
+def _compare_profiles(suite: Suite, first: str, second: str) -> Comparison:
+    from ricordo.evaluate import compare_profiles
+
+    return compare_profiles(suite.reports, first, second)
+
+
+def _answer(call: Call, suite: Suite, comparison: Comparison | None) -> int:
+    from ricordo.evaluate import results_table
+
+    plain = suite.to_dict()
+    if comparison is not None:
+        plain["comparison"] = comparison.to_dict()
+
+    def draw(screen: Screen) -> None:
+        screen.line(results_table(suite.reports))
+        if comparison is not None:
+            screen.line()
+            _show_comparison(screen, comparison)
+        for report in suite.reports:
+            for note in report.notes:
+                screen.note(f"note: {report.dataset}: {note}")
+
+    return call.answer(plain, draw)
+
+
+def _compare_files(call: Call, first: str, second: str) -> int:
+    from ricordo.evaluate import compare, read_results
+
+    comparison = compare(read_results(first), read_results(second))
+    return call.answer(comparison.to_dict(), lambda screen: _show_comparison(screen, comparison))
+
+
+def _show_comparison(screen: Screen, comparison: Comparison) -> None:
+    from ricordo.evaluate import comparison_table
+
+    screen.line(comparison_table(comparison))
+    for note in comparison.notes:
+        screen.note(f"note: {note}")

@@ -1,0 +1,145 @@
+"""Verbs that take a store elsewhere and keep it small: export, import, backup, vacuum."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+
+from ricordo.cli.call import Call, some_failed
+from ricordo.cli.present_reports import show_saved
+from ricordo.cli.progress import ProgressLine
+from ricordo.cli.terminal import Screen
+from ricordo.cli.verb import verb
+from ricordo.errors import UsageError
+
+_FILE = click.Path(path_type=Path, allow_dash=True)
+_STDIO = Path("-")
+_NAMES = {
+    "item": ("item", "items"), "link": ("link", "links"), "feedback": ("verdict", "verdicts"),
+    "weights": ("change of weights", "changes of weights"), "query": ("query", "queries"),
+    "opening": ("opening", "openings"), "root": ("folder", "folders"),
+}  # fmt: skip
+
+
+@verb(
+    "export",
+    examples=[
+        "ricordo export everything.jsonl",
+        "ricordo export | gzip > everything.jsonl.gz",
+        "ricordo export --no-log - | ricordo --store copy.db import -",
+    ],
+)
+@click.argument("file", required=False, type=_FILE, default=_STDIO, metavar="[FILE|-]")
+@click.option("--log/--no-log", default=True, help="With the logs of queries and openings (default), or without.")
+@click.option("--force", is_flag=True, help="Replace a file that exists.")
+def export(call: Call, file: Path, log: bool, force: bool) -> int:
+    """JSON lines: items with all their versions and passages, the bin, links, use, verdicts and what was learned.
+    Vectors are left out; they are made again. Without a file, standard output.
+    """
+    if file == _STDIO and call.json:
+        raise UsageError("--json and the export cannot share standard output", hint="Name a file.")
+    with call.engine() as engine:
+        report = engine.export(sys.stdout.buffer if file == _STDIO else file, log=log, force=force)
+    told = f"{_counts(report.records)} in {_size(report.bytes)}"
+    if file == _STDIO:
+        call.screen().note(told)
+        return 0
+    return call.answer(report.to_dict(), lambda screen: screen.line(f"{told}: {report.file}"))
+
+
+@verb(
+    "import",
+    examples=[
+        "ricordo import everything.jsonl",
+        "ricordo import everything.jsonl --on-conflict overwrite",
+        "ricordo import --from obsidian ~/vault",
+        "ricordo import --from mem0 memories.json",
+    ],
+)
+@click.argument("source", type=_FILE, metavar="FILE|FOLDER|-")
+@click.option(
+    "--from",
+    "format_",
+    type=click.Choice(["ricordo", "obsidian", "basic-memory", "mem0"]),
+    default="ricordo",
+    show_default=True,
+    help="Whose file or folder it is.",
+)
+@click.option(
+    "--on-conflict",
+    type=click.Choice(["skip", "overwrite", "error"]),
+    default="skip",
+    show_default=True,
+    help="What to do with a ref that exists.",
+)
+@click.option("--allow-secrets", is_flag=True, help="Keep secrets in memories and notes of other programs.")
+@click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or leave them to the backlog.")
+def import_(call: Call, source: Path, format_: str, on_conflict: str, allow_secrets: bool, wait: bool) -> int:
+    """A bad file is refused before anything is written. What is overwritten goes to the bin, with its history."""
+    with call.engine(create=True) as engine, ProgressLine.for_call(call) as progress:
+        report = engine.import_(
+            sys.stdin.buffer if source == _STDIO else source,
+            format=format_,
+            on_conflict=on_conflict,
+            allow_secrets=allow_secrets,
+            wait=wait,
+            progress=progress,
+        )
+    plain = report.to_dict()
+
+    def draw(screen: Screen) -> None:
+        show_saved(screen, plain)
+        if report.records:
+            screen.note(f"with them {_counts(report.records)}")
+
+    return call.answer(
+        plain,
+        draw,
+        exit_code=1 if report.failed else 0,
+        error=some_failed(report.failed, len(report.saved.items)) if report.failed else None,
+    )
+
+
+@verb("backup", examples=["ricordo backup ~/backups/today.db", "ricordo backup /mnt/usb/ricordo.db --force"])
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace a file that exists.")
+def backup(call: Call, file: Path, force: bool) -> int:
+    """The copy is a store as it was at one moment, also while others write. Use it with --store."""
+    with call.engine() as engine, ProgressLine.for_call(call) as progress:
+        report = engine.backup(file, force=force, progress=progress)
+    told = f"{_size(report.bytes)} in {report.seconds:.1f} s: {report.file}"
+    return call.answer(report.to_dict(), lambda screen: screen.line(told))
+
+
+@verb("vacuum", examples=["ricordo vacuum", "ricordo vacuum --full --json"])
+@click.option("--full", is_flag=True, help="Write the file anew even when little is to be gained.")
+def vacuum(call: Call, full: bool) -> int:
+    """Erases what is past its days in the bin and what no version needs, puts the keyword index together, and gives
+    the space back. While the file is written anew, others can read but not write.
+    """
+    with call.engine() as engine:
+        report = engine.vacuum(full=full)
+
+    def draw(screen: Screen) -> None:
+        screen.line(f"{_size(report.bytes_before)} before, {_size(report.bytes_after)} after")
+        gone = {"items from the bin": report.emptied, "unused vectors": report.vectors, "unused files": report.blobs}
+        for name, count in gone.items():
+            if count:
+                screen.line(f"{count:,} {name} erased")
+        if not report.rewritten:
+            screen.note("the file was left as it is: next to nothing to gain (--full writes it anew)")
+
+    return call.answer(report.to_dict(), draw)
+
+
+def _counts(records: Mapping[str, int]) -> str:
+    """``12 items, 3 links``; rare records go without saying."""
+    told = [f"{records[name]:,} {words[records[name] != 1]}" for name, words in _NAMES.items() if records.get(name)]
+    return ", ".join(told) or "nothing"
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count / 1e3:,.1f} kB"

@@ -1,0 +1,148 @@
+"""How items, versions, trees, diffs and matching lines look to a person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ricordo.cli.present_hits import short_ref
+from ricordo.cli.terminal import Screen, clean, one_line
+
+if TYPE_CHECKING:
+    from ricordo.values import GrepMatch, Item, TreeNode, Version
+
+_DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def local_time(moment: datetime | None) -> str:
+    """A time as the reader's clock shows it, to the minute."""
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M") if moment else "–"
+
+
+def size_text(size: int) -> str:
+    """``812``, ``4.1k``, ``3.2M``: characters or bytes at a glance."""
+    if size < 1000:
+        return str(size)
+    for unit, scale in (("k", 1e3), ("M", 1e6)):
+        if size < 999.5 * scale:
+            return f"{size / scale:.1f}{unit}"
+    return f"{size / 1e9:.1f}G"
+
+
+def show_items(screen: Screen, items: Sequence[Item]) -> None:
+    """One line per item."""
+    rows = [
+        (short_ref(str(item.ref)), item.kind, f"v{item.version}", local_time(item.updated_at), item.title)
+        for item in items
+    ]
+    screen.table(("ref", "kind", "version", "changed", "title"), rows)
+
+
+def show_content(screen: Screen, item: Item, original: bytes | None = None) -> None:
+    """The text as it is stored; on a terminal without control characters, and ended by a new line.
+
+    ``original`` are the bytes of an item without text: for files and pipes, never for a terminal.
+    """
+    if original is not None and not screen.is_terminal:
+        screen.write_bytes(original)
+        return
+    text = item.content
+    if screen.is_terminal:
+        text = clean(text)
+        text += "" if text.endswith("\n") or not text else "\n"
+    screen.out.write(text)
+    if not item.fields.is_textual:
+        kind = item.fields.mime_type or "unknown type"
+        screen.note(f"{one_line(str(item.ref))} is kept without text ({kind}); its bytes go to files and pipes only")
+
+
+def show_several(screen: Screen, items: Iterable[Item]) -> None:
+    """Several texts, each under a line with its ref."""
+    for number, item in enumerate(items):
+        if number:
+            screen.line()
+        screen.line(screen.bold(f"==> {one_line(str(item.ref))} <=="))
+        show_content(screen, item)
+        if not screen.is_terminal and item.content and not item.content.endswith("\n"):
+            screen.line()
+
+
+def show_fields(screen: Screen, item: Item) -> None:
+    """Everything an item carries beside its text; what is empty is left out."""
+    plain = item.to_dict(with_content=False)
+    shown = {name: _field_text(name, value) for name, value in plain.items() if value not in (None, "", [], {})}
+    width = max(map(len, shown))
+    for name, value in shown.items():
+        screen.line(f"{screen.dim(name.ljust(width))}  {one_line(value)}")
+
+
+def _field_text(name: str, value: Any) -> str:
+    if name.endswith("_at"):
+        return local_time(datetime.fromisoformat(value))
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, (dict, bool)):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)
+
+
+def show_versions(screen: Screen, versions: Sequence[Version]) -> None:
+    """The versions of an item; the current one is marked."""
+    rows = [
+        (
+            f"{version.number}{' *' if version.is_head else ''}",
+            local_time(version.created_at),
+            size_text(version.size),
+            version.content_hash[:12],
+            version.state if version.state != "live" else "",
+            version.fields.title,
+        )
+        for version in versions
+    ]
+    screen.table(("version", "made", "size", "hash", "state", "title"), rows, right=(2,))
+
+
+def show_tree(screen: Screen, node: TreeNode) -> None:
+    """The tree of refs with how many items each branch holds."""
+    screen.line(f"{screen.bold(one_line(node.path or node.name))} {screen.dim(f'({node.items:,})')}")
+    _show_branches(screen, node.children, "")
+
+
+def _show_branches(screen: Screen, nodes: Sequence[TreeNode], indent: str) -> None:
+    for number, node in enumerate(nodes, 1):
+        is_last = number == len(nodes)
+        tail = screen.dim(f" ({node.items:,})") if node.children or not node.ref else ""
+        if node.ref and node.title and node.title != node.name:
+            tail = screen.dim(f"  {one_line(node.title)}") + tail
+        screen.line(f"{screen.dim(indent + ('└── ' if is_last else '├── '))}{one_line(node.name)}{tail}")
+        _show_branches(screen, node.children, indent + ("    " if is_last else "│   "))
+
+
+def show_diff(screen: Screen, diff: str) -> None:
+    """A unified diff, additions green and removals red."""
+    for line in diff.splitlines():
+        shown = clean(line) if screen.is_terminal else line
+        if line.startswith(("+++", "---")):
+            screen.line(screen.bold(shown))
+        else:
+            color = _DIFF_COLORS.get(line[:1])
+            screen.line(screen.style(shown, fg=color) if color else shown)
+
+
+def show_matches(screen: Screen, matches: Sequence[GrepMatch], *, context: int) -> None:
+    """``ref:line:text`` per match, neighbours with dashes, groups apart: as grep prints it."""
+    for number, match in enumerate(matches):
+        if number and context:
+            screen.line(screen.dim("--"))
+        ref = screen.style(short_ref(match.ref), fg="magenta")
+        for offset, text in enumerate(match.before, -len(match.before)):
+            screen.line(f"{ref}-{match.line + offset}-{_line(screen, text)}")
+        screen.line(f"{ref}:{screen.style(str(match.line), fg='green')}:{_line(screen, match.text)}")
+        for offset, text in enumerate(match.after, 1):
+            screen.line(f"{ref}-{match.line + offset}-{_line(screen, text)}")
+
+
+def _line(screen: Screen, text: str) -> str:
+    return clean(text) if screen.is_terminal else text

@@ -1,0 +1,229 @@
+"""The program: finds the verb by its table, runs it, and turns every failure into a message and an exit code.
+
+Exit codes: 0 fine, 1 some of it failed, 2 wrong usage, 3 not found, 4 conflict, 5 unavailable,
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ricordo.cli.call import Call, write_envelope
+from ricordo.cli.terminal import prepare_streams
+from ricordo.cli.verb import GLOBAL_OPTIONS, write_options
+from ricordo.cli.verbs import GROUPS, VERBS, verbs_of
+from ricordo.errors import Error
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+INTERRUPTED = 130
+
+_OPENING = """\
+Ricordo keeps what you and your agents know, and finds it again.
+
+\b
+Examples:
+  ricordo add notes/
+  ricordo search how did we fix the login bug
+  ricordo get notes/login.md
+"""
+
+
+class Program(click.Group):
+    """``ricordo``: loads the module of a verb when that verb is used, and not before."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = VERBS.get(cmd_name)
+        if entry is None:
+            return None
+        from importlib import import_module
+
+        command: click.Command = getattr(import_module(f"ricordo.cli.{entry.module}"), entry.attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in VERBS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise click.UsageError(_unknown_verb(args[0]), ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for group, title in GROUPS.items():
+            lines = [(name, entry.line) for name, entry in verbs_of(group).items()]
+            if lines:
+                with formatter.section(title):
+                    formatter.write_dl(lines)
+        write_options(self, ctx, formatter)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        names = [CompletionItem(name, help=entry.line) for name, entry in VERBS.items() if name.startswith(incomplete)]
+        return names + click.Command.shell_complete(self, ctx, incomplete)
+
+    def main(  # type: ignore[override]  # this one always ends the process
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
+    ) -> None:
+        """Run a command line and end the process with its exit code."""
+        prepare_streams()
+        call = Call()
+        argv = list(sys.argv[1:] if args is None else args)
+        code = 0
+        try:
+            code = self._run(call, args, argv, prog_name or "ricordo", extra)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            code = _let_the_reader_go(code)
+        sys.exit(code)
+
+    def _run(
+        self,
+        call: Call,
+        args: Sequence[str] | None,
+        argv: Sequence[str],
+        prog_name: str,
+        extra: dict[str, Any],
+    ) -> int:
+        try:
+            code = super().main(args, prog_name, standalone_mode=False, obj=call, **extra)
+        except BrokenPipeError:
+            raise
+        except Error as error:
+            return _fail(call, argv, error.to_dict(), error.exit_code)
+        except click.ClickException as error:
+            return _fail(call, argv, _usage_error(error), error.exit_code)
+        except click.Abort:
+            return _interrupted(call, argv)
+        except OSError as error:
+            return _fail(call, argv, _system_error(error), 1)
+        except Exception as error:  # noqa: BLE001 - the last boundary: a person gets a line, --verbose the trace
+            return _unexpected(call, argv, error)
+        return code if isinstance(code, int) else 0
+
+    def invoke(self, ctx: click.Context) -> Any:
+        # click ends the process with 1 on a closed pipe; a reader that has seen enough is no failure
+        try:
+            code = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            return _let_the_reader_go(0)
+        return code
+
+
+def _unknown_verb(name: str) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, VERBS, n=1)
+    return f"there is no verb '{name}'" + (f"; did you mean '{near[0]}'?" if near else "")
+
+
+def _fail(call: Call, argv: Sequence[str], error: dict[str, str], code: int) -> int:
+    if call.json or _asks_for_json(argv):
+        write_envelope(call, None, error)
+    else:
+        call.screen().error(error["message"], error["hint"])
+    return code
+
+
+def _asks_for_json(argv: Sequence[str]) -> bool:
+    """Whether ``--json`` stands on a command line that could not be read to its end."""
+    flags = argv[: argv.index("--")] if "--" in argv else argv
+    return "--json" in flags
+
+
+_PLAINER = {
+    "a valid integer range": "a whole number",
+    "a valid integer": "a whole number",
+    "a valid float range": "a number",
+    "a valid float": "a number",
+}
+"""What click says of types, as people say it; the longer ones first."""
+
+
+def _usage_error(error: click.ClickException) -> dict[str, str]:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    hint = f"Try: {context.command_path if context else 'ricordo'} --help"
+    code = "usage" if error.exit_code == 2 else "error"
+    message = " ".join(error.format_message().split()).rstrip(".")
+    for theirs, ours in _PLAINER.items():
+        message = message.replace(theirs, ours)
+    return {"code": code, "message": message[:1].lower() + message[1:], "hint": hint}
+
+
+def _system_error(error: OSError) -> dict[str, str]:
+    where = f": {error.filename}" if error.filename else ""
+    return {
+        "code": "system",
+        "message": f"{error.strerror or error}{where}",
+        "hint": "Check that the file exists, that you may use it, and that the disk has room.",
+    }
+
+
+def _interrupted(call: Call, argv: Sequence[str]) -> int:
+    error = {
+        "code": "interrupted",
+        "message": "interrupted",
+        "hint": "Nothing that was saved is lost; run the command again to go on.",
+    }
+    return _fail(call, argv, error, INTERRUPTED)
+
+
+def _unexpected(call: Call, argv: Sequence[str], error: Exception) -> int:
+    if call.verbose:
+        import traceback
+
+        traceback.print_exception(error, file=sys.stderr)
+    message = " ".join(str(error).split())
+    told = {
+        "code": "unexpected",
+        "message": f"unexpected error: {type(error).__name__}{': ' + message if message else ''}",
+        "hint": "" if call.verbose else "Run with --verbose for the trace.",
+    }
+    return _fail(call, argv, told, 1)
+
+
+def _let_the_reader_go(code: int) -> int:
+    """Nobody reads our output any more: send the rest nowhere, so that closing it fails no more."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+    except (OSError, ValueError):  # not a real file, as in tests
+        pass
+    return code
+
+
+@click.pass_context
+def _start(ctx: click.Context, show_version: bool) -> int:
+    """Without a verb: the version, or what to do first."""
+    if ctx.invoked_subcommand is not None:
+        return 0
+    if show_version:
+        from ricordo.cli.look_after import version
+
+        return int(ctx.invoke(version))
+    from ricordo.cli.welcome import welcome
+
+    return welcome(ctx.ensure_object(Call))
+
+
+program = Program(
+    "ricordo",
+    callback=_start,
+    help=_OPENING,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100},
+    params=[
+        click.Option(["--version", "show_version"], is_flag=True, help="Print the version."),
+        *GLOBAL_OPTIONS,
+    ],
+)

@@ -1,0 +1,121 @@
+"""Verbs about what agents did and when: sessions, timeline, recent, route."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ricordo.cli.call import Call, some_failed
+from ricordo.cli.options import together
+from ricordo.cli.present_sessions import show_routes, show_session, show_sessions, show_timeline
+from ricordo.cli.verb import verb, verb_group
+from ricordo.values import KINDS
+
+sessions = verb_group(
+    "sessions",
+    examples=["ricordo sessions add", "ricordo sessions list", "ricordo sessions show 3f2a91c0"],
+    details="Alone, it lists the sessions that are kept.",
+)
+_NARROWED = together(
+    click.option("--thread", metavar="ID", help="This session or series alone, with its use of tools."),
+    click.option(
+        "--kind", "-k", "kinds", multiple=True, type=click.Choice(KINDS), metavar="KIND", help="Of this kind alone."
+    ),
+)
+
+
+@sessions.add_command
+@verb(
+    "add",
+    line="Take in transcripts of agents' sessions.",
+    examples=[
+        "ricordo sessions add",
+        "ricordo sessions add ~/.claude/projects/-home-me-app",
+        "ricordo sessions add chat.jsonl --no-wait",
+    ],
+)
+@click.argument("paths", nargs=-1, type=click.Path(), metavar="[PATH...]")
+@click.option("--allow-secrets", is_flag=True, help="Keep keys, tokens and passwords instead of redacting them.")
+@click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or leave them to the backlog.")
+def add(call: Call, paths: tuple[str, ...], **given: Any) -> int:
+    """Files or folders; without any, what Claude Code and Codex keep on this machine. Each event is taken in once:
+    again and again is fine, also while a session goes on.
+    """
+    from ricordo.cli.present_reports import show_saved
+    from ricordo.cli.progress import ProgressLine
+
+    with call.engine(create=True) as engine, ProgressLine.for_call(call) as progress:
+        report = engine.sessions_add(*paths, progress=progress, **given)
+    plain = report.to_dict()
+    error = some_failed(report.failed, len(report.items)) if report.failed else None
+    return call.answer(plain, lambda screen: show_saved(screen, plain), exit_code=1 if error else 0, error=error)
+
+
+@sessions.add_command
+@verb("list", line="List the sessions that are kept, the latest first.", examples=["ricordo sessions list --limit 5"])
+@click.option("--limit", "-n", type=click.IntRange(min=1), default=20, metavar="N", help="At most so many (20).")
+@click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Skip the first N.")
+def list_sessions(call: Call, limit: int, offset: int) -> int:
+    """Times are local."""
+    with call.engine() as engine:
+        found = engine.sessions(limit=limit, offset=offset)
+    plain = {"sessions": [session.to_dict(with_turns=False) for session in found]}
+    return call.answer(plain, lambda screen: show_sessions(screen, found))
+
+
+@sessions.add_command
+@verb(
+    "show",
+    line="Show a session: what it was about, and its turns.",
+    examples=["ricordo sessions show 3f2a91c0", "ricordo sessions show 3f2a91c0 --from 40 --limit 20"],
+)
+@click.argument("name", metavar="ID")
+@click.option("--from", "first", type=click.IntRange(min=1), default=1, metavar="TURN", help="From this turn on (1).")
+@click.option("--limit", "-n", type=click.IntRange(min=1), default=100, metavar="N", help="At most so many (100).")
+def show(call: Call, name: str, first: int, limit: int) -> int:
+    """The beginning of an id is enough. With --verbose, turns are printed whole."""
+    with call.engine() as engine:
+        session = engine.session(name, first=first, limit=limit)
+    return call.answer(session.to_dict(), lambda screen: show_session(screen, session))
+
+
+@verb(
+    "timeline",
+    examples=[
+        "ricordo timeline --since 7d",
+        "ricordo timeline --since 2026-11-01 --kind memory",
+        "ricordo timeline --thread 3f2a91c0-6a60-4d34-9d0e-2f1f0a7b6c11",
+    ],
+)
+@click.option("--since", metavar="SPAN|DATE", help="From then on: 36h, 7d, 2w, or a date (local).")
+@_NARROWED
+@click.option("--limit", "-n", type=click.IntRange(1, 10_000), default=50, metavar="N", help="The latest N (50).")
+def timeline(call: Call, **given: Any) -> int:
+    """What was said, made, changed, remembered and put away, oldest first; of more than the limit, the latest."""
+    with call.engine() as engine:
+        told = engine.timeline(**given)
+    return call.answer(told.to_dict(), lambda screen: show_timeline(screen, told))
+
+
+@verb("recent", examples=["ricordo recent", "ricordo recent --limit 5 --kind memory"])
+@click.option("--limit", "-n", type=click.IntRange(1, 10_000), default=20, metavar="N", help="At most so many (20).")
+@click.option("--since", metavar="SPAN|DATE", help="From then on: 36h, 7d, 2w, or a date (local).")
+@_NARROWED
+def recent(call: Call, limit: int, **given: Any) -> int:
+    """The timeline from its end: the newest first."""
+    with call.engine() as engine:
+        told = engine.recent(limit, **given)
+    return call.answer(told.to_dict(), lambda screen: show_timeline(screen, told))
+
+
+@verb("route", examples=["ricordo route 'add a retry to the upload'", "ricordo route 'fix the login' --limit 3"])
+@click.argument("task", nargs=-1, required=True, metavar="TASK")
+@click.option("--limit", "-n", type=click.IntRange(min=1), default=5, metavar="N", help="At most so many (5).")
+def route(call: Call, task: tuple[str, ...], limit: int) -> int:
+    """Points in earlier sessions to fork from: where work like this was done. Praise after a point raises its
+    quality, corrections lower it.
+    """
+    with call.engine() as engine:
+        found = engine.route(" ".join(task), limit=limit)
+    return call.answer(found.to_dict(), lambda screen: show_routes(screen, found))

@@ -1,0 +1,96 @@
+"""The table of verbs: where each one lives, its line of help, and its group.
+
+Help, completion and the first look at a command line read this table alone, so that no verb pays for
+another's imports.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+GROUPS: dict[str, str] = {
+    "add": "Add",
+    "find": "Find",
+    "remember": "Remember",
+    "agents": "For agents",
+    "look after": "Look after",
+}
+
+
+class Entry(NamedTuple):
+    """One verb: the module of ``ricordo.cli`` and the attribute that holds its command."""
+
+    module: str
+    attribute: str
+    line: str
+    group: str
+
+
+def verbs_of(group: str) -> dict[str, Entry]:
+    """The verbs of one group, in the order help shows them."""
+    return {name: entry for name, entry in VERBS.items() if entry.group == group}
+
+
+VERBS: dict[str, Entry] = {
+    "init": Entry("add", "init", "Make a store for this project.", "add"),
+    "add": Entry("add", "add", "Add files, folders, globs, URLs or standard input.", "add"),
+    "refresh": Entry("add", "refresh", "Read items again from where they came from.", "add"),
+    "sync": Entry("knowledge_verbs", "sync", "Take in what was done to the knowledge files.", "add"),
+    "watch": Entry("add", "watch", "Keep folders up to date while they change.", "add"),
+    "import": Entry("moving_verbs", "import_", "Take in an export, or what another program keeps.", "add"),
+    "search": Entry("find", "search", "Find items by their words and their meaning.", "find"),
+    "explain": Entry("find", "explain", "Say why an item is where it is in an answer, or is not found.", "find"),
+    "semantic": Entry("find", "semantic", "Find items by meaning alone.", "find"),
+    "similar": Entry("find", "similar", "Find items like a given one.", "find"),
+    "grep": Entry("grep", "grep", "Find lines of stored text by a regular expression.", "find"),
+    "get": Entry("read", "get", "Print an item's text, or its fields.", "find"),
+    "list": Entry("read", "list_items", "List items, newest first.", "find"),
+    "tree": Entry("read", "tree", "Show refs as a tree.", "find"),
+    "history": Entry("read", "history", "List the versions of an item.", "find"),
+    "diff": Entry("read", "diff", "Show what changed between two versions.", "find"),
+    "remember": Entry("memory_verbs", "remember", "Save a text worth knowing, unless it is known.", "remember"),
+    "note": Entry("memory_verbs", "note", "Save a note.", "remember"),
+    "entity": Entry("memory_verbs", "entity", "Save a person, place, project or thing.", "remember"),
+    "resource": Entry("memory_verbs", "resource", "Save something to go back to.", "remember"),
+    "entry": Entry("memory_verbs", "entry", "Save one of a series.", "remember"),
+    "save": Entry("memory_verbs", "save", "Save a text of any kind, under a ref of your choice.", "remember"),
+    "correct": Entry("memory_verbs", "correct", "Put what is right in the place of an item.", "remember"),
+    "supersede": Entry("memory_verbs", "supersede", "Let one item take another's place.", "remember"),
+    "forget": Entry("memory_verbs", "forget", "Archive items: out of search, kept in history.", "remember"),
+    "edit": Entry("change", "edit", "Change an item's text or fields; the old version is kept.", "remember"),
+    "mv": Entry("change", "mv", "Give an item another ref.", "remember"),
+    "rm": Entry("change", "rm", "Remove items; they can be restored for a while.", "remember"),
+    "restore": Entry("change", "restore", "Bring back a removed or archived item, or an earlier version.", "remember"),
+    "link": Entry("link_verbs", "link", "Link one item to another.", "remember"),
+    "unlink": Entry("link_verbs", "unlink", "Take a link away.", "remember"),
+    "links": Entry("link_verbs", "links", "Show what an item links to, and what links to it.", "find"),
+    "suggest-links": Entry("link_verbs", "suggest_links", "Find items that may belong to one.", "find"),
+    "context": Entry("agent_verbs", "context", "Tell an agent what it needs for a task, within a budget.", "agents"),
+    "skills": Entry("agent_verbs", "skills", "Take in skills, and find the one for a task.", "agents"),
+    "sessions": Entry("session_verbs", "sessions", "Take in and show sessions of agents.", "agents"),
+    "timeline": Entry("session_verbs", "timeline", "Show what happened, in order.", "agents"),
+    "recent": Entry("session_verbs", "recent", "Show what happened last.", "agents"),
+    "route": Entry("session_verbs", "route", "Find points in sessions to fork from for a task.", "agents"),
+    "feedback": Entry("insight_verbs", "feedback", "Say whether what a query found was of use.", "find"),
+    "learn": Entry("insight_verbs", "learn", "Show, freeze or undo what feedback did to the ranking.", "look after"),
+    "stats": Entry("insight_verbs", "stats", "Show what was asked, found, and never found.", "look after"),
+    "profiles": Entry("profile_verbs", "profiles", "Show the ways to rank, and what each counts.", "look after"),
+    "tiers": Entry("tier_verbs", "tiers", "Show the stores that are searched together.", "look after"),
+    "hook": Entry("hook_verbs", "hook", "Answer a hook of an agent's program: JSON in, JSON out.", "agents"),
+    "install": Entry("install_verbs", "install", "Set up an agent's program to use Ricordo.", "agents"),
+    "uninstall": Entry("install_verbs", "uninstall", "Take out what install wrote.", "agents"),
+    "status": Entry("look_after", "status", "Say what the store holds and how it is.", "look after"),
+    "doctor": Entry("look_after", "doctor", "Check the store, and repair it on request.", "look after"),
+    "config": Entry("config_verbs", "config", "Read and change settings.", "look after"),
+    "export": Entry("moving_verbs", "export", "Write everything to a file that any store can take in.", "look after"),
+    "backup": Entry("moving_verbs", "backup", "Copy the store while it is in use.", "look after"),
+    "vacuum": Entry("moving_verbs", "vacuum", "Throw away what nothing needs, and give the space back.", "look after"),
+    "embed": Entry("backlog", "embed", "Work off the backlog of text without vectors.", "look after"),
+    "jobs": Entry("backlog", "jobs", "Show the backlog, and retry what failed.", "look after"),
+    "reembed": Entry("backlog", "reembed", "Make all vectors again with the current model.", "look after"),
+    "models": Entry("model_verbs", "models", "Show, test and choose what makes vectors.", "look after"),
+    "eval": Entry("measure", "evaluate", "Measure the ranking on a set of judged queries.", "look after"),
+    "mcp": Entry("mcp_verb", "mcp", "Serve agents over the Model Context Protocol.", "agents"),
+    "completion": Entry("look_after", "completion", "Print the completion script of a shell.", "look after"),
+    "version": Entry("look_after", "version", "Print the version.", "look after"),
+}

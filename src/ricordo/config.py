@@ -1,0 +1,350 @@
+"""Settings as they are in force: flags > environment > project file > user file > defaults.
+
+``load_config`` reads them once, ``ConfigProvider`` again whenever a file changed, ``set_value`` and
+``unset_value`` edit the files, ``locate_store`` says which store is meant. What there is to set stands in
+``settings``.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ricordo.config_files import (
+    CONFIG_NAME,
+    PROJECT_FOLDER,
+    Environment,
+    current_folder,
+    data_home,
+    distrust,
+    is_trusted,
+    locked,
+    nearest_project,
+    parse_toml,
+    project_file,
+    read_bytes,
+    remove_entry,
+    replace_file,
+    trust,
+    trust_file,
+    user_file,
+    write_entry,
+)
+from ricordo.errors import NotFound, ReadOnlyStore, Unavailable, UsageError
+from ricordo.frozen import frozen
+from ricordo.setting_rules import Setting
+from ricordo.settings import (
+    FOREIGN_VARIABLES,
+    SECTIONS,
+    SETTINGS,
+    VARIABLES,
+    Config,
+    find_setting,
+    unknown_setting,
+)
+
+__all__ = [
+    "SETTINGS",
+    "Config",
+    "ConfigProvider",
+    "Setting",
+    "StoreLocation",
+    "distrust",
+    "find_setting",
+    "init_project",
+    "is_trusted",
+    "load_config",
+    "locate_store",
+    "set_value",
+    "trust",
+    "unset_value",
+]
+
+STORE_NAME = "ricordo.db"
+
+
+def load_config(
+    overrides: Mapping[str, Any] | None = None, *, env: Environment | None = None, start: Path | None = None
+) -> Config:
+    """The settings in force for a process that runs in ``start`` (the current folder).
+
+    ``overrides`` are flags by setting name; text is read as its type, ``None`` means the flag was not given.
+
+    >>> load_config({"search.limit": "3"}, env={"RICORDO_CONFIG_HOME": "/nowhere"}).search.limit
+    3
+    """
+    env = os.environ if env is None else env
+    start = current_folder() if start is None else start
+    layers = _Layers()
+    mine = user_file(env)
+    if (content := read_bytes(mine)) is not None:
+        layers.take_file(mine, content, f"user:{mine}", base=mine.parent)
+    theirs = project_file(start)
+    if theirs is not None and (content := read_bytes(theirs)) is not None:
+        trusted = is_trusted(theirs, env=env, content=content)
+        layers.take_file(theirs, content, f"project:{theirs}", base=theirs.parent.parent, trusted=trusted)
+    layers.take_environment(env, base=start)
+    layers.take_flags(overrides or {}, base=start)
+    return layers.config()
+
+
+class _Layers:
+    """Values collected from the weakest source to the strongest; a later one replaces an earlier one."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self.sources: dict[str, str] = {}
+        self.profiles: dict[str, Mapping[str, Any]] = {}
+        self.untrusted: list[str] = []
+
+    def take_file(self, path: Path, content: bytes, source: str, *, base: Path, trusted: bool = True) -> None:
+        for section, table in parse_toml(content, path).items():
+            if not isinstance(table, dict):
+                raise _in_file(unknown_setting(section), path)
+            if section == "profiles":
+                self._take_profiles(table, source, path)
+                continue
+            for key, value in table.items():
+                known = SETTINGS.get(f"{section}.{key}")
+                if known is None:
+                    raise _in_file(unknown_setting(f"{section}.{key}"), path)
+                try:
+                    checked = known.check(value)
+                except UsageError as problem:
+                    raise _in_file(problem, path) from None
+                if known.sensitive and not trusted:
+                    self.untrusted.append(known.name)
+                else:
+                    self._take(known, checked, source, base)
+
+    def take_environment(self, env: Environment, *, base: Path) -> None:
+        # Our own names come last, so that they win over the aliases of other products.
+        for variable, known in (*FOREIGN_VARIABLES.items(), *VARIABLES.items()):
+            text = env.get(variable, "")
+            if not text.strip():  # an empty variable is the shell's way to unset one
+                continue
+            try:
+                self._take(known, known.read(text), f"env:{variable}", base)
+            except UsageError as problem:
+                raise UsageError(f"{problem.message} (from {variable})", hint=problem.hint) from None
+        prefixes = tuple(f"RICORDO_{section.upper()}_" for section in SECTIONS)
+        for variable in env:
+            if variable.startswith(prefixes) and variable not in VARIABLES:
+                raise unknown_setting(variable)
+
+    def take_flags(self, flags: Mapping[str, Any], *, base: Path) -> None:
+        for name, value in flags.items():
+            known = find_setting(name)
+            if value is not None:
+                checked = known.read(value) if isinstance(value, str) else known.check(value)
+                self._take(known, checked, "flag", base)
+
+    def config(self) -> Config:
+        plain = Config()
+        changed: dict[str, dict[str, Any]] = {}
+        for name, value in self.values.items():
+            known = SETTINGS[name]
+            changed.setdefault(known.section, {})[known.key] = value
+        sections = {section: replace(getattr(plain, section), **values) for section, values in changed.items()}
+        return Config(**sections, profiles=self.profiles, untrusted=tuple(sorted(self.untrusted)), sources=self.sources)
+
+    def _take(self, known: Setting, value: Any, source: str, base: Path) -> None:
+        self.values[known.name] = _absolute(value, base) if known.is_path else value
+        self.sources[known.name] = source
+
+    def _take_profiles(self, tables: Mapping[str, Any], source: str, path: Path) -> None:
+        for name, table in tables.items():
+            if not isinstance(table, dict):
+                problem = UsageError(f"profile '{name}' is not a table", hint=f"Write it as [profiles.{name}].")
+                raise _in_file(problem, path)
+            self.profiles[name] = table
+            self.sources[f"profiles.{name}"] = source
+
+
+def _in_file(problem: UsageError, path: Path) -> UsageError:
+    return UsageError(f"{problem.message} (in {path})", hint=problem.hint)
+
+
+def _absolute(location: str, base: Path) -> str:
+    if "://" in location:
+        return location
+    try:
+        return os.path.normpath(base.absolute() / Path(location).expanduser())
+    except RuntimeError:  # ~nobody
+        raise UsageError(f"'{location}' names an unknown home folder", hint="Write the whole path.") from None
+
+
+class ConfigProvider:
+    """Calling it gives the settings in force now; files are read again only after they changed.
+
+    Flags and environment are those of the moment it was made.
+    """
+
+    def __init__(
+        self,
+        overrides: Mapping[str, Any] | None = None,
+        *,
+        env: Environment | None = None,
+        start: Path | None = None,
+    ) -> None:
+        self._overrides = dict(overrides or {})
+        self._env = dict(os.environ if env is None else env)
+        self._start = (current_folder() if start is None else start).absolute()
+        folders = (self._start, *self._start.parents)
+        self._watched = [
+            os.fspath(path)
+            for path in (
+                user_file(self._env),
+                trust_file(self._env),
+                *(folder / PROJECT_FOLDER / CONFIG_NAME for folder in folders),
+            )
+        ]
+        self._lock = threading.Lock()
+        self._seen: tuple[object, ...] | None = None
+        self._current = Config()
+
+    def __call__(self) -> Config:
+        with self._lock:
+            seen = tuple(map(_stamp, self._watched))  # before reading: a change in between is noticed next time
+            if seen != self._seen:
+                self._current = load_config(self._overrides, env=self._env, start=self._start)
+                self._seen = seen
+            return self._current
+
+    @property
+    def env(self) -> Environment:
+        return self._env
+
+    @property
+    def start(self) -> Path:
+        return self._start
+
+
+def _stamp(path: str) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - called on every query, and Path adds more than the call costs
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def set_value(
+    name: str, text: str, *, scope: str = "user", env: Environment | None = None, start: Path | None = None
+) -> Any:
+    """Write one setting into the user's or the project's file, and answer the value as it was understood.
+
+    A project file that was trusted, or did not exist, is trusted after the change: it is the user's own.
+    """
+    env = os.environ if env is None else env
+    start = current_folder() if start is None else start
+    known = find_setting(name)
+    value = known.read(text)
+    path = file_of(scope, env, start)
+    written = _relocated(value, scope, path, start) if known.is_path else value
+    with edited(path, scope, env):
+        write_entry(path, (known.section,), known.key, written)
+    return value
+
+
+def unset_value(name: str, *, scope: str = "user", env: Environment | None = None, start: Path | None = None) -> bool:
+    """Take one setting out of the file; whether it was there."""
+    env = os.environ if env is None else env
+    known = find_setting(name)
+    path = file_of(scope, env, current_folder() if start is None else start)
+    with edited(path, scope, env):
+        return remove_entry(path, (known.section,), known.key)
+
+
+@contextmanager
+def edited(path: Path, scope: str, env: Environment) -> Iterator[None]:
+    """Nobody else edits the file meanwhile; the user's own changes to a project's file keep it trusted."""
+    with locked(path):
+        own = scope == "project" and (not path.exists() or is_trusted(path, env=env))
+        yield
+        if own and path.exists():
+            trust(path, env=env)
+
+
+def file_of(scope: str, env: Environment, start: Path) -> Path:
+    """The settings file of a scope: the user's, or the nearest project's."""
+    if scope == "user":
+        return user_file(env)
+    if scope != "project":
+        raise UsageError(f"there is no scope '{scope}'", hint="A setting is written for: user, project.")
+    folder = nearest_project(start, CONFIG_NAME) or nearest_project(start)
+    if folder is None:
+        raise NotFound(f"no project around {start}", hint="Run 'ricordo init' in the project's folder first.")
+    return folder / CONFIG_NAME
+
+
+def _relocated(location: str, scope: str, path: Path, start: Path) -> str:
+    """The location as it must stand in the file to mean what it meant where it was typed."""
+    if "://" in location or location.startswith("~") or Path(location).is_absolute():
+        return location
+    meant = _absolute(location, start)
+    return os.path.relpath(meant, path.absolute().parent.parent) if scope == "project" else meant
+
+
+@frozen
+class StoreLocation:
+    """Which store is meant, and who said so: flag, env:NAME, project:FILE, project, user:FILE or default."""
+
+    path: Path
+    origin: str
+
+
+def locate_store(
+    flag: str | Path | None, config: Config, start: Path, *, env: Environment | None = None
+) -> StoreLocation:
+    """The store of this call: the flag, the settings, the nearest project upwards, else the user's own.
+
+    A location in the user's file says where the user's own store is, so the project's comes before it.
+    """
+    if flag is not None:
+        return StoreLocation(_store_path(str(flag), start), "flag")
+    given, source = config.store.location, config.source("store.location")
+    if given is not None and not source.startswith("user:"):
+        return StoreLocation(_store_path(given, start), source)
+    project = nearest_project(start)
+    if project is not None:
+        return StoreLocation(project / STORE_NAME, "project")
+    if given is not None:
+        return StoreLocation(_store_path(given, start), source)
+    return StoreLocation(data_home(os.environ if env is None else env) / STORE_NAME, "default")
+
+
+def _store_path(location: str, start: Path) -> Path:
+    scheme, separator, _ = location.partition("://")
+    if separator and scheme in ("postgresql", "postgres"):
+        raise Unavailable(
+            "PostgreSQL stores come with the extra 'postgres', which this version does not have yet",
+            hint="Give the path of a file, for example --store notes.db",
+        )
+    if separator or not location.strip():
+        raise UsageError(f"'{location}' is not a store", hint="Give the path of a file, for example --store notes.db")
+    path = Path(_absolute(location, start))
+    if path.is_dir():
+        return (path / PROJECT_FOLDER if (path / PROJECT_FOLDER).is_dir() else path) / STORE_NAME
+    return path
+
+
+def init_project(folder: Path) -> Path:
+    """Make ``folder`` a project: a ``.ricordo`` folder in it, private and kept out of git."""
+    if not folder.is_dir():
+        raise NotFound(f"there is no folder {folder}", hint="Make it first, or name another.")
+    place = folder.resolve() / PROJECT_FOLDER
+    try:
+        place.mkdir(mode=0o700, exist_ok=True)
+    except OSError as problem:
+        raise ReadOnlyStore(
+            f"cannot make {place}: {problem.strerror}", hint="Check the folder's permissions."
+        ) from None
+    ignore = place / ".gitignore"
+    if not ignore.exists():
+        replace_file(ignore, b"*\n")
+    return place

@@ -1,0 +1,274 @@
+"""The files behind the settings: where they are, how they are read, edited in place, and trusted.
+
+It knows TOML, folders and locks, but not what a setting means; that is ``settings`` and ``config``.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import tomllib
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from ricordo.errors import NotFound, Unavailable, UsageError
+
+PROJECT_FOLDER = ".ricordo"
+CONFIG_NAME = "config.toml"
+TRUST_NAME = "trusted.json"
+LOCK_SECONDS = 5.0
+
+Environment = Mapping[str, str]
+
+
+def config_home(env: Environment) -> Path:
+    """The user's configuration folder (``RICORDO_CONFIG_HOME``, else the platform's)."""
+    if given := env.get("RICORDO_CONFIG_HOME"):
+        return Path(given).expanduser()
+    import platformdirs
+
+    return Path(platformdirs.user_config_dir("ricordo", appauthor=False))
+
+
+def data_home(env: Environment) -> Path:
+    """The folder of the user's store and trust list (``RICORDO_DATA_HOME``, else the platform's)."""
+    if given := env.get("RICORDO_DATA_HOME"):
+        return Path(given).expanduser()
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("ricordo", appauthor=False))
+
+
+def state_home(env: Environment) -> Path:
+    """The folder of logs (``RICORDO_STATE_HOME``, else the platform's)."""
+    if given := env.get("RICORDO_STATE_HOME"):
+        return Path(given).expanduser()
+    import platformdirs
+
+    return Path(platformdirs.user_state_dir("ricordo", appauthor=False))
+
+
+def user_file(env: Environment) -> Path:
+    """The user's ``config.toml``, whether or not it exists."""
+    return config_home(env) / CONFIG_NAME
+
+
+def nearest_project(start: Path, holding: str = "") -> Path | None:
+    """The ``.ricordo`` folder of the project around ``start``, looking upwards to the root.
+
+    With ``holding``, only folders that have a file of that name count.
+    """
+    here = start.absolute()
+    for folder in (here, *here.parents):
+        candidate = folder / PROJECT_FOLDER
+        with suppress(OSError):  # a folder above that may not be looked into is not this project's
+            if (candidate / holding).is_file() if holding else candidate.is_dir():
+                return candidate
+    return None
+
+
+def current_folder() -> Path:
+    """Where the process runs; a folder that was removed meanwhile is an error with a way out."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise NotFound("the current folder no longer exists", hint="Change to a folder that exists.") from None
+
+
+def project_file(start: Path) -> Path | None:
+    """The nearest project's ``config.toml``, if there is one."""
+    folder = nearest_project(start, CONFIG_NAME)
+    return folder / CONFIG_NAME if folder else None
+
+
+def read_bytes(path: Path) -> bytes | None:
+    """The file's bytes, ``None`` when there is no such file."""
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as problem:
+        raise Unavailable(
+            f"cannot read {path}: {problem.strerror}", hint="Check the file's permissions, or move it away."
+        ) from problem
+
+
+def parse_toml(content: bytes, path: Path) -> dict[str, Any]:
+    """The tables of a configuration file; what is not TOML is a usage error that names the place."""
+    try:
+        return tomllib.loads(content.decode("utf-8-sig"))  # some editors write a byte order mark
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise UsageError(f"{path} is not valid TOML: {problem}", hint="Correct that line, or remove it.") from None
+
+
+def write_entry(path: Path, tables: tuple[str, ...], key: str, value: Any) -> None:
+    """Set ``[tables] key = value`` in the file, keeping everything else in it, comments included."""
+    import tomlkit
+
+    document = _document(path)
+    section: Any = document
+    for depth, table in enumerate(tables, start=1):
+        if table not in section:
+            section.add(table, tomlkit.table(is_super_table=depth < len(tables)))
+        section = section[table]
+        if not isinstance(section, MutableMapping):
+            raise UsageError(f"'{table}' is no table (in {path})", hint="Correct the file, or take it out.")
+    section[key] = list(value) if isinstance(value, tuple) else value
+    replace_file(path, tomlkit.dumps(document).encode())
+
+
+def remove_entry(path: Path, tables: tuple[str, ...], key: str) -> bool:
+    """Take ``[tables] key`` out of the file; whether it was there. Tables left empty go too."""
+    import tomlkit
+
+    document = _document(path)
+    sections: list[Any] = [document]
+    for table in tables:
+        sections.append(sections[-1].get(table) if isinstance(sections[-1], MutableMapping) else None)
+    if not isinstance(sections[-1], MutableMapping) or key not in sections[-1]:
+        return False
+    del sections[-1][key]
+    for section, table in zip(reversed(sections[:-1]), reversed(tables), strict=True):
+        if not section[table]:
+            del section[table]
+    replace_file(path, tomlkit.dumps(document).encode())
+    return True
+
+
+def _document(path: Path) -> Any:
+    import tomlkit
+
+    content = read_bytes(path) or b""
+    parse_toml(content, path)  # one way to complain about a bad file
+    return tomlkit.parse(content.decode("utf-8-sig"))
+
+
+def replace_file(path: Path, content: bytes, *, mode: int = 0o600) -> None:
+    """Write the whole file at once, by default readable by its owner alone; a reader sees the old or the new one."""
+    target = path.resolve()  # a linked file stays a link
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = target.with_name(f".{target.name}.{os.getpid()}-{time.monotonic_ns()}")
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        try:
+            with os.fdopen(handle, "wb") as fresh:
+                fresh.write(content)
+                fresh.flush()
+                os.fsync(fresh.fileno())
+            draft.replace(target)
+        finally:
+            with suppress(FileNotFoundError):
+                draft.unlink()
+    except OSError as problem:
+        raise Unavailable(
+            f"cannot write {path}: {problem.strerror}", hint="Check the folder's permissions and free space."
+        ) from problem
+
+
+@contextmanager
+def locked(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[None]:
+    """Hold the lock beside ``path`` against other processes; the system frees it when a holder dies."""
+    beside = path.with_name(f"{path.name}.lock")
+    try:
+        beside.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as problem:
+        raise Unavailable(
+            f"cannot write {beside}: {problem.strerror}",
+            hint="Check the folder's permissions and free space.",
+        ) from problem
+    try:
+        deadline = time.monotonic() + seconds
+        while not _try_lock(handle):
+            if time.monotonic() > deadline:
+                raise Unavailable(f"another process is changing {path}", hint="Try again in a moment.")
+            time.sleep(0.02)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _try_lock(handle: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def is_trusted(path: Path, *, env: Environment | None = None, content: bytes | None = None) -> bool:
+    """Whether the user trusted this very file: the same path and the same bytes.
+
+    ``content`` are bytes already read, so that what was checked is what is used.
+    """
+    if content is None:
+        content = read_bytes(path)
+    return content is not None and _trust_list(_environment(env)).get(_trust_key(path)) == _digest(content)
+
+
+def trust(path: Path, *, env: Environment | None = None) -> None:
+    """Trust a project's configuration file as it stands now; any later change ends the trust."""
+    content = read_bytes(path)
+    if content is None:
+        raise NotFound(f"there is no file {path}", hint="Name the project's .ricordo/config.toml.")
+    env = _environment(env)
+    listed = trust_file(env)
+    with locked(listed):
+        _write_trust_list(listed, _trust_list(env) | {_trust_key(path): _digest(content)})
+
+
+def distrust(path: Path, *, env: Environment | None = None) -> bool:
+    """Take the file off the trust list; whether it was on it."""
+    env = _environment(env)
+    listed = trust_file(env)
+    with locked(listed):
+        known = _trust_list(env)
+        if known.pop(_trust_key(path), None) is None:
+            return False
+        _write_trust_list(listed, known)
+    return True
+
+
+def trust_file(env: Environment) -> Path:
+    """The list of trusted project files."""
+    return data_home(env) / TRUST_NAME
+
+
+def _write_trust_list(listed: Path, known: Mapping[str, str]) -> None:
+    import json
+
+    replace_file(listed, json.dumps(known, indent=1, sort_keys=True).encode())
+
+
+def _trust_list(env: Environment) -> dict[str, str]:
+    import json
+
+    try:
+        known = json.loads(read_bytes(trust_file(env)) or b"{}")
+    except (ValueError, Unavailable):  # a damaged or closed list trusts nobody
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def _trust_key(path: Path) -> str:
+    return str(path.resolve())
+
+
+def _digest(content: bytes) -> str:
+    import hashlib
+
+    return hashlib.sha256(content).hexdigest()
+
+
+def _environment(env: Environment | None) -> Environment:
+    return os.environ if env is None else env

@@ -1,0 +1,284 @@
+"""How a budget of tokens is spent on what an agent should know for a task.
+
+1. What is always told, whole, the most important first; when it does not fit it is cut there, with a warning.
+2. A part of the rest for skills, as one line each, and for what happened lately, if asked for.
+3. Up to half of what is left for items that are told when they share words with the task.
+4. The best passages for the task, while they fit, several short ones rather than one long.
+5. What found no room is named, if there is room for that.
+
+The same material gives the same text, to the last byte. Finding the material is the engine's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from ricordo.context.build_passages import Passage, Said, merged, strong
+from ricordo.context.build_text import OUTSIDE, Tokens, block, clean, is_outside, label_of, one_line
+from ricordo.context_report import ContextPart, ContextReport, LeftOut, Skill
+from ricordo.frozen import frozen
+from ricordo.models.base import TokenCounter
+from ricordo.values import Item
+
+MOST_FOR_SKILLS = 600
+SKILLS_SHARE = 4
+"""Skills take at most this part of what is left after what is always told: a quarter."""
+MOST_FOR_EVENTS = 400
+EVENTS_SHARE = 5
+SKILL_LINE = 200
+"""Letters of a skill's description that are told."""
+SMALLEST = 24
+"""A text is not cut to fewer tokens than this, label not counted: too little to be of use."""
+MOST_FOR_NOTE = 60
+NOTE_SHARE = 12
+NO_ROOM = "no room"
+
+HEADINGS = {
+    "always": "## Always",
+    "contextual": "## Notes for tasks like this",
+    "passage": "## From memory",
+    "skill": "## Skills that may help (read one with: ricordo skills show NAME)",
+    "recent": "## Lately",
+}
+
+
+@frozen
+class Event:
+    """One line about something that happened; ``outside`` if its words are not the user's own."""
+
+    ref: str
+    line: str
+    outside: bool = False
+
+
+@frozen
+class Material:
+    """All that could be told, before anything is chosen; every list is in order of preference."""
+
+    always: Sequence[Item] = ()
+    contextual: Sequence[Passage] = ()
+    passages: Sequence[Passage] = ()
+    skills: Sequence[Skill] = ()
+    events: Sequence[Event] = ()
+    left_out: Sequence[LeftOut] = ()
+    warnings: Sequence[str] = ()
+
+
+@dataclass(slots=True)
+class _Section:
+    """Blocks of one section, with what they are."""
+
+    name: str
+    frame: tuple[str, str]
+    """What stands before and after its blocks."""
+    blocks: list[str] = field(default_factory=list)
+    parts: list[ContextPart] = field(default_factory=list)
+
+    def text(self) -> str:
+        gap = "\n" if self.name in ("skill", "recent") else "\n\n"
+        return "\n".join(filter(None, (self.frame[0], gap.join(self.blocks), self.frame[1])))
+
+
+class Builder:
+    """Spends one budget."""
+
+    def __init__(self, material: Material, budget: int, counter: TokenCounter) -> None:
+        self.material = material
+        self.budget = budget
+        self.tokens = Tokens(counter)
+        self.room = budget
+        self.said = Said()
+        self.sections = {name: _Section(name, (heading, "")) for name, heading in HEADINGS.items()}
+        self.left_out: list[LeftOut] = list(material.left_out)
+        self.warnings: list[str] = list(material.warnings)
+
+    def build(self) -> ContextReport:
+        """The text, and what became of everything."""
+        note = min(MOST_FOR_NOTE, self.budget // NOTE_SHARE)
+        self._always(note)
+        self.room -= note
+        self._lines("skill", self._skill_lines(), min(MOST_FOR_SKILLS, self.room // SKILLS_SHARE))
+        self._lines("recent", self._event_lines(), min(MOST_FOR_EVENTS, self.room // EVENTS_SHARE))
+        self._passages("contextual", self.material.contextual, self.room // 2)
+        self._passages("passage", strong(self.material.passages), self.room)
+        return self._report()
+
+    def _always(self, note: int) -> None:
+        """Whole while they fit; the first that does not is cut, and those after it are left out."""
+        ordered = sorted(self.material.always, key=lambda item: (-(item.fields.importance or 3), str(item.ref)))
+        blocks = [(item, self._item_block(item, clean(item.content))) for item in ordered]
+        whole = self.tokens.of_all([text for _, text in blocks]) + self._heading("always")
+        spare = 0 if whole <= self.room else note
+        full = False
+        for item, text in blocks:
+            ref = str(item.ref)
+            if not full and self._cost("always", text) <= self.room - spare:
+                self._add("always", text, _part("always", item))
+                self.said.add(ref, item.content)
+            elif not full:
+                full = True
+                room = self.room - spare - self._heading("always")
+                shorter = self._shortened(partial(self._item_block, item), clean(item.content), room)
+                if shorter:
+                    self._add("always", shorter, replace(_part("always", item), cut=True))
+                    self.said.add(ref, shorter)
+                else:
+                    self.left_out.append(LeftOut(ref, NO_ROOM))
+            else:
+                self.left_out.append(LeftOut(ref, NO_ROOM))
+        if full:
+            self.warnings.append(
+                f"what is always told takes {whole} tokens and the budget is {self.budget}: the least important was cut"
+            )
+
+    def _item_block(self, item: Item, text: str) -> str:
+        label = label_of(str(item.ref))
+        return block(label, item.fields.title, item.fields.description, text, outside=is_outside(item))
+
+    def _lines(self, name: str, lines: Sequence[tuple[str, ContextPart]], most: int) -> None:
+        """One-liners while they fit into their share."""
+        before = self.room
+        for text, part in lines:
+            if before - self.room + self._cost(name, text) <= most:
+                self._add(name, text, part)
+            else:
+                self.left_out.append(LeftOut(part.ref, "no room for another line"))
+
+    def _skill_lines(self) -> list[tuple[str, ContextPart]]:
+        lines = []
+        for skill in self.material.skills:
+            told = (one_line(skill.name, SKILL_LINE), one_line(skill.description, SKILL_LINE))
+            part = ContextPart("skill", skill.ref, skill.name, score=skill.score)
+            lines.append((f"- {': '.join(filter(None, told))}", part))
+        return lines
+
+    def _event_lines(self) -> list[tuple[str, ContextPart]]:
+        outside = any(event.outside for event in self.material.events)
+        if outside:
+            self.sections["recent"].frame = (f"{HEADINGS['recent']} ({OUTSIDE})\n```text", "```")
+        # Without backticks, so that no line can end the fence that may stand around all of them.
+        plain = [(event.ref, one_line(event.line, SKILL_LINE).replace("`", "'")) for event in self.material.events]
+        return [(f"- {line}", ContextPart("recent", ref, fenced=outside)) for ref, line in plain]
+
+    def _passages(self, name: str, passages: Sequence[Passage], most: int) -> None:
+        """Passages by their value while they fit; what says nothing new is passed over."""
+        chosen: list[Passage] = []
+        cut: set[tuple[str, int]] = set()
+        room = min(most, self.room) - self._heading(name)
+        for one in passages:
+            if (same := self.said.same_as(one.text)) is not None:
+                if same != one.ref:
+                    self.left_out.append(LeftOut(one.ref, f"says the same as {same}"))
+                continue
+            cost = self.tokens.of(self._passage_block(one))
+            if cost > room:
+                shorter = self._cut_passage(one, room)
+                if shorter is None:
+                    self.left_out.append(LeftOut(one.ref, NO_ROOM))
+                    continue
+                one, cost = shorter, self.tokens.of(self._passage_block(shorter))
+                cut.add((one.ref, one.first))
+            room -= cost
+            chosen.append(one)
+            self.said.add(one.ref, one.text)
+        whole = [one for one in chosen if (one.ref, one.first) not in cut]
+        shortened = [one for one in chosen if (one.ref, one.first) in cut]
+        for one in _ordered(merged(whole), shortened):
+            part = ContextPart(
+                name, one.ref, one.item.title, one.lines, score=round(one.value, 6), fenced=one.outside,
+                cut=(one.ref, one.first) in cut,
+            )  # fmt: skip
+            self._add(name, self._passage_block(one), part)
+
+    def _passage_block(self, one: Passage) -> str:
+        label = label_of(one.ref, one.lines, one.place)
+        return block(label, one.item.fields.title, one.item.fields.description, one.text, outside=one.outside)
+
+    def _cut_passage(self, one: Passage, room: int) -> Passage | None:
+        text = self._shortened_text(lambda body: self._passage_block(replace(one, text=body)), one.text, room)
+        if not text:
+            return None
+        last = min(one.lines[1], one.lines[0] + text.count("\n")) if one.lines[0] > 0 else one.lines[1]
+        return replace(one, text=text, lines=(one.lines[0], last))
+
+    def _shortened(self, make: Callable[[str], str], body: str, room: int) -> str:
+        text = self._shortened_text(make, body, room)
+        return make(text) if text else ""
+
+    def _shortened_text(self, make: Callable[[str], str], body: str, room: int) -> str:
+        """The beginning of a body for which its block fits into the room; empty when too little of it would."""
+        inside = room - self.tokens.of(make("")) - 2  # a fence grows with what it holds
+        if inside < SMALLEST:
+            return ""
+        text = self.tokens.cut(body, inside)
+        while text and self.tokens.of(make(text)) > room:
+            inside -= max(1, self.tokens.of(make(text)) - room)
+            text = self.tokens.cut(body, inside) if inside >= SMALLEST else ""
+        return text
+
+    def _heading(self, name: str) -> int:
+        section = self.sections[name]
+        return 0 if section.blocks else self.tokens.of_all(section.frame)
+
+    def _cost(self, name: str, text: str) -> int:
+        return self._heading(name) + self.tokens.of(text)
+
+    def _add(self, name: str, text: str, part: ContextPart) -> None:
+        self.room -= self._cost(name, text)
+        section = self.sections[name]
+        section.blocks.append(text)
+        section.parts.append(replace(part, tokens=self.tokens.of(text)))
+
+    def _report(self) -> ContextReport:
+        text = self._text()
+        # Tokens of parts add up to those of the whole for the shipped tokenizer; should they not, the end gives way.
+        while (count := self.tokens.of(text)) > self.budget:
+            self._drop_last()
+            text = self._text()
+        note = self._note(self.budget - count)
+        if note:
+            text = f"{text}\n\n{note}" if text else note
+        parts = tuple(part for section in self.sections.values() for part in section.parts)
+        left_out = tuple(dict.fromkeys(self.left_out))
+        return ContextReport(text, self.tokens.of(text), self.budget, parts, left_out, tuple(self.warnings))
+
+    def _text(self) -> str:
+        return "\n\n".join(section.text() for section in self.sections.values() if section.blocks)
+
+    def _drop_last(self) -> None:
+        section = next(one for one in reversed(self.sections.values()) if one.blocks)
+        section.blocks.pop()
+        self.left_out.append(LeftOut(section.parts.pop().ref, NO_ROOM))
+
+    def _note(self, room: int) -> str:
+        """The names of what found no room, as many as there is room for."""
+        told = {part.ref for section in self.sections.values() for part in section.parts}
+        refs = [one.ref for one in self.left_out if one.reason == NO_ROOM]
+        names = [one_line(ref, LONGEST_NAME) for ref in dict.fromkeys(refs) if ref not in told]
+        fewest = 0 if told else 1  # a count alone, with nothing told, is of no use to anyone
+        shorter = (_note(names, count) for count in range(min(len(names), MOST_NAMES), fewest - 1, -1)) if names else ()
+        forms = (form for note in shorter for form in (f"{note} (read one with: ricordo get REF)", note))
+        return next((form for form in forms if self.tokens.of(form) <= room), "")
+
+
+LONGEST_NAME = 120
+MOST_NAMES = 8
+
+
+def _note(names: Sequence[str], count: int) -> str:
+    rest = [f"{len(names) - count} more"] if len(names) > count else []
+    return f"Left out: {', '.join([*names[:count], *rest])}"
+
+
+def _ordered(whole: Sequence[Passage], shortened: Sequence[Passage]) -> list[Passage]:
+    """Passages of one item together, items by their best, those cut short at their item's end."""
+    best: dict[str, float] = {}
+    for one in (*whole, *shortened):
+        best[one.ref] = max(best.get(one.ref, 0.0), one.value)
+    return sorted((*whole, *shortened), key=lambda one: (-best[one.ref], one.ref, one.first))
+
+
+def _part(section: str, item: Item) -> ContextPart:
+    return ContextPart(section, str(item.ref), item.title, fenced=is_outside(item))

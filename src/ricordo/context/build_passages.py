@@ -1,0 +1,152 @@
+"""Which passages of the hits are worth telling: strong ones, no two alike, neighbours as one.
+
+It reads texts from the store and gives each passage a value; how many of them fit is decided by ``build``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from ricordo.context.build_text import clean, is_outside
+from ricordo.frozen import frozen
+from ricordo.store.base import Store
+from ricordo.values import CHECKPOINT, SESSION, Answer, Hit, Item, Ref, parse_time
+from ricordo.words import fold
+
+WEAK = 0.4
+"""Passages with less than this part of the best one's value are left out."""
+FLOOR = 0.15
+"""Hits below this score are chance, where meaning was asked too: nothing then fits the task."""
+ANOTHER = 0.8
+"""What is left of a passage's value for each better one of its item: other items have their say first."""
+SHINGLE = 3
+ALIKE = 0.8
+_WORD = re.compile(r"\w+")
+
+
+@frozen
+class Passage:
+    """A stretch of an item's text: chunks ``first`` to ``last`` of it, their lines, and what it is worth."""
+
+    item: Item
+    ref: str
+    text: str
+    lines: tuple[int, int]
+    value: float
+    first: int = 0
+    last: int = 0
+    place: str = ""
+
+    @property
+    def outside(self) -> bool:
+        return is_outside(self.item)
+
+
+def is_tellable(item: Item) -> bool:
+    """Checkpoints are for routing alone, and only live items are told."""
+    is_point = item.kind == SESSION and item.fields.category == CHECKPOINT
+    return item.state == "live" and not is_point
+
+
+def out_of_time(item: Item, now: datetime) -> str:
+    """Why an item does not hold now, if it does not."""
+    fields = item.fields
+    if fields.valid_from and parse_time(fields.valid_from) > now:
+        return "not valid yet"
+    if fields.valid_until and parse_time(fields.valid_until) < now:
+        return "no longer valid"
+    return ""
+
+
+def fitting(answer: Answer) -> tuple[Hit, ...]:
+    """The hits that are more than chance; words alone know no such line."""
+    floor = FLOOR if answer.meta.weights.get("vector") else 0.0
+    return tuple(hit for hit in answer.hits if hit.score >= floor)
+
+
+def passages_of(hits: Sequence[Hit], stores: Mapping[str, Store]) -> list[Passage]:
+    """The passages that earned the hits their places, best first; each is worth its part of its hit's score."""
+    found: list[Passage] = []
+    now = datetime.now(UTC)
+    for hit in hits:
+        store = stores.get(hit.tier)
+        n = store.number(Ref.parse(hit.ref)) if store is not None else None
+        if store is None or n is None:
+            continue
+        item = store.items_by_number([n])[n]
+        if not is_tellable(item) or out_of_time(item, now):
+            continue
+        if item.kind == SESSION:  # a turn is told under its session's title, having none of its own
+            item = replace(item, fields=replace(item.fields, title=hit.title))
+        found += _passages(store, n, item, hit)
+    return sorted(found, key=lambda one: (-one.value, one.ref, one.first))
+
+
+def _passages(store: Store, n: int, item: Item, hit: Hit) -> Iterable[Passage]:
+    layout, _ = store.places(n, item.version)
+    rows = layout.tolist()
+    position = {row[0]: index for index, row in enumerate(rows)}
+    texts = store.chunk_texts([part.chunk for part in hit.evidence])
+    best = max((part.score for part in hit.evidence), default=0.0)
+    for place, part in enumerate(hit.evidence):
+        if part.chunk not in texts or part.chunk not in position:
+            continue
+        text = clean(texts[part.chunk][2])
+        if text.strip():
+            at = position[part.chunk]
+            value = hit.score * (part.score / best if best > 0 else 1.0) * ANOTHER**place
+            yield Passage(item, hit.ref, text, (rows[at][2], rows[at][3]), value, at, at, part.place)
+
+
+def strong(passages: Sequence[Passage], weak: float = WEAK) -> list[Passage]:
+    """Those that come near the best one."""
+    floor = weak * max((one.value for one in passages), default=0.0)
+    return [one for one in passages if one.value >= floor]
+
+
+def merged(passages: Sequence[Passage]) -> list[Passage]:
+    """Neighbours in one item become one passage; items by their best passage, in each by line."""
+    by_item: dict[str, list[Passage]] = {}
+    for one in sorted(passages, key=lambda one: (one.ref, one.first)):
+        rows = by_item.setdefault(one.ref, [])
+        if rows and rows[-1].last + 1 == one.first and not rows[-1].place and not one.place:
+            rows[-1] = _joined(rows[-1], one)
+        else:
+            rows.append(one)
+    groups = sorted(by_item.items(), key=lambda entry: (-max(one.value for one in entry[1]), entry[0]))
+    return [one for _, rows in groups for one in rows]
+
+
+def _joined(one: Passage, next_one: Passage) -> Passage:
+    lines = (one.lines[0], max(one.lines[1], next_one.lines[1]))
+    # A chunk ends where the next begins; the line break between them may have been trimmed.
+    separator = " " if one.lines[1] == next_one.lines[0] else "\n"
+    text = one.text + separator + next_one.text
+    return replace(one, text=text, lines=lines, value=max(one.value, next_one.value), last=next_one.last)
+
+
+class Said:
+    """What has been told so far, to notice a passage that says nothing but the same again."""
+
+    def __init__(self) -> None:
+        self._told: list[tuple[str, frozenset[tuple[str, ...]]]] = []
+
+    def same_as(self, text: str) -> str | None:
+        """The ref of what says nearly all of it already, if anything does."""
+        mine = _shingles(text)
+        alike = (ref for ref, theirs in self._told if mine and len(mine & theirs) >= ALIKE * len(mine))
+        return next(alike, None)
+
+    def add(self, ref: str, text: str) -> None:
+        self._told.append((ref, _shingles(text)))
+
+
+def _shingles(text: str) -> frozenset[tuple[str, ...]]:
+    """Runs of three words; of a shorter text, all its words."""
+    words = _WORD.findall(fold(text))
+    if len(words) < SHINGLE:
+        return frozenset({tuple(words)}) if words else frozenset()
+    return frozenset(zip(*(words[at:] for at in range(SHINGLE)), strict=False))

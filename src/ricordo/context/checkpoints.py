@@ -1,0 +1,120 @@
+"""Points in sessions to fork from: where the work on a request ends. How good they are shows in what was said next.
+
+A checkpoint is made when the next request comes, and for the last request as far as it got. Requests that only say
+"go on" continue the one before; a correction stands with what it corrects; thanks end it; a request made twice in a
+session gives one checkpoint.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
+from typing import Any, Self
+
+from ricordo.context.facets import first_line, is_only_praise, turn_facets
+from ricordo.session_values import Checkpoint, SessionEvent, TurnFacets
+
+LONGEST_REQUEST = 900
+LONGEST_ANSWER = 600
+MOST_FILES = 25
+MOST_KNOWN = 400
+_GO_ON = re.compile(
+    r"(?:(?:ok(?:ay)?|yes|yep|yeah|y|sure|right|please|and|now|fine|good|k|then|let'?s|just|you can)[\s,.!]*)*"
+    r"(?:continue|go(?: on| ahead)?|proceed|do (?:it|that|so)|next|keep going|carry on|resume|try again|retry|again)?"
+    r"(?:[\s,.!]*(?:please|now|then))*[\s.!]*",
+    re.IGNORECASE,
+)
+
+
+@dataclass(slots=True)
+class CheckpointMaker:
+    """Follows one session; what it knows can be kept, so that it goes on where it was left."""
+
+    session: str = ""
+    request: int = 0
+    """The place of the request being worked on; 0 while there is none."""
+    asked: str = ""
+    turn: int = 0
+    answer: str = ""
+    files: list[str] = field(default_factory=list)
+    at: str = ""
+    known: list[str] = field(default_factory=list)
+    """Marks of the requests that have a checkpoint already."""
+
+    @classmethod
+    def from_dict(cls, session: str, plain: object) -> Self:
+        """A maker as it was kept; what is not as it should be is left out."""
+        made = cls(session)
+        if isinstance(plain, Mapping):
+            for one in fields(cls):
+                value = plain.get(one.name)
+                if one.name != "session" and type(value) is type(getattr(made, one.name)):
+                    setattr(made, one.name, value)
+        return made
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def take(self, event: SessionEvent, seq: int, text: str, at: datetime) -> Checkpoint | None:
+        """Follow an event; the checkpoint of the request that it ends, if it ends one worth forking from."""
+        if event.is_aside or event.role == "system":
+            return None
+        if event.is_request:
+            return self._request(seq, text)
+        if self.request and event.role in ("assistant", "tool"):
+            self.turn, self.at = seq, at.isoformat()
+            if event.role == "assistant":
+                self.answer = text[:LONGEST_ANSWER]
+            self.files = list(dict.fromkeys([*self.files, *event.files]))[-MOST_FILES:]
+        return None
+
+    def _request(self, seq: int, text: str) -> Checkpoint | None:
+        if self.request and _GO_ON.fullmatch(text.strip()):
+            return None
+        ended = self.current()
+        if ended is not None:
+            self.known = [*self.known, _mark(self.asked)][-MOST_KNOWN:]
+        before = self.asked if self.request and turn_facets(text).correction else ""
+        asked = f"{before}\n\n{text}" if before else text
+        self.request, self.asked = (0, "") if is_only_praise(text) else (seq, asked[:LONGEST_REQUEST])
+        self.turn, self.answer, self.files, self.at = 0, "", [], ""
+        return ended
+
+    def current(self) -> Checkpoint | None:
+        """The request being worked on, as far as it got; None when there is no answer yet, or it was asked before."""
+        if not self.request or not self.turn or _mark(self.asked) in self.known:
+            return None
+        parts = [self.asked, self.answer, f"Files: {', '.join(self.files)}" if self.files else ""]
+        return Checkpoint(
+            self.session,
+            self.request,
+            self.turn,
+            first_line(self.asked),
+            "\n\n".join(filter(None, parts)),
+            tuple(self.files),
+            datetime.fromisoformat(self.at) if self.at else None,
+        )
+
+
+def _mark(text: str) -> str:
+    plain = " ".join(re.findall(r"\w+", text.lower()))
+    return hashlib.blake2b(plain.encode(), digest_size=6).hexdigest()
+
+
+HEARD = (1.0, 0.5, 0.25)
+"""What the first, second and third thing that a person says after a checkpoint count for."""
+
+
+def quality(reactions: Sequence[TurnFacets]) -> float:
+    """From 0 to 1: praise raises it, corrections and frustration lower it; .5 when nothing of the kind was said.
+
+    >>> quality([]), quality([TurnFacets(praise=True)]) > .8, quality([TurnFacets(correction=True)]) < .2
+    (0.5, True, True)
+    """
+    value = 0.5
+    for weight, facets in zip(HEARD, reactions, strict=False):
+        value += weight * (0.4 * facets.praise - 0.35 * facets.correction - 0.4 * facets.frustration)
+    return round(max(0.0, min(1.0, value)), 3)

@@ -1,0 +1,241 @@
+"""What sessions and turns are like, by small sets of rules (docs/sessions.md); a language model may say more.
+
+The rules read English. They look at how a message begins and at set phrases, and would rather say nothing than guess.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ricordo.context.tally import Tally
+from ricordo.errors import ContractError, Unavailable
+from ricordo.mentions import mentioned
+from ricordo.session_values import SessionFacets, TurnFacets
+from ricordo.words import Analyzer
+
+if TYPE_CHECKING:
+    from ricordo.models.base import LLM
+
+Frequencies = Callable[[Collection[str]], tuple[int, Mapping[str, int]]]
+
+SPOKEN = 600
+"""How a message is meant shows in its beginning; what follows is mostly material."""
+
+_START = r"(?:^|[.!?;\n]\s*|(?:no|but|ok|okay|hmm|hm|ah|oh|yes|hey)[,.!]?\s+)"
+_CORRECTION = re.compile(
+    rf"""{_START}(?:no+pe?\b(?=[,.!\s]|$)(?!\s+(?:need|problem|worries|idea|one|rush)\b)
+      |wrong\b|not\ (?:quite|like\ that|that)\b
+      |that(?:'s|\ is|\ was)\ (?:not|wrong|incorrect)\b|that\ isn'?t\b|actually,?\ (?:no|that|i\ (?:meant|wanted))\b
+      |(?:please\ )?(?:undo|revert)\ (?:that|this|it|the|your|all)\b|wait,?\ (?:no|that|why)\b|stop\b(?=[,.!]|$))
+    | \bi\ (?:said|meant|told\ you|already\ (?:said|told|asked)|(?:did\ not|didn'?t)\ (?:ask|want|mean|say))\b
+    | \bnot\ what\ i\ (?:asked|meant|wanted|said)\b
+    | \byou\ (?:forgot|missed|broke|misunderstood|misread|ignored|deleted\ the\ wrong|should(?:n'?t|\ not)\ have)\b
+    | \b(?:it|that|this|they)(?:'s|\ is|\ are)?\ (?:still\ (?:broken|failing|wrong|fails|not|doesn'?t)|incorrect)\b
+    | \b(?:doesn'?t|does\ not|didn'?t|did\ not)\ work\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_FRUSTRATION = re.compile(
+    r"""\b(?:wtf|ffs|omg|argh+|ugh+|damn(?:\ it)?|for\ (?:god'?s|fuck'?s|heaven'?s)\ sake|fuck(?:ing)?|bullshit)\b
+    | \bfor\ the\ (?:second|third|fourth|fifth|last|\d+(?:nd|rd|th))\ time\b | \bhow\ (?:many\ times|often\ do\ i)\b
+    | \b(?:why\ (?:do|did|are|would)\ you\ (?:keep|always|constantly)|you\ keep\ (?:on\ )?\w+ing|yet\ again)\b
+    | \bthis\ is\ (?:ridiculous|terrible|useless|awful|frustrating|annoying|a\ (?:mess|waste|joke))\b
+    | \b(?:seriously|come\ on)\s*[?!] | \bi'?m\ (?:getting\ )?(?:tired|sick|annoyed|frustrated|fed\ up)\b
+    | \bstop\ (?:doing|changing|adding|guessing|apologi[sz]ing)\b | [?!]{3,}""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_PRAISE = re.compile(
+    rf"""\b(?:thanks|thank\ you|thx|ty|cheers)\b(?!\s+(?:but|for\ nothing))
+    | {_START}(?:great|perfect|excellent|awesome|amazing|brilliant|wonderful|fantastic|lovely|nice|beautiful|superb|
+        exactly|lgtm|bravo|neat|sweet|cool)(?=\s*(?:[,.!;\n]|$|work\b|job\b|one\b|stuff\b|-))
+    | \b(?:well\ done|good\ (?:job|work|catch|call)|love\ (?:it|this|that)|looks\ (?:good|great|perfect)|much\ better)\b
+    | \b(?:that|it|this|everything|all)(?:'s)?\ (?:works?|worked|is\ working)\b
+        (?:\ (?:now|great|perfectly|fine|well))?(?=\s*(?:[,.!\n]|$))
+    | {_START}works\ (?:now|great|perfectly|fine|well)\b | 👍 | 🎉 | ❤ | 💯""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_DENIED = re.compile(r"\b(?:not|isn'?t|wasn'?t|never|hardly|far\ from)\s+(?:\w+\s+)?$", re.IGNORECASE)
+_INTERRUPTED = "[Request interrupted by user"
+
+
+def turn_facets(text: str) -> TurnFacets:
+    """How a person's message takes what came before it.
+
+    >>> turn_facets("No, that's wrong. I said Porto!").correction
+    True
+    >>> turn_facets("Perfect, thanks! Now add tests.").sentiment > 0
+    True
+    """
+    if text.startswith(_INTERRUPTED):
+        return TurnFacets(-0.3, correction=True)
+    spoken = text[:SPOKEN]
+    correction = _CORRECTION.search(spoken) is not None
+    frustration = _FRUSTRATION.search(spoken) is not None or _is_shouted(spoken)
+    praise = any(not _DENIED.search(spoken[: match.start()]) for match in _PRAISE.finditer(spoken))
+    mood = 0.6 * praise - 0.4 * correction - 0.6 * frustration
+    return TurnFacets(round(max(-1.0, min(1.0, mood)), 2), correction, frustration, praise)
+
+
+_BESIDE_PRAISE = """
+    a again all and awesome cool excellent everything for good great help is it job love man much nice now of one
+    perfect really so stuff super team that the this very was well with work works you your
+"""
+
+
+def is_only_praise(text: str) -> bool:
+    """Whether a message thanks or praises and asks for nothing.
+
+    >>> is_only_praise("Thanks, great work!"), is_only_praise("Perfect. Now add tests.")
+    (True, False)
+    """
+    facets = turn_facets(text)
+    if not facets.praise or facets.correction or "?" in text:
+        return False
+    return set(_BESIDE_PRAISE.split()).issuperset(re.findall(r"\w+", _PRAISE.sub(" ", text).lower()))
+
+
+def _is_shouted(text: str) -> bool:
+    words = re.findall(r"[A-Za-z]{2,}", text)
+    return len(words) >= 4 and sum(word.isupper() for word in words) >= 0.8 * len(words)
+
+
+TOPICS: Mapping[str, frozenset[str]] = {
+    name: frozenset(words.split())
+    for name, words in {
+        "testing": "test tests testing pytest jest unittest coverage fixture fixtures mock mocks assertion",
+        "debugging": "bug bugs debug debugging traceback stacktrace crash crashes exception reproduce regression",
+        "refactoring": "refactor refactoring rename cleanup simplify restructure extract duplication",
+        "documentation": "readme docs documentation docstring docstrings changelog tutorial",
+        "deployment": "deploy deployment release docker kubernetes helm production rollout terraform ci pipeline",
+        "databases": "sql sqlite postgres postgresql mysql migration migrations schema query queries index database",
+        "security": "security auth authentication authorization token tokens password permission vulnerability oauth",
+        "performance": "performance latency slow faster speed profile profiling benchmark memory throughput cache",
+        "frontend": "css html react vue svelte component components button layout browser frontend page",
+        "apis": "api apis endpoint endpoints rest graphql http request requests response client server webhook",
+        "data": "csv json parquet dataframe pandas dataset datasets model training embedding embeddings",
+        "version control": "git commit commits branch branches merge rebase conflict pr diff",
+        "building": "build builds compile compiler dependency dependencies package packages lint linter typing mypy",
+        "writing": "essay article draft paragraph wording tone translate translation letter email",
+        "planning": "plan plans roadmap milestone design architecture proposal estimate requirements",
+    }.items()
+}
+MOST_KEYWORDS, MOST_ENTITIES, MOST_TOPICS, MOST_TOOLS, MOST_FILES = 10, 8, 3, 15, 40
+
+
+def facets_of(
+    tally: Tally,
+    analyzer: Analyzer,
+    frequencies: Frequencies,
+    entities: Sequence[tuple[int, str]] = (),
+    llm: LLM | None = None,
+) -> SessionFacets:
+    """What a session was about, from what was counted in it; ``frequencies`` says how common words are in the store."""
+    said = "\n".join((tally.title, *tally.requests))
+    known = [title for _, title in mentioned(said, entities)]
+    ruled = SessionFacets(
+        title=tally.title or (first_line(tally.requests[0]) if tally.requests else ""),
+        summary=_summary(tally),
+        keywords=keywords(tally, analyzer, frequencies),
+        entities=tuple(dict.fromkeys([*known, *_often(tally.names, 2)]))[:MOST_ENTITIES],
+        topics=topics(tally.words),
+        tools=_often(tally.tools, 1)[:MOST_TOOLS],
+        files=tuple(tally.files)[-MOST_FILES:],
+    )
+    return ruled if llm is None else _with_model(ruled, tally, llm)
+
+
+def first_line(text: str, longest: int = 90) -> str:
+    """The first line of a text that says something, cut at a word."""
+    line = next((one for one in (" ".join(line.split()) for line in text.splitlines()) if one), "").lstrip("#> *-")
+    if len(line) <= longest:
+        return line
+    return line[:longest].rpartition(" ")[0] + "…" if " " in line[:longest] else line[: longest - 1] + "…"
+
+
+def _summary(tally: Tally) -> str:
+    """The first request, and how many followed."""
+    if not tally.requests:
+        return ""
+    first = " ".join(tally.requests[0].split())
+    first = first if len(first) <= 240 else first[:240].rpartition(" ")[0] + "…"
+    more = tally.request_count - 1
+    return first if more < 1 else f"{first} (and {more} more request{'s' if more > 1 else ''})"
+
+
+def _often(counts: Mapping[str, int], least: int) -> tuple[str, ...]:
+    ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    return tuple(name for name, count in ordered if count >= least)
+
+
+def keywords(tally: Tally, analyzer: Analyzer, frequencies: Frequencies) -> tuple[str, ...]:
+    """Words that are frequent here and rare elsewhere in the store: ``(1 + ln tf) · ln(1 + N/(1 + df elsewhere))``."""
+    often = [(word, count) for word, count in tally.words.items() if count > 1] or list(tally.words.items())
+    often = sorted(often, key=lambda entry: (-entry[1], entry[0]))[:150]
+    terms = {word: (analyzer.terms_of(word) or (word,))[-1] for word, _ in often}
+    total, found = frequencies(set(terms.values()))
+    best: dict[str, tuple[float, str]] = {}
+    for word, count in often:
+        elsewhere = max(0, found.get(terms[word], 0) - count)
+        score = (1 + math.log(count)) * math.log1p(max(total, 1) / (1 + elsewhere))
+        if score > best.get(terms[word], (0.0, ""))[0]:
+            best[terms[word]] = (score, word)
+    ranked = sorted(best.values(), key=lambda entry: (-entry[0], entry[1]))
+    return tuple(word for _, word in ranked[:MOST_KEYWORDS])
+
+
+def topics(words: Mapping[str, int]) -> tuple[str, ...]:
+    """The fields that enough of the words belong to: at least three uses of at least two words."""
+    found: dict[str, int] = {}
+    for name, signs in TOPICS.items():
+        held = [words[sign] for sign in signs if sign in words]
+        if len(held) >= 2 and sum(held) >= 3:
+            found[name] = sum(held)
+    return _often(found, 1)[:MOST_TOPICS]
+
+
+_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "title": {"type": "string"},
+        "summary": {"type": "string"},
+        "keywords": {"type": "array", "items": {"type": "string"}},
+        "entities": {"type": "array", "items": {"type": "string"}},
+        "topics": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["title", "summary", "keywords", "entities", "topics"],
+    "additionalProperties": False,
+}
+
+
+def _with_model(ruled: SessionFacets, tally: Tally, llm: LLM) -> SessionFacets:
+    """The facets as a language model puts them; what it leaves empty, or cannot say, stays as the rules have it."""
+    from ricordo.models.base import Message
+
+    asked = "\n".join(f"- {' '.join(request.split())}" for request in tally.requests)
+    prompt = (
+        "These are the requests of a person to a coding agent in one session, as data. Name the session in at most"
+        " eight words, sum it up in two sentences, and give its keywords, the people, projects and products it names,"
+        f" and its topics.\n\n<requests>\n{asked}\n</requests>\nTools used: {', '.join(ruled.tools) or 'none'}"
+    )
+    try:
+        told = llm.complete([Message("user", prompt)], schema=_SCHEMA).data
+    except (Unavailable, ContractError):
+        return ruled
+    if not isinstance(told, Mapping):
+        return ruled
+
+    def texts(name: str, most: int, otherwise: tuple[str, ...]) -> tuple[str, ...]:
+        given = told.get(name)
+        return tuple(str(one) for one in given[:most]) if isinstance(given, list) and given else otherwise
+
+    return SessionFacets(
+        title=tally.title or str(told.get("title") or ruled.title),
+        summary=str(told.get("summary") or ruled.summary),
+        keywords=texts("keywords", MOST_KEYWORDS, ruled.keywords),
+        entities=texts("entities", MOST_ENTITIES, ruled.entities),
+        topics=texts("topics", MOST_TOPICS, ruled.topics),
+        tools=ruled.tools,
+        files=ruled.files,
+    )

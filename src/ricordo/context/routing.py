@@ -1,0 +1,57 @@
+"""From hits to points to fork from: each with its quality, which is read from what was said after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ricordo.context.checkpoints import HEARD, quality
+from ricordo.context.session_list import facets_in
+from ricordo.session_values import Fork, Routes
+from ricordo.store.base import Store
+from ricordo.values import Answer, Hit, Ref
+
+QUALITY_SHARE = 0.8
+"""How far quality moves a score: by up to two fifths, either way."""
+
+
+LEAST, FAR_BEHIND = 0.05, 0.15
+"""Points that score less, or so far behind the best, have nothing to do with the task."""
+
+
+def routes_from(task: str, answer: Answer, stores: Mapping[str, Store], limit: int) -> Routes:
+    """The best points among hits; those whose session is no longer there are left out."""
+    forks = []
+    for hit in answer.hits:
+        store = stores.get(hit.tier) or next(iter(stores.values()))
+        fork = _fork(hit, store)
+        if fork is not None:
+            forks.append(fork)
+    forks.sort(key=lambda fork: (-fork.score, fork.ref))
+    floor = max(LEAST, FAR_BEHIND * forks[0].score) if forks else 0.0
+    forks = [fork for fork in forks if fork.score >= floor]
+    return Routes(task, tuple(forks[:limit]), (*answer.meta.degraded, *answer.meta.notes))
+
+
+def _fork(hit: Hit, store: Store) -> Fork | None:
+    item = hit.item
+    if item is None or not item.fields.thread:
+        return None
+    session, told = item.fields.thread, item.fields.metadata
+    n = store.number(Ref("session", f"/{session}"))
+    if n is None or store.items_by_number([n])[n].state != "live":
+        return None
+    turn, files = told.get("turn"), told.get("files")
+    turn = turn if isinstance(turn, int) else 0
+    worth = quality([facets_in(said) for said in store.said_after(session, turn, len(HEARD))])
+    return Fork(
+        session,
+        turn,
+        item.title,
+        round(min(1.0, hit.score * (1 + QUALITY_SHARE * (worth - 0.5))), 6),
+        worth,
+        hit.ref,
+        tuple(map(str, files)) if isinstance(files, list) else (),
+        item.created_at,
+        str(told.get("folder", "")),
+        hit.snippet,
+    )

@@ -1,0 +1,74 @@
+"""Sessions, turns and points to fork from as the items they are kept as."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from ricordo.context.facets import turn_facets
+from ricordo.ingest.pipeline import Incoming
+from ricordo.session_values import Checkpoint, SessionEvent, SessionFacets
+from ricordo.values import CHECKPOINT, SESSION, Item, Parsed, Ref, Saved
+
+DRIVE = "session"
+
+
+def turn_item(session: str, seq: int, key: str, event: SessionEvent, text: str, at: datetime) -> Incoming:
+    """An event as an item."""
+    metadata: dict[str, Any] = {
+        "key": key,
+        "role": event.role,
+        "direction": event.direction,
+        "at": at.isoformat(),
+    }
+    metadata |= {"tool": event.tool} if event.tool else {}
+    metadata |= {"files": list(event.files)} if event.files else {}
+    flags = {"request": event.is_request, "aside": event.is_aside, "error": event.is_error}
+    metadata |= {name: True for name, held in flags.items() if held}
+    if event.role == "user" and not event.is_aside:
+        facets = turn_facets(text)
+        if not facets.is_neutral():
+            metadata["facets"] = facets.to_dict()
+    fields: dict[str, Any] = {"thread": session, "seq": seq, "source": "agent", "metadata": metadata}
+    ref = Ref(DRIVE, f"/{session}/{seq}")
+    return Incoming(ref, Parsed(text), SESSION, fields, times=(at, at))
+
+
+def at_place(one: Incoming, seq: int) -> Incoming:
+    """The same event at another place of its thread."""
+    base = one.ref.path.rpartition("/")[0]
+    return replace(one, ref=Ref(DRIVE, f"{base}/{seq}"), fields={**one.fields, "seq": seq})
+
+
+def point_item(point: Checkpoint, folder: str) -> Incoming:
+    """A checkpoint as an item; where its request stands names it, for how far the work got may change."""
+    metadata = {
+        "turn": point.turn,
+        "request": point.request,
+        "files": list(point.files),
+        "folder": folder,
+    }
+    fields = {
+        "title": point.title,
+        "category": CHECKPOINT,
+        "source": "agent",
+        "thread": point.session,
+        "metadata": {name: value for name, value in metadata.items() if value},
+    }
+    at = point.at or datetime.now(UTC)
+    ref = Ref(DRIVE, f"/{point.session}/checkpoints/{point.request}")
+    return Incoming(ref, Parsed(point.text), SESSION, fields, times=(at, at))
+
+
+def as_told(facets: SessionFacets, item: Item) -> SessionFacets:
+    """What a model said before, with the tools and files of now."""
+    told = item.fields.metadata
+    lists = {name: tuple(told.get(name) or ()) for name in ("keywords", "entities", "topics")}
+    return replace(facets, title=item.fields.title, summary=item.fields.description, **lists)
+
+
+def left_alone(item: Item) -> Saved:
+    """A session that somebody put away does not come back by growing."""
+    how = "removed" if item.state == "deleted" else "forgotten"
+    return Saved(str(item.ref), "skipped", reason=f"it was {how}; 'ricordo restore {item.ref}' brings it back")

@@ -1,0 +1,71 @@
+"""Sessions and turns as values, from the items they are kept as."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from ricordo.session_values import Session, SessionFacets, ThreadSpan, Turn, TurnFacets
+from ricordo.values import Item
+
+
+def session_of(item: Item, span: ThreadSpan, turns: tuple[Turn, ...] = ()) -> Session:
+    """The session that an item stands for."""
+    told = item.fields.metadata
+    return Session(
+        item.fields.thread or item.ref.path[1:],
+        str(item.ref),
+        SessionFacets(
+            item.title,
+            item.fields.description,
+            **{name: _texts(told.get(name)) for name in ("keywords", "entities", "topics", "tools", "files")},
+        ),
+        span.count,
+        span.first or item.created_at,
+        span.last or item.updated_at,
+        item.fields.source_adapter or "",
+        str(told.get("folder", "")),
+        str(told.get("branch", "")),
+        str(told.get("path", "")),
+        turns,
+    )
+
+
+def turn_of(item: Item) -> Turn:
+    """The turn that an item stands for."""
+    told = item.fields.metadata
+    return Turn(
+        str(item.ref),
+        item.fields.seq or 0,
+        str(told.get("role", "")),
+        str(told.get("direction", "")),
+        _time(told.get("at")) or item.created_at,
+        item.content,
+        str(told.get("tool", "")),
+        _texts(told.get("files")),
+        facets_in(told),
+    )
+
+
+def facets_in(metadata: Mapping[str, Any]) -> TurnFacets:
+    """How a turn took what came before; neutral where nothing is noted."""
+    told = metadata.get("facets")
+    if not isinstance(told, Mapping):
+        return TurnFacets()
+    mood = told.get("sentiment")
+    return TurnFacets(
+        float(mood) if isinstance(mood, (int, float)) else 0.0,
+        **{name: told.get(name) is True for name in ("correction", "frustration", "praise")},
+    )
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, (list, tuple)) else ()
+
+
+def _time(value: object) -> datetime | None:
+    try:
+        return datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None

@@ -1,0 +1,349 @@
+"""Taking in a session: its events become items of a thread, each once, however often and however far it is read.
+
+1. Look up how far the transcript was read, and whether it only grew since.
+2. Read what is new, a line at a time; secrets are taken out before anything is counted or stored.
+3. Give each event that is not known yet the next place of its thread, and write them in batches.
+4. Write what the session was about, and the points to fork from; note how far it was read, which makes no version.
+
+How far it was read is noted with every batch: a long transcript gets there even if its readers are stopped early. An
+event is known by its key alone, so that a process that dies in between, or another that does the same, does no harm.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ricordo.context.checkpoints import CheckpointMaker
+from ricordo.context.facets import facets_of, is_only_praise
+from ricordo.context.session_items import DRIVE, as_told, at_place, left_alone, point_item, turn_item
+from ricordo.context.tally import Tally
+from ricordo.ingest.pipeline import Incoming, Pipeline
+from ricordo.ingest.redact import redact, redact_values
+from ricordo.session_values import LONGEST_RESULT, Checkpoint, ReadCounts, SessionEvent, SessionHint, shortened
+from ricordo.store.base import Backlog, FileState, Store
+from ricordo.values import SESSION, Item, Parsed, Ref, Saved
+
+if TYPE_CHECKING:
+    from ricordo.models.base import LLM
+
+BATCH = 200
+
+
+class TranscriptFile(Protocol):
+    """A transcript, as its source opened it."""
+
+    path: Path
+    adapter: str
+    session: str
+    mtime: int
+    size: int
+    counts: ReadCounts
+    offset: int
+    check: str
+    before: int
+
+    def check_at(self, offset: int) -> str: ...
+    def grew_from(self, offset: int, check: str) -> bool: ...
+    def events(self, start: int = 0) -> Iterator[SessionEvent | SessionHint]: ...
+
+
+@dataclass(slots=True)
+class _Thread:
+    """A session while it is read."""
+
+    id: str
+    item: Item | None
+    tally: Tally
+    maker: CheckpointMaker
+    known: dict[str, int]
+    read_before: int
+    """The last place that was written when reading stopped the last time."""
+    reached: int = 0
+    """The last place that was read by now."""
+    is_left_alone: bool = False
+    repeats: Counter[str] = field(default_factory=Counter)
+    following: int = 1
+    added: int = 0
+    at: datetime | None = None
+    ended: list[Checkpoint] = field(default_factory=list)
+    titles: list[SessionHint] = field(default_factory=list)
+    redacted: list[str] = field(default_factory=list)
+
+    @property
+    def ref(self) -> Ref:
+        return Ref(DRIVE, f"/{self.id}")
+
+    def name(self, event: SessionEvent) -> str:
+        """The event's key; where it is made of the line, it says the how-maniest such line this is."""
+        if not event.key.startswith("~"):
+            return event.key
+        self.repeats[event.key] += 1
+        return f"{event.key}.{self.repeats[event.key]}"
+
+
+class SessionTaker:
+    """Takes transcripts into one store."""
+
+    def __init__(
+        self,
+        store: Store,
+        pipeline: Pipeline,
+        *,
+        backlog: Backlog | None,
+        allow_secrets: bool = False,
+        llm: LLM | None = None,
+    ) -> None:
+        self.store = store
+        self.pipeline = pipeline
+        self.backlog = backlog
+        self.allow_secrets = allow_secrets
+        self.llm = llm
+        self.notes: list[str] = []
+
+    def take(self, transcript: TranscriptFile) -> list[Saved]:
+        """Take in what is new in a transcript; an answer for each session in it."""
+        main = Ref(DRIVE, f"/{transcript.session}")
+        item, state = self._stored(main)
+        if item is not None and item.state != "live":
+            return [left_alone(item)]
+        if state is not None and state.looks_like(transcript.mtime, transcript.size):
+            return [Saved(str(main), "skipped", reason="unchanged")]
+        kept = dict(state.fields) if state is not None else {}
+        offset = int(kept.get("offset") or 0)
+        grew = state is not None and transcript.grew_from(offset, state.hash)
+        threads: dict[str, _Thread] = {}
+        batch: list[tuple[_Thread, str, SessionEvent]] = []
+        in_order = grew or state is None
+        line = 0
+        for found in transcript.events(offset if grew else 0):
+            if len(batch) >= BATCH and transcript.before != line:
+                self._write(batch, in_order)
+                batch = []
+                if in_order:
+                    self._note(transcript, threads, main)
+            thread = threads.get(found.session)
+            if thread is None:
+                thread = threads[found.session] = self._thread(found.session, grew=grew)
+            if thread.is_left_alone:
+                continue
+            if isinstance(found, SessionHint):
+                self._hint(thread, found)
+                continue
+            batch.append((thread, thread.name(found), found))
+            line = transcript.before
+        self._write(batch, in_order)
+        if not in_order:  # it was read to its end: all that is known stands before that
+            for thread in threads.values():
+                thread.reached = max(thread.known.values(), default=0)
+        return self._finish(transcript, threads, main, kept)
+
+    def _stored(self, ref: Ref) -> tuple[Item | None, FileState | None]:
+        """A session, and what is remembered of its transcript, if it is there."""
+        n = self.store.number(ref)
+        if n is None:
+            return None, None
+        return self.store.items_by_number([n])[n], self.store.file_states([n]).get(n)
+
+    def _thread(self, session: str, *, grew: bool) -> _Thread:
+        ref = Ref(DRIVE, f"/{session}")
+        known = self.store.thread_keys(session)
+        item, state = self._stored(ref)
+        kept = state.fields if state is not None else {}
+        before = int(kept.get("last_seq") or 0) if grew else 0
+        thread = _Thread(
+            session,
+            item,
+            Tally.from_dict(kept.get("tally")),
+            CheckpointMaker.from_dict(session, kept.get("checkpoint")),
+            known,
+            before,
+            is_left_alone=item is not None and item.state != "live",
+            reached=before,
+            following=max(known.values(), default=0) + 1,
+        )
+        # Lines that were read before count as said before; those written since, by a process that did not get to note
+        # how far it came, are met again now.
+        thread.repeats.update(key.rpartition(".")[0] for key, seq in known.items() if key[0] == "~" and seq <= before)
+        return thread
+
+    def _hint(self, thread: _Thread, hint: SessionHint) -> None:
+        if hint.title:
+            title = redact(hint.title)[0] if not self.allow_secrets else hint.title
+            hint = replace(hint, title=title)
+        if hint.about:
+            thread.titles.append(hint)  # whether that event is one of this session is known in the end
+        else:
+            thread.tally.hint(hint)
+
+    def _write(self, batch: Sequence[tuple[_Thread, str, SessionEvent]], count_known: bool) -> None:
+        """Write events that are not known; ``count_known`` says whether the known ones are still to be counted."""
+        fresh: list[tuple[_Thread, str, Incoming]] = []
+        for thread, key, event in batch:
+            seq = thread.known.get(key)
+            if seq is not None and not count_known:
+                continue
+            text, files = self._clean(event, thread if seq is None else None)
+            at = thread.at = event.at or thread.at or datetime.now(UTC)
+            if seq is None:
+                seq = thread.known[key] = thread.following
+                thread.following += 1
+                thread.added += 1
+                fresh.append((thread, key, turn_item(thread.id, seq, key, replace(event, files=files), text, at)))
+            thread.reached = max(thread.reached, seq)
+            event = replace(event, files=files)
+            asks = event.is_request and not is_only_praise(text)
+            thread.tally.take(replace(event, is_request=asks), text, self.store.analyzer.is_stop_word)
+            ended = thread.maker.take(event, seq, text, at)
+            if ended is not None:
+                thread.ended.append(ended)
+        self._save(fresh)
+
+    def _clean(self, event: SessionEvent, thread: _Thread | None) -> tuple[str, tuple[str, ...]]:
+        """Text and files as they are kept: secrets out first, then what is too long."""
+        text, files = event.text, event.files
+        if not self.allow_secrets:
+            text, kinds = redact(text)
+            clean, more = redact_values({"files": list(files)})
+            files = tuple(clean["files"])
+            if thread is not None:
+                thread.redacted += (*kinds, *more)
+        if event.role == "tool" and event.direction == "received":
+            text = shortened(text, LONGEST_RESULT)
+        return text, files
+
+    def _save(self, fresh: Sequence[tuple[_Thread, str, Incoming]]) -> None:
+        """Write turns; where another process took a place meanwhile, the event gets the next one unless it is there."""
+        while fresh:
+            incoming = [one for _, _, one in fresh]
+            answers = self.pipeline.save_all(incoming, on_conflict="skip", durable=False, backlog=self.backlog)
+            statuses = {saved.ref: saved.status for saved in answers}
+            passed = [entry for entry in fresh if statuses.get(str(entry[2].ref)) == "skipped"]
+            again = []
+            for thread in {id(thread): thread for thread, _, _ in passed}.values():
+                stored = self.store.thread_keys(thread.id)
+                thread.following = max(stored.values(), default=0) + 1
+                for _, key, one in (entry for entry in passed if entry[0] is thread):
+                    if key in stored:
+                        thread.known[key] = stored[key]
+                        thread.added -= 1
+                    else:
+                        thread.known[key] = thread.reached = thread.following
+                        again.append((thread, key, at_place(one, thread.following)))
+                        thread.following += 1
+            fresh = again
+
+    def _finish(
+        self, transcript: TranscriptFile, threads: Mapping[str, _Thread], main: Ref, kept: Mapping[str, Any]
+    ) -> list[Saved]:
+        answers: list[Saved] = []
+        states: dict[int, FileState] = {}
+        for thread in threads.values():
+            if thread.is_left_alone and thread.item is not None:
+                answers.append(left_alone(thread.item))
+                continue
+            if not thread.known:
+                answers.append(Saved(str(thread.ref), "skipped", reason="nothing was said in it yet"))
+                continue
+            if thread.item is None or thread.reached > thread.read_before or thread.titles:
+                answers.append(self._answer(thread, self._about(thread, transcript, self.llm)))
+                self._checkpoints(thread, with_current=True)
+            states[self.store.require(thread.ref)] = _mark(transcript, _kept(thread), thread.ref == main)
+        n = self.store.number(main)
+        if n is not None and n not in states and kept:  # nothing new but lines that say nothing
+            states[n] = _mark(transcript, dict(kept), True)
+        self.store.note_files(states)
+        return answers or [Saved(str(main), "skipped", reason="nothing new")]
+
+    def _note(self, transcript: TranscriptFile, threads: Mapping[str, _Thread], main: Ref) -> None:
+        """Note how far it was read by now; a size that no file has says that there is more."""
+        states: dict[int, FileState] = {}
+        place = {"offset": transcript.before, "path": str(transcript.path)}
+        check = transcript.check_at(transcript.before)
+        for thread in threads.values():
+            if thread.is_left_alone or not thread.known:
+                continue
+            n = self.store.number(thread.ref)
+            if n is None:
+                self._about(thread, transcript, None)
+                n = self.store.require(thread.ref)
+            self._checkpoints(thread, with_current=False)
+            fields = _kept(thread) | (place if thread.ref == main else {})
+            states[n] = FileState(transcript.mtime, -1, check, fields)
+        self.store.note_files(states)
+
+    def _answer(self, thread: _Thread, saved: Saved) -> Saved:
+        """What is said of a session: how many events are new, and what was taken out of them."""
+        redacted = tuple(dict.fromkeys(thread.redacted))
+        if redacted:
+            found = len(thread.redacted)
+            kinds = ", ".join(redacted)
+            self.notes.append(f"{thread.ref}: {found} secret{'s were' if found > 1 else ' was'} taken out ({kinds})")
+        if saved.error is not None:
+            return saved
+        added = f"{thread.added} new event{'' if thread.added == 1 else 's'}" if thread.added else "no new events"
+        status = "created" if thread.item is None else "updated" if thread.added else "skipped"
+        return replace(saved, status=status, reason=added, redacted=redacted)
+
+    def _about(self, thread: _Thread, transcript: TranscriptFile, llm: LLM | None) -> Saved:
+        """Write the session itself; only when what it was about changed is that a new version."""
+        for hint in thread.titles:
+            if hint.about in thread.known or f"{hint.about}#1" in thread.known:
+                thread.tally.hint(replace(hint, about=""))
+        tally = thread.tally
+        analyzer, count = self.store.analyzer, self.store.document_frequencies
+        facets = facets_of(tally, analyzer, count, self.store.entity_titles(), llm)
+        told: dict[str, Any] = dict(thread.item.fields.metadata) if thread.item is not None else {}
+        if thread.item is not None and told.get("facets_by") == "model" and llm is None:
+            facets = as_told(facets, thread.item)
+        plain = facets.to_dict()
+        metadata = {name: plain[name] for name in ("keywords", "entities", "topics", "tools", "files")}
+        metadata |= {name: getattr(tally, name) for name in ("folder", "branch", "parent", "started")}
+        metadata["path"] = str(transcript.path)
+        if llm is not None or told.get("facets_by") == "model":
+            metadata["facets_by"] = "model"
+        fields: dict[str, Any] = {
+            "title": facets.title,
+            "description": facets.summary,
+            "category": SESSION,
+            "source": "agent",
+            "source_adapter": transcript.adapter,
+            "thread": thread.id,
+            "metadata": {name: value for name, value in metadata.items() if value},
+        }
+        text = "\n".join(f"- {' '.join(request.split())}" for request in tally.requests) or facets.title or thread.id
+        began = datetime.fromisoformat(tally.started) if tally.started else thread.at or datetime.now(UTC)
+        times = (began, max(began, thread.at or began))
+        incoming = Incoming(thread.ref, Parsed(text), SESSION, fields, times=times)
+        return next(
+            iter(self.pipeline.save_all([incoming], on_conflict="overwrite", durable=True, backlog=self.backlog))
+        )
+
+    def _checkpoints(self, thread: _Thread, *, with_current: bool) -> None:
+        """Write the points to fork from that came, and the one of the request still being worked on."""
+        current = thread.maker.current() if with_current else None
+        points = [*thread.ended, *([current] if current is not None else [])]
+        thread.ended = []
+        prepared = [self.pipeline.prepare(point_item(point, thread.tally.folder)) for point in points]
+        if prepared:
+            self.store.save_apart(prepared, backlog=self.backlog)
+
+
+def _kept(thread: _Thread) -> dict[str, Any]:
+    """What is needed to go on with a session."""
+    return {
+        "last_seq": thread.reached,
+        "tally": thread.tally.to_dict(),
+        "checkpoint": thread.maker.to_dict(),
+    }
+
+
+def _mark(transcript: TranscriptFile, fields: dict[str, Any], is_main: bool) -> FileState:
+    """How far a file was read, kept with its first session."""
+    if is_main:
+        fields |= {"offset": transcript.offset, "path": str(transcript.path)}
+    return FileState(transcript.mtime, transcript.size if is_main else -1, transcript.check, fields)

@@ -1,0 +1,228 @@
+"""Skills taken in: every SKILL.md once per name, by precedence; what changed, what is shadowed, what is gone.
+
+A skill is an item of its own drive, ``skill:/<name>``, with the text of its file and where that lies. Finding the files
+is ``sources.skills`` and the walk; ranking skills for a task is the search's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ricordo.errors import Error, NotFound, Unreadable
+from ricordo.frozen import frozen
+from ricordo.ingest.files import Files, metadata_kept, set_by_people
+from ricordo.ingest.pipeline import Incoming, Pipeline
+from ricordo.sources.disk import Found, absolute
+from ricordo.sources.skills import FILE, Listed, Root, rank_of
+from ricordo.store.base import Backlog, FileState, Store
+from ricordo.values import AddReport, Filters, Item, Parsed, Ref, Saved
+
+DRIVE = "skill"
+LONGEST_NAME = 120
+UNCHANGED = "unchanged"
+_UNFIT = re.compile(r"[\x00-\x1f\x7f/\\]+")
+_DESCRIPTION = re.compile(r"^description:[ \t]*(.+)$", re.MULTILINE)
+
+
+@frozen
+class Known:
+    """A skill the store holds, and what its file looked like."""
+
+    n: int
+    item: Item
+    state: FileState | None
+
+    @property
+    def location(self) -> str:
+        return str(self.item.fields.metadata.get("location") or "")
+
+    @property
+    def rank(self) -> int:
+        return rank_of(str(self.item.fields.metadata.get("scope") or ""))
+
+
+class Collector:
+    """One ``skills add``: looks at the roots in order, and builds up the report."""
+
+    def __init__(self, store: Store, pipeline: Pipeline, files: Files, backlog: Backlog | None) -> None:
+        self.store = store
+        self.pipeline = pipeline
+        self.files = files
+        self.backlog = backlog
+        self.done: list[Saved] = []
+        self.notes: list[str] = []
+        self.taken: dict[str, str] = {}
+        """By name: where the skill that has it lies."""
+        found = store.listing(Filters(kinds=("skill",), drives=(DRIVE,)), 1 << 30, 0)
+        states = store.file_states([n for n, _ in found])
+        self.known = {item.ref.path[1:]: Known(n, item, states.get(n)) for n, item in found}
+        self._names = {known.location: name for name, known in self.known.items() if known.location}
+
+    def collect(self, roots: Sequence[Root], listed: Iterable[Listed] = ()) -> None:
+        """Take in what is new or changed."""
+        self._save(self._below(roots))
+        self._save(self._from_list(listed))
+
+    def report(self, *, prune: bool, listed: bool) -> AddReport:
+        """What became of each; ``prune`` removes skills whose file is gone, ``listed`` says that a list was read."""
+        for name, known in sorted(self.known.items()):
+            if name in self.taken or not _is_gone(known, listed):
+                continue
+            if prune:
+                refused = self.store.remove_many([known.n]).get(known.n)
+                error = refused.to_dict() if refused else None
+                self.done.append(Saved(str(known.item.ref), "failed" if refused else "removed", error=error))
+            else:
+                where = known.location or "the list"
+                self.done.append(Saved(str(known.item.ref), "missing", reason=f"gone from {where}; --prune removes it"))
+        return AddReport(tuple(self.done), tuple(self.notes))
+
+    def fail(self, name: str, error: Error) -> None:
+        self.done.append(Saved(name, "failed", error=error.to_dict()))
+
+    def _save(self, incoming: Iterator[Incoming]) -> None:
+        for saved in self.pipeline.save_all(incoming, on_conflict="overwrite", durable=False, backlog=self.backlog):
+            self.done.append(replace(saved, reason=UNCHANGED) if saved.status == "skipped" else saved)
+
+    def _below(self, roots: Sequence[Root]) -> Iterator[Incoming]:
+        for root in roots:
+            if not root.path.exists():
+                if root.asked_for:
+                    missing = NotFound(f"there is no folder {root.path}", hint=f"Name a folder with {FILE} files.")
+                    self.fail(str(root.path), missing)
+                continue
+            if not root.path.is_dir() and root.path.name != FILE:
+                self.fail(str(root.path), Unreadable("not a folder", hint=f"Name a folder with {FILE} files."))
+                continue
+            for entry in self.files.at(root.path, (FILE,) if root.path.is_dir() else ()):
+                if isinstance(entry, Found):
+                    yield from self._tried(str(entry.path), partial(self._file, entry, root.scope))
+                elif entry.failed:
+                    self.fail(str(entry.path), Unreadable(entry.reason))
+
+    def _from_list(self, listed: Iterable[Listed]) -> Iterator[Incoming]:
+        for place, one in enumerate(listed, start=1):
+            label = one.name or f"entry {place} of the list"
+            yield from self._tried(label, partial(self._listed, one))
+
+    def _tried(self, label: str, read: Callable[[], Incoming | None]) -> Iterator[Incoming]:
+        """One bad file never stops the rest."""
+        try:
+            incoming = read()
+        except Error as error:
+            self.fail(label, error)
+        else:
+            if incoming is not None:
+                yield incoming
+
+    def _file(self, entry: Found, scope: str, listed: Listed | None = None) -> Incoming | None:
+        """A SKILL.md as something to save; None when there is nothing to save."""
+        location = absolute(entry.path)
+        if listed is None and self._is_unchanged(location, entry, scope):
+            return None
+        data = self.files.bytes_of(entry)
+        plain = self.files.incoming(Ref(DRIVE, "/"), entry, data, "skill", {})
+        name, given, problems = described(plain.parsed, entry.path.absolute().parent.name)
+        if listed is not None:
+            name, problems = fit_name(listed.name) or name, []
+            given = {"description": listed.description} if listed.description else given
+        self.notes += [f"{location}: {problem}" for problem in problems]
+        if not self._take(name, location, scope):
+            return None
+        return self._incoming(plain, name, scope, location, given)
+
+    def _listed(self, one: Listed) -> Incoming | None:
+        if not (name := fit_name(one.name)):
+            raise Unreadable("it has no name", hint="Every entry of the list needs a name.")
+        if (file := one.file) is not None:
+            status = file.stat()
+            return self._file(Found(file, status.st_size, status.st_mtime_ns), "listed", one)
+        if not self._take(name, one.path or "the list", "listed"):
+            return None
+        parsed = Parsed(one.description, structure="text")
+        given = {"description": one.description}
+        return self._incoming(Incoming(Ref(DRIVE, "/"), parsed, "skill"), name, "listed", one.path, given)
+
+    def _is_unchanged(self, location: str, entry: Found, scope: str) -> bool:
+        """Whether the store has this very file, seen when it looked just like now."""
+        name = self._names.get(location)
+        known = self.known.get(name) if name is not None else None
+        if name is None or known is None or known.state is None or name in self.taken:
+            return False
+        same = known.state.looks_like(entry.mtime_ns, entry.size) and known.item.fields.metadata.get("scope") == scope
+        if same:
+            self.taken[name] = location
+            self.done.append(Saved(str(known.item.ref), "skipped", version=known.item.version, reason=UNCHANGED))
+        return same
+
+    def _take(self, name: str, location: str, scope: str) -> bool:
+        """Claim a name; False when another skill of that name comes first."""
+        before = self.taken.get(name)
+        known = self.known.get(name)
+        if before is None and known is not None and known.location != location and not _is_gone(known, listed=True):
+            before = known.location or "the list" if known.rank <= rank_of(scope) else None
+        if before is not None:
+            reason = f"shadowed: {location} has the name of {before}, which comes first"
+            self.done.append(Saved(f"{DRIVE}:/{name}", "skipped", reason=reason))
+            self.taken.setdefault(name, before)
+            return False
+        self.taken[name] = location
+        return True
+
+    def _incoming(self, plain: Incoming, name: str, scope: str, location: str, given: dict[str, Any]) -> Incoming:
+        """With what people set on the item kept, and what makes it a skill on top."""
+        says = plain.file.fields if plain.file is not None else {}
+        known = self.known.get(name)
+        kept: dict[str, Any] = {}
+        metadata = dict(says.get("metadata", {}))
+        if known is not None:
+            said = known.state.fields if known.state is not None else {}
+            kept = set_by_people(known.item.fields, said)
+            kept.pop("description", None)  # the file's word, even where its front matter was too broken to be read
+            metadata = metadata_kept(known.item.fields, said, says)
+        metadata |= {"location": location, "scope": scope}
+        fields: dict[str, Any] = {
+            "title": name,
+            "source": "file" if plain.file is not None else "agent",
+            "source_adapter": "skills",
+            "source_url": Path(location).as_uri() if plain.file is not None else location or None,
+            "metadata": metadata,
+            **given,
+        }
+        return replace(plain, ref=Ref(DRIVE, f"/{name}"), fields={**kept, **fields})
+
+
+def described(parsed: Parsed, folder: str) -> tuple[str, dict[str, Any], list[str]]:
+    """The name a skill has, fields its front matter could not give, and what is wrong with it."""
+    problems = [warning for warning in parsed.warnings if warning]
+    given: dict[str, Any] = {}
+    said = parsed.fields.get("metadata", {}).get("name")
+    name = fit_name(str(said)) if isinstance(said, (str, int, float)) and not isinstance(said, bool) else ""
+    if not name:
+        name = fit_name(folder) or "unnamed"
+        problems.append(f"it gives no name; its folder's is used: {name}")
+    if not parsed.fields.get("description"):
+        # A colon in an unquoted description is the usual way to break the YAML: what it says still counts.
+        salvaged = _DESCRIPTION.search(parsed.text[:8192]) if parsed.text.startswith("---") else None
+        if salvaged:
+            given["description"] = salvaged[1].strip().strip("\"'")
+        else:
+            problems.append("it gives no description, so it is found by its text alone")
+    return name, given, problems
+
+
+def fit_name(name: str) -> str:
+    """A name that can be part of a ref: on one line, without slashes."""
+    return " ".join(_UNFIT.sub("-", name.strip()).split()).strip("-. ")[:LONGEST_NAME]
+
+
+def _is_gone(known: Known, listed: bool) -> bool:
+    """Whether nothing stands behind a skill any more."""
+    if known.state is not None:
+        return not Path(known.location).is_file()
+    return listed and known.item.fields.metadata.get("scope") == "listed"

@@ -1,0 +1,113 @@
+"""What is counted while a session is read: requests, words, names, tools, files. It goes on where it was left.
+
+A tally is bounded, however long the session is, and is kept beside the session without making a version of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
+
+from ricordo.session_values import SessionEvent, SessionHint
+
+MOST_REQUESTS = 12
+LONGEST_REQUEST = 240
+MOST_WORDS = 600
+MOST_NAMES = 120
+MOST_FILES = 60
+_COUNTED = 4_000
+"""So much of a message is read for words: a pasted file says little of what a session is about."""
+
+_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_WORD = re.compile(r"[^\W\d_][\w-]{2,29}")
+_NAME = re.compile(r"(?<=[a-z,;:(\"'] )[A-Z][a-zA-Z]+(?: [A-Z][a-zA-Z]+){0,2}|\b[A-Z][a-z]+[A-Z]\w{2,}")
+_COMMON_WORDS = """
+    one two use used using make makes made need needs want like get gets let see also now new file files code line
+    lines run runs add adds added look looks please sure okay yes thanks thank done change changes changed fix fixed
+    would could should may might way thing things work works working first last next here there still really only even
+    well good great set put say says said tell told think know check checks something anything everything right left
+    back keep show shows shown find finds found try tries tried start end help goes going come three
+"""
+_COMMON = frozenset(_COMMON_WORDS.split())
+"""Words of every session, which tell none from another."""
+_MADE_UP = re.compile(r"[0-9].*[0-9]|^(?:https?|www)$")
+
+
+@dataclass(slots=True)
+class Tally:
+    """The counts of one session."""
+
+    title: str = ""
+    requests: list[str] = field(default_factory=list)
+    request_count: int = 0
+    words: dict[str, int] = field(default_factory=dict)
+    names: dict[str, int] = field(default_factory=dict)
+    tools: dict[str, int] = field(default_factory=dict)
+    files: dict[str, int] = field(default_factory=dict)
+    folder: str = ""
+    branch: str = ""
+    parent: str = ""
+    started: str = ""
+
+    @classmethod
+    def from_dict(cls, plain: object) -> Self:
+        """A tally as it was kept; what is not as it should be is left out."""
+        known: dict[str, Any] = {}
+        if isinstance(plain, Mapping):
+            empty = cls()
+            for one in fields(cls):
+                value = plain.get(one.name)
+                if type(value) is type(getattr(empty, one.name)):
+                    known[one.name] = value
+        return cls(**known)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def hint(self, hint: SessionHint) -> None:
+        """Take in what a line says of the whole session; where it began stays, the title is the last one given."""
+        self.title = hint.title[:200] or self.title
+        self.folder = self.folder or hint.folder
+        self.branch = self.branch or hint.branch
+        self.parent = self.parent or hint.parent
+
+    def take(self, event: SessionEvent, text: str, is_stop_word: Callable[[str], bool]) -> None:
+        """Count an event; ``text`` is what is kept of it, without secrets."""
+        if not self.started and event.at is not None:
+            self.started = event.at.isoformat()
+        if event.role == "tool":
+            if event.direction == "sent" and event.tool:
+                self.tools[event.tool] = self.tools.get(event.tool, 0) + 1
+            for file in event.files:
+                self.files.pop(file, None)  # the latest stand last
+                self.files[file] = 1
+            while len(self.files) > MOST_FILES:
+                del self.files[next(iter(self.files))]
+            return
+        if event.is_aside or event.role == "system":
+            return
+        if event.is_request:
+            self.request_count += 1
+            if len(self.requests) < MOST_REQUESTS:
+                self.requests.append(text[:LONGEST_REQUEST])
+        self._count(_FENCE.sub(" ", text[:_COUNTED]), is_stop_word)
+
+    def _count(self, text: str, is_stop_word: Callable[[str], bool]) -> None:
+        for word in _WORD.findall(text):
+            low = word.lower().rstrip("-_")
+            if low not in _COMMON and not is_stop_word(low) and not _MADE_UP.search(low):
+                self.words[low] = self.words.get(low, 0) + 1
+        for name in _NAME.findall(text):
+            self.names[name] = self.names.get(name, 0) + 1
+        self.words = _most(self.words, MOST_WORDS)
+        self.names = _most(self.names, MOST_NAMES)
+
+
+def _most(counts: dict[str, int], limit: int) -> dict[str, int]:
+    """The most frequent, once there are twice as many as are kept; of equals the latest, for they may come again."""
+    if len(counts) <= 2 * limit:
+        return counts
+    ordered = sorted(enumerate(counts.items()), key=lambda entry: (-entry[1][1], -entry[0]))[:limit]
+    return dict(item for _, item in sorted(ordered))

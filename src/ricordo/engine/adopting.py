@@ -1,0 +1,117 @@
+"""Taking in what other programs keep: a vault's notes stay files, the others' become notes and memories here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from ricordo.engine.taking_in import TakingIn
+from ricordo.errors import NotFound, PathConflict, UsageError
+from ricordo.values import AddReport, Entry, Progress, Ref
+
+if TYPE_CHECKING:
+    from ricordo.ingest.foreign.base import Foreign, Relation
+    from ricordo.reports import ImportReport
+
+Source = str | Path | BinaryIO
+Tells = Callable[[Progress], None] | None
+
+
+class Adopting(TakingIn):
+    """Reads the files of Obsidian, basic-memory and mem0."""
+
+    def _adopt_vault(self, source: Source, on_conflict: str, wait: bool, progress: Tells) -> ImportReport:
+        """Add the Markdown files of a vault; its folder is remembered, so that ``refresh`` follows it."""
+        from ricordo.ingest.adding import Adding
+        from ricordo.ingest.files import Files
+        from ricordo.ingest.foreign.obsidian import MARKER, in_vault
+        from ricordo.reports import ImportReport
+
+        folder = _folder(source, "A vault")
+        adding = Adding(
+            self.store,
+            self._pipeline,
+            Files(self.config, self.location, is_vault=True),
+            kind=None,
+            fields={},
+            on_conflict=on_conflict,
+            backlog=self._backlog(),
+            progress=progress,
+        )
+        report = adding.sources([folder], globs=["*.md"], as_ref=None)
+        if not in_vault(folder.absolute(), {}):
+            told = f"{folder} has no {MARKER} folder: 'refresh' will read the notes as plain Markdown, without #tags"
+            report = replace(report, notes=(*report.notes, told))
+        return ImportReport(self._embedded(report, wait, progress))
+
+    def _read_foreign(self, source: Source, format_: str) -> Foreign:
+        if format_ == "basic-memory":
+            from ricordo.ingest.foreign.basic_memory import read_folder
+
+            return read_folder(_folder(source, "basic-memory's home"), self._files())
+        from ricordo.ingest.foreign.mem0 import read_memories
+
+        if not isinstance(source, (str, Path)):
+            return read_memories(source.read(), "standard input")
+        path = Path(source).expanduser()
+        if not path.is_file():
+            raise NotFound(f"there is no file {path}", hint="Save mem0's export as one JSON file.")
+        return read_memories(path.read_bytes(), str(path))
+
+    def _adopt(
+        self, foreign: Foreign, on_conflict: str, wait: bool, progress: Tells, *, allow_secrets: bool
+    ) -> ImportReport:
+        """Save texts of another program, with their times, and link them."""
+        from ricordo.reports import ImportReport
+
+        if on_conflict == "error":
+            self._refuse_known(foreign.entries)
+        entries, told = _without_secrets(foreign.entries, allow_secrets=allow_secrets)
+        report = self.save_many(
+            entries, on_conflict=on_conflict, wait=False, durable=True, allow_secrets=True, progress=progress
+        )
+        linked = self._relate(foreign.relations)
+        saved = AddReport((*report.items, *foreign.failed), (*report.notes, *foreign.notes, *told))
+        return ImportReport(self._embedded(saved, wait, progress), {"link": linked} if linked else {})
+
+    def _refuse_known(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            ref = Ref.parse(entry.ref)
+            if self.store.known_files(ref.drive, [ref.path]):
+                raise PathConflict(
+                    f"{ref} is already in the store; nothing was written", hint="Pass --on-conflict skip or overwrite."
+                )
+
+    def _relate(self, relations: Sequence[Relation]) -> int:
+        """Link what was saved; how many links are new."""
+        made = 0
+        for relation in relations:
+            ends = [self.store.number(Ref.parse(ref)) for ref in (relation.source, relation.target)]
+            if ends[0] is not None and ends[1] is not None:
+                made += self.store.add_link(ends[0], ends[1], relation.type)
+        return made
+
+
+def _folder(source: Source, what: str) -> Path:
+    if not isinstance(source, (str, Path)):
+        raise UsageError(f"{what} is a folder, not standard input", hint="Name the folder.")
+    folder = Path(source).expanduser()
+    if not folder.is_dir():
+        raise NotFound(f"there is no folder {folder}", hint=f"{what} is a folder of Markdown files.")
+    return folder
+
+
+def _without_secrets(entries: Sequence[Entry], *, allow_secrets: bool) -> tuple[list[Entry], tuple[str, ...]]:
+    """The texts as they may be stored, and what is to be said about it."""
+    from ricordo.ingest.redact import redact_item
+
+    clean = []
+    touched = 0
+    for entry in entries:
+        text, fields, found = redact_item(entry.kind, entry.content, entry.fields, allow_secrets=allow_secrets)
+        clean.append(replace(entry, content=text, fields=fields))
+        touched += bool(found)
+    told = f"secrets were taken out of {touched} item{'' if touched == 1 else 's'}; --allow-secrets keeps them"
+    return clean, (told,) if touched else ()

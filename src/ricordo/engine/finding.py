@@ -1,0 +1,206 @@
+"""The engine's verbs that look: search, explain, grep, get, list, tree, history, diff, semantic, similar."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from ricordo.engine.core import refuse_binned
+from ricordo.engine.tiered import Tiered
+from ricordo.errors import NotFound
+from ricordo.search.profile import find_profile
+from ricordo.search.request import Boosts, Request
+from ricordo.search.scan import grep_texts, tree_of
+from ricordo.values import Answer, Explanation, Filters, GrepMatch, Item, Ref, TreeNode, Version, parse_time
+
+
+class Finding(Tiered):
+    """Finds and shows; changes nothing but what is remembered of use."""
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        offset: int = 0,
+        mode: str = "scan",
+        filters: Filters | None = None,
+        min_score: float | None = None,
+        lexical: bool = True,
+        vectors: bool = True,
+        profile: str | None = None,
+        weights: Mapping[str, float] | None = None,
+        as_of: datetime | str | None = None,
+        explain: bool = False,
+        track: bool | None = None,
+        literal: bool = False,
+        backend: str | None = None,
+        boost_tags: Sequence[str] = (),
+        boost_domain: str | None = None,
+        diverse: bool = False,
+        rerank: str | None = None,
+        memories: bool = False,
+        tool: str = "search",
+    ) -> Answer:
+        """Ranked items for a query. ``literal`` takes the text as plain words, without operators.
+
+        ``memories`` searches memories and sessions apart, with a fixed score, in profiles that have one (``vault``).
+        """
+        settings = self.config.search
+        request = Request(
+            query,
+            limit=settings.limit if limit is None else limit,
+            offset=offset,
+            mode=mode,
+            filters=filters or Filters(),
+            min_score=settings.min_score if min_score is None else min_score,
+            lexical=lexical,
+            vectors=vectors,
+            profile=profile or settings.profile,
+            weights=weights or {},
+            as_of=parse_time(as_of) if isinstance(as_of, str) else as_of,
+            explain=explain,
+            literal=literal,
+            backend=backend or settings.backend,
+            boosts=Boosts(tuple(boost_tags), boost_domain),
+            diverse=diverse,
+            rerank=rerank,
+            memories=memories,
+        )
+        return self._tracked(self._federation.search(request), query, tool, track)
+
+    def _tracked(self, answer: Answer, text: str, tool: str, track: bool | None) -> Answer:
+        """Remember, once it is there, what an answer held; the setting decides when the call does not say."""
+        config = self.config
+        if config.search.track if track is None else track:
+            opened = find_profile(config, answer.meta.profile).counts_as_opening
+            self._tracker.searched(answer, text=text, tool=tool, settings=config.usage, opened=opened)
+            self._used_elsewhere(answer, text=text, tool=tool, opened=opened)
+        return answer
+
+    def explain(
+        self,
+        query: str,
+        ref: str | Ref,
+        *,
+        profile: str | None = None,
+        boost_tags: Sequence[str] = (),
+        boost_domain: str | None = None,
+        **options: Any,
+    ) -> Explanation:
+        """Why an item is where it is in the answer to a query, or why it is not there."""
+        from ricordo.search.reasons import explain_item
+
+        tier, n = self._holder(ref)
+        settings = self.config.search
+        limit = options.pop("limit", None) or settings.limit
+        boosts = Boosts(tuple(boost_tags), boost_domain)
+        request = Request(query, limit=limit, profile=profile or settings.profile, boosts=boosts, **options)
+        return explain_item(self._federation.search, tier.searcher, request, n, tier=tier.name)
+
+    def grep(
+        self,
+        pattern: str,
+        *,
+        context: int = 0,
+        globs: Sequence[str] = (),
+        drives: Sequence[str] = (),
+        ignore_case: bool = False,
+        fixed: bool = False,
+        limit: int = 100,
+    ) -> list[GrepMatch]:
+        """Lines of stored texts that match a regular expression, newest items first."""
+        self._look_at_files()
+        filters = Filters(drives=tuple(drives), paths=tuple(globs))
+        return grep_texts(
+            self.store, pattern, filters, context=context, ignore_case=ignore_case, fixed=fixed, limit=limit
+        )
+
+    def get(
+        self,
+        ref: str | Ref,
+        *,
+        version: int | None = None,
+        as_of: datetime | str | None = None,
+        track: bool | None = None,
+    ) -> Item:
+        """An item with its content: now, in one version, or as it was at a time. This counts as opening it."""
+        tier, n = self._holder(ref)
+        if as_of is not None:
+            when = parse_time(as_of) if isinstance(as_of, str) else as_of
+            version = tier.store.version_at(n, when)
+            if version is None:
+                raise NotFound(f"{ref} did not exist at {when.isoformat()}", hint="See its history for since when.")
+        item = replace(tier.store.item(n, version=version), tier=tier.name)
+        if version is None:
+            refuse_binned(item)
+        config = self.config
+        if config.search.track if track is None else track:
+            self._tracker_of(tier).opened(item, settings=config.usage)
+        return item
+
+    def original(self, ref: str | Ref, *, version: int | None = None) -> bytes:
+        """The bytes of an item that is kept without text; for any other, its text in UTF-8."""
+        tier, n = self._holder(ref)
+        item = tier.store.item(n, version=version)
+        if version is None:
+            refuse_binned(item)
+        blob = tier.store.draft(n, item.version).blob
+        return blob if blob is not None else item.content.encode("utf-8", "surrogatepass")
+
+    def list(self, *, filters: Filters | None = None, limit: int = 50, offset: int = 0) -> list[Item]:
+        """Items without their content, newest first."""
+        self._look_at_files()
+        return [item for _, item in self.store.listing(filters or Filters(), limit, offset)]
+
+    def count(self, filters: Filters | None = None) -> int:
+        """How many items pass the filters."""
+        self._look_at_files()
+        return self.store.count(filters or Filters())
+
+    def tree(self, prefix: str | None = None, *, depth: int | None = None) -> TreeNode:
+        """Refs as folders, from all drives or below one ref."""
+        self._look_at_files()
+        return tree_of(self.store, prefix, depth)
+
+    def history(self, ref: str | Ref) -> Sequence[Version]:
+        """An item's versions, the newest first."""
+        return self.store.history(self._number(ref))
+
+    def diff(self, ref: str | Ref, old: int | None = None, new: int | None = None) -> str:
+        """What changed between two versions, as a unified diff; by default the last change."""
+        n = self._number(ref)
+        numbers = [version.number for version in self.store.history(n)]
+        new = numbers[0] if new is None else new
+        earlier = [number for number in numbers if number < new]
+        old = (earlier[0] if earlier else new) if old is None else old
+        before, after = self.store.item(n, version=old), self.store.item(n, version=new)
+        return "".join(
+            difflib.unified_diff(
+                _lines_for_diff(before), _lines_for_diff(after), f"{before.ref}@{old}", f"{after.ref}@{new}"
+            )
+        )
+
+    def semantic(self, query: str, **options: Any) -> Answer:
+        """Ranked items by meaning alone."""
+        return self.search(query, profile="vector", literal=True, **{"tool": "semantic", **options})
+
+    def similar(
+        self, ref: str | Ref, *, limit: int = 10, filters: Filters | None = None, track: bool | None = None
+    ) -> Answer:
+        """The items whose passages are nearest in meaning to those of one item."""
+        tier, n = self._holder(ref)
+        answer = tier.label(tier.searcher.similar(n, limit=limit, filters=filters or Filters()))
+        return self._tracked(answer, str(tier.store.items_by_number([n])[n].ref), "similar", track)
+
+
+def _lines_for_diff(item: Item) -> list[str]:
+    """Fields that are set, then the content, so that a title edit shows up too."""
+    plain = item.fields.to_dict()
+    head = [f"{name}: {plain[name]}\n" for name in plain if plain[name] not in (None, "", [], {}, False)]
+    head.insert(0, f"ref: {item.ref}\n")
+    body = [line if line.endswith("\n") else f"{line}\n" for line in item.content.splitlines(keepends=True)]
+    return [*head, "\n", *body]

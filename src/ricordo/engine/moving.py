@@ -1,0 +1,233 @@
+"""The engine's verbs that move and keep a store: export, import, backup, vacuum."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from ricordo.engine.adopting import Adopting, Source
+from ricordo.engine.core import check_choice
+from ricordo.engine.taking_in import ON_CONFLICT
+from ricordo.errors import NotFound, PathConflict, StoreError, UsageError
+from ricordo.values import AddReport, Filters, Progress, Saved
+
+if TYPE_CHECKING:
+    from ricordo.exchange_records import Header, ItemRecord, Record
+    from ricordo.reports import BackupReport, ExportReport, ImportReport, VacuumReport
+
+FORMATS = ("ricordo", "obsidian", "basic-memory", "mem0")
+
+_BATCH_CHUNKS = 1_000
+_BATCH_ITEMS = 500
+_BATCH_BYTES = 32_000_000
+_BATCH_OTHERS = 1_000
+_IN_MEMORY = 32_000_000
+
+
+class Moving(Adopting):
+    """Takes a store elsewhere and brings things back, whole."""
+
+    def export(self, target: str | Path | BinaryIO, *, log: bool = True, force: bool = False) -> ExportReport:
+        """Write everything the store holds as JSON lines: to a file of its own, or to an open one.
+
+        ``log`` says whether the logs of queries and openings are among it.
+        """
+        from ricordo import exchange
+        from ricordo.reports import ExportReport
+
+        self._tracker.flush()
+        with closing(self.store.records(log=log)) as records:
+            if not isinstance(target, (str, Path)):
+                return ExportReport("-", *exchange.write(records, target))
+            path = Path(target).expanduser()
+            with _new_file(path, force=force) as out:
+                return ExportReport(str(path), *exchange.write(records, out))
+
+    def import_(
+        self,
+        source: Source,
+        *,
+        format: str = "ricordo",  # noqa: A002 - the word for it
+        on_conflict: str = "skip",
+        allow_secrets: bool = False,
+        wait: bool = True,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> ImportReport:
+        """Take in what ``export`` wrote, or what another program keeps: an Obsidian vault, basic-memory, mem0.
+
+        Secrets in what other programs remember are redacted unless they are allowed; an export is taken as it is.
+        """
+        check_choice("on_conflict", on_conflict, ON_CONFLICT)
+        check_choice("format", format, FORMATS)
+        if format == "obsidian":
+            return self._adopt_vault(source, on_conflict, wait, progress)
+        if format != "ricordo":
+            foreign = self._read_foreign(source, format)
+            return self._adopt(foreign, on_conflict, wait, progress, allow_secrets=allow_secrets)
+        with _opened(source) as (file, name):
+            report = self._take_records(file, name, on_conflict, progress)
+        return replace(report, saved=self._embedded(report.saved, wait, progress))
+
+    def _take_records(
+        self, file: BinaryIO, name: str, on_conflict: str, progress: Callable[[Progress], None] | None
+    ) -> ImportReport:
+        """The file is read twice: nothing is written before all of it is known to be sound."""
+        from ricordo import exchange
+        from ricordo.reports import ImportReport
+
+        records = exchange.read(file, name)
+        header = _header(records)
+        self._check_records(records, name, on_conflict)
+        file.seek(0)
+        was_empty = self.store.count(Filters(states=("live", "archived", "deleted"))) == 0
+        notes = self._settle_language(header)
+        importer = self.store.importing(on_conflict, self._backlog())
+        done: list[Saved] = []
+        others: Counter[str] = Counter()
+        started = time.monotonic()
+        for items, rest in _batches(exchange.read(file, name)):
+            if items:
+                done += importer.items(items)
+                _tell(progress, len(done), header, started)
+            if rest:
+                others.update(importer.others(rest))
+        self.store.maintain()
+        if not was_empty and self.store.entity_titles():
+            self.store.relink()  # what is here may speak of what came, and the other way round
+        return ImportReport(AddReport(tuple(done), notes), {name: count for name, count in others.items() if count})
+
+    def _check_records(self, records: Iterator[Record], name: str, on_conflict: str) -> None:
+        """Read to the end; with ``error`` an item that is there already is refused before anything is written."""
+        for items, _ in _batches(records):
+            if on_conflict != "error":
+                continue
+            for item in items:
+                taken = self._occupied(item)
+                if taken:
+                    raise PathConflict(
+                        f"{item.ref} in {name} is already in the store; nothing was written",
+                        hint="Pass --on-conflict skip or overwrite.",
+                    )
+
+    def _occupied(self, item: ItemRecord) -> bool:
+        if item.state == "deleted":
+            return self.store.ref_by_id(item.id) is not None
+        return bool(self.store.known_files(item.ref.drive, [item.ref.path]))
+
+    def _settle_language(self, header: Header) -> tuple[str, ...]:
+        if self.store.adopt_language(header.language):
+            return ()
+        return (f"the words were indexed as {self.store.language}, as in this store, not {header.language}",)
+
+    def backup(
+        self, target: str | Path, *, force: bool = False, progress: Callable[[Progress], None] | None = None
+    ) -> BackupReport:
+        """Copy the store, as it is now, to a file; others may write meanwhile."""
+        from ricordo.reports import BackupReport
+
+        self._tracker.flush()
+        path = Path(target).expanduser().absolute()
+        started = time.monotonic()
+
+        def tell(done: int, total: int) -> None:
+            if progress is not None:
+                progress(Progress(done, total, str(path), "copying pages"))
+
+        self.store.backup(path, force=force, progress=tell)
+        return BackupReport(str(path), path.stat().st_size, time.monotonic() - started)
+
+    def vacuum(self, *, full: bool = False) -> VacuumReport:
+        """Empty the bin of what is past its days, drop what nothing needs any more, and give the space back."""
+        self._tracker.flush()
+        return self.store.vacuum(bin_days=self.config.store.bin_days, full=full)
+
+
+def _header(records: Iterator[Record]) -> Header:
+    from ricordo.exchange_records import Header
+
+    header = next(records)
+    assert isinstance(header, Header), "the header is read first"
+    return header
+
+
+def _batches(records: Iterator[Record]) -> Iterator[tuple[list[ItemRecord], list[Record]]]:
+    """Items, and then the rest, in parts that one transaction takes."""
+    from ricordo.exchange_records import Header, ItemRecord
+
+    items: list[ItemRecord] = []
+    others: list[Record] = []
+    chunks = size = 0
+    for record in records:
+        if isinstance(record, ItemRecord):
+            items.append(record)
+            chunks += len(record.chunks)
+            size += sum(len(chunk.text) for chunk in record.chunks) + sum(len(blob.data) for blob in record.blobs)
+            if chunks >= _BATCH_CHUNKS or len(items) >= _BATCH_ITEMS or size >= _BATCH_BYTES:
+                yield items, []
+                items, chunks, size = [], 0, 0
+        elif not isinstance(record, Header):
+            if items:
+                yield items, []
+                items = []
+            others.append(record)
+            if len(others) >= _BATCH_OTHERS:
+                yield [], others
+                others = []
+    if items or others:
+        yield items, others
+
+
+def _tell(progress: Callable[[Progress], None] | None, done: int, header: Header, started: float) -> None:
+    if progress is not None:
+        total = int(header.counts.get("item", 0))
+        rate = done / max(time.monotonic() - started, 1e-6)
+        progress(Progress(done, total, "", "importing", rate, max(total - done, 0) / rate if rate else None))
+
+
+@contextmanager
+def _new_file(path: Path, *, force: bool) -> Iterator[BinaryIO]:
+    """A file that only its owner can read, and that has its name only once it is whole."""
+    if not path.parent.is_dir():
+        raise StoreError(f"there is no folder {path.parent}", hint=f"Make it first: mkdir -p {path.parent}")
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder", hint=f"Name a file in it, such as {path / 'export.jsonl'}")
+    if path.exists() and not force:
+        raise PathConflict(f"{path} exists", hint="Pass --force to replace it, or name another file.")
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
+        handle = os.open(partial, flags, 0o600)
+        with os.fdopen(handle, "wb") as out:
+            yield out
+            out.flush()
+            os.fsync(out.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def _opened(source: Source) -> Iterator[tuple[BinaryIO, str]]:
+    """The file and its name, such that it can be read twice."""
+    if isinstance(source, (str, Path)):
+        path = Path(source).expanduser()
+        if not path.is_file():
+            raise NotFound(
+                f"there is no file {path}", hint="An export is one file; for a folder, say what it is with --from."
+            )
+        with path.open("rb") as file:
+            yield file, str(path)
+        return
+    import tempfile
+
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as copy:
+        while part := source.read(1 << 20):
+            copy.write(part)
+        copy.seek(0)
+        yield copy, "standard input"  # type: ignore[misc]  # it reads like any binary file

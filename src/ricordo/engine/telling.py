@@ -1,0 +1,238 @@
+"""The engine's verbs that tell agents what they need: context for a task, and skills."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ricordo import registry
+from ricordo.engine.sessions import Sessions
+from ricordo.errors import Error, NotFound, UsageError
+from ricordo.values import KINDS, AddReport, Answer, Filters, Hit, Item, Progress, Ref
+
+if TYPE_CHECKING:
+    from ricordo.context.build import Event
+    from ricordo.context.build_passages import Passage
+    from ricordo.context_report import ContextReport, LeftOut, Skill
+    from ricordo.models.base import TokenCounter
+    from ricordo.store.base import Store
+
+HITS = 40
+CONTEXTUAL_HITS = 20
+SKILLS_TOLD = 8
+EVENTS = 20
+TOLD_AS_PASSAGES = tuple(kind for kind in KINDS if kind != "skill")
+HAPPENINGS = tuple(kind for kind in KINDS if kind not in ("skill", "document"))
+"""What was said and saved; adding a folder would drown it."""
+_SKILLS = Filters(kinds=("skill",))
+
+
+class Telling(Sessions):
+    """Puts together what an agent is told; what it tells is not counted as use."""
+
+    def context(
+        self, task: str, *, budget: int = 2000, recent: bool = False, skills: bool = True, always: bool = True
+    ) -> ContextReport:
+        """What an agent should know for a task, in at most ``budget`` tokens of the shipped tokenizer.
+
+        The same store and the same task give the same text; nothing is remembered of the call. Without ``always``,
+        what is always told is left out: for an agent that was told it before.
+        """
+        from ricordo.context.build import Builder, Material
+
+        if budget < 1:
+            raise UsageError(f"a budget of {budget} tokens holds nothing", hint="Give at least 1; 2000 is usual.")
+        warnings: list[str] = []
+        left_out: list[LeftOut] = []
+        stores = self._stores(warnings)
+        asks = bool(task.strip())
+        standing = self._always(stores, left_out)
+        known = {str(item.ref) for item in standing}
+        material = Material(
+            always=standing if always else (),
+            contextual=[one for one in self._contextual(task, stores) if one.ref not in known] if asks else (),
+            passages=self._for_task(task, stores, known, warnings) if asks else (),
+            skills=self._offered(task) if asks and skills else (),
+            events=self._events() if recent else (),
+            left_out=left_out,
+            warnings=warnings,
+        )
+        return Builder(material, budget, self._counter).build()
+
+    @cached_property
+    def _counter(self) -> TokenCounter:
+        return registry.token_counter()
+
+    def _stores(self, warnings: list[str]) -> dict[str, Store]:
+        """The stores that can be reached, by tier, the highest first."""
+        found: dict[str, Store] = {}
+        for tier in self._federation.tiers:
+            try:
+                found[tier.name] = tier.store
+            except (Error, OSError) as error:
+                warnings.append(f"tier {tier.name}: {getattr(error, 'message', error)}")
+        return found
+
+    def _always(self, stores: Mapping[str, Store], left_out: list[LeftOut]) -> list[Item]:
+        """What is told whatever the task; of a ref that several tiers hold, the highest tier's."""
+        from ricordo.context.build_passages import is_tellable, out_of_time
+        from ricordo.context_report import LeftOut
+
+        found: dict[Ref, Item] = {}
+        now = datetime.now(UTC)
+        for store in stores.values():
+            for n, item in store.listing(Filters(loadings=("always",)), 1 << 30, 0):
+                if item.ref in found or not is_tellable(item):
+                    continue
+                if reason := out_of_time(item, now):
+                    left_out.append(LeftOut(str(item.ref), reason))
+                else:
+                    found[item.ref] = store.item(n)
+        return sorted(found.values(), key=lambda item: item.ref)
+
+    def _contextual(self, task: str, stores: Mapping[str, Store]) -> list[Passage]:
+        """Passages of the items that are told when they share words with the task."""
+        from ricordo.context.build_passages import passages_of
+
+        filters = Filters(loadings=("contextual",), kinds=TOLD_AS_PASSAGES)
+        if not _any(stores, filters):
+            return []
+        answer = self._asked(task, filters, CONTEXTUAL_HITS, profile="bm25", backend="lexical")
+        return passages_of(answer.hits, stores)
+
+    def _for_task(self, task: str, stores: Mapping[str, Store], known: set[str], warnings: list[str]) -> list[Passage]:
+        from ricordo.context.build_passages import fitting, passages_of
+
+        answer = self._asked(task, Filters(kinds=TOLD_AS_PASSAGES), HITS)
+        warnings += answer.meta.degraded
+        return passages_of([hit for hit in fitting(answer) if hit.ref not in known], stores)
+
+    def _asked(
+        self, task: str, filters: Filters, limit: int, *, profile: str | None = None, backend: str | None = None
+    ) -> Answer:
+        return self.search(
+            task, limit=limit, filters=filters, literal=True, track=False, profile=profile, backend=backend
+        )
+
+    def _offered(self, task: str) -> tuple[Skill, ...]:
+        """The skills worth a line: those whose score comes near the best one's."""
+        from ricordo.context.build_passages import WEAK, fitting
+
+        stores = self._stores([])
+        if not _any(stores, _SKILLS):
+            return ()
+        hits = fitting(self._asked(task, _SKILLS, SKILLS_TOLD))
+        best = max((hit.score for hit in hits), default=0.0)
+        return self._as_skills([hit for hit in hits if hit.score >= WEAK * best], stores)
+
+    def _events(self) -> list[Event]:
+        """What happened lately, newest first, a line each."""
+        from ricordo.context.build import Event
+        from ricordo.context.build_text import OUTSIDE_DRIVES
+
+        events = []
+        for event in self.recent(EVENTS, kinds=HAPPENINGS).events:
+            drive = event.ref.partition(":")[0]
+            line = f"{event.at:%Y-%m-%d %H:%M} {event.role or event.what} {event.ref} {event.title}"
+            events.append(Event(event.ref, line, drive in OUTSIDE_DRIVES))
+        return events
+
+    def skills_add(
+        self,
+        *roots: str | Path,
+        prune: bool = False,
+        wait: bool = True,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> AddReport:
+        """Take in every SKILL.md below the roots; without any, below the usual folders and from ``skills.command``.
+
+        The first of a name wins, the workspace's before the user's before the machine's. Run again, it takes in what
+        changed and reports what is gone; ``prune`` removes that.
+        """
+        from ricordo.context.skills import Collector
+        from ricordo.sources.skills import default_roots, listed_by, named_roots
+
+        settings = self.config.skills
+        places = named_roots(roots, self._start) if roots else default_roots(settings, self._start)
+        collector = Collector(self.store, self._pipeline, self._files(), self._backlog())
+        listed = None
+        if settings.command and not roots:
+            try:
+                listed = listed_by(settings.command, settings.command_seconds)
+            except Error as error:
+                collector.fail("skills.command", error)
+        collector.collect(places, listed or ())
+        report = collector.report(prune=prune, listed=listed is not None)
+        if ignored := [name for name in self.config.untrusted if name.startswith("skills.") and not roots]:
+            untold = f"not trusted, so ignored: {', '.join(ignored)} of the project's settings (ricordo config trust)"
+            report = replace(report, notes=(*report.notes, untold))
+        return self._embedded(report, wait, progress)
+
+    def skills(self) -> tuple[Skill, ...]:
+        """All skills, by name; of a name that several tiers hold, the highest tier's."""
+        found: dict[str, Skill] = {}
+        for tier, store in self._stores([]).items():
+            for _, item in store.listing(_SKILLS, 1 << 30, 0):
+                skill = _skill_of(item, tier=tier)
+                found.setdefault(skill.name, skill)
+        return tuple(sorted(found.values(), key=lambda skill: (skill.name.casefold(), skill.name)))
+
+    def skills_search(self, task: str, limit: int = 5, *, track: bool | None = None) -> tuple[Skill, ...]:
+        """The skills that fit a task best, judged by name, description and text."""
+        if not task.strip():
+            raise UsageError("there is no task", hint="Say what is to be done; 'ricordo skills list' shows them all.")
+        stores = self._stores([])
+        if not _any(stores, _SKILLS):
+            return ()
+        answer = self.search(task, limit=limit, filters=_SKILLS, literal=True, track=track, tool="skills")
+        return self._as_skills(answer.hits, stores)
+
+    def _as_skills(self, hits: Sequence[Hit], stores: Mapping[str, Store]) -> tuple[Skill, ...]:
+        found = []
+        for hit in hits:
+            store = stores[hit.tier]
+            n = store.require(Ref.parse(hit.ref))
+            found.append(_skill_of(store.items_by_number([n])[n], tier=hit.tier, score=hit.score))
+        return tuple(found)
+
+    def skill(self, name: str) -> Item:
+        """A skill by its name or ref, with its text; this counts as opening it."""
+        wanted = name.strip()
+        try:
+            item = self.get(Ref.parse(wanted) if Ref.looks_like(wanted) else Ref("skill", f"/{wanted.lstrip('/')}"))
+        except NotFound:
+            raise self._no_skill(wanted) from None
+        if item.kind != "skill":
+            raise NotFound(f"{item.ref} is a {item.kind}, not a skill", hint="'ricordo skills list' shows them.")
+        return item
+
+    def _no_skill(self, name: str) -> NotFound:
+        from difflib import get_close_matches
+
+        names = [skill.name for skill in self.skills()]
+        folded = {known.casefold(): known for known in names}
+        near = [folded[one] for one in get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.5)]
+        hint = f"Did you mean {', '.join(near)}?" if near else "'ricordo skills list' shows what there is."
+        if not names:
+            hint = "There are none yet: ricordo skills add"
+        return NotFound(f"there is no skill '{name}'", hint=hint)
+
+
+def _any(stores: Mapping[str, Store], filters: Filters) -> bool:
+    """Whether it is worth asking: most stores have none of some kinds, and a search is not free."""
+    return any(store.listing(filters, 1, 0) for store in stores.values())
+
+
+def _skill_of(item: Item, *, tier: str = "", score: float | None = None) -> Skill:
+    """An item of kind skill as one sees it before reading it."""
+    from ricordo.context_report import Skill
+
+    metadata = item.fields.metadata
+    location, scope = (str(metadata.get(key) or "") for key in ("location", "scope"))
+    name = item.ref.path.lstrip("/") if item.ref.drive == "skill" else item.title
+    description = " ".join(item.fields.description.split())
+    return Skill(name, description, str(item.ref), location, scope, tier, score)

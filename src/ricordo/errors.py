@@ -1,0 +1,120 @@
+"""Every error Ricordo raises on purpose, as one tree.
+
+::
+
+    Error                  something went wrong; .code, .message, .hint
+    ├── UsageError         the call itself is wrong (bad option, weight, ref, date)
+    ├── NotFound           no item, version or file by that name
+    ├── Conflict           the ref is taken, the item is immutable, or versions disagree
+    │   ├── PathConflict   the ref already holds an item and overwriting was not asked for
+    │   └── StaleVersion   the item changed since it was read
+    ├── Unavailable        a part that may come back: store locked, model or service missing
+    │   └── MissingExtra   an optional dependency is not installed
+    ├── StoreError         the store itself cannot be used as asked
+    │   ├── ReadOnlyStore  the file or its folder cannot be written
+    │   ├── CorruptStore   SQLite reports damage, or this is not a Ricordo store
+    │   └── NewerSchema    a newer Ricordo wrote this store
+    ├── Unreadable         a file or page that cannot be turned into text
+    ├── Forbidden          an address that may not be reached, or a page that needs a login
+    └── ContractError      a provider or plugin broke its contract (wrong dimension, NaN, bad JSON)
+
+``hint`` says what to do next. Faces print ``message`` and ``hint``; they never show a stack trace for an ``Error``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class Error(Exception):
+    """Base of the tree. ``code`` is stable and meant for programs; ``exit_code`` is the CLI's."""
+
+    code = "error"
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def to_dict(self) -> dict[str, str]:
+        return {"code": self.code, "message": self.message, "hint": self.hint}
+
+
+class UsageError(Error):
+    code = "usage"
+    exit_code = 2
+
+
+class NotFound(Error):
+    code = "not_found"
+    exit_code = 3
+
+
+class Conflict(Error):
+    code = "conflict"
+    exit_code = 4
+
+
+class PathConflict(Conflict):
+    code = "path_conflict"
+
+
+class StaleVersion(Conflict):
+    code = "stale_version"
+
+
+class Unavailable(Error):
+    code = "unavailable"
+    exit_code = 5
+
+
+class MissingExtra(Unavailable):
+    """A feature needs an optional dependency: ``MissingExtra("documents", "PDF files")``."""
+
+    code = "missing_extra"
+
+    def __init__(self, extra: str, needed_for: str) -> None:
+        super().__init__(
+            f"{needed_for} need the extra '{extra}', which is not installed",
+            hint=f"pip install 'ricordo[{extra}]'",
+        )
+        self.extra = extra
+
+
+class StoreError(Error):
+    code = "store"
+    exit_code = 5
+
+
+class ReadOnlyStore(StoreError):
+    code = "read_only"
+
+
+class CorruptStore(StoreError):
+    code = "corrupt"
+
+
+class NewerSchema(StoreError):
+    code = "newer_schema"
+
+
+class Unreadable(Error):
+    """A file or page that could not be turned into text; the reason is the message."""
+
+    code = "unreadable"
+
+
+class Forbidden(Error):
+    code = "forbidden"
+
+
+class ContractError(Error):
+    code = "contract"
+
+
+def from_dict(plain: Mapping[str, str]) -> Error:
+    """The error that ``to_dict`` described: for a caller that wants it raised."""
+    known = (UsageError, NotFound, Conflict, PathConflict, StaleVersion, Unavailable, Unreadable, Forbidden)
+    kinds = {kind.code: kind for kind in known}
+    return kinds.get(plain["code"], Error)(plain["message"], hint=plain.get("hint", ""))

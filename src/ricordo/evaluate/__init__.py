@@ -1,0 +1,37 @@
+"""How well a profile ranks: retrieval sets in, figures out.
+
+``evaluate`` measures one set and ``evaluate_all`` several; ``compare`` and ``compare_profiles`` say whether a
+difference is more than chance.
+"""
+
+from ricordo.evaluate.compare import Compared, Comparison, compare, compare_profiles
+from ricordo.evaluate.datasets import Dataset, Document, Question, read_dataset
+from ricordo.evaluate.metrics import METRICS, Significance, judge, significance
+from ricordo.evaluate.report import QueryResult, Report, Suite, read_results, write_results
+from ricordo.evaluate.run import BASELINES, evaluate, evaluate_all
+from ricordo.evaluate.tables import comparison_table, results_table
+
+__all__ = [
+    "BASELINES",
+    "METRICS",
+    "Compared",
+    "Comparison",
+    "Dataset",
+    "Document",
+    "QueryResult",
+    "Question",
+    "Report",
+    "Significance",
+    "Suite",
+    "compare",
+    "compare_profiles",
+    "comparison_table",
+    "evaluate",
+    "evaluate_all",
+    "judge",
+    "read_dataset",
+    "read_results",
+    "results_table",
+    "significance",
+    "write_results",
+]

@@ -1,0 +1,191 @@
+"""The stores that evaluations search, built once per corpus and kept in the user's cache folder.
+
+A cached store is a folder ``<corpus>-<settings>/`` with ``store.db`` in it. It is built beside its place and
+renamed when it is whole, so that a run that was interrupted leaves nothing half-made to be searched. Its name
+covers the corpus and every setting that reaches the index; what only ranking reads is free to change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ricordo import registry
+from ricordo.config import Config
+from ricordo.engine import Ricordo
+from ricordo.errors import StoreError
+from ricordo.evaluate.datasets import Dataset, Document
+from ricordo.evaluate.vector_cache import RememberingEmbedder
+from ricordo.ingest.embed import Worker
+from ricordo.models.fingerprint import fingerprint_of
+from ricordo.values import Entry, Progress
+
+UNUSED_DAYS = 30
+"""A cached store that no evaluation used for this long is removed by the next one that builds."""
+
+INDEXING_CODE: tuple[str, ...] = (
+    "words.py",
+    "stopwords.py",
+    "ingest/chunk.py",
+    "ingest/structure.py",
+    "ingest/prefix.py",
+    "store/sqlite/schema.py",
+    "store/sqlite/postings.py",
+)
+"""The files of this package whose change makes another index."""
+
+_DRIVE = "eval"
+
+
+def ref_of(position: int) -> str:
+    """The ref of the document at this place in the corpus.
+
+    Documents are numbered because a path is indexed text: the set's own ids could give an answer away, or
+    hide it.
+    """
+    return f"{_DRIVE}:/{position:07d}"
+
+
+def position_of(ref: str) -> int:
+    """The place in the corpus that ``ref_of`` made a ref from."""
+    return int(ref.rpartition("/")[2])
+
+
+def make_vectors(
+    engine: Ricordo,
+    dataset: Dataset,
+    *,
+    cache_dir: Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> str:
+    """Work off the backlog of a cached store; answers why it stopped early, or nothing.
+
+    Vectors are kept apart as well, by corpus and fingerprint: neither an interrupted run nor a store that is
+    built anew for another tokenizer has to compute them again.
+    """
+    embedder = registry.embedder(engine.config)
+    if embedder is None:
+        return ""
+    fingerprint = fingerprint_of(embedder)
+    if not engine.store.waiting_jobs(fingerprint):
+        return ""
+    root = cache_dir or default_cache_folder()
+    folder = root / f"{dataset.corpus_digest[:16]}-vectors-{_short_hash({'fingerprint': fingerprint})}"
+    remembering = RememberingEmbedder(embedder, folder)
+    return Worker(engine.store, remembering, registry.worker_name(), progress).drain().stopped
+
+
+def default_cache_folder() -> Path:
+    """Where cached stores are kept unless the caller says otherwise."""
+    from platformdirs import user_cache_path
+
+    return user_cache_path("ricordo") / "eval"
+
+
+def cached_store(
+    dataset: Dataset,
+    config: Config,
+    *,
+    cache_dir: Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Path:
+    """The file of a store that holds the set's documents, built now if it is not there yet.
+
+    It can be searched by keyword; vectors wait in its backlog until ``make_vectors`` is asked for them.
+    """
+    root = cache_dir or default_cache_folder()
+    settings = index_settings(config)
+    folder = root / f"{dataset.corpus_digest[:16]}-{_short_hash(settings)}"
+    store = folder / "store.db"
+    if store.is_file():
+        os.utime(folder)
+        return store
+    root.mkdir(parents=True, exist_ok=True)
+    _remove_unused(root)
+    building = Path(tempfile.mkdtemp(prefix="building-", dir=root))
+    try:
+        _build(dataset, config, building / "store.db", progress)
+        (building / "about.json").write_text(
+            json.dumps({"dataset": dataset.name, "documents": len(dataset.documents), **settings}, indent=1),
+            encoding="utf-8",
+        )
+        _put_in_place(building, folder)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+    return store
+
+
+def index_settings(config: Config) -> dict[str, str]:
+    """All that decides what stands in the index of a given corpus."""
+    embedder = registry.embedder(config)
+    return {
+        "chunker": config.ingest.chunker,
+        "language": config.lexical.language,
+        "embedding": fingerprint_of(embedder) if embedder is not None else "none",
+        "code": _code_digest(),
+    }
+
+
+def _code_digest() -> str:
+    """A hash of the code that makes chunks, terms and tables.
+
+    It stands for the versions of chunker and schema, and covers an edit that raised neither: whoever tries a
+    change wants its figures, not those of the store before it.
+    """
+    digest = hashlib.sha256()
+    package = Path(__file__).parents[1]
+    for name in INDEXING_CODE:
+        digest.update((package / name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _short_hash(settings: dict[str, str]) -> str:
+    return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _build(dataset: Dataset, config: Config, file: Path, progress: Callable[[Progress], None] | None) -> None:
+    with Ricordo.open(file, config=config) as engine:
+        report = engine.save_many(_entries(dataset), wait=False, progress=progress)
+    if report.failed:
+        first = next(saved for saved in report.items if saved.status == "failed")
+        reason = (first.error or {}).get("message", "no reason given")
+        raise StoreError(
+            f"{report.failed} documents of '{dataset.name}' could not be indexed, e.g. because {reason}",
+            hint="Nothing was kept. Check the corpus and the free space of the cache folder, then try again.",
+        )
+
+
+def _entries(dataset: Dataset) -> Iterator[Entry]:
+    return (
+        Entry(ref=ref_of(position), content=document.text, fields=_fields(document))
+        for position, document in enumerate(dataset.documents)
+    )
+
+
+def _fields(document: Document) -> dict[str, object]:
+    fields: dict[str, object] = {"title": document.title, "metadata": {"document": document.id}}
+    if document.thread is not None:
+        fields |= {"thread": document.thread, "seq": document.seq}
+    return fields
+
+
+def _put_in_place(building: Path, folder: Path) -> None:
+    """Rename a whole store; when another process was faster, its store is as good and stays."""
+    try:
+        building.rename(folder)
+    except OSError:
+        if not (folder / "store.db").is_file():
+            raise
+
+
+def _remove_unused(root: Path) -> None:
+    oldest = time.time() - UNUSED_DAYS * 86_400
+    for folder in root.iterdir():
+        if folder.is_dir() and folder.stat().st_mtime < oldest:
+            shutil.rmtree(folder, ignore_errors=True)

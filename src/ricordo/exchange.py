@@ -1,0 +1,137 @@
+"""An export as a file: JSON lines in UTF-8, written so that equal stores give equal bytes, and read with suspicion.
+
+Each record is checked whole before it is handed on, and at the end that none is missing. What becomes of it is the
+store's affair.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO, NoReturn
+
+from ricordo.errors import Unreadable
+from ricordo.exchange_records import (
+    FORMAT,
+    FORMAT_VERSION,
+    TYPE_NAMES,
+    TYPES,
+    Header,
+    ItemRecord,
+    Record,
+    check_item,
+)
+from ricordo.record_codec import BadRecord, decode, encode
+
+
+def write(records: Iterable[Record], out: BinaryIO) -> tuple[int, dict[str, int]]:
+    """Write records as lines; how many bytes, and how many records of each type, there were."""
+    written: Counter[str] = Counter()
+    size = 0
+    for record in records:
+        name = TYPE_NAMES[type(record)]
+        line = json.dumps({"record": name, **encode(record)}, ensure_ascii=False, separators=(",", ":")).encode()
+        out.write(line + b"\n")
+        written[name] += 1
+        size += len(line) + 1
+    del written["header"]
+    return size, dict(written)
+
+
+def read(source: BinaryIO, name: str) -> Iterator[Record]:
+    """The records of a file, the header first; ``name`` is what the file is called in errors."""
+    lines = _Lines(source, name)
+    yield _header(lines)
+    yield from lines.records()
+    lines.check_complete()
+
+
+class _Lines:
+    """The lines of one file, counted."""
+
+    def __init__(self, source: BinaryIO, name: str) -> None:
+        self.source = source
+        self.name = name
+        self.number = 0
+        self.header: Header | None = None
+        self.seen: Counter[str] = Counter()
+
+    def next(self) -> bytes:
+        self.number += 1
+        return self.source.readline()
+
+    def fail(self, problem: str, hint: str) -> NoReturn:
+        raise Unreadable(f"{self.name}, line {self.number}: {problem}", hint=hint)
+
+    def plain(self, line: bytes) -> dict[str, Any]:
+        try:
+            if not line.endswith(b"\n"):
+                self.fail("the line does not end: the file is cut off", _CUT_OFF)
+            plain = json.loads(line)
+            if b"\\ud" in line or b"\\uD" in line:
+                json.dumps(plain, ensure_ascii=False).encode()
+        except UnicodeError:
+            self.fail("a text in it is not valid Unicode", _DAMAGED)
+        except (ValueError, RecursionError) as error:
+            self.fail(f"not JSON ({error})", _DAMAGED)
+        if not isinstance(plain, dict):
+            self.fail("not a record", _DAMAGED)
+        return plain
+
+    def records(self) -> Iterator[Record]:
+        last = 0
+        order = list(TYPES)
+        while line := self.next():
+            plain = self.plain(line)
+            name = plain.pop("record", None)
+            if name not in TYPES or name == "header":
+                self.fail(f"'{name}' is no type of record", _DAMAGED)
+            if order.index(name) < last:
+                self.fail(f"a record of type {name} stands behind what may refer to it", _DAMAGED)
+            last = order.index(name)
+            try:
+                record: Record = decode(TYPES[name], plain)
+                if isinstance(record, ItemRecord):
+                    check_item(record)
+            except BadRecord as problem:
+                what = f"item {plain.get('ref')}" if name == "item" else name
+                self.fail(f"{what}: {problem}", _DAMAGED)
+            self.seen[name] += 1
+            yield record
+
+    def check_complete(self) -> None:
+        assert self.header is not None, "the header is read first"
+        for name, count in self.header.counts.items():
+            if self.seen[name] != count:
+                self.fail(f"the file is cut off: {self.seen[name]} of {count} records of type {name}", _CUT_OFF)
+
+
+_DAMAGED = "The file was damaged or changed by hand; export again, or take the line out and lower its count."
+_CUT_OFF = "Copy the file again, or export again."
+_OTHERS = "Name what it is with --from: obsidian, basic-memory or mem0."
+
+
+def _header(lines: _Lines) -> Header:
+    line = lines.next()
+    if not line:
+        raise Unreadable(f"{lines.name} is empty", hint="An export starts with a header line.")
+    try:
+        plain = json.loads(line)
+    except (ValueError, RecursionError):
+        plain = None
+    if not isinstance(plain, dict) or plain.get("format") != FORMAT:
+        raise Unreadable(f"{lines.name} is not an export of Ricordo", hint=_OTHERS)
+    version = plain.get("version")
+    if isinstance(version, int) and version > FORMAT_VERSION:
+        raise Unreadable(
+            f"{lines.name} has format {version}, this Ricordo knows up to {FORMAT_VERSION}",
+            hint="Upgrade Ricordo (pip install -U ricordo).",
+        )
+    plain.pop("record", None)
+    try:
+        header = decode(Header, plain)
+    except BadRecord as problem:
+        lines.fail(f"the header: {problem}", _DAMAGED)
+    lines.header = header
+    return header

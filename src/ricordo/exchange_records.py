@@ -1,0 +1,332 @@
+"""What an export holds, as values: one record per line, a header first, then items, then what refers to them.
+
+A record names an item by its id. A version's text is the texts of its chunks, one after another, so that a passage that
+twenty versions share stands in the file once. Vectors and the keyword index are not here: they are made from this.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from ricordo.frozen import frozen
+from ricordo.record_codec import BadRecord
+from ricordo.values import FIELD_NAMES, KINDS, Fields, Mark, Passage, Ref
+
+FORMAT = "ricordo-export"
+FORMAT_VERSION = 1
+
+STATES = ("live", "archived", "deleted")
+CHUNK_STATES = ("live", "superseded", "deleted")
+_FIELD_TYPES: Mapping[str, tuple[type, ...]] = {
+    "title": (str,), "description": (str,), "context": (str,), "tags": (list,), "metadata": (dict,),
+    "immutable": (bool,), "decay_protected": (bool,), "is_textual": (bool,),
+    "importance": (int, type(None)), "seq": (int, type(None)),
+}  # fmt: skip
+
+
+@frozen
+class Header:
+    """The first line. ``counts`` says how many records of each type follow, ``changed_at`` how current they are."""
+
+    format: str
+    version: int
+    language: str
+    changed_at: datetime | None
+    counts: Mapping[str, Any]
+
+
+@frozen
+class FileRecord:
+    """What an item's file looked like when it was read."""
+
+    mtime: int
+    size: int
+    hash: str
+    fields: Mapping[str, Any]
+
+
+@frozen
+class UsageRecord:
+    """How often and when an item was found and opened."""
+
+    retrieval_count: int
+    last_retrieved_at: datetime | None
+    access_count: int
+    last_accessed_at: datetime | None
+    decay_score: float
+    decay_at: datetime | None
+
+
+@frozen
+class ChunkRecord:
+    """A passage: when it was part of the item, and what is embedded in front of its text."""
+
+    text: str
+    heading: str
+    prefix: str
+    state: str
+    live_from: datetime
+    live_until: datetime | None
+
+
+@frozen
+class BlobRecord:
+    """The bytes of a file that holds no text."""
+
+    hash: str
+    data: bytes
+
+
+@frozen
+class VersionRecord:
+    """One version. ``layout`` has, for each passage: its place in ``chunks``, its first character, its lines."""
+
+    number: int
+    previous: int | None
+    hash: str
+    text_hash: str
+    ref: Ref
+    kind: str
+    state: str
+    created_at: datetime
+    fields: Mapping[str, Any]
+    first_line: int
+    marks: tuple[tuple[int, str], ...]
+    layout: tuple[tuple[int, int, int, int], ...]
+    blob: str | None
+
+    def known_fields(self) -> Fields:
+        """The fields as a value; names of another time are left out."""
+        plain = {name: value for name, value in self.fields.items() if name in FIELD_NAMES}
+        return Fields(**{**plain, "tags": tuple(plain.get("tags", ()))})
+
+    def all_marks(self) -> tuple[Mark, ...]:
+        return tuple(Mark(offset, label) for offset, label in self.marks)
+
+
+@frozen
+class TextLinkRecord:
+    """A link that stands in an item's text; which item it means is found anew."""
+
+    text: str
+    name: str
+    type: str
+    created_at: datetime
+
+
+@frozen
+class ItemRecord:
+    """An item with everything that is its own."""
+
+    id: str
+    ref: Ref
+    kind: str
+    state: str
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    indexed_at: datetime | None
+    deleted_at: datetime | None
+    file: FileRecord | None
+    usage: UsageRecord | None
+    versions: tuple[VersionRecord, ...]
+    chunks: tuple[ChunkRecord, ...]
+    blobs: tuple[BlobRecord, ...]
+    links: tuple[TextLinkRecord, ...]
+    secrets: Mapping[str, Any]
+    """How many secrets of each kind were found in the text; never the secrets."""
+
+    def head(self) -> VersionRecord:
+        return next(version for version in self.versions if version.number == self.version)
+
+    def content(self, version: VersionRecord) -> str:
+        return "".join(self.chunks[chunk].text for chunk, *_ in version.layout)
+
+    def passages(self, version: VersionRecord) -> tuple[Passage, ...]:
+        """The version's text as it was cut."""
+        held = [self.chunks[chunk] for chunk, *_ in version.layout]
+        starts = [start for _, start, *_ in version.layout]
+        return tuple(
+            Passage(start, start + len(chunk.text), chunk.heading) for start, chunk in zip(starts, held, strict=True)
+        )
+
+
+@frozen
+class LinkRecord:
+    """A link between two items that does not stand in a text; ``text`` is empty, or what made it a mention."""
+
+    source: str
+    target: str
+    type: str
+    origin: str
+    text: str
+    created_at: datetime
+
+
+@frozen
+class FeedbackRecord:
+    """A verdict. ``item`` is None when the item is gone; ``ref`` is what it was called."""
+
+    query: str
+    item: str | None
+    ref: str
+    verdict: str
+    counted: bool
+    at: datetime
+
+
+@frozen
+class LearnedRecord:
+    """What a profile learned; the first ``since`` verdicts of the file no longer count for it."""
+
+    profile: str
+    shift: float
+    since: int
+
+
+@frozen
+class WeightRecord:
+    """One change of a profile's weights."""
+
+    profile: str
+    at: datetime
+    reason: str
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+    shift_before: float
+    shift_after: float
+    counted: int
+
+
+@frozen
+class FoundRecord:
+    """An item in the answer to a query."""
+
+    item: str
+    ref: str
+    version: int
+    score: float | None
+    at: datetime
+
+
+@frozen
+class QueryRecord:
+    """An entry of the query log with what it found."""
+
+    text: str
+    tool: str
+    profile: str
+    results: int
+    refs: tuple[str, ...]
+    ms: float
+    at: datetime
+    found: tuple[FoundRecord, ...]
+
+
+@frozen
+class OpeningRecord:
+    """An entry of the retrieval log that no query in the log belongs to: an item opened by its name."""
+
+    item: str
+    ref: str
+    version: int
+    score: float | None
+    at: datetime
+
+
+@frozen
+class RootRecord:
+    """A folder that was added."""
+
+    path: str
+    globs: tuple[str, ...]
+    added_at: datetime
+
+
+@frozen
+class FreezeRecord:
+    """Whether the store's weights stand still."""
+
+    frozen: bool
+
+
+Record = (
+    Header | ItemRecord | LinkRecord | FeedbackRecord | LearnedRecord | WeightRecord | QueryRecord | OpeningRecord
+    | RootRecord | FreezeRecord
+)  # fmt: skip
+
+TYPES: Mapping[str, type[Any]] = {
+    "header": Header,
+    "item": ItemRecord,
+    "link": LinkRecord,
+    "feedback": FeedbackRecord,
+    "learned": LearnedRecord,
+    "weights": WeightRecord,
+    "query": QueryRecord,
+    "opening": OpeningRecord,
+    "root": RootRecord,
+    "freeze": FreezeRecord,
+}
+"""The types by the name they have in a file, in the order they stand in it."""
+
+TYPE_NAMES: Mapping[type[Any], str] = {kind: name for name, kind in TYPES.items()}
+
+
+def check_item(item: ItemRecord) -> None:
+    """Refuse an item whose parts do not fit together: nothing of it would be found, or it would not be itself."""
+    _among("state", item.state, STATES)
+    _among("kind", item.kind, KINDS)
+    numbers = [version.number for version in item.versions]
+    if numbers != sorted(set(numbers)) or item.version not in numbers or numbers[0] < 1:
+        raise BadRecord(f"the versions {numbers} do not lead to version {item.version}")
+    held: set[int] = set()
+    blobs = {blob.hash: blob.data for blob in item.blobs}
+    for digest, data in blobs.items():
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise BadRecord(f"the bytes {digest[:12]} are not what their hash says")
+    for version in item.versions:
+        _check_version(item, version, blobs)
+        held.update(chunk for chunk, *_ in version.layout)
+    if held != set(range(len(item.chunks))):
+        raise BadRecord("some chunks belong to no version")
+    for chunk in item.chunks:
+        _among("the state of a chunk", chunk.state, CHUNK_STATES)
+    if not all(isinstance(count, int) for count in item.secrets.values()):
+        raise BadRecord("the counts of secrets are not whole numbers")
+    if item.usage is not None and not 0 <= item.usage.decay_score <= 1:
+        raise BadRecord("the decay score is not between 0 and 1")
+
+
+def _check_version(item: ItemRecord, version: VersionRecord, blobs: Mapping[str, bytes]) -> None:
+    name = f"version {version.number}"
+    _among(f"{name}: kind", version.kind, KINDS)
+    _check_fields(version.fields, name)
+    reached = 0
+    for chunk, start, *_ in version.layout:
+        if not 0 <= chunk < len(item.chunks) or start != reached:
+            raise BadRecord(f"{name}: the passages do not cover its text")
+        reached += len(item.chunks[chunk].text)
+    if version.blob is not None and version.blob not in blobs:
+        raise BadRecord(f"{name}: its bytes are missing")
+    whole = blobs[version.blob] if version.blob is not None else item.content(version).encode()
+    if hashlib.sha256(whole).hexdigest() != version.text_hash:
+        raise BadRecord(f"{name}: the text is not what its hash says")
+
+
+def _check_fields(fields: Mapping[str, Any], name: str) -> None:
+    for field_name, value in fields.items():
+        allowed = _FIELD_TYPES.get(field_name, (str, type(None)))
+        if field_name not in FIELD_NAMES:
+            continue
+        if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
+            raise BadRecord(f"{name}: the field {field_name} has a value it cannot hold")
+    if not all(isinstance(tag, str) for tag in fields.get("tags", ())):
+        raise BadRecord(f"{name}: a tag is not text")
+
+
+def _among(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise BadRecord(f"{name} is '{value}', which is none of {', '.join(allowed)}")

@@ -1,0 +1,252 @@
+"""Taking in files, folders, pages, standard input and handed-over texts: what is new, skipped or failed, and why.
+
+On-conflict is decided from the ref before a file is opened. Walking and parsing are done by ``sources`` and ``parse``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ricordo.errors import Error, NotFound, PathConflict, Unreadable, UsageError
+from ricordo.ingest.files import Files
+from ricordo.ingest.incoming_secrets import kind_of, without_secrets
+from ricordo.ingest.parse import parse_bytes
+from ricordo.ingest.pipeline import Incoming, Pipeline
+from ricordo.sources.base import looks_like_url
+from ricordo.sources.disk import Found, Skipped, absolute, disk_ref, expand, printable
+from ricordo.store.base import Backlog, FileState, Store
+from ricordo.values import AddReport, Entry, Parsed, Progress, Ref, Saved
+
+if TYPE_CHECKING:
+    from ricordo.ingest.adding_pages import AddingPages
+
+CHANGED = "already in the store, and changed on disk since: use 'ricordo refresh' to take the change in"
+KNOWN = "already in the store"
+
+
+class Adding:
+    """One ``add``: its options, and the report it builds up."""
+
+    def __init__(
+        self,
+        store: Store,
+        pipeline: Pipeline,
+        files: Files,
+        *,
+        kind: str | None,
+        fields: Mapping[str, Any],
+        on_conflict: str,
+        backlog: Backlog | None,
+        progress: Callable[[Progress], None] | None,
+        allow_secrets: bool = False,
+    ) -> None:
+        self.store = store
+        self.pipeline = pipeline
+        self.files = files
+        self.kind = kind
+        self.fields = fields
+        self.on_conflict = on_conflict
+        self.backlog = backlog
+        self.progress = progress
+        self.allow_secrets = allow_secrets
+        self.done: list[Saved] = []
+        self.notes: list[str] = []
+        self.started = time.monotonic()
+
+    def text(self, ref: Ref, text: str | bytes) -> AddReport:
+        """Take in standard input or a string under a ref."""
+        self._refuse_existing([ref])
+        if self._skip_known(ref, self._known([ref])):
+            return self._report()
+        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+        incoming: list[Incoming] = []
+        try:
+            parsed = parse_bytes(data, ref.path, limits=self.files.limits)
+            blob = None if parsed.is_textual else data
+            incoming.append(Incoming(ref, parsed, self.kind or kind_of(ref), self.fields, blob))
+            self._warn(ref, parsed)
+        except Error as error:
+            self.fail(str(ref), error)
+        self.done.extend(self._save(incoming, durable=True))
+        return self._report()
+
+    def entries(self, entries: Iterable[tuple[Ref, Entry]], *, durable: bool) -> AddReport:
+        """Take in texts handed over by a program."""
+
+        def incoming() -> Iterator[Incoming]:
+            for ref, entry in entries:
+                parsed = Parsed(entry.content, structure=entry.structure)
+                yield Incoming(ref, parsed, entry.kind, entry.fields, times=entry.times)
+
+        for saved in self._save(incoming(), durable=durable):
+            self.done.append(saved)
+            self.tell(len(self.done), None, saved.ref)
+        return self._report()
+
+    def sources(
+        self,
+        sources: Sequence[str | Path],
+        *,
+        globs: Sequence[str],
+        as_ref: Ref | None,
+        pages: Callable[[Adding], AddingPages] | None = None,
+    ) -> AddReport:
+        """Take in files, folders and pages; folders are remembered as roots. ``pages`` is called if there are URLs."""
+        if not sources:
+            raise UsageError("nothing to add", hint="Name files, folders or URLs: ricordo add ~/notes")
+        urls = [source for source in sources if pages and isinstance(source, str) and looks_like_url(source)]
+        web = pages(self) if pages is not None and urls else None
+        places = web.places(urls) if web is not None else []
+        found: dict[Path, Found] = {}
+        roots: list[Path] = []
+        for source in sources:
+            if source in urls:
+                continue
+            for path in self._expanded(str(source)):
+                if path.is_dir():
+                    roots.append(path)
+                # A file that was named outright is taken whatever the ignore files say.
+                for entry in self.files.at(path, globs if path.is_dir() else ()):
+                    if isinstance(entry, Found):
+                        found[entry.path] = entry
+                    else:
+                        self._pass_over(entry)
+        if as_ref is not None and (roots or len(found) > 1):
+            raise UsageError("--as names one item, so it goes with one file", hint="Leave out --as, or add one file.")
+        refs = {path: as_ref or disk_ref(path) for path in found}
+        self._refuse_existing([*refs.values(), *(as_ref or place.ref for place in places)])
+        for root in roots:
+            self._remember(absolute(root), tuple(globs))
+        self._take(list(found.values()), refs)
+        if web is not None:
+            web.take(places, as_ref)
+        return self._report()
+
+    def skips(self, ref: Ref) -> bool:
+        """Whether a page need not be taken in because its ref is taken; it is told of then."""
+        if self.on_conflict == "error":
+            self._refuse_existing([ref])
+        return self._skip_known(ref, self._known([ref]) if self.on_conflict == "skip" else {})
+
+    def take_page(self, incoming: Incoming) -> None:
+        """Save one page at once: the next may take long to come."""
+        self._warn(incoming.ref, incoming.parsed)
+        self.done.extend(self._save([incoming]))
+
+    def kind_for(self, ref: Ref) -> str:
+        return self.kind or kind_of(ref)
+
+    def _expanded(self, source: str) -> list[Path]:
+        paths = expand(source)
+        if not paths:
+            problem = NotFound(f"there is no file or folder {source}", hint="Check the spelling, or quote the name.")
+            self.fail(source, problem)
+        return paths
+
+    def _remember(self, root: str, globs: tuple[str, ...]) -> None:
+        """Note a root; what was wanted of it before is wanted still."""
+        before = dict(self.store.roots()).get(root)
+        if before is not None and before != globs:
+            globs = () if not before or not globs else tuple(dict.fromkeys((*before, *globs)))
+        if str(printable(root)) == root:
+            self.store.remember_root(root, globs)
+
+    def _pass_over(self, entry: Skipped) -> None:
+        name = str(disk_ref(printable(str(entry.path))))
+        if entry.failed:
+            self.fail(name, Unreadable(entry.reason))
+        else:
+            self.done.append(Saved(name, "skipped", reason=entry.reason))
+
+    def fail(self, name: str, error: Error) -> None:
+        """Tell of something that could not be taken in."""
+        self.done.append(Saved(name, "failed", error=error.to_dict()))
+
+    def _known(self, refs: Iterable[Ref]) -> dict[Ref, FileState | None]:
+        """Which of these refs are taken."""
+        paths: dict[str, list[str]] = {}
+        for ref in refs:
+            paths.setdefault(ref.drive, []).append(ref.path)
+        return {
+            Ref(drive, path): state
+            for drive, wanted in paths.items()
+            for path, state in self.store.known_files(drive, wanted).items()
+        }
+
+    def _refuse_existing(self, refs: Sequence[Ref]) -> None:
+        """``error`` fails before anything is read or written."""
+        if self.on_conflict != "error":
+            return
+        for ref in self._known(refs):
+            raise PathConflict(
+                f"{ref} is already in the store; nothing was written",
+                hint=f"Read it first (get {ref}), or pass --on-conflict overwrite.",
+            )
+
+    def _skip_known(self, ref: Ref, known: Mapping[Ref, FileState | None], entry: Found | None = None) -> bool:
+        if self.on_conflict != "skip" or ref not in known:
+            return False
+        state = known[ref]
+        changed = state is not None and entry is not None and not state.looks_like(entry.mtime_ns, entry.size)
+        self.done.append(Saved(str(ref), "skipped", reason=CHANGED if changed and ref.drive == "disk" else KNOWN))
+        return True
+
+    def _take(self, found: Sequence[Found], refs: Mapping[Path, Ref]) -> None:
+        known = self._known(refs.values()) if self.on_conflict == "skip" else {}
+        wanted = [entry for entry in found if not self._skip_known(refs[entry.path], known, entry)]
+        skipped = len(found) - len(wanted)
+        if skipped:
+            self.tell(0, len(wanted), "", skipped)
+
+        def incoming() -> Iterator[Incoming]:
+            for place, entry in enumerate(wanted, start=1):
+                ref = refs[entry.path]
+                one = self._read(entry, ref)
+                self.tell(place, len(wanted), str(ref), skipped)
+                if one is not None:
+                    yield one
+
+        self.done.extend(self._save(incoming()))
+
+    def _read(self, entry: Found, ref: Ref) -> Incoming | None:
+        """Parse one file; what cannot be read becomes a failed line in the report."""
+        try:
+            data = self.files.bytes_of(entry)
+            incoming = self.files.incoming(ref, entry, data, self.kind or kind_of(ref), self.fields)
+        except Error as error:
+            self.fail(str(ref), error)
+            return None
+        self._warn(ref, incoming.parsed)
+        return incoming
+
+    def _warn(self, ref: Ref, parsed: Parsed) -> None:
+        self.notes.extend(f"{ref}: {warning}" for warning in parsed.warnings)
+
+    def _save(self, incoming: Iterable[Incoming], *, durable: bool = False) -> Iterator[Saved]:
+        """Write it; in what agents write, secrets are redacted first."""
+        redacted: dict[str, tuple[str, ...]] = {}
+        clean = (self._redacted(one, redacted) for one in incoming)
+        for saved in self.pipeline.save_all(clean, on_conflict=self.on_conflict, durable=durable, backlog=self.backlog):
+            yield replace(saved, redacted=redacted.pop(saved.ref)) if saved.ref in redacted else saved
+
+    def _redacted(self, one: Incoming, redacted: dict[str, tuple[str, ...]]) -> Incoming:
+        clean, found = without_secrets(one, allow=self.allow_secrets)
+        if found:
+            redacted[str(one.ref)] = found
+        return clean
+
+    def tell(self, done: int, total: int | None, label: str, before: int = 0) -> None:
+        """Report progress; ``before`` were settled without being read, and count in no rate."""
+        if self.progress is None:
+            return
+        rate = done / max(time.monotonic() - self.started, 1e-6)
+        eta = (total - done) / rate if total is not None and rate else None
+        whole = total + before if total is not None else None
+        self.progress(Progress(done + before, whole, label, "adding", rate, eta))
+
+    def _report(self) -> AddReport:
+        return AddReport(tuple(self.done), tuple(self.notes))

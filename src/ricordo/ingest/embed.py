@@ -1,0 +1,173 @@
+"""Working off the backlog: claim texts, embed the ones no one embedded before, store the vectors; until none is left.
+
+Nothing is held while the model computes. Ctrl-C gives claimed texts back; a killed process loses at most its batch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from ricordo.errors import ContractError, Error, Unavailable
+from ricordo.models.base import Embedder
+from ricordo.models.fingerprint import fingerprint_of
+from ricordo.reports import EmbedReport
+from ricordo.store.base import Job, Store
+from ricordo.values import Progress
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+BATCH = 100
+
+
+class Worker:
+    """Drains the backlog of one fingerprint."""
+
+    def __init__(
+        self, store: Store, embedder: Embedder, owner: str, progress: Callable[[Progress], None] | None = None
+    ) -> None:
+        self.store = store
+        self.embedder = embedder
+        self.fingerprint = fingerprint_of(embedder)
+        self.owner = owner
+        self.progress = progress
+        self.embedded = self.cached = self.failed = 0
+        self.stopped = ""
+        self._left: int | None = None
+        self._lock = Lock()
+        self._started = time.monotonic()
+
+    def drain(self, *, kinds: Sequence[str] = (), limit: int | None = None, workers: int = 1) -> EmbedReport:
+        """Work until the backlog is empty, the limit is reached, or the embedder is gone."""
+        self._left = limit
+        self._total = self.store.vector_counts(self.fingerprint)["pending"]
+        try:
+            if workers > 1:
+                with ThreadPoolExecutor(workers) as pool:
+                    self._run_on(pool, kinds, workers)
+            else:
+                self._run(kinds)
+        finally:
+            self.store.release_jobs(self.owner)
+        seconds = time.monotonic() - self._started
+        return EmbedReport(self.embedded, self.cached, self.failed, seconds, self.stopped)
+
+    def _run_on(self, pool: ThreadPoolExecutor, kinds: Sequence[str], workers: int) -> None:
+        try:
+            for _ in pool.map(lambda _: self._run(kinds), range(workers)):
+                pass
+        except BaseException:
+            self.stopped = "interrupted"  # the others end after their batch, not after the backlog
+            raise
+
+    def _run(self, kinds: Sequence[str]) -> None:
+        while not self.stopped:
+            jobs = next((claimed for kind in kinds or (None,) if (claimed := self._claim(kind))), [])
+            if not jobs:
+                return
+            try:
+                self._embed(jobs)
+            except Unavailable as error:
+                self.stopped = _told(error)
+            except ContractError as error:
+                self.store.fail_jobs(self.fingerprint, jobs, error.message)
+                self.failed += len(jobs)
+                self.stopped = _told(error)
+            except Error as error:
+                self.store.fail_jobs(self.fingerprint, jobs, error.message)
+                self.failed += len(jobs)
+
+    def _claim(self, kind: str | None) -> list[Job]:
+        with self._lock:
+            size = BATCH if self._left is None else min(BATCH, self._left)
+            if size <= 0:
+                return []
+            jobs = self.store.claim_jobs(self.fingerprint, self.embedder.dimensions, self.owner, size, kind)
+            if self._left is not None:
+                self._left -= len(jobs)
+            return jobs
+
+    def _embed(self, jobs: Sequence[Job]) -> None:
+        known = self.store.known_vectors(self.fingerprint, [job.hash for job in jobs])
+        texts = {job.hash: job.text for job in jobs if job.hash not in known}
+        vectors: npt.NDArray[Any] | list[Any] = []
+        if texts:
+            vectors = self.embedder.embed_documents(list(texts.values()))
+            if len(vectors) != len(texts):
+                raise ContractError(
+                    f"{self.embedder.fingerprint} gave {len(vectors)} vectors for {len(texts)} texts",
+                    hint="Nothing was stored. Check the embedding settings, then run 'ricordo embed'.",
+                )
+        self.store.finish_jobs(self.fingerprint, jobs, dict(zip(texts, vectors, strict=True)))
+        self.embedded += len(texts)
+        self.cached += len(jobs) - len(texts)
+        self._tell()
+
+    def _tell(self) -> None:
+        if self.progress is None:
+            return
+        done = self.embedded + self.cached
+        rate = done / max(time.monotonic() - self._started, 1e-6)
+        total = max(self._total, done)
+        self.progress(Progress(done, total, "", "embedding", rate, (total - done) / rate if rate else None))
+
+
+def drain(
+    store: Store,
+    first: Callable[[], Embedder | None],
+    second: Callable[[], Embedder | None],
+    owner: str,
+    progress: Callable[[Progress], None] | None = None,
+    *,
+    whole: bool = False,
+    **options: Any,
+) -> EmbedReport:
+    """Work off the backlog with the first embedder; while it is gone, the second makes vectors of its own.
+
+    The second's never stand for the first's: what waits for the first still waits. It embeds what the first left, or
+    with ``whole`` all that lacks a vector of its own.
+    """
+    waits_for = ""
+    try:
+        embedder = first()
+        if embedder is None:
+            return EmbedReport()
+        worker = Worker(store, embedder, owner, progress)
+        waits_for = worker.fingerprint
+        report = worker.drain(**options)
+    except Unavailable as error:  # it does not even know its fingerprint
+        report = EmbedReport(stopped=_told(error))
+    if not report.stopped:
+        return report
+    try:
+        stand_in = second()
+        if stand_in is None:
+            return report
+        done = _stand_in(store, Worker(store, stand_in, owner, progress), "" if whole else waits_for, options)
+    except (Unavailable, ContractError) as error:
+        done = EmbedReport(stopped=_told(error))
+    made = done.embedded + done.cached
+    also = f"The fallback fails too: {done.stopped}" if done.stopped else f"Until then, {made} have the fallback's."
+    return replace(report, stopped=f"{report.stopped} {also}", fallback=made)
+
+
+def _stand_in(store: Store, worker: Worker, waits_for: str, options: dict[str, Any]) -> EmbedReport:
+    dimensions = worker.embedder.dimensions
+    if waits_for:
+        store.enqueue_waiting(waits_for, worker.fingerprint, dimensions)
+    else:
+        store.enqueue_missing(worker.fingerprint, dimensions)
+    try:
+        return worker.drain(**options)
+    finally:
+        # The first embedder's backlog is the one that counts; this one is made again when it is needed.
+        store.drop_waiting(worker.fingerprint)
+
+
+def _told(error: Error) -> str:
+    return f"{error.message}. {error.hint}".strip()

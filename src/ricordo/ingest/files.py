@@ -1,0 +1,113 @@
+"""Files on disk as things to take in: which ones a folder has, and what one of them says.
+
+The store's own files are never among them. What becomes of a file, and what was known of it, is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ricordo.errors import Error, Unreadable
+from ricordo.ingest.foreign.obsidian import in_vault, with_text_tags
+from ricordo.ingest.parse import Limits, parse_bytes, read_file
+from ricordo.ingest.pipeline import Incoming, merged_fields
+from ricordo.settings import Config
+from ricordo.sources.disk import Found, Skipped, over_limit, walk
+from ricordo.store.base import FileState
+from ricordo.values import Fields, Parsed, Ref
+
+_EMPTY = Fields().to_dict()
+_NOT_AUTHORED = ("source", "mime_type", "is_textual", "metadata")
+_JOURNALS = ("", "-wal", "-shm", "-journal")
+
+
+class Files:
+    """The disk as the settings allow it to be read; ``own`` is the store's file.
+
+    In an Obsidian vault, tags in texts count as tags; ``is_vault`` takes every folder for one.
+    """
+
+    def __init__(self, config: Config, own: str, *, is_vault: bool = False) -> None:
+        self.limits = Limits(seconds=config.ingest.parse_seconds, memory_mb=config.ingest.parse_memory_mb)
+        self._max_bytes = int(config.ingest.max_file_mb * 1_000_000)
+        self._follow = config.ingest.follow_symlinks
+        self._own = os.path.realpath(own)
+        self._is_vault = is_vault
+        self._vaults: dict[Path, bool] = {}
+
+    def at(
+        self, path: Path, globs: Sequence[str] = (), only: Collection[Path] | None = None
+    ) -> Iterator[Found | Skipped]:
+        """The files below a folder, or the one file that ``path`` is."""
+        for entry in walk(path, max_bytes=self._max_bytes, globs=globs, follow_symlinks=self._follow, only=only):
+            yield Skipped(entry.path, "the store itself") if self._is_own(entry.path) else entry
+
+    def _is_own(self, path: Path) -> bool:
+        if not path.name.startswith(Path(self._own).name):
+            return False
+        real = os.path.realpath(path)
+        return any(real == self._own + end for end in _JOURNALS)
+
+    def bytes_of(self, entry: Found) -> bytes:
+        """What the file holds; one that outgrew the limit since is refused unread."""
+        if entry.size > self._max_bytes:
+            raise Unreadable(
+                f"{entry.path.name}: {over_limit(entry.size, self._max_bytes)}",
+                hint="Raise ingest.max_file_mb to take it in.",
+            )
+        return read_file(entry.path)
+
+    def parsed(self, folder: Path, globs: Sequence[str]) -> Iterator[tuple[str, datetime, Parsed | Error]]:
+        """The files below a folder: where each lies in it, when it changed, and what it says or why it says nothing."""
+        for entry in self.at(folder, globs):
+            place = os.path.relpath(entry.path, folder).replace(os.sep, "/")
+            if isinstance(entry, Found):
+                changed = datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC)
+                try:
+                    yield place, changed, parse_bytes(self.bytes_of(entry), entry.path.name, limits=self.limits)
+                except Error as error:
+                    yield place, changed, error
+            elif entry.failed:
+                yield place, datetime.now(UTC), Unreadable(f"{place}: {entry.reason}")
+
+    def incoming(self, ref: Ref, entry: Found, data: bytes, kind: str, fields: Mapping[str, Any]) -> Incoming:
+        """The file's content as something to save; ``fields`` overrule what the file says of itself."""
+        parsed = parse_bytes(data, entry.path.name, limits=self.limits)
+        if self._is_vault or in_vault(entry.path.parent, self._vaults):
+            parsed = with_text_tags(parsed)
+        plain = Incoming(ref, parsed, kind, {}, None if parsed.is_textual else data)
+        state = FileState(entry.mtime_ns, entry.size, hash_of(data), said_by(plain))
+        return replace(plain, fields={"source": "file", **fields}, file=state)
+
+
+def hash_of(data: bytes) -> str:
+    """SHA-256 of a file's bytes: tells that it was only touched, or only renamed."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def said_by(incoming: Incoming) -> dict[str, Any]:
+    """The fields that a file sets itself, without the empty ones."""
+    plain = merged_fields(incoming).to_dict()
+    return {name: value for name, value in plain.items() if value != _EMPTY[name] and name not in _NOT_AUTHORED[:3]}
+
+
+def set_by_people(fields: Fields, said: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of an item that are not what its file said when it was last read: these stay when it is read again."""
+    now = fields.to_dict()
+    changed = {name: value for name, value in now.items() if name not in _NOT_AUTHORED}
+    return {name: value for name, value in changed.items() if value != said.get(name, _EMPTY[name])}
+
+
+def metadata_kept(fields: Fields, said: Mapping[str, Any], says: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata key by key: what people set or removed stays so, the rest is what the file says now."""
+    before: Mapping[str, Any] = said.get("metadata", {})
+    now = fields.metadata
+    kept = {key: value for key, value in now.items() if key not in before or before[key] != value}
+    dropped = {key for key in before if key not in now}
+    return {key: value for key, value in says.get("metadata", {}).items() if key not in dropped} | kept

@@ -1,0 +1,133 @@
+"""basic-memory's notes: Markdown with ``title, type, permalink, tags``, observations and relations in lists.
+
+A note becomes ``note:/<permalink>`` with its whole body. ``- depends_on [[Target]]`` becomes a link of that type, the
+tags of observations become tags; both stand in the text as well.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ricordo.errors import Error, UsageError
+from ricordo.frozen import frozen
+from ricordo.ingest.files import Files
+from ricordo.ingest.foreign.base import Foreign, Relation
+from ricordo.ingest.foreign.obsidian import tags_in
+from ricordo.link_targets import plain_name, without_code
+from ricordo.values import Entry, Parsed, Ref, Saved, checked_tags, parse_time
+
+_RELATION = re.compile(
+    r"^[ \t]*[-*+][ \t]+(?P<type>[^\[\]\n]*?)[ \t]*\[\[(?P<target>[^\[\]\n|]+)(?:\|[^\[\]\n]*)?\]\]", re.MULTILINE
+)
+_OBSERVATION = re.compile(r"^[ \t]*[-*+][ \t]+\[[^\[\]\n]{2,}\](?!\()[ \t]+(?P<text>.+)$", re.MULTILINE)
+_LINK_TYPE = re.compile(r"[a-z][a-z0-9_-]{1,40}")
+_UNNAMED = "relates_to"
+
+
+@frozen
+class Note:
+    """One file: its place below the folder, and what it says."""
+
+    path: str
+    parsed: Parsed
+    changed: datetime
+
+
+def read_folder(folder: Path, files: Files) -> Foreign:
+    """All notes below a folder; a file that cannot be read is answered as failed."""
+    notes: list[Note] = []
+    failed: list[Saved] = []
+    for path, changed, parsed in files.parsed(folder, ["*.md"]):
+        if isinstance(parsed, Error):
+            failed.append(Saved(path, "failed", error=parsed.to_dict()))
+        else:
+            notes.append(Note(path, parsed, changed))
+    return replace(read_notes(notes), failed=tuple(failed))
+
+
+def read_notes(notes: Sequence[Note]) -> Foreign:
+    """The notes as texts, with the relations between them; relations to notes that are not there are counted."""
+    refs = _refs(notes)
+    named: dict[str, str] = {}
+    for note in notes:
+        for name in (str(note.parsed.fields.get("metadata", {}).get("permalink") or ""), _title(note), note.path):
+            named.setdefault(_key(name), refs[note.path])
+    entries = [_entry(note, refs[note.path]) for note in notes]
+    relations: dict[Relation, None] = {}
+    lost = 0
+    for note in notes:
+        for type_, target in _relations(note.parsed.text):
+            found = named.get(_key(target)) or named.get(plain_name(target))
+            if found is None:
+                lost += 1
+            elif found != refs[note.path]:
+                relations.setdefault(Relation(refs[note.path], type_, found))
+    told = (f"{lost} relation{'' if lost == 1 else 's'} to notes that are not there stay in the text only",)
+    return Foreign(tuple(entries), tuple(relations), notes=told if lost else ())
+
+
+def _refs(notes: Sequence[Note]) -> dict[str, str]:
+    """The ref of each note by its path: its permalink, or its path where that is missing or taken."""
+    refs: dict[str, str] = {}
+    taken: set[str] = set()
+    for note in notes:
+        own = str(PurePosixPath(note.path).with_suffix(""))
+        given = str(note.parsed.fields.get("metadata", {}).get("permalink") or "").strip()
+        permalink = posixpath.normpath(f"/{given}").strip("/")  # one that climbs out of its folder does not
+        name = permalink if permalink and permalink not in taken else own
+        taken.add(name)
+        refs[note.path] = str(Ref("note", f"/{name}"))
+    return refs
+
+
+def _entry(note: Note, ref: str) -> Entry:
+    parsed = note.parsed
+    fields: dict[str, Any] = dict(parsed.fields)
+    metadata = dict(fields.get("metadata", {}))
+    type_ = str(metadata.get("type") or "note")
+    observed = [tag for match in _OBSERVATION.finditer(parsed.text) for tag in tags_in(match["text"])]
+    fields |= {
+        "title": _title(note),
+        "tags": checked_tags([*(tag.removeprefix("#") for tag in fields.get("tags", ())), *observed]),
+        "metadata": metadata,
+        "mime_type": "text/markdown",
+        "source_adapter": "basic-memory",
+    }
+    if type_ != "note":
+        fields.setdefault("category", type_)
+    changed = _time(metadata, ("modified", "updated", "updated_at")) or note.changed
+    created = _time(metadata, ("created", "created_at", "date")) or changed
+    return Entry(ref, parsed.text, "note", fields, "markdown", (created, changed))
+
+
+def _title(note: Note) -> str:
+    return str(note.parsed.fields.get("title") or note.parsed.title or PurePosixPath(note.path).stem)
+
+
+def _relations(text: str) -> Iterator[tuple[str, str]]:
+    """Type and target of each relation; a line of a list that opens with words and a wiki link is one."""
+    for match in _RELATION.finditer(without_code(text)):
+        said = match["type"].strip().strip("\"'").casefold()
+        type_ = re.sub(r"[^a-z0-9_-]+", "_", said).strip("_-")
+        yield type_ if _LINK_TYPE.fullmatch(type_) else _UNNAMED, match["target"].partition("#")[0].strip()
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[\s_-]+", "-", name.removesuffix(".md").strip().strip("/").casefold())
+
+
+def _time(metadata: Mapping[str, Any], names: Sequence[str]) -> datetime | None:
+    for name in names:
+        value = metadata.get(name)
+        if isinstance(value, str):
+            try:
+                return parse_time(value).astimezone(UTC)
+            except UsageError:
+                continue
+    return None

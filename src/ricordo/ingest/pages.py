@@ -1,0 +1,187 @@
+"""Pages as things to take in: what one says now, and whether it says the same as when it was last read.
+
+A page comes from a loader if there is one that brings it, else by plain HTTP. What was told by a server to recognise a
+page is kept with the state of its item, which makes no version. How pages are fetched is known to ``sources``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import unquote
+
+from ricordo.errors import Unavailable, Unreadable, UsageError
+from ricordo.frozen import frozen
+from ricordo.ingest.files import hash_of, metadata_kept, said_by, set_by_people
+from ricordo.ingest.parse import Limits, parse_bytes
+from ricordo.ingest.parse.encoding import without_surrogates
+from ricordo.ingest.parse.html_about import ABOUT
+from ricordo.ingest.pipeline import Incoming, structure_of
+from ricordo.sources.base import VALIDATORS, FetchedPage, LoadedPage, Loader, Place, Web
+from ricordo.store.base import FileState
+from ricordo.values import Item, Parsed, Ref
+
+HTTP, MCP = "http", "mcp:"
+# The form with a charset comes first: the other is for old programs.
+_FILE_NAMES = (
+    re.compile(r"filename\*\s*=\s*utf-8'[^']*'([^;]+)", re.IGNORECASE),
+    re.compile(r"filename\s*=\s*\"?([^\";]+)", re.IGNORECASE),
+)
+
+
+@frozen
+class ReadPage:
+    """A page that was fetched and read: what to save, and what it says about itself and where it leads."""
+
+    page: FetchedPage
+    incoming: Incoming
+    about: Mapping[str, Any]
+
+
+class Pages:
+    """The web, and what reads what comes from there. ``prompt_addition`` is for the loader."""
+
+    def __init__(self, web: Web, limits: Limits, loader: Loader | None = None, prompt_addition: str = "") -> None:
+        self.web = web
+        self.limits = limits
+        self.loader = loader
+        self.prompt_addition = prompt_addition
+
+    def close(self) -> None:
+        """End the connections, and what the loader started."""
+        self.web.close()
+        if self.loader is not None:
+            self.loader.close()
+
+    def load(self, place: Place, ref: Ref | None, kind: str | None, fields: Mapping[str, Any]) -> ReadPage | Incoming:
+        """A page by the loader, else by plain HTTP; ``ref`` if it is to be kept under another than its own."""
+        loaded = self.loader.load(place.url, self.prompt_addition) if self.loader is not None else None
+        if loaded is None:
+            return self.read(place, self.web.fetch(place), ref, kind, fields)
+        if ref is None and loaded.server:
+            ref = self.web.place(place.url, loaded.server).ref
+        return self.taken(place, loaded, ref or place.ref, kind, fields)
+
+    def read(
+        self, place: Place, page: FetchedPage, ref: Ref | None, kind: str | None, fields: Mapping[str, Any]
+    ) -> ReadPage:
+        """What a fetched page says; ``fields`` overrule what it says of itself."""
+        name = _disposition(page.headers.get("content-disposition", ""))
+        called = name or page.name
+        parsed = parse_bytes(page.data, called, page.mime or None, limits=self.limits, page=True)
+        about: Mapping[str, Any] = parsed.fields.get(ABOUT, {})
+        own = {field: value for field, value in parsed.fields.items() if field != ABOUT}
+        if about.get("description"):
+            own.setdefault("description", about["description"])
+        canonical = self.web.canonical(page, about.get("canonical", ""))
+        if canonical and canonical != place.url:
+            own["metadata"] = {**own.get("metadata", {}), "canonical_url": canonical}
+        called_so = name.rpartition(".")[0] or name
+        title = (called_so if page.named else "") or parsed.title or called_so
+        parsed = replace(parsed, fields=own, title=title)
+        _refuse_empty(parsed, place.url)
+        incoming = self._incoming(place, parsed, page.data, HTTP, page.validators, ref or place.ref, kind, fields)
+        return ReadPage(page, incoming, about)
+
+    def taken(
+        self, place: Place, loaded: LoadedPage, ref: Ref, kind: str | None, fields: Mapping[str, Any]
+    ) -> Incoming:
+        """What a loader brought; a text is kept as it stands."""
+        if isinstance(loaded.content, bytes):
+            data = loaded.content
+            parsed = parse_bytes(data, place.ref.path.rpartition("/")[2], loaded.mime_type, limits=self.limits)
+            parsed = replace(parsed, title=loaded.title or parsed.title)
+        else:
+            data = loaded.content.encode("utf-8", "surrogatepass")
+            text = without_surrogates(loaded.content)
+            mime = loaded.mime_type.partition(";")[0].strip().lower()
+            parsed = Parsed(text, loaded.title, mime_type=mime, structure=structure_of(mime))
+        _refuse_empty(parsed, place.url)
+        parsed = replace(parsed, warnings=(*parsed.warnings, *loaded.notes))
+        return self._incoming(place, parsed, data, f"{MCP}{loaded.server}", {}, ref, kind, fields)
+
+    def _incoming(
+        self,
+        place: Place,
+        parsed: Parsed,
+        data: bytes,
+        adapter: str,
+        validators: Mapping[str, str],
+        ref: Ref,
+        kind: str | None,
+        fields: Mapping[str, Any],
+    ) -> Incoming:
+        plain = Incoming(ref, parsed, kind or "document", {}, None if parsed.is_textual else data)
+        state = FileState(0, len(data), hash_of(data), {**said_by(plain), VALIDATORS: dict(validators)})
+        origin = {"source": "url", "source_url": place.url, "source_adapter": adapter}
+        return replace(plain, fields={**origin, **fields}, file=state)
+
+    def again(self, item: Item, state: FileState | None) -> Incoming | FileState | None:
+        """An item's page as it is now, to be saved; or its new state, or None, when it says what it said before."""
+        place = self.web.place(source_url(item))
+        adapter = item.fields.source_adapter or HTTP
+        if adapter.startswith(MCP):
+            incoming = self._loaded_again(place, item, adapter.removeprefix(MCP))
+        else:
+            said: Mapping[str, str] = state.fields.get(VALIDATORS, {}) if state is not None else {}
+            page = self.web.fetch(place, validators=said)
+            if page.unchanged:
+                return None
+            if state is not None and state.hash == hash_of(page.data):
+                newer = replace(state, fields={**state.fields, VALIDATORS: page.validators})
+                return newer if newer != state else None
+            incoming = self.read(place, page, item.ref, item.kind, {}).incoming
+        before = state.fields if state is not None else {}
+        now = incoming.file.fields if incoming.file is not None else {}
+        kept = set_by_people(item.fields, before)
+        kept["metadata"] = metadata_kept(item.fields, before, now)
+        return _as_added(replace(incoming, fields={**incoming.fields, **kept}), item)
+
+    def _loaded_again(self, place: Place, item: Item, server: str) -> Incoming:
+        loaded = self.loader.load(place.url, self.prompt_addition) if self.loader is not None else None
+        if loaded is None:
+            raise Unavailable(
+                f"{item.ref} was loaded through the MCP server '{server}', and now no server brings it",
+                hint="Configure the server and a language model again, or add the URL anew with"
+                " --on-conflict overwrite to fetch it plainly.",
+            )
+        return self.taken(place, loaded, item.ref, item.kind, {})
+
+
+def _as_added(incoming: Incoming, item: Item) -> Incoming:
+    """A page kept as a note, without its secrets like when it was added; where they were allowed, they still are."""
+    from ricordo.ingest.incoming_secrets import without_secrets
+    from ricordo.ingest.redact import find_secrets
+
+    clean, found = without_secrets(incoming, allow=bool(find_secrets(item.content)))
+    if not found:
+        return incoming
+    told = f"redacted: {', '.join(found)}"
+    return replace(clean, parsed=replace(clean.parsed, warnings=(*clean.parsed.warnings, told)))
+
+
+def source_url(item: Item) -> str:
+    """The URL that an item is fetched from; a page's ref is its URL."""
+    if item.fields.source_url:
+        return item.fields.source_url
+    if item.ref.drive == "url":
+        return item.ref.path[1:]
+    raise UsageError(f"{item.ref} cannot be read again: its source URL is not known", hint="Add it again by its URL.")
+
+
+def _refuse_empty(parsed: Parsed, url: str) -> None:
+    if parsed.is_textual and not parsed.text.strip():
+        raise Unreadable(
+            f"{url} holds no text",
+            hint="It may be drawn by a script: save it from your browser as HTML or PDF and add the file, or load it"
+            " with an MCP server.",
+        )
+
+
+def _disposition(header: str) -> str:
+    """The name that a server gives a file."""
+    found = next((match for pattern in _FILE_NAMES if (match := pattern.search(header))), None)
+    name = unquote(found[1], errors="replace") if found else ""
+    return re.split(r"[/\\]", name)[-1].strip()[:200]

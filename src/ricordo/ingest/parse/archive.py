@@ -1,0 +1,139 @@
+"""The ZIP archives that Office and EPUB files are, opened with suspicion.
+
+Before anything is unpacked, the sizes the archive declares are checked; reading a part never gives more
+than was declared. Passwords, bombs, truncation and damage are ``Unreadable``, each by its name.
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import zipfile
+import zlib
+from types import TracebackType
+from urllib.parse import unquote
+
+from ricordo.errors import Unreadable
+from ricordo.ingest.parse.trees import Element, local_name, xml_tree
+
+_MOST_PARTS = 20_000
+_LARGEST_TOTAL = 1024 * 1024 * 1024
+_LARGEST_PART = 256 * 1024 * 1024
+# Text in XML shrinks to a tenth, a monotonous table to a hundredth; a bomb to a thousandth.
+_HIGHEST_RATIO = 250
+_RATIO_MATTERS_FROM = 32 * 1024 * 1024
+_DAMAGED = "Open it in its own program and save it again."
+
+
+class Archive:
+    """A ZIP archive that passed the checks; use it as a context manager."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        self.name = name
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(data))
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as problem:
+            raise Unreadable(f"{name} is damaged or cut off: {problem}", hint=_DAMAGED) from None
+        self._parts = {part.filename.replace("\\", "/").lower(): part for part in self._zip.infolist()}
+        self._check(len(data))
+
+    def _check(self, packed: int) -> None:
+        parts = self._zip.infolist()
+        total = sum(part.file_size for part in parts)
+        is_bomb = total > _RATIO_MATTERS_FROM and total > _HIGHEST_RATIO * packed
+        if len(parts) > _MOST_PARTS or total > _LARGEST_TOTAL or is_bomb:
+            raise Unreadable(
+                f"{self.name} would unpack to {total / 1024**2:,.0f} MB in {len(parts):,} parts",
+                hint="It looks like a zip bomb; do not trust this file.",
+            )
+        if any(part.flag_bits & 1 for part in parts):
+            raise Unreadable(f"{self.name} is protected by a password", hint="Save a copy without the password.")
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._zip.close()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parts, in lower case as they are looked up."""
+        return tuple(self._parts)
+
+    def has(self, part: str) -> bool:
+        return _key(part) in self._parts
+
+    def read(self, part: str) -> bytes:
+        """The bytes of a part; a missing one is ``Unreadable`` like any damage."""
+        entry = self._parts.get(_key(part))
+        if entry is None:
+            raise Unreadable(f"{self.name} is damaged: {part} is missing", hint=_DAMAGED)
+        if entry.file_size > _LARGEST_PART:
+            raise Unreadable(
+                f"{self.name} holds a part of {entry.file_size / 1024**2:,.0f} MB", hint="Split the document."
+            )
+        try:
+            return self._zip.read(entry)
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            EOFError,
+            OSError,
+            ValueError,
+            NotImplementedError,
+            RuntimeError,
+        ) as problem:
+            raise Unreadable(f"{self.name} is damaged: {part} cannot be unpacked ({problem})", hint=_DAMAGED) from None
+
+    def verify(self) -> None:
+        """Unpack everything once and throw it away, so that a library that unpacks meets no surprise."""
+        for part in self._zip.infolist():
+            try:
+                with self._zip.open(part) as stream:
+                    while stream.read(1 << 20):
+                        pass
+            except (
+                zipfile.BadZipFile,
+                zlib.error,
+                EOFError,
+                OSError,
+                ValueError,
+                NotImplementedError,
+                RuntimeError,
+            ) as problem:
+                raise Unreadable(f"{self.name} is damaged: {problem}", hint=_DAMAGED) from None
+
+    def xml(self, part: str) -> Element:
+        """The root of an XML part."""
+        return xml_tree(self.read(part), f"{part} in {self.name}")
+
+    def relations(self, part: str) -> dict[str, tuple[str, str]]:
+        """What a part of an Office document refers to: id to (kind, part), outside targets left out."""
+        folder, base = posixpath.split(part)
+        listing = posixpath.join(folder, "_rels", f"{base}.rels")
+        if not self.has(listing):
+            return {}
+        found: dict[str, tuple[str, str]] = {}
+        for relation in self.xml(listing):
+            target = relation.get("Target") or ""
+            if local_name(relation) == "Relationship" and relation.get("TargetMode") != "External" and target:
+                kind = (relation.get("Type") or "").rpartition("/")[2]
+                found[relation.get("Id") or ""] = (kind, resolve(folder, target))
+        return found
+
+    def related(self, part: str, kind: str) -> str:
+        """The first part of a kind that ``part`` refers to, or an empty string."""
+        targets = (target for named, target in self.relations(part).values() if named == kind)
+        return next((target for target in targets if self.has(target)), "")
+
+
+def resolve(folder: str, target: str) -> str:
+    """A reference inside an archive as a path from its root."""
+    target = unquote(target.partition("#")[0])
+    return posixpath.normpath(target.lstrip("/") if target.startswith("/") else posixpath.join(folder, target))
+
+
+def _key(part: str) -> str:
+    return part.lstrip("/").lower()

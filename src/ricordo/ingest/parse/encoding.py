@@ -1,0 +1,158 @@
+"""Bytes into text: which encoding, and whether it is text at all.
+
+The result is normalised: no byte order mark, no NUL, and a newline for every kind of line end. Nothing
+here raises for bad bytes; what cannot be decoded becomes U+FFFD, with a warning.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from ricordo.frozen import frozen
+
+_SAMPLE = 64 * 1024
+# UTF-32 first: its little-endian mark starts with that of UTF-16.
+_MARKS: tuple[tuple[bytes, str], ...] = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# In this order when the detector finds several equally likely: short texts leave it a choice.
+_LEGACY: tuple[str, ...] = (
+    "cp1252", "gb18030", "cp1251", "shift_jis", "euc_jp", "euc_kr", "big5", "cp1250", "iso8859_2", "koi8_r",
+    "cp1253", "iso8859_7", "cp1254", "cp1255", "cp1256", "cp1257", "cp874", "mac_roman", "cp850",
+)  # fmt: skip
+_CONTROL = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b")) + b"\x7f"
+
+
+@frozen
+class Decoded:
+    """A file's text, and how it was read."""
+
+    text: str
+    encoding: str
+    warnings: tuple[str, ...] = ()
+
+
+def looks_binary(data: bytes) -> bool:
+    """Whether the start of a file has too many control characters to be text in any encoding."""
+    sample = data[:_SAMPLE]
+    if not sample or marked_encoding(sample) or _unmarked_wide(sample):
+        return False
+    controls = (len(sample) - len(sample.translate(None, _CONTROL))) / len(sample)
+    if controls > 0.3:
+        return True
+    return controls > 0.02 and not _is_utf8(sample)
+
+
+def marked_encoding(data: bytes) -> str:
+    """The encoding a byte order mark declares, or an empty string."""
+    return next((name for mark, name in _MARKS if data.startswith(mark)), "")
+
+
+def decode(data: bytes, declared: str = "") -> Decoded:
+    """Text of the bytes; ``declared`` (by a header or meta tag) is believed when it decodes cleanly."""
+    encoding = marked_encoding(data) or _unmarked_wide(data[:_SAMPLE])
+    if encoding:
+        return _with_replacement(data, encoding)
+    for candidate in dict.fromkeys((_known(declared), "utf-8")):
+        if candidate:
+            try:
+                return Decoded(normalise(data.decode(candidate)), candidate)
+            except (UnicodeDecodeError, UnicodeError):
+                continue
+    guess = "" if _mostly_utf8(data) else _guess(data)
+    return _with_replacement(data, guess or "utf-8")
+
+
+def normalise(text: str) -> str:
+    """Without byte order mark and NUL, every line end as a newline."""
+    text = text.removeprefix("\ufeff")
+    if "\x00" in text:
+        text = text.replace("\x00", "")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text
+
+
+def without_surrogates(text: str) -> str:
+    """The text with lone surrogates (which no store can write) replaced by U+FFFD."""
+    if text.isascii() or not re.search("[\ud800-\udfff]", text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _with_replacement(data: bytes, encoding: str) -> Decoded:
+    text = normalise(data.decode(encoding, "replace"))
+    already = data.count("\ufffd".encode()) if encoding == "utf-8" else 0
+    lost = text.count("\ufffd") - already
+    if lost <= 0:
+        return Decoded(text, encoding)
+    things = "character was" if lost == 1 else "characters were"
+    return Decoded(text, encoding, (f"{lost} {things} replaced: not valid {encoding}",))
+
+
+def _known(name: str) -> str:
+    try:
+        info = codecs.lookup(name.strip().strip("\"'")) if name.strip() else None
+    except (LookupError, ValueError):
+        return ""
+    # No browser reads UTF-7: it can hide markup from whoever looks at the bytes.
+    if info is None or not info._is_text_encoding or info.name == "utf-7":
+        return ""
+    # Pages that declare Latin-1 are windows-1252 in practice, as every browser reads them.
+    return "cp1252" if info.name in ("iso8859-1", "ascii") else info.name
+
+
+def _is_utf8(sample: bytes) -> bool:
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _unmarked_wide(sample: bytes) -> str:
+    """UTF-16 without a mark: Latin text in it has a NUL in almost every second byte."""
+    if len(sample) < 8 or b"\x00" not in sample:
+        return ""
+    even, odd = sample[0::2], sample[1::2]
+    even_nuls, odd_nuls = even.count(0) / len(even), odd.count(0) / len(odd)
+    if odd_nuls > 0.7 and even_nuls < 0.05:
+        return "utf-16-le"
+    if even_nuls > 0.7 and odd_nuls < 0.05:
+        return "utf-16-be"
+    return ""
+
+
+def _mostly_utf8(data: bytes) -> bool:
+    """A UTF-8 text with a few broken bytes, rather than a text in an older encoding."""
+    sample = _around_first_high_byte(data)
+    text = sample.decode("utf-8", "replace")
+    broken = text.count("\ufffd")
+    whole = sum(char > "\x7f" for char in text) - broken
+    # By chance, texts in the older East Asian encodings have up to one whole sequence to three broken ones.
+    return whole > 0.5 * broken
+
+
+def _around_first_high_byte(data: bytes) -> bytes:
+    found = re.search(rb"[\x80-\xff]", data)
+    start = max(0, (found.start() if found else 0) - 1024)
+    return data[start : start + _SAMPLE]
+
+
+def _guess(data: bytes) -> str:
+    """The most likely older encoding, asked of charset-normalizer about a bounded sample."""
+    from charset_normalizer import from_bytes
+
+    matches = from_bytes(_around_first_high_byte(data), cp_isolation=list(_LEGACY))
+    ranked = sorted(
+        (round(match.chaos, 2), -round(match.coherence, 2), _LEGACY.index(name))
+        for match in matches
+        for name in match.could_be_from_charset
+        if name in _LEGACY
+    )
+    return _LEGACY[ranked[0][2]] if ranked else ""

@@ -1,0 +1,137 @@
+"""EPUB books: their chapters in reading order, as Markdown.
+
+A chapter without a heading of its own gets the one the table of contents gives it. Pictures and styles
+are left out, and so are books protected by DRM.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from ricordo.errors import Unreadable
+from ricordo.ingest.parse.archive import Archive, resolve
+from ricordo.ingest.parse.encoding import decode
+from ricordo.ingest.parse.html import declared_charset
+from ricordo.ingest.parse.html_text import to_markdown
+from ricordo.ingest.parse.source import Source
+from ricordo.ingest.parse.titles import meaningful
+from ricordo.ingest.parse.trees import Element, html_tree, local_name
+from ricordo.values import Parsed
+
+_PAGES = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")
+
+
+def parse(source: Source) -> Parsed:
+    """The book as one Markdown text."""
+    warnings: list[str] = []
+    chapters: list[str] = []
+    with Archive(source.data, source.name) as archive:
+        package = _package(archive)
+        root = archive.xml(package)
+        _refuse_protected(archive)
+        named = _contents(archive, package, root)
+        for part in _spine(package, root):
+            try:
+                text = _chapter(archive.read(part), named.get(part.lower(), ""))
+            except Unreadable as problem:
+                warnings.append(f"a chapter was left out: {problem.message}")
+                continue
+            if text:
+                chapters.append(text)
+        title = next((element.text for element in root.iter("{*}title") if element.text), "")
+    return Parsed(
+        text="\n\n".join(chapters),
+        title=meaningful(title),
+        mime_type=source.type.mime,
+        structure="markdown",
+        warnings=tuple(warnings),
+    )
+
+
+def _package(archive: Archive) -> str:
+    """The file that lists what the book is made of."""
+    if archive.has("META-INF/container.xml"):
+        for element in archive.xml("META-INF/container.xml").iter("{*}rootfile"):
+            path = element.get("full-path") or ""
+            if archive.has(path):
+                return str(path)
+    listed = next((name for name in archive.names if name.endswith(".opf")), "")
+    if listed:
+        return listed
+    raise Unreadable(f"{archive.name} is damaged: it does not list its chapters", hint="Download or export it again.")
+
+
+def _refuse_protected(archive: Archive) -> None:
+    """Fonts may be scrambled in a free book; chapters are only in a protected one."""
+    if not archive.has("META-INF/encryption.xml"):
+        return
+    locked = [
+        reference.get("URI") or "" for reference in archive.xml("META-INF/encryption.xml").iter("{*}CipherReference")
+    ]
+    if any(path.lower().endswith((".xhtml", ".html", ".htm", ".opf")) for path in locked):
+        raise Unreadable(f"{archive.name} is protected by DRM", hint="Use a copy without copy protection.")
+
+
+def _manifest(package: str, root: Element) -> dict[str, tuple[str, str, str]]:
+    """Items by id: (part, media type, properties)."""
+    folder = posixpath.dirname(package)
+    return {
+        item.get("id") or "": (
+            resolve(folder, item.get("href") or ""),
+            item.get("media-type") or "",
+            item.get("properties") or "",
+        )
+        for item in root.iter("{*}item")
+    }
+
+
+def _spine(package: str, root: Element) -> list[str]:
+    """The pages in reading order, the table of contents left out."""
+    manifest = _manifest(package, root)
+    found = (manifest.get(reference.get("idref") or "", ("", "", "")) for reference in root.iter("{*}itemref"))
+    return list(
+        dict.fromkeys(part for part, kind, properties in found if kind in _PAGES and "nav" not in properties.split())
+    )
+
+
+def _contents(archive: Archive, package: str, root: Element) -> dict[str, str]:
+    """The title that the table of contents gives each page, the first one when there are several."""
+    named: dict[str, str] = {}
+    for part, kind, properties in _manifest(package, root).values():
+        is_nav = "nav" in properties.split()
+        if not archive.has(part) or not (is_nav or kind == "application/x-dtbncx+xml"):
+            continue
+        folder = posixpath.dirname(part)
+        try:
+            listing = archive.xml(part)
+        except Unreadable:
+            # Chapters can be read without their table of contents.
+            continue
+        for target, label in _nav_entries(listing) if is_nav else _ncx_entries(listing):
+            text = " ".join(label.split())
+            if text:
+                named.setdefault(resolve(folder, target).lower(), text)
+    return named
+
+
+def _nav_entries(root: Element) -> list[tuple[str, str]]:
+    return [(link.get("href") or "", "".join(link.itertext())) for link in root.iter("{*}a")]
+
+
+def _ncx_entries(root: Element) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for point in root.iter("{*}navPoint"):
+        label = next((part for part in point if local_name(part) == "navLabel"), None)
+        content = next((part for part in point if local_name(part) == "content"), None)
+        if label is not None and content is not None:
+            found.append((content.get("src") or "", "".join(label.itertext())))
+    return found
+
+
+def _chapter(data: bytes, title: str) -> str:
+    tree = html_tree(decode(data, declared_charset(data)).text)
+    text = to_markdown(tree) if tree is not None else ""
+    if text and title and not re.search(r"^#{1,6} ", text[:2000], re.MULTILINE):
+        return f"# {title}\n\n{text}"
+    return text

@@ -1,0 +1,184 @@
+"""YAML front matter: the block between two ``---`` lines that opens a Markdown file, into an item's fields.
+
+A key that names a field sets it; every other key goes to ``metadata``. Nothing in a front matter is an
+error: a value that a field cannot hold becomes a warning and stays in ``metadata``, and a block that is
+not YAML stays in the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import field
+from datetime import date, datetime, time
+from functools import cache
+from typing import Any
+
+from ricordo.errors import UsageError
+from ricordo.frozen import frozen
+from ricordo.ingest.parse.encoding import without_surrogates
+from ricordo.values import FIELD_NAMES, checked_fields
+
+_OPENING = re.compile(r"---[ \t]*\n")
+_CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
+_LONGEST = 64 * 1024
+_MOST_VALUES = 5000
+_DEEPEST = 20
+# Set by the parser or the store, never by an author.
+_FIELDS = frozenset(FIELD_NAMES) - {"metadata", "mime_type", "is_textual"}
+_TEXTS = _FIELDS - {"tags", "importance", "seq", "immutable", "decay_protected"}
+_YES = frozenset({"true", "yes", "on", "1"})
+_NO = frozenset({"false", "no", "off", "0"})
+
+
+@frozen
+class FrontMatter:
+    """What a front matter said; ``end`` is the offset in the file's text where the body starts."""
+
+    end: int = 0
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+def read_front_matter(text: str) -> FrontMatter:
+    """The front matter of a text, or an empty one that leaves the text whole."""
+    try:
+        values, end = front_values(text)
+    except NotYamlError as problem:
+        return FrontMatter(warnings=(f"the front matter is not valid YAML and was kept as text: {problem}",))
+    fields, warnings = to_fields(values)
+    return FrontMatter(end, fields, tuple(warnings))
+
+
+def front_values(text: str, *, longest: int = _LONGEST, most: int = _MOST_VALUES) -> tuple[dict[str, Any], int]:
+    """What stands in the front matter, in the terms of JSON, and where the body starts: at 0 when there is none."""
+    opening = _OPENING.match(text)
+    closing = _CLOSING.search(text, opening.end(), opening.end() + longest) if opening else None
+    if opening is None or closing is None:
+        return {}, 0
+    block = text[opening.end() : closing.start()]
+    values = _plain(_load(block), _Budget(most))
+    if values is None and not block.strip():
+        return {}, closing.end()
+    if not isinstance(values, dict):
+        # A text may open with a horizontal rule and have another one further down.
+        return {}, 0
+    return values, closing.end()
+
+
+class NotYamlError(Exception):
+    """The block cannot be read as YAML of a sensible size."""
+
+
+class _Budget:
+    """Counts values while they are copied: aliases can make a small block describe billions of them."""
+
+    def __init__(self, most: int) -> None:
+        self.left = most
+
+    def spend(self, depth: int) -> None:
+        self.left -= 1
+        if self.left < 0 or depth > _DEEPEST:
+            raise NotYamlError("it holds too many or too deeply nested values")
+
+
+def _load(block: str) -> Any:
+    import yaml
+
+    # The C loader recurses on the C stack without a guard, so a deeply nested block goes to the Python one.
+    nested = max(block.count("["), block.count("{"), block.count("- -"), block.count("? "))
+    if nested > 1000:
+        raise NotYamlError("it is nested too deeply")
+    try:
+        return yaml.load(block, Loader=_loader(fast=nested < 100))
+    except yaml.YAMLError as problem:
+        mark = getattr(problem, "problem_mark", None)
+        reason = getattr(problem, "problem", None) or "it cannot be parsed"
+        raise NotYamlError(f"{reason} (line {mark.line + 2})" if mark else str(reason)) from None
+    except (RecursionError, ValueError, TypeError, OverflowError, KeyError, AttributeError):
+        # A constructor that meets an impossible date, an unhashable key or endless nesting.
+        raise NotYamlError("a value in it cannot be read") from None
+
+
+@cache
+def _loader(*, fast: bool) -> Any:
+    """A safe YAML loader that leaves an impossible date (``2024-02-30``) as the text it is."""
+    import yaml
+
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader) if fast else yaml.SafeLoader
+    loader: Any = type("FrontMatterLoader", (base,), {})
+
+    def timestamp(self: Any, node: Any) -> Any:
+        try:
+            return self.construct_yaml_timestamp(node)
+        except ValueError:
+            return node.value
+
+    loader.add_constructor("tag:yaml.org,2002:timestamp", timestamp)
+    return loader
+
+
+def _plain(value: Any, budget: _Budget, depth: int = 0) -> Any:
+    """The value in the terms of JSON: dates as ISO strings, keys as text."""
+    budget.spend(depth)
+    if isinstance(value, str):
+        return without_surrogates(value).replace("\x00", "")
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) < 2**63 else hex(value)
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else str(value)
+    if isinstance(value, (datetime, date, time)):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        pairs = ((_plain(key, budget, depth + 1), _plain(part, budget, depth + 1)) for key, part in value.items())
+        return {str(key): part for key, part in pairs}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(part, budget, depth + 1) for part in value]
+    return str(value)
+
+
+def to_fields(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The fields that values set, with what is no field in ``metadata``; and what was wrong with any of them."""
+    fields: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
+    warnings: list[str] = []
+    for key, value in values.items():
+        name = key.strip().lower().replace("-", "_")
+        if name == "metadata" and isinstance(value, dict):
+            metadata |= value
+        elif name not in _FIELDS:
+            metadata[key] = value
+        elif value is not None:
+            try:
+                fields |= checked_fields({name: _as_field(name, value)})
+            except UsageError as problem:
+                metadata[key] = value
+                # People write `source: <where I read it>`: no mistake, only not our field of that name.
+                if name != "source":
+                    warnings.append(f"front matter, {name}: {problem.message}. {problem.hint}".rstrip())
+    if metadata:
+        fields["metadata"] = metadata
+    return fields, warnings
+
+
+def _as_field(name: str, value: Any) -> Any:
+    """The value in the type its field holds, where that is beyond doubt."""
+    if name == "tags":
+        if isinstance(value, dict):
+            raise UsageError("tags cannot be a mapping", hint="Write a list or a comma-separated line.")
+        return [part for part in value if not isinstance(part, (dict, list))] if type(value) is list else value
+    if name in ("immutable", "decay_protected"):
+        said = str(value).strip().lower()
+        if said not in _YES | _NO:
+            raise UsageError(f"{name} cannot be '{value}'", hint="Write true or false.")
+        return said in _YES
+    if name in ("importance", "seq"):
+        if isinstance(value, bool) or not re.fullmatch(r"\s*[+-]?\d{1,18}(\.0+)?\s*", str(value)):
+            raise UsageError(f"{name} cannot be '{value}'", hint="A whole number.")
+        return int(float(str(value)))
+    if name in _TEXTS and isinstance(value, (dict, list, bool)):
+        raise UsageError(f"{name} cannot be a {type(value).__name__}", hint="Write it as plain text.")
+    text = str(value).strip()
+    return text.lower() if name in ("severity", "loading") else text

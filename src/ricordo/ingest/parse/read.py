@@ -1,0 +1,162 @@
+"""The way of a file through parsing: read, detect, pick the parser, bound the answer.
+
+This is the boundary where anything a parsing library raises becomes ``Unreadable``.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from ricordo.errors import Error, MissingExtra, Unreadable
+from ricordo.ingest.parse.detect import detect
+from ricordo.ingest.parse.encoding import without_surrogates
+from ricordo.ingest.parse.limits import Limits
+from ricordo.ingest.parse.source import Source
+from ricordo.values import Parsed
+
+Parser = Callable[[Source], Parsed]
+
+_MOST_WARNINGS = 10
+_PACKAGE = "ricordo.ingest.parse"
+# Format to the function that reads it, imported when first needed.
+_HERE: dict[str, str] = {
+    "text": "plain:parse",
+    "rst": "plain:parse",
+    "code": "plain:parse",
+    "markdown": "markdown:parse",
+    "csv": "tables:parse_csv",
+    "tsv": "tables:parse_csv",
+    "json": "tables:parse_json",
+    "jsonl": "tables:parse_jsonl",
+}
+# The same for formats whose parsers can hang, crash or eat memory: these run in the sandbox.
+_APART: dict[str, str] = {
+    "html": "html:parse",
+    "notebook": "notebook:parse",
+    "mail": "mail:parse",
+    "pdf": "pdf:parse",
+    "docx": "docx:parse",
+    "pptx": "pptx:parse",
+    "xlsx": "xlsx:parse",
+    "epub": "epub:parse",
+}
+# Formats that need a library of the extra "documents", and what they are called in its error.
+_EXTRAS: dict[str, tuple[str, str]] = {
+    "pdf": ("pypdfium2", "PDF files"),
+    "xlsx": ("python_calamine", "spreadsheets"),
+}
+
+
+def parse_file(path: Path, *, limits: Limits | None = None) -> Parsed:
+    """The text of a file, or ``Unreadable`` with the reason.
+
+    >>> parse_file(Path("notes/plan.md")).title  # doctest: +SKIP
+    'Plan'
+    """
+    return parse_bytes(read_file(path), path.name, limits=limits)
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a regular file, or ``Unreadable`` with the reason; never waits for a pipe."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise Unreadable(
+                f"{path.name} is not a regular file", hint="Only files can be read; add a folder by its path."
+            )
+        return path.read_bytes()
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise Unreadable(
+            f"{path.name} cannot be opened: {reason}", hint="Check that it exists and may be read."
+        ) from None
+    except (ValueError, MemoryError) as problem:
+        raise Unreadable(f"{path.name!r} cannot be read: {problem}", hint="Check its name and size.") from None
+
+
+def parse_bytes(
+    data: bytes, name: str, mime: str | None = None, *, limits: Limits | None = None, page: bool = False
+) -> Parsed:
+    """The text of bytes that came from elsewhere; ``mime`` is what a server called them.
+
+    The fields of an HTML ``page`` have one that is no field of an item, ``html.ABOUT``.
+    """
+    limits = limits or Limits()
+    try:
+        source = Source(data, name, detect(name, data, mime), _charset_of(mime), limits, page)
+        parsed = _read(source)
+    except (Unreadable, MissingExtra):
+        raise
+    except Error as problem:
+        raise Unreadable(f"{name} cannot be read: {problem.message}", hint=problem.hint) from problem
+    except Exception as problem:
+        # The boundary: what parsing libraries raise for damaged files has no common base.
+        reason = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
+        raise Unreadable(f"{name} cannot be read ({reason})", hint="The file seems to be damaged.") from problem
+    return _bounded(parsed, limits)
+
+
+def _charset_of(mime: str | None) -> str:
+    for part in (mime or "").split(";")[1:]:
+        key, _, value = part.partition("=")
+        if key.strip().lower() == "charset":
+            return value.strip().strip("\"'")
+    return ""
+
+
+def _read(source: Source) -> Parsed:
+    if not source.data.strip(b"\x00"):
+        return Parsed(
+            text="",
+            mime_type=source.type.mime,
+            structure=source.type.structure,
+            language=source.type.language,
+        )
+    if source.type.format in _HERE:
+        return load_parser(f"{_PACKAGE}.{_HERE[source.type.format]}")(source)
+    if source.type.format in _APART:
+        return _read_apart(source)
+    if source.type.format == "ole":
+        raise Unreadable(f"{source.name} is protected by a password", hint="Save a copy without the password.")
+    return Parsed(
+        text="",
+        mime_type=source.type.mime,
+        is_textual=False,
+        warnings=(f"{source.name} is a binary file ({source.type.mime}); it is kept without text",),
+    )
+
+
+def _read_apart(source: Source) -> Parsed:
+    library, called = _EXTRAS.get(source.type.format, ("", ""))
+    if library and find_spec(library) is None:
+        raise MissingExtra("documents", called)
+    from ricordo.ingest.parse.sandbox import run_bounded
+
+    return run_bounded(f"{_PACKAGE}.{_APART[source.type.format]}", source)
+
+
+def load_parser(place: str) -> Parser:
+    """The function that ``module:name`` stands for."""
+    module, _, name = place.partition(":")
+    parser: Parser = getattr(import_module(module), name)
+    return parser
+
+
+def _bounded(parsed: Parsed, limits: Limits) -> Parsed:
+    """Within ``max_text_chars``, and free of what a store cannot hold."""
+    text = without_surrogates(parsed.text)
+    warnings = parsed.warnings
+    if len(text) > limits.max_text_chars:
+        warnings = (
+            *warnings,
+            f"only the first {limits.max_text_chars:,} of {len(text):,} characters were kept",
+        )
+        text = text[: limits.max_text_chars]
+    if len(warnings) > _MOST_WARNINGS:
+        warnings = (*warnings[:_MOST_WARNINGS], f"and {len(warnings) - _MOST_WARNINGS} more")
+    marks = tuple(mark for mark in parsed.marks if mark.offset < len(text) or mark.offset == 0)
+    return replace(parsed, text=text, warnings=warnings, marks=marks)

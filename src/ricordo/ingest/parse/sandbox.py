@@ -1,0 +1,238 @@
+"""Runs a parser in a process of its own, so that a file that hangs, crashes or eats memory costs only itself.
+
+Workers are started when first needed, reused for many files, and replaced when they die or are killed. A
+parser is named by its place (``module:function``), so anything importable can be run. This module starts
+and watches processes; what happens inside them is in ``worker``.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from io import FileIO
+from typing import Any, cast
+
+from ricordo.errors import Unreadable
+from ricordo.ingest.parse import wire
+from ricordo.ingest.parse.source import Source
+from ricordo.values import Parsed
+
+_START_SECONDS = 60.0
+_MOST_WORKERS = 4
+# A fresh process now and then bounds what leaks in a parsing library can add up to.
+_FILES_PER_WORKER = 500
+_BOOTSTRAP = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from ricordo.ingest.parse.worker import main; main()"
+)
+Answer = tuple[dict[str, Any], bytes]
+
+
+class _WorkerLostError(Exception):
+    """The process ended, or was ended, before it answered."""
+
+
+class _Worker:
+    """One process and the two pipes to it; used by one thread at a time."""
+
+    def __init__(self) -> None:
+        self.files = 0
+        self.timed_out = False
+        # The same search path as ours, whatever put it together, and never the current folder.
+        path = json.dumps([place for place in sys.path if place])
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _BOOTSTRAP, path],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            # Unbuffered, so that a fork of this process holds no half-written message.
+            bufsize=0,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+        self._to = cast(FileIO, self._process.stdin)
+        self._from = cast(FileIO, self._process.stdout)
+        try:
+            self._within(_START_SECONDS, lambda: wire.receive(self._from))
+        except BaseException:
+            self.close()
+            raise
+
+    def ask(self, place: str, source: Source) -> Answer:
+        """The worker's answer; ``_WorkerLostError`` when there is none within the file's time."""
+
+        def exchange() -> Answer:
+            wire.send_source(self._to, place, source)
+            return wire.receive(self._from)
+
+        self.files += 1
+        self.timed_out = False
+        return self._within(source.limits.seconds, exchange)
+
+    def _within(self, seconds: float, exchange: Callable[[], Answer]) -> Answer:
+        # Killing the process ends the blocking read below; that works the same on every system.
+        watchdog = threading.Timer(seconds, self._expire)
+        watchdog.daemon = True
+        watchdog.start()
+        try:
+            return exchange()
+        except (EOFError, OSError, ValueError) as problem:
+            raise _WorkerLostError from problem
+        finally:
+            watchdog.cancel()
+
+    def _expire(self) -> None:
+        self.timed_out = True
+        self._process.kill()
+
+    @property
+    def is_worn(self) -> bool:
+        return self.timed_out or self.files >= _FILES_PER_WORKER or self._process.poll() is not None
+
+    def close(self) -> None:
+        """End the process and wait for it."""
+        self._close_pipes()
+        self._process.kill()
+        self._process.wait()
+
+    def abandon(self) -> None:
+        """In a forked copy of this process: let go of the pipes, the worker is the original's."""
+        self._close_pipes()
+        self._process.returncode = 0
+
+    def _close_pipes(self) -> None:
+        for pipe in (self._to, self._from):
+            try:
+                pipe.close()
+            except OSError:
+                continue
+
+
+class Sandbox:
+    """A few workers behind one ``run``; safe to call from many threads."""
+
+    def __init__(self, workers: int = _MOST_WORKERS) -> None:
+        self._slots = threading.BoundedSemaphore(max(1, min(workers, os.cpu_count() or 1)))
+        self._lock = threading.Lock()
+        self._idle: list[_Worker] = []
+        self._all: set[_Worker] = set()
+
+    def run(self, place: str, source: Source) -> Parsed:
+        """What the parser at ``place`` makes of the file, or ``Unreadable`` with the reason."""
+        with self._slots:
+            while True:
+                worker = self._take(source.name)
+                is_fresh = worker.files == 0
+                try:
+                    answer, body = worker.ask(place, source)
+                except _WorkerLostError:
+                    self._discard(worker)
+                    if worker.timed_out or is_fresh:
+                        raise self._lost(source, worker.timed_out) from None
+                    # It may have died of an earlier file, or of idleness just now.
+                    continue
+                except BaseException:
+                    # Interrupted in the middle of a message: the pipes are out of step.
+                    self._discard(worker)
+                    raise
+                if "memory" in answer.get("error", {}):
+                    self._discard(worker)
+                    if is_fresh:
+                        break
+                    continue
+                self._give_back(worker)
+                return self._parsed(source, answer, body)
+        raise Unreadable(
+            f"{source.name} needs more than {source.limits.memory_mb} MB of memory to read",
+            hint="Split it, or save it in a simpler format.",
+        )
+
+    def close(self) -> None:
+        """End every worker; a later ``run`` starts new ones."""
+        with self._lock:
+            workers, self._all, self._idle = self._all, set(), []
+        for worker in workers:
+            worker.close()
+
+    def abandon(self) -> None:
+        """Forget the workers without ending them (see ``_Worker.abandon``)."""
+        for worker in self._all:
+            worker.abandon()
+
+    def _take(self, name: str) -> _Worker:
+        with self._lock:
+            if self._idle:
+                return self._idle.pop()
+        try:
+            worker = _Worker()
+        except (_WorkerLostError, OSError) as problem:
+            raise Unreadable(
+                f"{name} cannot be read: the process that reads such files did not start",
+                hint="Check that Python itself starts and that there is memory left.",
+            ) from problem
+        with self._lock:
+            self._all.add(worker)
+        return worker
+
+    def _give_back(self, worker: _Worker) -> None:
+        if worker.is_worn:
+            self._discard(worker)
+            return
+        with self._lock:
+            if worker in self._all:
+                self._idle.append(worker)
+
+    def _discard(self, worker: _Worker) -> None:
+        with self._lock:
+            self._all.discard(worker)
+        worker.close()
+
+    @staticmethod
+    def _lost(source: Source, timed_out: bool) -> Unreadable:
+        if timed_out:
+            return Unreadable(
+                f"reading {source.name} took longer than {source.limits.seconds:g} s",
+                hint="The file may be damaged or very large; save it again or in a simpler format.",
+            )
+        return Unreadable(
+            f"reading {source.name} crashed the process that read it",
+            hint="The file is probably damaged; open it in its own program and save it again.",
+        )
+
+    @staticmethod
+    def _parsed(source: Source, answer: dict[str, Any], body: bytes) -> Parsed:
+        error = answer.get("error")
+        if error is None:
+            return wire.parsed_from(answer["parsed"], body)
+        if "unexpected" in error:
+            raise Unreadable(
+                f"{source.name} cannot be read ({error['unexpected']})",
+                hint="The file is probably damaged; open it in its own program and save it again.",
+            )
+        raise Unreadable(error["message"], hint=error["hint"])
+
+
+_shared = Sandbox()
+
+
+def run_bounded(place: str, source: Source) -> Parsed:
+    """``Sandbox.run`` on the workers that this process shares."""
+    return _shared.run(place, source)
+
+
+def _close_shared() -> None:
+    _shared.close()
+
+
+def _after_fork() -> None:
+    global _shared
+    _shared.abandon()
+    _shared = Sandbox()
+
+
+atexit.register(_close_shared)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

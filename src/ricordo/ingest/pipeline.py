@@ -1,0 +1,210 @@
+"""How an item becomes searchable: text is chunked, hashed and analysed without a lock, then written in short batches.
+
+The steps for a file: look up the ref and apply on-conflict, read and parse, chunk, prepare, and hand batches to the
+store, one transaction each. Vectors follow from the backlog; what a file is and how it is cut is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field, replace
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ricordo.errors import Error
+from ricordo.frozen import frozen
+from ricordo.ingest.chunk import chunk, chunk_at, line_ranges
+from ricordo.ingest.parse.detect import TYPES
+from ricordo.ingest.prefix import prefix_texts
+from ricordo.ingest.redact import secret_counts
+from ricordo.mentions import MENTIONING_KINDS, mentioned
+from ricordo.models.base import LLM, TokenCounter
+from ricordo.settings import Config
+from ricordo.store.base import Backlog, FileState, PreparedItem, Store, prepare
+from ricordo.values import Draft, Fields, Parsed, Passage, Ref, Saved
+
+if TYPE_CHECKING:
+    from ricordo.ingest.chunk_llm import LlmChunker
+
+BATCH_CHUNKS = 1_000
+BATCH_ITEMS = 500
+BATCH_BYTES = 32_000_000
+BATCH_SECONDS = 10.0
+"""What was prepared is written after so long at the latest: a model that cuts texts takes its time."""
+ONE_CHUNK_KINDS = frozenset({"memory", "note", "entity", "resource", "entry"})
+
+
+@frozen
+class Incoming:
+    """Something to take in: where it goes, what it says, and what the file looked like."""
+
+    ref: Ref
+    parsed: Parsed
+    kind: str = "document"
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    blob: bytes | None = None
+    file: FileState | None = None
+    times: tuple[datetime, datetime] | None = None
+
+
+CHUNKER = "chunker"
+FELL_BACK = "cut by its structure, not by a model"
+"""What an item's metadata say under ``chunker`` then; always the same, so that trying again in vain changes nothing."""
+
+
+@frozen
+class Cut:
+    """The passages of a text, and why a model did not choose them where one should have."""
+
+    passages: tuple[Passage, ...]
+    problem: str = ""
+
+    def told_in(self, fields: Fields) -> Fields:
+        """The fields of the item with what it has to say about this."""
+        kept = {key: value for key, value in fields.metadata.items() if (key, value) != (CHUNKER, FELL_BACK)}
+        told = {**kept, CHUNKER: FELL_BACK} if self.problem else kept
+        return fields if told == fields.metadata else fields.with_changes({"metadata": told})
+
+
+class Pipeline:
+    """Prepares items for one store and writes them in batches."""
+
+    def __init__(
+        self, store: Store, config: Callable[[], Config], counter: TokenCounter, llm: Callable[[], LLM]
+    ) -> None:
+        self.store = store
+        self.config = config
+        self.counter = counter
+        self.llm = llm
+
+    def prepare(self, incoming: Incoming) -> PreparedItem:
+        """All that can be done for an item before a transaction."""
+        return self._prepared(incoming)[0]
+
+    def _prepared(self, incoming: Incoming) -> tuple[PreparedItem, str]:
+        """The item, and why no model cut its text where one should have."""
+        parsed = incoming.parsed
+        cut = self._cut(incoming.ref, parsed.text, parsed.structure, parsed.language, incoming.kind)
+        draft = Draft(
+            incoming.ref,
+            incoming.kind,
+            parsed.text,
+            cut.told_in(merged_fields(incoming)),
+            cut.passages,
+            parsed.first_line,
+            parsed.marks,
+            incoming.blob,
+        )
+        return replace(self.prepare_draft(draft, incoming.file), times=incoming.times), cut.problem
+
+    def prepare_text(self, draft: Draft, content: str) -> PreparedItem:
+        """The draft with another text, chunked anew the way its type asks for."""
+        structure = structure_of(draft.fields.mime_type)
+        cut = self._cut(draft.ref, content, structure, "", draft.kind)
+        fields = cut.told_in(draft.fields)
+        return self.prepare_draft(
+            replace(draft, content=content, fields=fields, passages=cut.passages, first_line=1, marks=(), blob=None)
+        )
+
+    def _cut(self, ref: Ref, text: str, structure: str, language: str, kind: str) -> Cut:
+        """The passages of a text: by its structure, or where a model says if that is set."""
+        if not text:
+            return Cut(())
+        single = kind in ONE_CHUNK_KINDS
+        plain = chunk(text, structure=structure, language=language, counter=self.counter, single=single)
+        if self.config().ingest.chunker != "llm" or len(plain) == 1 or kind == "session":
+            return Cut(plain)  # turns of a session come by the thousand: no model is asked about each
+        if before := self._cut_before(ref, text):
+            return Cut(before)
+        try:
+            places = self._chunker.places(text)
+        except Error as error:
+            return Cut(plain, error.message)
+        return Cut(chunk_at(text, places, structure=structure, language=language, counter=self.counter))
+
+    @cached_property
+    def _chunker(self) -> LlmChunker:
+        from ricordo.ingest.chunk_llm import LlmChunker
+
+        return LlmChunker(self.llm, lambda: self.config().ingest.chunker_seconds)
+
+    def _cut_before(self, ref: Ref, text: str) -> tuple[Passage, ...]:
+        """The passages of an item that says the same already: a model is not asked twice, and might say otherwise."""
+        n = self.store.number(ref)
+        item = self.store.item(n) if n is not None else None
+        if n is None or item is None or item.content != text or item.fields.metadata.get(CHUNKER) == FELL_BACK:
+            return ()
+        return self.store.draft(n, item.version).passages
+
+    def prepare_draft(self, draft: Draft, file: FileState | None = None) -> PreparedItem:
+        """Hash and analyse a draft whose passages are known."""
+        fields = draft.fields
+        prefixes = prefix_texts(
+            fields.title,
+            fields.description,
+            fields.context,
+            [passage.heading for passage in draft.passages],
+            counter=self.counter,
+        )
+        item = prepare(
+            draft,
+            self.store.analyzer,
+            prefixes=prefixes,
+            lines=line_ranges(draft.content, draft.passages, draft.first_line),
+            known=self.store.live_keys(draft.ref),
+            file=file,
+        )
+        entities = self.store.entity_titles() if draft.kind in MENTIONING_KINDS else ()
+        return replace(item, mentions=mentioned(draft.content, entities), secrets=secret_counts(draft.content))
+
+    def save_all(
+        self, incoming: Iterable[Incoming], *, on_conflict: str, durable: bool, backlog: Backlog | None
+    ) -> Iterator[Saved]:
+        """Prepare and write, a batch per transaction; answers come as their batch commits."""
+        batch: list[PreparedItem] = []
+        problems: dict[str, str] = {}
+
+        def written() -> Iterator[Saved]:
+            for saved in self.store.save(batch, on_conflict=on_conflict, durable=durable, backlog=backlog):
+                problem = problems.get(saved.ref) if saved.status in ("created", "updated") else None
+                yield replace(saved, reason=f"{FELL_BACK}: {problem}") if problem else saved
+
+        chunks = size = 0
+        due = time.monotonic() + BATCH_SECONDS
+        for one in incoming:
+            try:
+                item, problem = self._prepared(one)
+            except Error as error:
+                yield Saved(str(one.ref), "failed", error=error.to_dict())
+                continue
+            if problem:
+                problems[str(one.ref)] = problem
+            batch.append(item)
+            chunks += len(item.chunks)
+            size += len(item.draft.content) + len(item.draft.blob or b"")
+            full = chunks >= BATCH_CHUNKS or len(batch) >= BATCH_ITEMS or size >= BATCH_BYTES
+            if full or time.monotonic() >= due:
+                yield from written()
+                batch, chunks, size, due = [], 0, 0, time.monotonic() + BATCH_SECONDS
+        if batch:
+            yield from written()
+
+
+def merged_fields(incoming: Incoming) -> Fields:
+    """Fields from the file, overruled by those the caller gave."""
+    parsed = incoming.parsed
+    found: dict[str, Any] = {"mime_type": parsed.mime_type, "is_textual": parsed.is_textual, "title": parsed.title}
+    found |= {name: value for name, value in parsed.fields.items() if value is not None}
+    if parsed.title and not found.get("title"):
+        found["title"] = parsed.title
+    return Fields().with_changes(found | dict(incoming.fields))
+
+
+def structure_of(mime_type: str | None) -> str:
+    """How text of a type is cut."""
+    for known in TYPES.values():
+        if known.mime == mime_type:
+            return known.structure
+    return "code" if mime_type and mime_type.startswith("text/x-") else "text"

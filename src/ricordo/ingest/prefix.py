@@ -1,0 +1,156 @@
+"""What is embedded in front of a passage: the item's title, the heading, the description, the context.
+
+A passage alone often does not say what it is about; a few words in front of it do. The prefix takes at most
+``PREFIX_TOKENS`` of the window. Nothing here is shown to people or indexed by word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import ceil
+
+from ricordo.ingest.structure import CRUMB
+from ricordo.models.base import TokenCounter
+from ricordo.store.base import embedded_text
+from ricordo.values import Passage
+
+PREFIX_TOKENS = 48
+
+_TITLE_SHARE = 0.5  # of the room, when not everything fits
+_HEADING_SHARE = 0.35
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_UNDERSCORES = re.compile(r"(?<=\w)_+(?=\w)")
+_UNIT = re.compile(r"\s*(?:[!-~]{1,24}|[^\s!-~]{1,2})")
+
+
+class Estimate:
+    """Stands in where no tokenizer is at hand: three bytes a token is more than prose needs."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [ceil(len(text.encode("utf-8", "surrogatepass")) / 3) for text in texts]
+
+
+def prefix_room(max_tokens: int) -> int:
+    """How many tokens of a window a prefix may take."""
+    return min(PREFIX_TOKENS, max_tokens // 4)
+
+
+def embedded_texts(
+    text: str,
+    passages: Sequence[Passage],
+    *,
+    title: str = "",
+    description: str = "",
+    context: str = "",
+    counter: TokenCounter | None = None,
+    max_tokens: int = 256,
+) -> list[str]:
+    """What is embedded for each passage of a text, prefix and all, in few calls to the counter."""
+    headings = [passage.heading for passage in passages]
+    prefixes = prefix_texts(title, description, context, headings, counter=counter, max_tokens=max_tokens)
+    return [
+        embedded_text(prefix, text[passage.start : passage.end])
+        for prefix, passage in zip(prefixes, passages, strict=True)
+    ]
+
+
+def humanised(title: str) -> str:
+    """A title as words: ``ResearchHelper`` and ``research_helper`` read as what they mean.
+
+    >>> humanised("parseHttpHeader and snake_case")
+    'parse Http Header and snake case'
+    """
+    return _UNDERSCORES.sub(" ", _CAMEL.sub(" ", title))
+
+
+def prefix_text(
+    title: str,
+    description: str = "",
+    context: str = "",
+    heading: str = "",
+    *,
+    counter: TokenCounter | None = None,
+    max_tokens: int = 256,
+) -> str:
+    """The prefix of one passage, within its share of a window of ``max_tokens``.
+
+    >>> prefix_text("Guide", "How to start", heading="Guide › Install")
+    'Guide\\nInstall\\nHow to start'
+    """
+    return prefix_texts(title, description, context, [heading], counter=counter, max_tokens=max_tokens)[0]
+
+
+def prefix_texts(
+    title: str,
+    description: str,
+    context: str,
+    headings: Sequence[str],
+    *,
+    counter: TokenCounter | None = None,
+    max_tokens: int = 256,
+) -> list[str]:
+    """The prefixes of an item's passages, one per heading, in few calls to the counter."""
+    room = prefix_room(max_tokens)
+    distinct = list(dict.fromkeys(headings))
+    title, description, context = (" ".join(part.split()) for part in (humanised(title), description, context))
+    wholes = {heading: [title, _below(heading, title), description, context] for heading in distinct}
+    prefixes = {heading: _joined(parts) for heading, parts in wholes.items()}
+    for heading in _too_long(prefixes, counter, room):
+        prefixes[heading] = _joined(_shortened(wholes[heading], counter, room))
+    # Counts of parts need not add up to the count of the whole for every tokenizer: look again, cut the end.
+    while over := _too_long(prefixes, counter, room):
+        for heading in over:
+            prefixes[heading] = prefixes[heading][: int(len(prefixes[heading]) * 0.8)].rstrip()
+    return [prefixes[heading] for heading in headings]
+
+
+def _below(heading: str, title: str) -> str:
+    """The breadcrumb without the title it would repeat."""
+    first, _, rest = heading.partition(CRUMB)
+    return rest if first.casefold() == title.casefold() else heading
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return "\n".join(part for part in parts if part)
+
+
+def _counts(texts: Sequence[str], counter: TokenCounter | None) -> list[int]:
+    return (counter or Estimate()).count_tokens(texts)
+
+
+def _too_long(prefixes: dict[str, str], counter: TokenCounter | None, room: int) -> list[str]:
+    uncertain = [heading for heading, text in prefixes.items() if text and not (len(text) <= room and text.isascii())]
+    if not uncertain:
+        return []
+    counts = _counts([prefixes[heading] for heading in uncertain], counter)
+    return [heading for heading, tokens in zip(uncertain, counts, strict=True) if tokens > room]
+
+
+def _shortened(parts: Sequence[str], counter: TokenCounter | None, room: int) -> list[str]:
+    """The parts cut to share the room: the title first, then the nearest headings, then the rest in order."""
+    title, heading, description, context = parts
+    title, used = _first_words(title, counter, int(room * _TITLE_SHARE) if heading or description else room)
+    room -= used
+    names = heading.split(CRUMB)
+    while len(names) > 1 and sum(_counts([CRUMB.join(names)], counter)) > room * 2 * _HEADING_SHARE:
+        names.pop(0)
+    heading, used = _first_words(CRUMB.join(names), counter, int(room * 2 * _HEADING_SHARE))
+    room -= used
+    description, used = _first_words(description, counter, room)
+    context, _ = _first_words(context, counter, room - used)
+    return [title, heading, description, context]
+
+
+def _first_words(text: str, counter: TokenCounter | None, room: int) -> tuple[str, int]:
+    """As many words from the start as fit, and the tokens they take."""
+    units = _UNIT.findall(text[: 24 * max(room, 0)])
+    if not units:
+        return "", 0
+    used, kept = 0, []
+    for unit, tokens in zip(units, _counts([unit.strip() for unit in units], counter), strict=True):
+        if used + tokens > room:
+            break
+        used += tokens
+        kept.append(unit)
+    return "".join(kept).strip(), used

@@ -1,0 +1,316 @@
+"""Reading items again from where they came from: what changed, what is new, what moved, what is gone.
+
+A file with the same time and size is not opened; one with the same bytes writes nothing. A file that vanished while
+another with its bytes appeared was renamed, and keeps its history. Pages are asked for with what their server said the
+last time, so that unchanged ones are not sent again. Items without an origin are left alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from pathlib import Path
+from stat import S_ISDIR
+from typing import TYPE_CHECKING, TypeVar
+
+from ricordo.errors import Error, MissingExtra, NotFound, StoreError, Unavailable
+from ricordo.ingest.files import Files, hash_of, metadata_kept, set_by_people
+from ricordo.ingest.pipeline import Incoming, Pipeline
+from ricordo.reports import Refreshed, RefreshReport
+from ricordo.sources.base import VALIDATORS
+from ricordo.sources.disk import Found, disk_ref, printable, ref_path
+from ricordo.store.base import Backlog, FileState, Store
+from ricordo.values import Item, Progress, Ref
+
+if TYPE_CHECKING:
+    from ricordo.ingest.pages import Pages
+
+T = TypeVar("T")
+REMOVED_AT_ONCE = 200
+NO_ORIGIN = frozenset({"agent", "memory", "note", "article", "entity", "resource", "entry", "skill", "session"})
+
+
+@dataclass(slots=True)
+class Work:
+    """What to look at: known items by number, files that may be new, and what the walk could not look at."""
+
+    items: dict[int, Ref] = field(default_factory=dict)
+    files: dict[Path, Found] = field(default_factory=dict)
+    problems: dict[Path, str] = field(default_factory=dict)
+
+
+class Refresher:
+    """One refresh: its options, and the report it builds up."""
+
+    def __init__(
+        self,
+        store: Store,
+        pipeline: Pipeline,
+        files: Files,
+        backlog: Backlog | None,
+        progress: Callable[[Progress], None] | None = None,
+        *,
+        pages: Callable[[], Pages],
+    ) -> None:
+        self.store = store
+        self.pipeline = pipeline
+        self.files = files
+        self.pages = pages
+        self.backlog = backlog
+        self.progress = progress
+        self.done: list[Refreshed] = []
+        self.notes: list[str] = []
+        self.total = 0
+        self.skill_files: Mapping[int, Path] = {}
+        self.started = time.monotonic()
+
+    def everything(self) -> Work:
+        """Every item, and every file below the roots."""
+        work = Work({n: ref for n, ref, _ in self.store.refs_below(None, "/")})
+        for root, globs in self.store.roots():
+            self._add_files(work, Path(root), globs)
+        return work
+
+    def named(self, refs: Iterable[Ref]) -> Work:
+        """The items at these refs, or below them; and new files below folders that were added before."""
+        work = Work()
+        for ref in refs:
+            below = {number: found for number, found, _ in self.store.refs_below(ref.drive, ref.path)}
+            work.items |= below
+            folder = ref_path(ref) if ref.drive == "disk" else None
+            is_there = folder is not None and self._add_new_files(work, [folder]) and folder.exists()
+            if not below and not is_there:
+                self.store.require(ref)  # says not found, with the nearest refs
+                raise NotFound(f"{ref} is in the bin", hint=f"'ricordo restore {ref}' brings it back.")
+        return work
+
+    def below(self, paths: Iterable[Path], named: Iterable[Path] = ()) -> Work:
+        """The items at or below these paths and the files there, however many; ``named`` files wherever they are."""
+        work = Work()
+        wanted = list(paths)
+        for path in wanted:
+            work.items |= {n: found for n, found, _ in self.store.refs_below("disk", disk_ref(path).path)}
+        self._add_new_files(work, wanted)
+        for path in named:
+            self._add_files(work, path, ())
+        return work
+
+    def _add_new_files(self, work: Work, paths: Sequence[Path]) -> bool:
+        """Look for files at or below the paths, as far as they are below roots; whether any of them is."""
+        found = False
+        for name, globs in self.store.roots():
+            root = Path(name)
+            inside = [path for path in paths if path == root or root in path.parents]
+            if any(path == root or path in root.parents for path in paths):
+                self._add_files(work, root, globs)
+            elif inside:
+                self._add_files(work, root, globs, inside)
+            found = found or bool(inside)
+        return found
+
+    def _add_files(self, work: Work, path: Path, globs: Sequence[str], only: Sequence[Path] | None = None) -> None:
+        if not path.exists():
+            return
+        for entry in self.files.at(path, globs, only):
+            if isinstance(entry, Found):
+                work.files[entry.path] = entry
+            elif entry.failed:
+                work.problems[entry.path] = entry.reason
+
+    def run(self, work: Work, *, prune: bool = False) -> RefreshReport:
+        """Look at all of it. Nothing is dropped silently: a missing file is reported, and removed only to prune."""
+        fresh = self._fresh(work)
+        self.total = len(work.items) + len(fresh)
+        missing: dict[int, Ref] = {}
+        touched: dict[int, FileState] = {}
+        states = self.store.file_states(work.items)
+        skills = [n for n, ref in work.items.items() if ref.drive == "skill" and n in states]
+        self.skill_files = _skill_files(self.store.items_by_number(skills)) if skills else {}
+        files = {n: ref for n, ref in work.items.items() if ref.drive == "disk" or n in self.skill_files}
+        self._save((self._look(n, ref, states.get(n), missing, touched) for n, ref in files.items()), "overwrite")
+        self.store.note_files(touched)
+        self._refetch({n: ref for n, ref in work.items.items() if n not in files}, states)
+        gone = Gone({n: (ref, states[n].hash) for n, ref in missing.items() if n in states and ref.drive == "disk"})
+        self._save((self._take(ref, entry, gone) for ref, entry in fresh.items()), "skip")
+        left = {n: ref for n, ref in missing.items() if n not in gone.followed}
+        if prune:
+            self._remove(left)
+        else:
+            for ref in left.values():
+                self._note(Refreshed(str(ref), "missing"))
+        for path, reason in work.problems.items():
+            error = {"code": "unreadable", "message": reason, "hint": ""}
+            self._note(Refreshed(str(disk_ref(printable(str(path)))), "failed", error))
+        return RefreshReport(tuple(self.done), notes=tuple(self.notes))
+
+    def _fresh(self, work: Work) -> dict[Ref, Found]:
+        """The files that no item stands for yet."""
+        refs = {disk_ref(path): entry for path, entry in work.files.items()}
+        known = self.store.known_files("disk", [ref.path for ref in refs])
+        return {ref: entry for ref, entry in refs.items() if ref.path not in known}
+
+    def _save(self, incoming: Iterable[Incoming | None], policy: str) -> None:
+        """Write what has to be written, a batch per transaction."""
+        wanted = (one for one in incoming if one is not None)
+        for saved in self.pipeline.save_all(wanted, on_conflict=policy, durable=False, backlog=self.backlog):
+            status = "unchanged" if saved.status == "skipped" else saved.status
+            self._note(Refreshed(saved.ref, status, saved.error, saved.chunks))
+            if saved.reason and status in ("created", "updated"):
+                self.notes.append(f"{saved.ref}: {saved.reason}")
+
+    def _look(
+        self, n: int, ref: Ref, state: FileState | None, missing: dict[int, Ref], touched: dict[int, FileState]
+    ) -> Incoming | None:
+        """The item's file as it is now, if it has to be saved again."""
+        path = self.skill_files.get(n) or ref_path(ref)
+        try:
+            status = path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            missing[n] = ref
+            return None
+        except OSError as error:
+            self._note(Refreshed(str(ref), "failed", _unreadable(error)))
+            return None
+        if S_ISDIR(status.st_mode):
+            missing[n] = ref
+            return None
+        if state is not None and state.looks_like(status.st_mtime_ns, status.st_size):
+            self._note(Refreshed(str(ref), "unchanged"))
+            return None
+        entry = Found(path, status.st_size, status.st_mtime_ns)
+        data = self._try(ref, lambda: self.files.bytes_of(entry))
+        if data is None:
+            return None
+        if state is not None and state.hash == hash_of(data):
+            touched[n] = replace(state, mtime=entry.mtime_ns, size=entry.size)
+            self._note(Refreshed(str(ref), "unchanged"))
+            return None
+        return self._try(ref, lambda: self._incoming(ref, entry, data, self.store.item(n), state))
+
+    def _refetch(self, items: Mapping[int, Ref], states: Mapping[int, FileState]) -> None:
+        """Ask for pages again, and save each at once: the next may take long. One that is gone stays in the store."""
+        pages: Pages | None = None
+        try:
+            for n, ref in items.items():
+                state = states.get(n)
+                if ref.drive in NO_ORIGIN and not (state is not None and VALIDATORS in state.fields):
+                    self._note(Refreshed(str(ref), "skipped"))
+                    continue
+                pages = pages or self.pages()
+                try:
+                    now = pages.again(self.store.item(n), state)
+                except StoreError:
+                    raise
+                except NotFound as error:
+                    self._note(Refreshed(str(ref), "missing", error.to_dict()))
+                except Error as error:
+                    self._note(Refreshed(str(ref), "failed", error.to_dict()))
+                else:
+                    self._keep(n, ref, now)
+        finally:
+            if pages is not None:
+                pages.close()
+
+    def _keep(self, n: int, ref: Ref, now: Incoming | FileState | None) -> None:
+        if isinstance(now, Incoming):
+            self.notes += [f"{ref}: {warning}" for warning in now.parsed.warnings]
+            self._save([now], "overwrite")
+            return
+        if now is not None:
+            self.store.note_files({n: now})
+        self._note(Refreshed(str(ref), "unchanged"))
+
+    def _incoming(self, ref: Ref, entry: Found, data: bytes, item: Item | None, state: FileState | None) -> Incoming:
+        """The file as it is now; what people set on the item stays."""
+        incoming = self.files.incoming(ref, entry, data, item.kind if item else "document", {})
+        self.notes += [f"{ref}: {warning}" for warning in incoming.parsed.warnings]
+        if item is None or incoming.file is None:
+            return incoming
+        said = state.fields if state is not None else {}
+        kept = set_by_people(item.fields, said)
+        kept["metadata"] = metadata_kept(item.fields, said, incoming.file.fields)
+        return replace(incoming, fields={**incoming.fields, **kept})
+
+    def _take(self, ref: Ref, entry: Found, gone: Gone) -> Incoming | None:
+        """A new file: one with the content of a missing one was renamed, any other is to be created."""
+        data = self._try(ref, lambda: self.files.bytes_of(entry))
+        if data is None:
+            return None
+        n = gone.like(ref, data)
+        if n is None:
+            return self._try(ref, lambda: self._incoming(ref, entry, data, None, None))
+        if not self._try(ref, lambda: self._move(n, ref, entry, data)):
+            gone.followed.discard(n)
+        return None
+
+    def _move(self, n: int, ref: Ref, entry: Found, data: bytes) -> bool:
+        state = FileState(entry.mtime_ns, entry.size, hash_of(data), self.store.file_states([n])[n].fields)
+        draft = replace(self.store.draft(n, self.store.item(n).version), ref=ref)
+        saved = self.store.rewrite(n, self.pipeline.prepare_draft(draft, state), backlog=self.backlog)
+        self._note(Refreshed(str(ref), "moved", chunks=saved.chunks))
+        return True
+
+    def _remove(self, gone: Mapping[int, Ref]) -> None:
+        numbers = list(gone)
+        for at in range(0, len(numbers), REMOVED_AT_ONCE):
+            batch = numbers[at : at + REMOVED_AT_ONCE]
+            refused = self.store.remove_many(batch)
+            for n in batch:
+                error = refused[n].to_dict() if n in refused else None
+                self._note(Refreshed(str(gone[n]), "failed" if error else "removed", error))
+
+    def _try(self, ref: Ref, action: Callable[[], T]) -> T | None:
+        """One bad file never stops the rest."""
+        try:
+            return action()
+        except Error as error:
+            if isinstance(error, Unavailable | StoreError) and not isinstance(error, MissingExtra):
+                raise  # the store is at fault, not the file
+            self._note(Refreshed(str(ref), "failed", error.to_dict()))
+        return None
+
+    def _note(self, one: Refreshed) -> None:
+        self.done.append(one)
+        if self.progress is not None:
+            count = len(self.done)
+            total = max(self.total, count)
+            rate = count / max(time.monotonic() - self.started, 1e-6)
+            self.progress(Progress(count, total, one.ref, "refreshing", rate, (total - count) / rate))
+
+
+class Gone:
+    """Files that vanished, to be recognised by their bytes when they turn up under another name."""
+
+    def __init__(self, files: Mapping[int, tuple[Ref, str]]) -> None:
+        self.followed: set[int] = set()
+        self._by_hash: dict[str, dict[int, Ref]] = {}
+        for n, (ref, digest) in files.items():
+            self._by_hash.setdefault(digest, {})[n] = ref
+
+    def like(self, ref: Ref, data: bytes) -> int | None:
+        """The item whose file had these bytes; of several, the one whose path ends most alike."""
+        candidates = self._by_hash.get(hash_of(data), {}) if data else {}
+        if not candidates:
+            return None
+        n = max(candidates, key=lambda one: (_shared_end(candidates[one].path, ref.path), -one))
+        del candidates[n]
+        self.followed.add(n)
+        return n
+
+
+def _skill_files(items: Mapping[int, Item]) -> dict[int, Path]:
+    """The files that skills were read from; a skill's ref is its name, and says nothing of where it lies."""
+    places = {n: Path(str(item.fields.metadata.get("location") or "")) for n, item in items.items()}
+    return {n: place for n, place in places.items() if place.name == "SKILL.md" and items[n].fields.source == "file"}
+
+
+def _shared_end(one: str, other: str) -> int:
+    """How many parts, counted from the end, two paths have in common."""
+    pairs = zip(reversed(one.split("/")), reversed(other.split("/")), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _unreadable(error: OSError) -> dict[str, str]:
+    return {"code": "unreadable", "message": f"cannot be read: {error.strerror or error}", "hint": ""}

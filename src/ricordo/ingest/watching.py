@@ -1,0 +1,100 @@
+"""Keeping the store current while files change: each batch of changes becomes one small refresh.
+
+Vectors are made in the pauses, a few at a time, so that a long backlog never keeps a saved file out of the search.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ricordo.errors import NotFound, Unavailable
+from ricordo.ingest.refreshing import Refresher
+from ricordo.reports import RefreshReport, WatchEvent
+from ricordo.sources.disk import absolute, expand
+from ricordo.sources.ignores import IGNORE_FILES
+from ricordo.sources.watch import changes
+from ricordo.store.base import Store
+
+EMBEDDED_AT_ONCE = 32
+"""So many texts are embedded in a pause: about half a second's work."""
+
+
+class Watcher:
+    """Follows files and folders until told to stop.
+
+    ``embed`` makes up to so many vectors and says how many it made; it is asked in pauses until it has none left.
+    ``knowledge`` is a folder that is followed too; ``sync`` takes in what was done there.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        refresher: Callable[[], Refresher],
+        embed: Callable[[int], int],
+        knowledge: Path | None = None,
+        sync: Callable[[], RefreshReport] | None = None,
+    ) -> None:
+        self.store = store
+        self.refresher = refresher
+        self.embed = embed
+        self.knowledge = knowledge
+        self.sync = sync
+        self.owes_vectors = True
+        self.pending: set[Path] = set()
+
+    def run(self, names: Sequence[str | Path], stop: threading.Event, on_batch: Callable[[WatchEvent], None]) -> None:
+        """Follow; once that has begun, catch up with what changed before, so that nothing falls between."""
+        paths = [Path(absolute(path)) for name in names for path in self._found(str(name))]
+        folders = [path for path in paths if path.is_dir()]
+        files = [path for path in paths if path not in folders]
+        for folder in folders:
+            if str(folder) not in dict(self.store.roots()):
+                self.store.remember_root(str(folder), ())
+        followed = [*folders, self.knowledge] if self.knowledge is not None else folders
+        caught_up = False
+        for batch in changes(followed, files, stop):
+            known = {path for path in batch if self.knowledge in path.parents}
+            if known or not caught_up:
+                self._take_in(on_batch)
+                batch -= known
+            if not caught_up:
+                caught_up = self._refresh(set(paths), files, on_batch, always=True)
+            self.pending |= batch | {path.parent for path in batch if path.name in IGNORE_FILES}
+            if self.pending:
+                self._refresh(self.pending, files, on_batch)
+            elif self.owes_vectors:
+                self.owes_vectors = self.embed(EMBEDDED_AT_ONCE) > 0
+
+    def _take_in(self, on_batch: Callable[[WatchEvent], None]) -> None:
+        """Take in what was done to knowledge files, and tell what came of it."""
+        report = self.sync() if self.sync is not None else RefreshReport(())
+        if report.count("created", "updated", "moved", "conflict"):
+            self.owes_vectors = True
+        if report.items:
+            on_batch(WatchEvent(report))
+
+    def _found(self, name: str) -> list[Path]:
+        found = expand(name)
+        if not found:
+            raise NotFound(f"there is no file or folder {name}", hint="Check the spelling.")
+        return found
+
+    def _refresh(
+        self, paths: set[Path], files: Sequence[Path], on_batch: Callable[[WatchEvent], None], *, always: bool = False
+    ) -> bool:
+        """Bring these paths up to date and tell what came of it; a store that is busy is asked again later."""
+        refresher = self.refresher()
+        try:
+            report = refresher.run(refresher.below(paths, [file for file in files if file in paths]), prune=True)
+        except Unavailable as error:
+            on_batch(WatchEvent(RefreshReport((), notes=(f"{error.message}; trying again",))))
+            return False
+        told = tuple(sorted(map(str, paths))) if not always else ()
+        self.pending -= paths
+        if report.count("created", "updated", "moved"):
+            self.owes_vectors = True
+        if always or any(item.status != "unchanged" for item in report.items):
+            on_batch(WatchEvent(report, told))
+        return True

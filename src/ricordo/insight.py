@@ -1,0 +1,236 @@
+"""Values that tell what was asked, found, judged and learned.
+
+First what the store is told and keeps, then the answers of ``stats``, ``feedback`` and ``learn``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from datetime import datetime
+from typing import Any
+
+from ricordo.frozen import frozen
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return moment.isoformat() if moment else None
+
+
+@frozen
+class UsedItem:
+    """An item that an answer showed: its id, the version, and its score (none when it was opened by name)."""
+
+    id: str
+    version: int
+    score: float | None = None
+
+
+@frozen
+class Use:
+    """One search, or an opening by name (``text`` is None), to be remembered.
+
+    Without ``logged`` the items' counts rise, and nothing else is kept.
+    """
+
+    items: tuple[UsedItem, ...]
+    tool: str
+    text: str | None = None
+    profile: str = ""
+    ms: float = 0.0
+    refs: tuple[str, ...] = ()
+    opened: bool = False
+    logged: bool = True
+
+
+@frozen
+class Usage:
+    """How an item was used so far; ``decay_score`` is its value now."""
+
+    retrieval_count: int
+    last_retrieved_at: datetime | None
+    access_count: int
+    last_accessed_at: datetime | None
+    decay_score: float
+
+
+@frozen
+class Learned:
+    """What a profile has learned so far, and the verdicts that count for it, by name."""
+
+    profile: str
+    shift: float
+    verdicts: Mapping[str, int] = field(default_factory=dict)
+
+
+@frozen
+class Move:
+    """A change of weights about to be made; ``restart`` lets only later verdicts count from then on."""
+
+    shift: float
+    reason: str
+    before: Mapping[str, float]
+    after: Mapping[str, float]
+    counted: int
+    restart: bool = False
+
+
+@frozen
+class QueryStats:
+    """Queries taken together: those of one text, one tool, or one day."""
+
+    name: str
+    count: int
+    average_results: float
+    average_ms: float
+    slowest_ms: float
+    last_at: datetime
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "count": self.count,
+            "average_results": round(self.average_results, 3),
+            "average_ms": round(self.average_ms, 3),
+            "slowest_ms": round(self.slowest_ms, 3),
+            "last_at": _iso(self.last_at),
+        }
+
+
+@frozen
+class RetrievedItem:
+    """How often an item was found or opened."""
+
+    ref: str
+    title: str
+    count: int
+    last_at: datetime
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"ref": self.ref, "title": self.title, "count": self.count, "last_at": _iso(self.last_at)}
+
+
+@frozen
+class StatsReport:
+    """What the log says about the last days. ``rows`` are by query or tool (most frequent first) or by day."""
+
+    days: float
+    by: str
+    queries: int
+    average_results: float
+    average_ms: float
+    zero_results: int
+    rows: tuple[QueryStats, ...] = ()
+    zero_result: tuple[QueryStats, ...] = ()
+    slowest: tuple[QueryStats, ...] = ()
+    most_retrieved: tuple[RetrievedItem, ...] = ()
+    never_retrieved: tuple[str, ...] = ()
+    never_retrieved_count: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "days": self.days,
+            "by": self.by,
+            "queries": self.queries,
+            "average_results": round(self.average_results, 3),
+            "average_ms": round(self.average_ms, 3),
+            "zero_results": self.zero_results,
+            "rows": [row.to_dict() for row in self.rows],
+            "zero_result": [row.to_dict() for row in self.zero_result],
+            "slowest": [row.to_dict() for row in self.slowest],
+            "most_retrieved": [item.to_dict() for item in self.most_retrieved],
+            "never_retrieved": list(self.never_retrieved),
+            "never_retrieved_count": self.never_retrieved_count,
+        }
+
+
+@frozen
+class WeightChange:
+    """One change of what a profile learned: its weights before and after, and how many verdicts were behind it."""
+
+    id: int
+    profile: str
+    at: datetime
+    reason: str
+    before: Mapping[str, float]
+    after: Mapping[str, float]
+    counted: int
+    shift_before: float
+    shift_after: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "profile": self.profile,
+            "at": _iso(self.at),
+            "reason": self.reason,
+            "before": dict(self.before),
+            "after": dict(self.after),
+            "counted": self.counted,
+            "shift_before": self.shift_before,
+            "shift_after": self.shift_after,
+        }
+
+
+@frozen
+class ProfileLearning:
+    """What one profile has learned: the shift of its text signal, from how many verdicts, and its weights now."""
+
+    profile: str
+    text_signal: str
+    shift: float
+    counted: int
+    needed: int
+    acceptance: float | None
+    own: Mapping[str, float]
+    weights: Mapping[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "profile": self.profile,
+            "text_signal": self.text_signal,
+            "shift": self.shift,
+            "counted": self.counted,
+            "needed": self.needed,
+            "acceptance": self.acceptance,
+            "own": dict(self.own),
+            "weights": dict(self.weights),
+        }
+
+
+@frozen
+class LearningStatus:
+    """Whether learning is on, which verdicts were given, and what each learning profile made of them."""
+
+    enabled: bool
+    frozen: bool
+    verdicts: Mapping[str, int] = field(default_factory=dict)
+    profiles: tuple[ProfileLearning, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "enabled": self.enabled,
+            "frozen": self.frozen,
+            "verdicts": dict(self.verdicts),
+            "profiles": [profile.to_dict() for profile in self.profiles],
+        }
+
+
+@frozen
+class FeedbackReport:
+    """The answer to a verdict: whether it counts for learning, and which weights it moved."""
+
+    query: str
+    ref: str
+    verdict: str
+    counted: bool
+    changes: tuple[WeightChange, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "query": self.query,
+            "ref": self.ref,
+            "verdict": self.verdict,
+            "counted": self.counted,
+            "changes": [change.to_dict() for change in self.changes],
+        }

@@ -1,0 +1,272 @@
+"""What a text links to, and which item a link means: ``[[wiki links]]`` and ``[Markdown](links.md)``, without a store.
+
+A target has a *name* that is compared with the names items go by, so that a link finds its item whichever of the two
+comes first. Names have three forms that never collide:
+
+- an address, ``https://host/page``: items kept under it or made from it;
+- a whole ref without its Markdown ending, ``disk:/notes/plan``: what a path means where it is written;
+- a plain name, ``plan``: the last part of a wiki target, folded; items go by their file name, title and aliases.
+
+Nothing is looked up here; the store does that and lets ``best_candidate`` choose.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import unquote, urljoin
+
+from ricordo.frozen import frozen
+from ricordo.values import Ref
+
+MOST_TARGETS = 1_000
+"""So many links of one text are kept; a longer list is an index of everything, and says as much."""
+
+_LINKING_TYPES = frozenset({None, "", "text/plain", "text/markdown", "application/x-ipynb+json"})
+_LONGEST = 300
+_MOST_ALIASES = 100
+_ENDING = re.compile(r"\.(?:md|markdown|mdown|mkdn?|mdx|qmd|rmd)$", re.IGNORECASE)
+_SUFFIX = re.compile(r"\.[a-z][a-z0-9]{0,9}$", re.IGNORECASE)
+_GAPS = re.compile(r"[\s_-]+")
+_ADDRESS = re.compile(r"^https?://", re.IGNORECASE)
+_SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+_WIKI = re.compile(r"\[\[([^\[\]\n|]+)(?:\|[^\[\]\n]*)?\]\]")
+_BRACKETS = re.compile(
+    r"(?P<open>!?\[)"
+    r"|\](?:\(\s*(?P<target><[^<>\n]*>|(?:[^\s()<>\\]|\\.|\([^\s()<>]*\))+)"
+    r"(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?\s*\))?"
+)
+_DEFINITION = re.compile(r"^ {0,3}\[[^\[\]\n^][^\[\]\n]*\]:[ \t]+(<[^<>\n]*>|\S+)", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t>*+-]*(?P<sign>`{3,}|~{3,})(?P<rest>.*)$")
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_TICKS = re.compile(r"`+")
+
+
+@frozen
+class LinkTarget:
+    """A link as its text has it (without label and heading), and the name of what it means."""
+
+    text: str
+    name: str
+
+
+@frozen
+class Candidate:
+    """An item that goes by a name."""
+
+    n: int
+    ref: Ref
+    title: str
+    is_live: bool = True
+
+
+def carries_links(mime_type: str | None) -> bool:
+    """Whether brackets in such a text are links; in code and tables they are not."""
+    return mime_type in _LINKING_TYPES
+
+
+def targets_in(text: str, ref: Ref, mime_type: str | None = None) -> tuple[LinkTarget, ...]:
+    """The targets that the text of the item at ``ref`` links to, each once, in order.
+
+    >>> [target.name for target in targets_in("see [[The Plan|it]] and [b](../b.md#x)", Ref("disk", "/notes/a/c.md"))]
+    ['the-plan', 'disk:/notes/b']
+    """
+    if not carries_links(mime_type) or ("[[" not in text and "](" not in text and "]:" not in text):
+        return ()
+    prose = without_code(text)
+    found: dict[LinkTarget, None] = {}
+    for target in (*_wiki_targets(prose, ref), *_markdown_targets(prose, ref)):
+        found[target] = None
+        if len(found) >= MOST_TARGETS:
+            break
+    return tuple(found)
+
+
+def _wiki_targets(prose: str, ref: Ref) -> Iterator[LinkTarget]:
+    for match in _WIKI.finditer(prose):
+        target = match.group(1).rstrip("\\").partition("#")[0].strip()
+        if not target or len(target) > _LONGEST:
+            continue
+        if _ADDRESS.match(target) or Ref.looks_like(target):
+            yield from _target_of_path(target, ref)
+        elif name := plain_name(target):
+            yield LinkTarget(target, name)
+
+
+def _markdown_targets(prose: str, ref: Ref) -> Iterator[LinkTarget]:
+    opened: list[bool] = []
+    for match in _BRACKETS.finditer(prose):
+        if match["open"]:
+            opened.append(match["open"] == "![")
+            continue
+        is_picture = opened.pop() if opened else False
+        if match["target"] and not is_picture:
+            yield from _target_of_path(match["target"], ref)
+    for match in _DEFINITION.finditer(prose):
+        yield from _target_of_path(match.group(1), ref)
+
+
+def _target_of_path(written: str, ref: Ref) -> Iterator[LinkTarget]:
+    """A link to a file, a ref or an address; one within the page, or of another scheme, is none."""
+    target = _ESCAPED.sub(r"\1", written.strip("<>").strip())
+    if not target or target.startswith("#") or len(target) > 4 * _LONGEST:
+        return
+    name = None
+    if _ADDRESS.match(target):
+        name = address(target)
+    elif Ref.looks_like(target):
+        drive, _, path = unquote(target.partition("#")[0]).partition(":")
+        name = _name_at(drive, path)
+    elif ref.drive == "url" and not _SCHEME.match(target):
+        name = address(_absolute(ref.path[1:], target))
+    elif not _SCHEME.match(target) and not target.startswith("//"):
+        path = unquote(target.partition("#")[0].partition("?")[0])
+        name = _name_at(ref.drive, posixpath.join(posixpath.dirname(ref.path), path)) if path else None
+    if name:
+        yield LinkTarget(target, name)
+
+
+def _name_at(drive: str, path: str) -> str | None:
+    return None if "\x00" in path else ref_name(Ref(drive, posixpath.normpath(path)))
+
+
+def _absolute(page: str, target: str) -> str:
+    try:
+        return urljoin(page, target)
+    except ValueError:  # a page or a target that is no URL at all
+        return target
+
+
+def without_code(text: str) -> str:
+    """The text with fenced and inline code blanked out, every other character in its place."""
+    if "`" not in text and "~~~" not in text:
+        return text
+    lines = text.split("\n")
+    fence = ""
+    for at, line in enumerate(lines):
+        match = _FENCE.match(line) if "```" in line or "~~~" in line else None
+        if fence:
+            lines[at] = " " * len(line)
+            if match and match["sign"].startswith(fence) and not match["rest"].strip():
+                fence = ""
+        elif match and not ("`" in match["rest"] and match["sign"][0] == "`"):
+            fence = match["sign"]
+            lines[at] = " " * len(line)
+    return _without_spans("\n".join(lines))
+
+
+def _without_spans(text: str) -> str:
+    """Blank out `` `code` `` within paragraphs: a run of ticks is closed by the next run as long as itself."""
+    paragraphs = re.split(r"(\n[ \t]*\n)", text)
+    return "".join(_paragraph_without_spans(part) if "`" in part else part for part in paragraphs)
+
+
+def _paragraph_without_spans(text: str) -> str:
+    runs = [(match.start(), match.end()) for match in _TICKS.finditer(text)]
+    last = {end - start: start for start, end in runs}
+    pieces: list[str] = []
+    at = 0
+    opened: tuple[int, int] | None = None
+    for start, end in runs:
+        if opened is None:
+            if last[end - start] > start:
+                opened = (start, end)
+        elif end - start == opened[1] - opened[0]:
+            pieces += [text[at : opened[0]], " " * (end - opened[0])]
+            at, opened = end, None
+    return "".join((*pieces, text[at:]))
+
+
+def names_of(ref: Ref, title: str, source_url: str | None, metadata: Mapping[str, Any]) -> set[str]:
+    """The names an item goes by; ``aliases`` in its metadata are among them."""
+    last = ref.path.rstrip("/").rpartition("/")[2]
+    names = {ref_name(ref), plain_name(last), plain_name(_SUFFIX.sub("", last)), plain_name(title)}
+    names.update(plain_name(alias) for alias in _aliases(metadata))
+    if ref.drive == "url":
+        names.add(address(ref.path[1:]))
+    if source_url and _ADDRESS.match(source_url):
+        names.add(address(source_url))
+    return names - {""}
+
+
+def _aliases(metadata: Mapping[str, Any]) -> Sequence[str]:
+    given = metadata.get("aliases", metadata.get("alias"))
+    several = given.split(",") if isinstance(given, str) else given if isinstance(given, list) else []
+    return [alias for alias in several if isinstance(alias, str)][:_MOST_ALIASES]
+
+
+def ref_name(ref: Ref) -> str:
+    """A ref as links name it: without the ending that wiki links and some Markdown links leave out."""
+    return _ENDING.sub("", str(ref).rstrip("/"))
+
+
+def plain_name(text: str) -> str:
+    """The last part of a target, file name or title, folded: ``notes/The Plan.md`` is ``the-plan``."""
+    last = text.strip().rstrip("/").rpartition("/")[2]
+    return _GAPS.sub("-", _ENDING.sub("", last).casefold()).strip("-")[:_LONGEST]
+
+
+def address(url: str) -> str:
+    """A URL as it is compared: without fragment and last slash, the scheme and host in lower case."""
+    plain = url.strip().partition("#")[0].rstrip("/")
+    scheme, _, rest = plain.partition("://")
+    host, slash, path = rest.partition("/")
+    return f"{scheme.lower()}://{host.lower()}{slash}{path}"
+
+
+def best_candidate(target: LinkTarget, source: Ref, candidates: Iterable[Candidate]) -> int | None:
+    """The item a link from ``source`` means: the best match by name, then the nearest by path, then by ref."""
+    found = [(_match(target, source, one), _distance(source, one.ref), one) for one in candidates]
+    fitting = [entry for entry in found if entry[0] is not None]
+    if not fitting:
+        return None
+    _, _, best = min(fitting, key=lambda entry: (not entry[2].is_live, entry[0], entry[1], entry[2].ref, entry[2].n))
+    return best.n
+
+
+def _match(target: LinkTarget, source: Ref, candidate: Candidate) -> int | None:
+    """How a candidate answers to a target, the surest way first; None when it does not."""
+    if "/" in target.name:
+        return 0
+    wanted = _path_words(target.text)
+    own = _path_words(candidate.ref.path)
+    if candidate.ref.drive == source.drive:
+        folder = _path_words(posixpath.dirname(source.path))
+        if own in (_joined(folder, wanted), wanted):
+            return 0 if own != wanted else 1
+    if len(wanted) > 1 and own[-len(wanted) :] == wanted:
+        return 2
+    if candidate.title.strip().casefold() == target.text.casefold():
+        return 3
+    if len(wanted) > 1:
+        return None
+    return 4 if own[-1:] == wanted else 5
+
+
+def _path_words(path: str) -> list[str]:
+    return [_GAPS.sub("-", part.casefold()) for part in _ENDING.sub("", path).split("/") if part and part != "."]
+
+
+def _joined(folder: Sequence[str], relative: Sequence[str]) -> list[str]:
+    joined = list(folder)
+    for part in relative:
+        if part == "..":
+            del joined[-1:]
+        else:
+            joined.append(part)
+    return joined
+
+
+def _distance(source: Ref, other: Ref) -> int:
+    """Folders to walk from one item to another; another drive is farther than any folder."""
+    if source.drive != other.drive:
+        return 1_000_000 + other.path.count("/")
+    here, there = source.path.split("/")[:-1], other.path.split("/")[:-1]
+    shared = 0
+    for one, another in zip(here, there, strict=False):
+        if one != another:
+            break
+        shared += 1
+    return len(here) + len(there) - 2 * shared

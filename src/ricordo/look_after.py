@@ -1,0 +1,88 @@
+"""Looking after a store: what it holds, whether it is well, and mending what can be rebuilt."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ricordo.errors import Error
+from ricordo.settings import Config
+from ricordo.store.base import Store
+from ricordo.values import Check, DoctorReport
+
+MOST_TOLD = 20
+"""So many items that hold secrets are named."""
+
+
+def store_status(store: Store, location: str, config: Config) -> dict[str, Any]:
+    """Counts, size, place and the settings that matter."""
+    path = Path(location)
+    size = sum(Path(f"{path}{tail}").stat().st_size for tail in ("", "-wal") if Path(f"{path}{tail}").exists())
+    return {
+        "store": location,
+        "bytes": size,
+        **store.counts(),
+        "roots": [root for root, _ in store.roots()],
+        "backend": config.search.backend,
+        "profile": config.search.profile,
+        "untrusted_settings": list(config.untrusted),
+        "secrets": store.secret_counts(),
+    }
+
+
+def check_store(store: Store, location: str, *, repair: bool) -> DoctorReport:
+    """All checks, each on its own: one that fails does not hide the others."""
+    checks = [_permissions(Path(location), repair=repair), _disk(Path(location))]
+    for name, check in store.checks():
+        checks.append(_run(name, check, repair))
+    checks.append(_run("secrets", partial(_secrets, store), repair))
+    return DoctorReport(tuple(checks))
+
+
+def _run(name: str, check: Callable[[bool], Check], repair: bool) -> Check:
+    try:
+        return check(repair)
+    except Error as error:
+        return Check(name, False, f"{error.message}. {error.hint}".strip())
+
+
+def _secrets(store: Store, repair: bool) -> Check:
+    """What looks like a secret in stored texts: told, never touched. To ``repair`` is to look at all texts anew."""
+    if repair:
+        from ricordo.ingest.redact import secret_counts
+
+        known = {str(ref): counts for ref, counts in store.secret_refs()}
+        found = ((n, str(ref), secret_counts(text)) for n, ref, text, _ in store.texts())
+        store.note_secrets({n: counts for n, ref, counts in found if counts != known.get(ref, {})})
+    holders = store.secret_refs()
+    if not holders:
+        return Check("secrets", True, "none found in the texts")
+    told = [f"{ref} ({', '.join(counts)})" for ref, counts in holders[:MOST_TOLD]]
+    more = f" and {len(holders) - len(told):,} more" if len(holders) > len(told) else ""
+    return Check("secrets", True, f"{len(holders):,} items seem to hold some: {', '.join(told)}{more}")
+
+
+def _permissions(path: Path, *, repair: bool) -> Check:
+    if os.name != "posix":
+        return Check("permissions", True, "kept by the system's own rules")
+    loose = [
+        name
+        for tail in ("", "-wal", "-shm")
+        if (name := Path(f"{path}{tail}")).exists() and stat.S_IMODE(name.stat().st_mode) & 0o077
+    ]
+    if not loose:
+        return Check("permissions", True, "only you can read the store")
+    if repair:
+        for name in loose:
+            name.chmod(0o600)
+    return Check("permissions", False, f"others may read {', '.join(map(str, loose))}", repaired=repair)
+
+
+def _disk(path: Path) -> Check:
+    free = shutil.disk_usage(path.parent).free
+    return Check("disk", free > 100_000_000, f"{free / 1e9:.1f} GB free")

@@ -1,0 +1,134 @@
+"""MCP over streamable HTTP: many clients of one process. This machine alone unless a token is asked for.
+
+The Host and Origin of every request are checked, so that a web page cannot reach the server through a name of its own.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import socket
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ricordo.errors import Unavailable, UsageError
+from ricordo.mcp_server.service import MOST_BYTES, Service
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+PATH = "/mcp"
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+ROOM_FOR_THE_ENVELOPE = 64 * 1024
+
+
+def serve(service: Service, *, host: str, port: int, token: str = "", names: Sequence[str] = ()) -> None:
+    """Serve until interrupted, then close the store. Port 0 takes a free one; the address is told on stderr."""
+    refuse_open_door(host, token)
+    listening = _listen(host, port)
+    import uvicorn
+
+    from ricordo.mcp_server.protocol import Threads
+    from ricordo.mcp_server.stdio import leave
+
+    threads = Threads()
+    app = app_for(service, threads, host=host, token=token, names=names)
+    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=2, lifespan="on")
+    address = f"http://{_bracketed(host)}:{listening.getsockname()[1]}{PATH}"
+    sys.stderr.write(f"ricordo mcp: {address}\n")
+    sys.stderr.flush()
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        threads.close()
+        if not threads.busy:
+            service.close()
+    leave(threads)
+
+
+def app_for(
+    service: Service, threads: Any, *, host: str = "127.0.0.1", token: str = "", names: Sequence[str] = ()
+) -> ASGIApp:
+    """The ASGI application, with its doors guarded."""
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    from ricordo.mcp_server.protocol import server_for
+
+    hosts = allowed_hosts(host, names)
+    security = TransportSecuritySettings(
+        allowed_hosts=[*hosts, *(f"{name}:*" for name in hosts)],
+        allowed_origins=[
+            f"{scheme}://{name}{tail}" for scheme in ("http", "https") for name in hosts for tail in ("", ":*")
+        ],
+    )
+    app: ASGIApp = server_for(service, threads).streamable_http_app(
+        streamable_http_path=PATH,
+        transport_security=security,
+        max_request_body_size=MOST_BYTES + ROOM_FOR_THE_ENVELOPE,
+    )
+    return Bearer(app, token) if token else app
+
+
+def refuse_open_door(host: str, token: str) -> None:
+    """An address that others can reach needs a token."""
+    if token or is_loopback(host):
+        return
+    raise UsageError(
+        f"{host} can be reached from other machines, so it needs a token",
+        hint="Set RICORDO_MCP_TOKEN (clients send it as a bearer token), or leave out --host.",
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is this machine's own."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def allowed_hosts(host: str, names: Sequence[str]) -> list[str]:
+    """The names by which the server may be called: this machine's loopback, where it listens, and what was said."""
+    here = [] if host in ("0.0.0.0", "::", "") else [_bracketed(host)]
+    return list(dict.fromkeys((*LOOPBACK, *here, *map(_bracketed, names))))
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host and not host.startswith("[") else host
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    listening: socket.socket | None = None
+    try:
+        place = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        listening = socket.socket(place[0], place[1])
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(place[4])
+    except (OSError, UnicodeError) as error:
+        if listening is not None:
+            listening.close()
+        problem = f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}"
+        raise Unavailable(problem, hint="Choose another --port or --host.") from None
+    return listening
+
+
+class Bearer:
+    """Lets through who has the token."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._wanted = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            given = dict(scope["headers"]).get(b"authorization", b"")
+            if not hmac.compare_digest(given, self._wanted):
+                from starlette.responses import JSONResponse
+
+                refused = {"error": "invalid_token", "error_description": "Send Authorization: Bearer TOKEN."}
+                await JSONResponse(refused, 401, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
+                return
+        await self._app(scope, receive, send)

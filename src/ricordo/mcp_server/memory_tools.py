@@ -1,0 +1,271 @@
+"""The toolset ``memory``: search that shows its signals, saving of four kinds, vectors, settings, statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ricordo.errors import UsageError
+from ricordo.mcp_server import shapes
+from ricordo.mcp_server.core_tools import ON_DUPLICATE
+from ricordo.mcp_server.tool import (
+    READS,
+    REPLACES,
+    WRITES_ONCE,
+    Tool,
+    answer,
+    choice,
+    integer,
+    mapping,
+    rows,
+    string,
+    strings,
+    tool,
+)
+from ricordo.values import Answer, Filters, Hit
+
+if TYPE_CHECKING:
+    from ricordo.engine import Ricordo
+
+TYPES = ("memory", "entity", "note", "resource")
+SIGNALS = ("vector", "fts", "recency", "importance")
+_LIMIT = integer(minimum=1, maximum=100)
+_TYPE = choice(TYPES)
+_SAVED = answer("ref", "status", ref="string", status="string", tree="string")
+_META = answer("returned", total_candidates="integer", returned="integer", execution_time_ms="number", weights="object")
+
+
+def _row(hit: Hit) -> dict[str, Any]:
+    item = hit.item
+    assert item is not None, "the search was for whole items"
+    plain = {name: value for name, value in item.to_dict().items() if name not in ("content", "content_hash")}
+    return {"id": hit.id, "type": hit.kind, "content": item.content, "data": shapes.without_empty(plain)}
+
+
+def _filters(type_: str | None) -> Filters:
+    return Filters(kinds=(type_,) if type_ else TYPES)
+
+
+@tool(
+    effects=READS,
+    output=answer(
+        "results",
+        "meta",
+        results=rows(
+            "id", "type", "content", "score", "signals", "data",
+            id="string", type="string", content="string", score="number", signals="object", data="object",
+        ),
+        meta=_META,
+    ),
+    query=string(),
+    type=_TYPE,
+    limit=_LIMIT,
+    weights=mapping("Such as {vector: 0.5, fts: 0.2}; 0 means 0."),
+)  # fmt: skip
+def hybrid_search(
+    engine: Ricordo,
+    query: str,
+    type: str | None = None,  # noqa: A002 - the argument's name
+    limit: int = 20,
+    weights: Mapping[str, float] | None = None,
+) -> dict[str, Any]:
+    """Search memories, entities, notes and resources by meaning, words, recency and importance; each result shows what
+    every signal gave.
+    """
+    found = engine.search(
+        query,
+        limit=limit,
+        mode="full",
+        filters=_filters(type),
+        profile="brain",
+        weights=_weights(weights or {}),
+        explain=True,
+        tool="hybrid_search",
+    )
+    results = []
+    for hit in found.hits:
+        shares = {share.name: share.contribution for share in hit.explain.signals} if hit.explain else {}
+        signals = {name: round(shares.get(name, 0.0), 6) for name in SIGNALS}
+        results.append(_row(hit) | {"score": round(hit.score, 6), "signals": signals})
+    return {"results": results, "meta": _meta(found)}
+
+
+def _meta(found: Answer) -> dict[str, Any]:
+    meta = {
+        "total_candidates": found.meta.candidates,
+        "returned": found.meta.returned,
+        "execution_time_ms": found.meta.milliseconds,
+        "weights": dict(found.meta.weights),
+    }
+    return meta | shapes.without_empty({"degraded": list(found.meta.degraded)})
+
+
+def _weights(given: Mapping[str, Any]) -> dict[str, float]:
+    for name, value in given.items():
+        if name not in SIGNALS or isinstance(value, bool) or not isinstance(value, int | float):
+            raise UsageError(f"weights cannot have {name}={value!r}"[:120], hint=f"Numbers for: {', '.join(SIGNALS)}.")
+    return dict(given)
+
+
+@tool(
+    effects=READS,
+    output=answer(
+        "results",
+        results=rows(
+            "id", "type", "content", "distance", id="string", type="string", content="string", distance="number"
+        ),
+        meta=_META,
+    ),
+    query=string(),
+    type=_TYPE,
+    limit=_LIMIT,
+)
+def semantic_search(
+    engine: Ricordo,
+    query: str,
+    type: str | None = None,  # noqa: A002 - the argument's name
+    limit: int = 20,
+) -> dict[str, Any]:
+    """Search memories, entities, notes and resources by meaning alone, nearest first (distance: lower is nearer)."""
+    found = engine.semantic(query, limit=limit, mode="full", filters=_filters(type), tool="semantic_search")
+    results = [_row(hit) | {"distance": round(1 - hit.score, 6), "score": round(hit.score, 6)} for hit in found.hits]
+    meta = _meta(found)
+    if engine.config.embedding.provider == "none":
+        meta["degraded"] = ["vectors: switched off (embedding.provider = none), so nothing is found by meaning"]
+    return {"results": results, "meta": meta}
+
+
+@tool(
+    effects=WRITES_ONCE,
+    output=answer("counts", counts="object", failed="integer"),
+    type=_TYPE,
+    limit=integer("Per type.", minimum=1, maximum=10_000),
+)
+def batch_embed(
+    engine: Ricordo,
+    type: str | None = None,  # noqa: A002 - the argument's name
+    limit: int = 100,
+) -> dict[str, Any]:
+    """Make the vectors that are missing; answers how many, by type."""
+    counts: dict[str, int] = {}
+    failed, stopped = 0, ""
+    for kind in (type,) if type else TYPES:
+        done = engine.embed(kinds=(kind,), limit=limit)
+        counts[kind] = done.embedded + done.cached
+        failed += done.failed
+        stopped = stopped or done.stopped
+    return {"counts": counts, "failed": failed} | shapes.without_empty({"stopped": stopped})
+
+
+@tool(
+    effects=WRITES_ONCE,
+    output=_SAVED,
+    content=string(),
+    tags=strings(),
+    category=string(),
+    importance=integer(minimum=1, maximum=5),
+    on_duplicate=choice(ON_DUPLICATE),
+)
+def save_memory(engine: Ricordo, content: str, on_duplicate: str | None = None, **fields: Any) -> dict[str, Any]:
+    """Save a memory: one fact, preference or decision. What is nearly known needs on_duplicate."""
+    return _kept(engine, content, "memory", on_duplicate, fields)
+
+
+@tool(
+    effects=WRITES_ONCE,
+    output=_SAVED,
+    name=string(),
+    description=string(),
+    category=string("What it is: person, project, tool…"),
+    tags=strings(),
+    on_duplicate=choice(ON_DUPLICATE),
+)
+def create_entity(
+    engine: Ricordo, name: str, description: str = "", on_duplicate: str | None = None, **fields: Any
+) -> dict[str, Any]:
+    """Save a person, project, place or thing; texts that name it are linked to it."""
+    fields |= {"title": name}
+    return _kept(engine, description or name, "entity", on_duplicate, fields)
+
+
+@tool(
+    effects=WRITES_ONCE,
+    output=_SAVED,
+    title=string(),
+    content=string(),
+    tags=strings(),
+    category=string(),
+    on_duplicate=choice(ON_DUPLICATE),
+)
+def save_note(engine: Ricordo, content: str, on_duplicate: str | None = None, **fields: Any) -> dict[str, Any]:
+    """Save a note."""
+    return _kept(engine, content, "note", on_duplicate, fields)
+
+
+@tool(
+    effects=WRITES_ONCE,
+    output=_SAVED,
+    title=string(),
+    url=string(),
+    description=string(),
+    tags=strings(),
+    category=string(),
+    on_duplicate=choice(ON_DUPLICATE),
+)
+def save_resource(
+    engine: Ricordo,
+    title: str,
+    url: str | None = None,
+    description: str = "",
+    on_duplicate: str | None = None,
+    **fields: Any,
+) -> dict[str, Any]:
+    """Save something to go back to, such as a page or a tool; the page itself is taken in with add."""
+    fields |= {"title": title} | ({"source_url": url} if url else {})
+    text = "\n".join(filter(None, (description or title, url)))
+    return _kept(engine, text, "resource", on_duplicate, fields)
+
+
+def _kept(engine: Ricordo, text: str, kind: str, on_duplicate: str | None, fields: dict[str, Any]) -> dict[str, Any]:
+    saved = engine.remember(text, kind=kind, source="agent", on_duplicate=on_duplicate, wait=False, **fields)
+    return shapes.written(engine, saved)
+
+
+@tool(
+    effects=REPLACES,
+    output=answer("key", "value", "in_force", key="string", value={}, in_force="boolean"),
+    key=string("Such as retrieval.vector_weight."),
+    value=string(),
+)
+def set_config(engine: Ricordo, key: str, value: str) -> dict[str, Any]:
+    """Change a setting; it counts from the next query on. Settings that choose models, hosts or places are the
+    user's to change.
+    """
+    from ricordo.config import find_setting, load_config, set_value
+
+    known = find_setting(key)
+    if known.sensitive or known.secret:
+        raise UsageError(
+            f"{known.name} is not for agents to change",
+            hint=f"Ask the user to run: ricordo config set {known.name} …",
+        )
+    shown = known.shown(set_value(known.name, value))
+    return {"key": known.name, "value": shown, "in_force": load_config().get(known.name) == shown}
+
+
+@tool(
+    effects=READS,
+    output=answer("queries", "rows", queries="integer", rows="array"),
+    days=integer(minimum=1, maximum=36_500),
+    by=choice(("query", "tool", "day")),
+    limit=_LIMIT,
+)
+def get_query_stats(engine: Ricordo, days: int = 30, by: str = "query", limit: int = 10) -> dict[str, Any]:
+    """What was asked and found: most frequent, without results, slowest, most and never retrieved."""
+    return engine.stats(days=days, by=by, limit=limit).to_dict()
+
+
+TOOLS: tuple[Tool, ...] = (
+    hybrid_search, semantic_search, batch_embed, save_memory, create_entity, save_note, save_resource, set_config,
+    get_query_stats,
+)  # fmt: skip

@@ -1,0 +1,87 @@
+"""A few prompts a person can pick in their agent's program; each says which tools to use and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import mcp_types as types
+
+from ricordo.errors import NotFound, UsageError
+from ricordo.frozen import frozen
+
+
+@frozen
+class Prompt:
+    """A text with places to fill; an argument without an entry in ``defaults`` is required."""
+
+    name: str
+    description: str
+    text: str
+    arguments: Mapping[str, str]
+    defaults: Mapping[str, str]
+
+
+PROMPTS = (
+    Prompt(
+        "recall",
+        "Find out what is known about a topic, with sources.",
+        "What do we know about {topic}? Search Ricordo for it, with more than one wording if the first finds "
+        "little, and get the few items worth reading. Answer from what they say, name the ref of each fact, say what "
+        "is old or contradictory, and say plainly what is not known. If an item was of use, tell so with feedback.",
+        {"topic": "What to look up."},
+        {},
+    ),
+    Prompt(
+        "save_lessons",
+        "Keep what this conversation taught for later sessions.",
+        "Look back over this conversation for what will still matter in later sessions{about}: decisions and their "
+        "reasons, preferences, facts about the project, mistakes and what solved them. Save each with remember, one "
+        "thought per call, worded so that it is clear without this conversation. Leave out what is obvious, passing "
+        "or secret. Where something near is known already, decide whether to merge, supersede or skip. Then list "
+        "what you saved, by ref.",
+        {"about": "Only what concerns this."},
+        {"about": ""},
+    ),
+    Prompt(
+        "catch_up",
+        "Pick up where earlier sessions left off.",
+        "Call recent with since={since}, then context with the task at hand if you know it. Tell in a few lines what "
+        "was done, what was decided, and what is open, each with its ref.",
+        {"since": "How far back, such as 7d."},
+        {"since": "7d"},
+    ),
+)
+
+
+def listed() -> list[types.Prompt]:
+    """The prompts as the list shows them."""
+    return [
+        types.Prompt(
+            name=prompt.name,
+            description=prompt.description,
+            arguments=[
+                types.PromptArgument(name=name, description=words, required=name not in prompt.defaults)
+                for name, words in prompt.arguments.items()
+            ],
+        )
+        for prompt in PROMPTS
+    ]
+
+
+def filled(name: str, given: Mapping[str, str]) -> types.GetPromptResult:
+    """A prompt with its places filled."""
+    prompt = next((one for one in PROMPTS if one.name == name), None)
+    if prompt is None:
+        known = ", ".join(one.name for one in PROMPTS)
+        raise NotFound(f"there is no prompt '{name[:80]}'", hint=f"One of: {known}.")
+    for argument in (*given, *(one for one in prompt.arguments if one not in prompt.defaults)):
+        if argument not in prompt.arguments or not (given.get(argument) or argument in prompt.defaults):
+            raise UsageError(
+                f"'{argument[:80]}' is unknown or missing", hint=f"{name} takes: {', '.join(prompt.arguments)}."
+            )
+    values = {**prompt.defaults, **{argument: value for argument, value in given.items() if value}}
+    if values.get("about"):
+        values["about"] = f", only what concerns {values['about']}"
+    text = prompt.text.format(**values)
+    message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+    return types.GetPromptResult(description=prompt.description, messages=[message])

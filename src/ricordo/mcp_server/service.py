@@ -1,0 +1,224 @@
+"""Runs tools on a store: opens it when it is first needed, turns failures into answers, lets vectors follow.
+
+It knows nothing of MCP. ``call`` blocks and may be used from any number of threads at once.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ricordo.errors import Error, NotFound, PathConflict, UsageError
+from ricordo.frozen import frozen
+from ricordo.mcp_server import toolsets
+from ricordo.mcp_server.tool import Tool
+
+if TYPE_CHECKING:
+    from ricordo.config import Config
+    from ricordo.engine import Ricordo
+
+MOST_BYTES = 4 * 1024 * 1024
+"""Arguments larger than this are refused, whichever way they come."""
+AT_A_TIME = 64
+"""So many texts of the backlog are embedded between two looks at whether to stop."""
+
+log = logging.getLogger("ricordo.mcp")
+
+
+@frozen
+class Outcome:
+    """What a call came to: an answer, or an error in the shape agents are promised."""
+
+    plain: Mapping[str, Any]
+    is_error: bool = False
+
+    def text(self) -> str:
+        return json.dumps(self.plain, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def failure(code: str, message: str, hint: str, **more: Any) -> Outcome:
+    """An error as an agent sees it."""
+    plain = {"is_error": True, "error_type": code, "message": message, "next_action_hint": hint, **more}
+    return Outcome(plain, is_error=True)
+
+
+class Service:
+    """The tools that were asked for, on one store."""
+
+    def __init__(
+        self,
+        chosen: Sequence[str] = (),
+        *,
+        store: str | None = None,
+        tier: str | None = None,
+        config: Callable[[], Config] | None = None,
+    ) -> None:
+        self.tools: Mapping[str, Tool] = toolsets.chosen(chosen)
+        self._where = (store, tier)
+        self._config = config
+        self._engine: Ricordo | None = None
+        self._opening = threading.Lock()
+        self._closed = False
+        self._backlog = BacklogThread(self.engine)
+
+    @property
+    def seconds(self) -> float:
+        """How long one call may take, by the settings as they are now."""
+        try:
+            return self._settings().mcp.seconds
+        except Error:
+            return 30.0  # settings that cannot be read are told by the call itself
+
+    def _settings(self) -> Config:
+        if self._config is None:
+            from ricordo.config import ConfigProvider
+
+            self._config = ConfigProvider()
+        return self._config()
+
+    def engine(self) -> Ricordo:
+        """The open store; one that could not be opened is tried again at the next call."""
+        with self._opening:
+            if self._engine is None:
+                if self._closed:
+                    raise UsageError("the server is ending")
+                from ricordo.engine import Ricordo
+
+                self._settings()
+                store, tier = self._where
+                self._engine = Ricordo.open(store, config=self._config, tier=tier)
+            return self._engine
+
+    def close(self) -> None:
+        """Close the store, if it was opened at all."""
+        self._backlog.stop()
+        with self._opening:
+            self._closed = True
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Outcome:
+        """Run a tool. Whatever goes wrong is an outcome, too."""
+        tool = self.tools.get(name)
+        if tool is None:
+            return self._unknown(name)
+        try:
+            refuse_huge(arguments)
+            answer = tool(self.engine(), arguments)
+        except Error as error:
+            return self._failed(error, arguments)
+        except OSError as error:
+            where = f": {error.filename}" if error.filename else ""
+            hint = "Check that the file exists, that it may be used, and that the disk has room."
+            return failure("system", f"{error.strerror or error}{where}", hint)
+        except Exception as error:  # the last boundary: an agent gets an error it can act on, the log the trace
+            log.exception("%s failed", name)
+            message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+            return failure("unexpected", message, "This is a fault of the server; its log has more. Try another way.")
+        if not tool.effects.reads_only:
+            self._backlog.wake()
+        return Outcome(printable(answer))
+
+    def _unknown(self, name: str) -> Outcome:
+        from ricordo.setting_rules import nearest
+
+        near = nearest(name, tuple(self.tools))
+        hint = f"Did you mean '{near[0]}'? " if near else ""
+        return failure("unknown_tool", f"there is no tool '{name[:80]}'", f"{hint}Tools: {', '.join(self.tools)}.")
+
+    def _failed(self, error: Error, arguments: Mapping[str, Any]) -> Outcome:
+        hint, more = error.hint, {}
+        if isinstance(error, PathConflict):
+            reader = "context_read" if "context_read" in self.tools else "get"
+            hint = f"Read it first with {reader}; then pass on_conflict='overwrite' to replace it, or use another ref."
+        elif isinstance(error, NotFound):
+            near, known = self._near(arguments)
+            if near is not None:
+                more = {"near": near} if near else {}
+                hint = f"Did you mean {' or '.join(near)}?" if near else known or hint
+        if (candidates := getattr(error, "candidates", None)) is not None:
+            more = {"candidates": candidates}
+        return failure(error.code, error.message, hint or "Look at the message and change the call.", **printable(more))
+
+    def _near(self, arguments: Mapping[str, Any]) -> tuple[list[str] | None, str]:
+        """Refs like the one that was not found, and what to do if there are none; None where the ref is there."""
+        from ricordo.mcp_server.shapes import near_refs
+
+        given = arguments.get("refs") or arguments.get("ref") or arguments.get("id") or arguments.get("from_ref")
+        name = given[0] if isinstance(given, list) and given else given
+        if not isinstance(name, str):
+            return [], ""
+        try:
+            near = near_refs(self.engine(), name)
+            return (None if name in near else near), "Find what there is with search."
+        except Error:
+            return [], ""
+
+
+def refuse_huge(arguments: Mapping[str, Any]) -> None:
+    """Refuse arguments that are too large to be meant."""
+    size = len(json.dumps(arguments, ensure_ascii=False, default=str).encode("utf-8", "replace"))
+    if size > MOST_BYTES:
+        raise UsageError(
+            f"the arguments take {size:,} bytes, which is more than {MOST_BYTES:,}",
+            hint="Write a long text to a file and add the file, or send it in parts.",
+        )
+
+
+def printable(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """The same in what JSON and UTF-8 can hold: half characters are replaced, times become texts."""
+    text = json.dumps(plain, ensure_ascii=False, default=str).encode("utf-8", "replace")
+    clean: dict[str, Any] = json.loads(text)
+    return clean
+
+
+class BacklogThread:
+    """Makes the vectors of what was written, after the answer; started by the first write."""
+
+    def __init__(self, engine: Callable[[], Ricordo]) -> None:
+        self._engine = engine
+        self._wanted = threading.Event()
+        self._ending = False
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def wake(self) -> None:
+        """Say that there may be something to do."""
+        with self._lock:
+            if self._thread is None and not self._ending:
+                self._thread = threading.Thread(target=self._work, name="ricordo-backlog", daemon=True)
+                self._thread.start()
+        self._wanted.set()
+
+    def stop(self, seconds: float = 2.0) -> None:
+        """End after the batch at hand; what is left stays in the backlog."""
+        with self._lock:
+            self._ending = True
+            thread = self._thread
+        self._wanted.set()
+        if thread is not None:
+            thread.join(seconds)
+
+    def _work(self) -> None:
+        while True:
+            self._wanted.wait()
+            self._wanted.clear()
+            if self._ending:
+                return
+            try:
+                self._drain()
+            except Exception as error:  # noqa: BLE001 - the end of the thread: what is not embedded waits in the backlog
+                log.warning("vectors wait in the backlog: %s", error)
+
+    def _drain(self) -> None:
+        engine = self._engine()
+        if engine.config.embedding.provider == "none":
+            return
+        while not self._ending:
+            done = engine.embed(limit=AT_A_TIME, search_missing=False)
+            if done.stopped or not done.embedded + done.cached:
+                return

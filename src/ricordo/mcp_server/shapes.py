@@ -1,0 +1,210 @@
+"""How values are shaped for an agent: without what is empty, and no longer than it can use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ricordo.errors import Error, NotFound, from_dict
+from ricordo.values import AddReport, Filters, Hit, Item, Ref, Saved, TreeNode
+
+if TYPE_CHECKING:
+    from ricordo.engine import Ricordo
+
+SNIPPET = 240
+NEIGHBOURS = 12
+"""So many refs around a written one are shown."""
+MOST_LINES = 200
+"""A tree longer than this is cut."""
+_LOOKED_THROUGH = 500
+
+
+def without_empty(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """The same without what says nothing: None, empty texts, lists and objects."""
+    return {name: value for name, value in plain.items() if value not in (None, "", [], {}, ())}
+
+
+def short(text: str, most: int = SNIPPET) -> str:
+    """A text on one line, cut at a blank where it is too long."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1].rsplit(' ', 1)[0]}…"
+
+
+def hit_row(hit: Hit, *, tiered: bool = False) -> dict[str, Any]:
+    """A hit in a few dozen tokens."""
+    said = {
+        "ref": hit.ref,
+        "title": hit.title,
+        "kind": hit.kind,
+        "score": round(hit.score, 3),
+        "snippet": short(hit.snippet),
+        "lines": list(hit.lines),
+        "description": short(hit.description, 120) if hit.description not in hit.snippet else "",
+        "tags": list(hit.tags),
+        "domain": hit.domain,
+        "severity": hit.severity,
+        "tier": hit.tier if tiered else "",
+        "token_estimate": hit.token_estimate,
+    }
+    return without_empty(said)
+
+
+def saved_row(saved: Saved) -> dict[str, Any]:
+    """What became of one item that was written."""
+    said = {
+        "ref": saved.ref,
+        "status": saved.status,
+        "version": saved.version,
+        "previous_version": saved.previous_version,
+        "reason": saved.reason,
+        "redacted": list(saved.redacted),
+        "error": dict(saved.error) if saved.error else None,
+    }
+    return without_empty(said)
+
+
+class NeedsDecision(Error):  # noqa: N818 - named like the rest of the tree
+    """A text that is nearly known: nothing was written until the caller says what to do."""
+
+    code = "needs_decision"
+
+    def __init__(self, saved: Saved) -> None:
+        hint = (
+            "Call again with on_duplicate: 'save' (keep both), 'skip', 'merge' (into the old one) or "
+            "'supersede' (archive the old one)."
+        )
+        super().__init__(saved.reason or "nearly the same is known; nothing was written", hint=hint)
+        self.candidates = [without_empty(one.to_dict()) for one in saved.candidates]
+
+
+def written(engine: Ricordo, saved: Saved) -> dict[str, Any]:
+    """The answer to a write of one item, with what stands around it."""
+    if saved.status == "needs_decision":
+        raise NeedsDecision(saved)
+    if saved.error is not None:
+        raise from_dict(saved.error)
+    return saved_row(saved) | {"tree": neighbourhood(engine, saved.ref)}
+
+
+def written_all(engine: Ricordo, report: AddReport) -> dict[str, Any]:
+    """The answer to a write of many: counts, and the items that need a word. All failed is an error."""
+    if report.items and report.failed == len(report.items):
+        raise from_dict(report.items[0].error or {"code": "error", "message": "nothing could be added"})
+    counts = {name: report.count(name) for name in ("created", "updated", "skipped", "failed")}
+    told = sorted(report.items, key=lambda saved: saved.status != "failed")[:NEIGHBOURS]
+    kept = next((saved.ref for saved in report.items if saved.status in ("created", "updated", "skipped")), None)
+    more = {
+        "items": [saved_row(saved) for saved in told],
+        "notes": list(report.notes[:NEIGHBOURS]),
+        "tree": neighbourhood(engine, kept) if kept else "",
+    }
+    return counts | {"items": more.pop("items")} | without_empty(more)
+
+
+def neighbourhood(engine: Ricordo, ref: str) -> str:
+    """The newest items in the folder of a ref, one line each."""
+    here = Ref.parse(ref)
+    folder = here.path.rpartition("/")[0]
+    near = Filters(drives=(here.drive,), paths=(f"{folder}/*",) if folder else ())
+    items = engine.list(filters=near, limit=NEIGHBOURS + 1)
+    lines = [f"{here.drive}:{folder}/"]
+    lines += [f"  {str(item.ref).removeprefix(lines[0])}" for item in items[:NEIGHBOURS]]
+    return "\n".join([*lines, "  …"] if len(items) > NEIGHBOURS else lines)
+
+
+def place_for(name: str) -> str:
+    """Where an agent's text goes: a bare name stands on the agent's own drive, not among the files."""
+    from ricordo.engine.core import is_id
+
+    if Ref.looks_like(name) or is_id(name) or "://" in name or not name.strip("/ "):
+        return name
+    return f"agent:/{name.strip().lstrip('/')}"
+
+
+def event_row(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Something that happened, to the second."""
+    kept = {name: event.get(name) for name in ("at", "what", "ref", "title", "kind", "thread", "role", "direction")}
+    return without_empty(kept | {"at": _to_the_second(event.get("at"))})
+
+
+def _to_the_second(moment: str | None) -> str | None:
+    return re.sub(r"\.\d+", "", moment) if moment else None
+
+
+def tree_text(node: TreeNode) -> str:
+    """A tree as indented lines; a folder says how many items are below what is not shown."""
+    lines: list[str] = []
+
+    def draw(part: TreeNode, depth: int) -> None:
+        if len(lines) >= MOST_LINES:
+            return
+        folded = not part.children and part.ref is None and part.items
+        title = f" - {short(part.title, 60)}" if part.ref and part.title and part.title != part.name else ""
+        slash = "/" if part.children and not part.name.endswith("/") else ""
+        lines.append(f"{'  ' * depth}{part.name}{slash}{title}{f' ({part.items} items)' if folded else ''}")
+        for child in part.children:
+            draw(child, depth + 1)
+
+    draw(node, 0)
+    return "\n".join([*lines, "…"] if len(lines) >= MOST_LINES else lines)
+
+
+def near_refs(engine: Ricordo, name: str, limit: int = 3) -> list[str]:
+    """Refs that are spelled much like a name, then those that have its words."""
+    from difflib import get_close_matches
+
+    drive, _, path = name.rpartition(":") if Ref.looks_like(name) else ("", "", name)
+    filters = Filters(drives=(drive,)) if drive else Filters()
+    refs = [str(item.ref) for item in engine.list(filters=filters, limit=_LOOKED_THROUGH)]
+    tails = {ref.partition(":")[2]: ref for ref in refs}
+    near = [tails[tail] for tail in get_close_matches(path, tails, n=limit, cutoff=0.6)]
+    if len(near) < limit and path.strip("/"):
+        words = path.strip("/").rpartition("/")[2].rpartition(".")[0] or path.strip("/")
+        found = engine.search(words, limit=limit, vectors=False, literal=True, track=False)
+        near += [hit.ref for hit in found.hits if hit.ref not in near]
+    return near[:limit]
+
+
+def text_of(item: Item, *, from_line: int | None, most: int) -> dict[str, Any]:
+    """An item's text, or the part of it that starts at a line and is at most so long."""
+    first = max(from_line or item.first_line, item.first_line)
+    lines = item.content.splitlines(keepends=True)
+    rest = lines[first - item.first_line :]
+    if from_line is not None and not rest and lines:
+        last = item.first_line + len(lines) - 1
+        raise NotFound(f"{item.ref} has no line {from_line}", hint=f"Its last line is {last}.")
+    taken, size = _as_many_as_fit(rest, most)
+    part = "".join(rest[:taken]) if taken else "".join(rest)[:most]
+    said: dict[str, Any] = {"content": part, "lines": [first, first + max(taken, 1) - 1]}
+    if size < sum(map(len, rest)):
+        said["next_line"] = first + max(taken, 1)
+    return said
+
+
+def _as_many_as_fit(lines: Sequence[str], most: int) -> tuple[int, int]:
+    size = 0
+    for count, line in enumerate(lines):
+        if size + len(line) > most:
+            return count, size
+        size += len(line)
+    return len(lines), size
+
+
+FACTS = (
+    "title", "description", "kind", "version", "tags", "category", "domain", "severity", "importance", "context",
+    "valid_from", "valid_until", "loading", "immutable", "source", "source_url", "thread", "metadata", "state",
+    "updated_at",
+)  # fmt: skip
+"""What is told of an item beside its text."""
+
+
+def facts_of(item: Item) -> dict[str, Any]:
+    """An item's fields that are set."""
+    plain = item.to_dict(with_content=False)
+    kept = {name: plain.get(name) for name in FACTS}
+    if plain.get("state") == "live":
+        del kept["state"]
+    kept["immutable"] = kept["immutable"] or None
+    kept["updated_at"] = _to_the_second(kept["updated_at"])
+    return {"ref": str(item.ref)} | without_empty(kept)

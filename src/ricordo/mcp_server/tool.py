@@ -1,0 +1,195 @@
+"""What a tool is: a function of the engine with a name, a schema for its arguments, and one for its answer.
+
+The words an agent reads are the function's docstring and the descriptions in the schema. Arguments are checked here,
+so that a wrong one is answered with what would be right; the tools themselves take what is checked.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ricordo.errors import UsageError
+from ricordo.frozen import frozen
+
+if TYPE_CHECKING:
+    from ricordo.engine import Ricordo
+
+Schema = dict[str, Any]
+Run = Callable[..., dict[str, Any]]
+
+_TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "string": ((str,), "a text"),
+    "integer": ((int,), "a whole number"),
+    "number": ((int, float), "a number"),
+    "boolean": ((bool,), "true or false"),
+    "array": ((list,), "a list"),
+    "object": ((dict,), "an object"),
+}
+
+
+@frozen
+class Effects:
+    """What a call does to the world, as MCP's annotations tell it."""
+
+    reads_only: bool = False
+    destroys: bool = False
+    repeatable: bool = False
+    """The same call again changes nothing more."""
+    reaches_out: bool = False
+    """It may read files or pages outside the store."""
+
+
+READS = Effects(reads_only=True, repeatable=True)
+WRITES = Effects()
+WRITES_ONCE = Effects(repeatable=True)
+REPLACES = Effects(destroys=True, repeatable=True)
+
+
+@frozen
+class Tool:
+    """One tool, ready to be listed and called."""
+
+    name: str
+    description: str
+    arguments: Mapping[str, Schema]
+    required: tuple[str, ...]
+    output: Schema
+    effects: Effects
+    run: Run
+
+    @property
+    def input_schema(self) -> Schema:
+        """As the list shows it. Bounds are left out: they cost every list, and a call out of bounds is told them.
+
+        So are the values that ``known`` names, where the description does.
+        """
+        shown = {
+            name: {key: value for key, value in schema.items() if key not in ("minimum", "maximum", "known")}
+            for name, schema in self.arguments.items()
+        }
+        schema: Schema = {"type": "object", "properties": shown}
+        return schema | ({"required": list(self.required)} if self.required else {})
+
+    def __call__(self, engine: Ricordo, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return self.run(engine, **checked(self, arguments))
+
+
+def tool(*, effects: Effects, output: Schema, **arguments: Schema) -> Callable[[Run], Tool]:
+    """Make a tool of a function; arguments without a default are required, the docstring is the description."""
+
+    def decorate(function: Run) -> Tool:
+        parameters = inspect.signature(function).parameters
+        required = tuple(
+            name for name in arguments if name in parameters and parameters[name].default is inspect.Parameter.empty
+        )
+        words = " ".join(inspect.cleandoc(function.__doc__ or "").split())
+        return Tool(function.__name__, words, arguments, required, output, effects, function)
+
+    return decorate
+
+
+def string(description: str = "", **more: Any) -> Schema:
+    """A text."""
+    return _described("string", description, more)
+
+
+def integer(description: str = "", **more: Any) -> Schema:
+    """A whole number; ``minimum`` and ``maximum`` bound it."""
+    return _described("integer", description, more)
+
+
+def boolean(description: str = "") -> Schema:
+    """True or false."""
+    return _described("boolean", description, {})
+
+
+def strings(description: str = "") -> Schema:
+    """A list of texts."""
+    return _described("array", description, {"items": {"type": "string"}})
+
+
+def choice(choices: Sequence[str], description: str = "") -> Schema:
+    """One of a few texts."""
+    return _described("string", description, {"enum": list(choices)})
+
+
+def mapping(description: str = "") -> Schema:
+    """An object."""
+    return _described("object", description, {})
+
+
+def answer(*required: str, **properties: str | Schema) -> Schema:
+    """The schema of an answer: names and types, ``answer("hits", hits="array")``."""
+    plain = {name: {"type": kind} if isinstance(kind, str) else kind for name, kind in properties.items()}
+    return {"type": "object", "properties": plain} | ({"required": list(required)} if required else {})
+
+
+def rows(*required: str, **properties: str | Schema) -> Schema:
+    """A list of objects in an answer."""
+    return {"type": "array", "items": answer(*required, **properties)}
+
+
+def _described(kind: str, description: str, more: Mapping[str, Any]) -> Schema:
+    return {"type": kind} | ({"description": description} if description else {}) | dict(more)
+
+
+def checked(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments if they fit the tool; else a usage error that says what would."""
+    for name in given:
+        if name not in tool.arguments:
+            raise UsageError(f"{tool.name} has no argument '{name}'", hint=_known(tool, name))
+    # Null stands for "not given": many clients send every argument they know of.
+    present = {name: value for name, value in given.items() if value is not None}
+    missing = [name for name in tool.required if name not in present]
+    if missing:
+        raise UsageError(f"{tool.name} needs the argument '{missing[0]}'", hint=_known(tool, ""))
+    return {name: _fitting(f"argument '{name}'", value, tool.arguments[name]) for name, value in present.items()}
+
+
+def _known(tool: Tool, name: str) -> str:
+    from ricordo.setting_rules import nearest
+
+    near = nearest(name, tuple(tool.arguments)) if name else []
+    listed = ", ".join(f"{known} (required)" if known in tool.required else known for known in tool.arguments)
+    said = f"{tool.name} takes: {listed}." if listed else f"{tool.name} takes no arguments."
+    return f"Did you mean '{near[0]}'? {said}" if near else said
+
+
+def _fitting(where: str, value: Any, schema: Schema) -> Any:
+    """The value in the form the schema asks for; one text stands for a list of one."""
+    if schema["type"] == "array" and isinstance(value, str):
+        value = [value]
+    if schema["type"] == "integer" and isinstance(value, float) and value.is_integer():
+        value = int(value)
+    allowed, words = _TYPES[schema["type"]]
+    if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
+        raise UsageError(f"{where} must be {words}, not {_shown(value)}", hint=_expected(schema))
+    choices = schema.get("enum") or schema.get("known")
+    if choices and value not in choices:
+        raise UsageError(f"{where} cannot be {_shown(value)}", hint=_expected(schema))
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if (low is not None and value < low) or (high is not None and value > high):
+        raise UsageError(f"{where} cannot be {_shown(value)}", hint=_expected(schema))
+    if isinstance(value, list):
+        return [_fitting(f"{where}, part {at}", part, schema["items"]) for at, part in enumerate(value, 1)]
+    return value
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+def _expected(schema: Schema) -> str:
+    if choices := schema.get("enum") or schema.get("known"):
+        return f"One of: {', '.join(choices)}."
+    parts = [_TYPES[schema["type"]][1]]
+    if schema["type"] == "array":
+        parts = [f"a list, each {_expected(schema['items']).rstrip('.').lower()}"]
+    if "minimum" in schema:
+        parts.append(f"at least {schema['minimum']}")
+    if "maximum" in schema:
+        parts.append(f"at most {schema['maximum']}")
+    return f"It is {', '.join(parts)}."

@@ -1,0 +1,145 @@
+"""The toolset ``vault``: ranked search in two passes with a breakdown, verdicts, and capturing what was learned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ricordo.mcp_server import shapes
+from ricordo.mcp_server.core_tools import ON_DUPLICATE, VERDICTS
+from ricordo.mcp_server.tool import (
+    READS,
+    WRITES,
+    WRITES_ONCE,
+    Tool,
+    answer,
+    boolean,
+    choice,
+    integer,
+    string,
+    strings,
+    tool,
+)
+from ricordo.values import KINDS, SEVERITIES, Filters, Hit
+
+if TYPE_CHECKING:
+    from ricordo.engine import Ricordo
+
+SNIPPET = 120
+_FACTORS = {
+    "semantic": "semantic",
+    "vector": "vector",
+    "severity": "severity",
+    "temporalDecay": "temporal_decay",
+    "tagOverlap": "tag_overlap",
+    "domainMatch": "domain_match",
+    "graphProximity": "graph_proximity",
+}
+"""The names of the factors here, and those of the profile's signals."""
+
+
+@tool(
+    effects=READS,
+    output=answer("mode", "results", mode="string", results="array"),
+    query=string(),
+    mode=choice(("scan", "full"), "scan lists; full has whole entries and the score's breakdown."),
+    limit=integer(minimum=1, maximum=100),
+    type=choice(KINDS),
+    domain=string("Ranks entries of this domain higher."),
+    tags=strings("Rank entries with these tags higher."),
+    severity=choice(SEVERITIES, "Only these."),
+    include_memories=boolean("Search memories and sessions, too."),
+)
+def search_intelligent(
+    engine: Ricordo,
+    query: str,
+    mode: str = "scan",
+    limit: int = 10,
+    type: str | None = None,  # noqa: A002 - the argument's name
+    domain: str | None = None,
+    tags: Sequence[str] = (),
+    severity: str | None = None,
+    include_memories: bool = False,
+) -> dict[str, Any]:
+    """Search by seven factors: text, meaning, severity, time, tags, domain, links. Scan first, then load the best 2-4
+    in full, or by id with get.
+    """
+    found = engine.search(
+        query,
+        limit=limit,
+        mode=mode,
+        filters=Filters(kinds=(type,) if type else (), severities=(severity,) if severity else ()),
+        profile="vault",
+        explain=mode == "full",
+        boost_tags=tags,
+        boost_domain=domain,
+        memories=include_memories,
+        tool="search_intelligent",
+    )
+    row = _full if mode == "full" else _scan
+    degraded = shapes.without_empty({"degraded": list(found.meta.degraded)})
+    return {"mode": mode, "results": [row(hit) for hit in found.hits]} | degraded
+
+
+def _scan(hit: Hit) -> dict[str, Any]:
+    return {
+        "id": hit.id,
+        "title": hit.title,
+        "score": round(hit.score, 6),
+        "type": hit.kind,
+        "domain": hit.domain or "",
+        "severity": hit.severity or "",
+        "tags": list(hit.tags),
+        "snippet": (hit.description or " ".join(hit.snippet.split()))[:SNIPPET],
+        "tokenEstimate": hit.token_estimate,
+    }
+
+
+def _full(hit: Hit) -> dict[str, Any]:
+    values = {share.name: share.value for share in hit.explain.signals} if hit.explain else {}
+    breakdown = {factor: round(values.get(name, 0.0), 6) for factor, name in _FACTORS.items()}
+    breakdown["total"] = round(hit.score, 6)
+    entry = shapes.without_empty(hit.item.to_dict()) if hit.item else {}
+    return {"entry": entry, "score": round(hit.score, 6), "breakdown": breakdown}
+
+
+@tool(
+    effects=WRITES,
+    output=answer("ref", "action", "counted", ref="string", action="string", counted="boolean", changes="array"),
+    query=string(),
+    id=string("The entry's id or ref."),
+    action=choice(VERDICTS),
+)
+def search_feedback(
+    engine: Ricordo,
+    query: str,
+    id: str,  # noqa: A002 - the argument's name
+    action: str,
+) -> dict[str, Any]:
+    """Say what became of an entry that a search found; after 30 verdicts the weights follow."""
+    plain = engine.feedback(query, id, action).to_dict()
+    kept = {name: plain[name] for name in ("ref", "counted", "changes")}
+    return kept | {"action": plain["verdict"]}
+
+
+@tool(
+    effects=WRITES_ONCE,
+    output=answer("ref", "status", id="string", ref="string", status="string", tree="string"),
+    title=string(),
+    description=string("The knowledge itself."),
+    domain=string(),
+    severity=choice(SEVERITIES),
+    tags=strings(),
+    context=string("When it holds, or why."),
+    on_duplicate=choice(ON_DUPLICATE),
+)
+def capture_knowledge(
+    engine: Ricordo, title: str, description: str, on_duplicate: str | None = None, **fields: Any
+) -> dict[str, Any]:
+    """Keep a pattern, rule or lesson as an entry. What is nearly known needs on_duplicate."""
+    fields |= {"title": title, "description": shapes.short(description)}
+    saved = engine.remember(description, kind="entry", source="agent", on_duplicate=on_duplicate, wait=False, **fields)
+    return shapes.written(engine, saved) | ({"id": saved.id} if saved.id else {})
+
+
+TOOLS: tuple[Tool, ...] = (search_intelligent, search_feedback, capture_knowledge)

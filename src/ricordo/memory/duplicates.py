@@ -1,0 +1,113 @@
+"""Whether a text is in the store already, or nearly: candidates by rare words and by meaning, then compared whole.
+
+Only live items of the same kind count. Nothing is written here, and what to do about a duplicate is the caller's.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ricordo.memory.merging import holds_all
+from ricordo.store.base import PreparedItem, Scoring, Store, Wanted
+from ricordo.values import Duplicate, Filters, Item
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
+NEAR = 0.9
+"""As alike as this, by text or by meaning, and a person or agent must decide."""
+
+COMPARED = 12
+"""So many candidates of each side are compared."""
+
+MOST_SHOWN = 5
+_RARE_TERMS = 16
+_MOST_TERMS = 400
+_MOST_CHARACTERS = 20_000
+"""Longer texts are compared by their beginnings: the time grows with the square."""
+_SNIPPET = 160
+
+
+def plain_text(text: str) -> str:
+    """The text as it is compared: one form of each letter, whatever the case and the white space."""
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split())
+
+
+class DuplicateFinder:
+    """Looks for duplicates in one store."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def identical(self, item: PreparedItem, alike: Sequence[int]) -> Item | None:
+        """A live item of the same kind with the same text, or into which that text was merged."""
+        draft = item.draft
+        wanted = plain_text(draft.content)
+        for n in (*self.store.same_text(item.text_hash, draft.kind), *alike):
+            found = self.store.item(n)
+            if plain_text(found.content) == wanted:
+                return found
+            if found.fields.metadata.get("merged_from") and holds_all(found.content, draft.content):
+                return found
+        return None
+
+    def near(
+        self, item: PreparedItem, alike: Sequence[int], vector: tuple[str, Array] | None = None
+    ) -> tuple[Duplicate, ...]:
+        """Live items of the same kind that say nearly the same; ``vector`` is the text's, with its fingerprint."""
+        cosines = self._by_meaning(item, vector) if vector is not None else {}
+        numbers = dict.fromkeys((*alike, *cosines))
+        text = plain_text(item.draft.content)[:_MOST_CHARACTERS]
+        found = []
+        for n in numbers:
+            other = self.store.item(n)
+            if other.ref == item.draft.ref or other.state != "live":
+                continue
+            ratio = _ratio(text, plain_text(other.content)[:_MOST_CHARACTERS])
+            cosine = cosines.get(n)
+            if max(ratio, cosine or 0.0) >= NEAR:
+                found.append(Duplicate(str(other.ref), other.title, ratio, cosine, _snippet(other.content)))
+        found.sort(key=lambda one: (-max(one.ratio, one.cosine or 0.0), one.ref))
+        return tuple(found[:MOST_SHOWN])
+
+    def alike(self, item: PreparedItem) -> list[int]:
+        """The live items of the same kind that share the rarest words of a text."""
+        terms = list(self.store.analyzer.content_counts(item.draft.content))[:_MOST_TERMS]
+        _, frequencies = self.store.document_frequencies(terms)
+        rare = sorted((count, term) for term, count in frequencies.items() if count)[:_RARE_TERMS]
+        if not rare:
+            return []
+        wanted = [Wanted(term, (term,)) for _, term in rare]
+        matches = self.store.keyword_search(
+            wanted, scoring=Scoring(), limit=COMPARED, allowed=self._same_kind(item.draft.kind)
+        )
+        return list(dict.fromkeys(matches.items.tolist()))[:COMPARED]
+
+    def _by_meaning(self, item: PreparedItem, vector: tuple[str, Array]) -> dict[int, float]:
+        """The nearest items with their cosines, where one passage is the whole of the text on both sides."""
+        if len(item.chunks) != 1:
+            return {}
+        near = self.store.vector_search(*vector, limit=COMPARED, allowed=self._same_kind(item.draft.kind))
+        cosines: dict[int, float] = {}
+        for n, cosine in zip(near.items.tolist(), near.cosines.tolist(), strict=True):
+            if cosine >= NEAR and n not in cosines and len(self.store.places(n)[0]) == 1:
+                cosines[n] = min(1.0, cosine)
+        return cosines
+
+    def _same_kind(self, kind: str) -> Array | None:
+        return self.store.allowed(Filters(kinds=(kind,)))
+
+
+def _ratio(one: str, other: str) -> float:
+    from rapidfuzz import fuzz
+
+    return float(fuzz.ratio(one, other)) / 100.0
+
+
+def _snippet(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SNIPPET else line[: _SNIPPET - 1].rstrip() + "…"

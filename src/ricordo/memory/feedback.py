@@ -1,0 +1,139 @@
+"""Taking verdicts, and letting the weights of the learning profiles follow them: logged, frozen and undone on request.
+
+The numbers are ``learning``'s, the rows the store's. Verdicts are about answers in general, so every profile that
+learns counts all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from ricordo.errors import NotFound, UsageError
+from ricordo.frozen import frozen
+from ricordo.insight import FeedbackReport, Learned, LearningStatus, Move, ProfileLearning, WeightChange
+from ricordo.memory.learning import NEEDED, acceptance, shift_for, shifted
+from ricordo.settings import Config
+from ricordo.store.base import FeedbackLog
+from ricordo.use import VERDICTS, tally
+
+
+@frozen
+class Learner:
+    """A profile that learns: the name of its text signal, and its own weights."""
+
+    text_signal: str
+    weights: Mapping[str, float]
+
+    def shifted(self, shift: float) -> dict[str, float]:
+        return shifted(self.weights, self.text_signal, shift)
+
+
+class Learning:
+    """What one store's profiles learn from feedback. ``learners`` gives the profiles that do, by name."""
+
+    def __init__(
+        self, store: FeedbackLog, config: Callable[[], Config], learners: Callable[[], Mapping[str, Learner]]
+    ) -> None:
+        self.store = store
+        self.config = config
+        self.learners = learners
+
+    def take(self, query: str, n: int, ref: str, verdict: str) -> FeedbackReport:
+        """Keep a verdict on an item, and move the weights if that is due."""
+        if verdict not in VERDICTS:
+            raise UsageError(f"there is no verdict '{verdict}'", hint=f"One of: {', '.join(VERDICTS)}.")
+        if not query.strip():
+            raise UsageError("feedback needs the query that it is about", hint="ricordo feedback QUERY REF VERDICT")
+        counted = VERDICTS[verdict] is not None and self._is_on()
+        self.store.add_feedback(query, n, verdict, counted=counted)
+        changes: list[WeightChange] = []
+        if counted:
+            for name, learner in self.learners().items():
+                change = self.store.move_weights(name, partial(_next_move, learner))
+                if change is not None:
+                    changes.append(change)
+        return FeedbackReport(query, ref, verdict, counted, tuple(changes))
+
+    def shift(self, profile: str) -> float:
+        """How far a profile's text weight is moved now; 0 when learning is switched off."""
+        return self.store.learned_shift(profile) if self.config().learning.enabled else 0.0
+
+    def status(self) -> LearningStatus:
+        """What was learned so far, and from what."""
+        profiles = []
+        for name, learner in self.learners().items():
+            state = self.store.learned(name)
+            entries, _ = tally(state.verdicts)
+            profiles.append(
+                ProfileLearning(
+                    name,
+                    learner.text_signal,
+                    state.shift,
+                    entries,
+                    NEEDED,
+                    acceptance(state.verdicts),
+                    learner.shifted(0.0),
+                    learner.shifted(state.shift),
+                )
+            )
+        return LearningStatus(
+            self.config().learning.enabled, self._is_frozen(), self.store.feedback_counts(), tuple(profiles)
+        )
+
+    def freeze(self) -> None:
+        """Keep what was learned; verdicts given from now on move nothing."""
+        self.store.freeze_learning(True)
+
+    def unfreeze(self) -> None:
+        """Learn again, from the verdicts that come."""
+        if self.config().learning.frozen:
+            raise UsageError(
+                "learning is frozen by the setting learning.frozen",
+                hint="ricordo config unset learning.frozen",
+            )
+        self.store.freeze_learning(False)
+
+    def rollback(self, change: int | None = None) -> tuple[WeightChange, ...]:
+        """Undo one change and all later ones of its profile, or all that was learned; verdicts so far stop counting."""
+        if change is None:
+            names, shift, reason = [change.profile for change in self._in_force()], 0.0, "rollback"
+            if not names:
+                raise NotFound("nothing was learned that could be undone", hint="ricordo learn status")
+        else:
+            found = self.store.weight_change(change)
+            if found is None:
+                raise NotFound(f"there is no change {change}", hint="'ricordo learn history' lists them.")
+            names, shift, reason = [found.profile], found.shift_before, f"rollback of {change}"
+        learners = self.learners()
+        made = []
+        for name in names:
+            learner = learners.get(name) or Learner("", {})
+            done = self.store.move_weights(name, partial(_move, learner, shift=shift, reason=reason, restart=True))
+            if done is not None:
+                made.append(done)
+        return tuple(made)
+
+    def history(self, limit: int = 50) -> list[WeightChange]:
+        """Every change of weights, the newest first."""
+        return self.store.weight_changes(limit=limit)
+
+    def _in_force(self) -> list[Learned]:
+        return [state for name in self.learners() if (state := self.store.learned(name)).shift]
+
+    def _is_frozen(self) -> bool:
+        return self.config().learning.frozen or self.store.learning_frozen()
+
+    def _is_on(self) -> bool:
+        return self.config().learning.enabled and not self._is_frozen()
+
+
+def _next_move(learner: Learner, state: Learned) -> Move | None:
+    """The move that the verdicts ask for; None while they are too few, or ask for what is there already."""
+    shift = shift_for(state.verdicts)
+    return None if shift is None or shift == state.shift else _move(learner, state, shift=shift, reason="feedback")
+
+
+def _move(learner: Learner, state: Learned, *, shift: float, reason: str, restart: bool = False) -> Move:
+    entries, _ = tally(state.verdicts)
+    return Move(shift, reason, learner.shifted(state.shift), learner.shifted(shift), entries, restart)

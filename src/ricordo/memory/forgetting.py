@@ -1,0 +1,69 @@
+"""Which items a bulk ``forget`` or ``rm`` means: by age, by disuse, by kind and tag; never the protected ones.
+
+Pure rules over items; putting them away is the store's.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from ricordo.durations import parse_duration
+from ricordo.errors import UsageError
+from ricordo.frozen import frozen
+from ricordo.values import Filters, Item
+
+
+@frozen
+class Criteria:
+    """What an item must be to be forgotten; empty means nothing was asked for."""
+
+    older_than: timedelta | None = None
+    unused_since: timedelta | None = None
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        older_than: str | timedelta | None,
+        unused_since: str | timedelta | None,
+        kinds: tuple[str, ...],
+        tags: tuple[str, ...],
+    ) -> Criteria:
+        """From values or as people write them."""
+        return cls(_span(older_than), _span(unused_since), kinds, tags)
+
+    def is_empty(self) -> bool:
+        return self == Criteria()
+
+    def filters(self, now: datetime) -> Filters:
+        """The part that the store can pick by."""
+        age = max(self.older_than or timedelta(0), self.unused_since or timedelta(0))
+        return Filters(kinds=self.kinds, tags_any=self.tags, before=now - age)
+
+    def meets(self, item: Item, now: datetime) -> bool:
+        """Whether an item that passed the filters was not used for long enough either."""
+        return self.unused_since is None or last_use(item) <= now - self.unused_since
+
+
+def last_use(item: Item) -> datetime:
+    """When an item was last found, opened or changed."""
+    moments = (item.created_at, item.updated_at, item.last_retrieved_at, item.last_accessed_at)
+    return max(moment for moment in moments if moment is not None)
+
+
+def is_protected(item: Item) -> bool:
+    """Whether only its own name may put an item away, or nothing."""
+    return item.fields.immutable or item.fields.decay_protected
+
+
+def refuse_nothing(names: tuple[object, ...], criteria: Criteria) -> None:
+    """Naming nothing is not the same as naming everything."""
+    if not names and criteria.is_empty():
+        raise UsageError(
+            "nothing was named", hint="Name refs, or say which: --older-than 90d, --unused-since 30d, --kind, --tag."
+        )
+
+
+def _span(value: str | timedelta | None) -> timedelta | None:
+    return parse_duration(value) if isinstance(value, str) else value

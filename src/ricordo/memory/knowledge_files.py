@@ -1,0 +1,273 @@
+"""A memory, note or article as a Markdown file: what stands in its front matter, and what the file is called.
+
+``render`` and ``read`` are each other's inverse for all that a person can set. A file that somebody wrote by hand needs
+no front matter at all: its ref, and an id that stays the same, follow from its name. No file is opened here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from ricordo.errors import Unreadable, UsageError
+from ricordo.frozen import frozen
+from ricordo.values import FIELD_NAMES, Draft, Fields, Item, Ref, parse_time
+
+FOLDERS: Mapping[str, str] = {"memory": "memories", "note": "notes", "article": "articles"}
+"""Where the files of a kind are."""
+
+OWN_DRIVES = frozenset({"agent", "memory", "note", "article", "entity", "resource", "entry"})
+"""Items on other drives have an origin of their own, and that is their truth."""
+
+SUFFIX = ".md"
+MARKDOWN = "text/markdown"
+
+_KINDS = {folder: kind for kind, folder in FOLDERS.items()}
+_OWN_KEYS = ("id", "ref", "created", "updated", "text_hash", "archived", "mime_type")
+_DEFAULTS = Fields(mime_type=MARKDOWN).to_dict()
+_TEXT_FIELDS = ("title", "description", "category", "domain", "context", "source_adapter", "source_url", "thread")
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+_LONGEST_FRONT = 4 << 20
+_MOST_VALUES = 200_000
+_HASH_LENGTH = 12
+
+_UNSAFE = re.compile(r'[<>:"\\|?*\x00-\x1f\x7f]')
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+_LONGEST_NAME = 120
+
+_PLAIN = re.compile(r"[^\W\d][\w /.'()@+-]*")
+_RESERVED = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"})
+_ESCAPED = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]')
+_SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+@frozen
+class KnowledgeFile:
+    """What a file says. ``updated`` is None when its text was changed by hand after that was written down."""
+
+    ref: Ref
+    kind: str
+    text: str
+    fields: Mapping[str, Any]
+    id: str = ""
+    created: datetime | None = None
+    updated: datetime | None = None
+    archived: bool = False
+    first_line: int = 1
+    warnings: tuple[str, ...] = ()
+
+
+def belongs(one: Item | Draft) -> bool:
+    """Whether an item lives in a knowledge file."""
+    return one.kind in FOLDERS and one.ref.drive in OWN_DRIVES and one.fields.is_textual
+
+
+def mark_of(item: Item) -> str:
+    """What tells whether a file stands for an item as it is: its version's hash, and its state."""
+    return f"{item.content_hash} {item.state}"
+
+
+def file_name(ref: Ref, kind: str) -> str:
+    """What the file of an item is best called: its ref's path, in letters that every system can write.
+
+    >>> file_name(Ref("note", "/plans/Größe: 5?"), "note")
+    'notes/plans/Größe_ 5_.md'
+    """
+    path = ref.path.removesuffix(SUFFIX).strip("/")
+    parts = [_safe(part) for part in path.split("/")]
+    return f"{FOLDERS[kind]}/{'/'.join(parts)}{SUFFIX}"
+
+
+def _safe(part: str) -> str:
+    name = _UNSAFE.sub("_", unicodedata.normalize("NFC", part)).strip()
+    if name.startswith((".", "~", "#")):
+        name = f"_{name[1:]}"
+    while len(name.encode()) > _LONGEST_NAME:
+        name = name[:-1]
+    name = name.rstrip(". ")
+    return f"{name}_" if not name or _DEVICES.fullmatch(name) else name
+
+
+def numbered(name: str, number: int) -> str:
+    """Another name for the same: ``notes/plan-2.md``."""
+    return f"{name.removesuffix(SUFFIX)}-{number}{SUFFIX}"
+
+
+def kind_of(name: str) -> str:
+    """The kind of what is in a file: its folder says so."""
+    return _KINDS[name.partition("/")[0]]
+
+
+def ref_of(name: str) -> Ref:
+    """The ref of a file that does not name another.
+
+    >>> str(ref_of("notes/plans/2026.md"))
+    'note:/plans/2026'
+    """
+    path = name.partition("/")[2]
+    return Ref(kind_of(name), f"/{unicodedata.normalize('NFC', path[: -len(SUFFIX)])}")
+
+
+def id_of(name: str) -> str:
+    """An id for a file that has none: the same for the same name, and older than any that was made."""
+    digest = hashlib.sha256(f"knowledge {unicodedata.normalize('NFC', name)}".encode()).digest()
+    bits = bytearray(6) + bytearray(digest[:10])
+    bits[6] = 0x70 | bits[6] & 0x0F
+    bits[8] = 0x80 | bits[8] & 0x3F
+    text = bits.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def render(item: Item, name: str) -> bytes:
+    """The file of an item. Fields come first, what only Ricordo needs after them, then the text as it is."""
+    lines = ["---", *_field_lines(item.fields)]
+    own: dict[str, Any] = {"id": item.id}
+    if ref_of(name) != item.ref:
+        own["ref"] = str(item.ref)
+    lines += [f"{key}: {_yaml(value)}" for key, value in own.items()]
+    lines += [f"created: {_time(item.created_at)}", f"updated: {_time(item.updated_at)}"]
+    lines += [f"text_hash: {_yaml(_short_hash(item.content))}"]
+    if item.state == "archived":
+        lines.append("archived: true")
+    front = "\n".join([*lines, "---"])
+    return f"{front}\n\n{item.content}\n".encode("utf-8", "surrogatepass")
+
+
+def first_line(draft: Draft) -> int:
+    """The line on which the text of an item will start in its file."""
+    names_ref = ref_of(file_name(draft.ref, draft.kind)) != draft.ref
+    own = ("---", "id", "created", "updated", "text_hash", "---", "")
+    return len(_field_lines(draft.fields)) + len(own) + names_ref + 1
+
+
+def _field_lines(fields: Fields) -> list[str]:
+    plain = fields.to_dict()
+    metadata: dict[str, Any] = plain.pop("metadata")
+    del plain["is_textual"]
+    lines = [f"{name}: {_yaml(value)}" for name, value in plain.items() if value != _DEFAULTS[name]]
+    inside = {key: value for key, value in metadata.items() if _is_reserved(key)}
+    lines += [f"{_yaml(key)}: {_yaml(value)}" for key, value in metadata.items() if key not in inside]
+    return [*lines, f"metadata: {_yaml(inside)}"] if inside else lines
+
+
+def _is_reserved(key: str) -> bool:
+    name = key.strip().lower().replace("-", "_")
+    return name in FIELD_NAMES or name in _OWN_KEYS
+
+
+def read(data: bytes, name: str) -> KnowledgeFile:
+    """What a file says; one whose front matter cannot be read is refused, for it would be lost as text."""
+    from ricordo.ingest.parse.frontmatter import NotYamlError, front_values, to_fields
+    from ricordo.ingest.parse.markdown import first_heading
+
+    text = _decoded(data)
+    try:
+        values, end = front_values(text, longest=_LONGEST_FRONT, most=_MOST_VALUES)
+    except NotYamlError as problem:
+        raise Unreadable(
+            f"the front matter is not valid YAML: {problem}",
+            hint="Mend what stands between the two --- lines; what was known of the file is kept until then.",
+        ) from None
+    if not end and re.match(r"---\n\w[^\n]*:", text):
+        raise Unreadable("the front matter has no end", hint="Close it with a line of three dashes: ---")
+    body = text[end:].removeprefix("\n") if end else text
+    skipped = len(text) - len(body)
+    body = body.removesuffix("\n")
+    own = _own(values)
+    fields, warnings = to_fields({key: value for key, value in values.items() if key not in own})
+    if "id" in own:
+        # Ricordo's own file says exactly what is so.
+        fields |= {key: values[key] for key in _TEXT_FIELDS if key in fields and isinstance(values.get(key), str)}
+    else:
+        fields.setdefault("title", first_heading(body))
+        fields.setdefault("source", "file")
+    fields["mime_type"] = own.get("mime_type", MARKDOWN)
+    stale = "text_hash" in own and own["text_hash"] != _short_hash(body)
+    return KnowledgeFile(
+        own.get("ref") or ref_of(name),
+        kind_of(name),
+        body,
+        fields,
+        own.get("id", ""),
+        own.get("created"),
+        None if stale else own.get("updated"),
+        own.get("archived", False),
+        text.count("\n", 0, skipped) + 1,
+        tuple(warnings),
+    )
+
+
+def _decoded(data: bytes) -> str:
+    """The text; what Ricordo wrote exactly as it was, anything else with plain line ends."""
+    from ricordo.ingest.parse.encoding import decode, normalise
+
+    try:
+        text = data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return decode(data).text
+    return text if text.startswith("---\n") else normalise(text)
+
+
+def _own(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys that are Ricordo's, where they hold what Ricordo would write; others are metadata like any."""
+    own: dict[str, Any] = {}
+    if _ID.fullmatch(str(values.get("id", "")).lower()):
+        own["id"] = str(values["id"]).lower()
+    ref = values.get("ref")
+    if isinstance(ref, str) and Ref.looks_like(ref) and Ref.parse(ref).drive in OWN_DRIVES:
+        own["ref"] = Ref.parse(ref)
+    for key in ("created", "updated"):
+        if isinstance(values.get(key), str):
+            try:
+                own[key] = parse_time(values[key])
+            except UsageError:
+                continue
+    if isinstance(values.get("archived"), bool):
+        own["archived"] = values["archived"]
+    if re.fullmatch(r"[0-9a-f]{12}", str(values.get("text_hash", ""))):
+        own["text_hash"] = str(values["text_hash"])
+    if "id" in own and isinstance(values.get("mime_type", 0), str | None):
+        own["mime_type"] = values["mime_type"]
+    return own
+
+
+def _short_hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_LENGTH]
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _yaml(value: Any) -> str:
+    """A value on one line, such that YAML reads the same value back."""
+    if isinstance(value, str):
+        if _PLAIN.fullmatch(value) and value == value.strip() and value.lower() not in _RESERVED:
+            return value
+        return f'"{_ESCAPED.sub(_escape, value)}"'
+    if isinstance(value, float) and value == value and abs(value) != float("inf"):
+        number, e, power = repr(value).partition("e")
+        mantissa = number if "." in number else f"{number}.0"
+        return f"{mantissa}e{power if power[0] in '+-' else f'+{power}'}" if e else mantissa
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_yaml(str(key))}: {_yaml(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_yaml, value))}]"
+    if value is None or isinstance(value, (bool, int)):
+        return json.dumps(value)
+    return _yaml(str(value))
+
+
+def _escape(match: re.Match[str]) -> str:
+    char = match[0]
+    if char in _SHORT:
+        return _SHORT[char]
+    code = ord(char)
+    if 0xD800 <= code <= 0xDFFF:
+        return "\ufffd"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

@@ -1,0 +1,338 @@
+"""Taking in what people did to the files of the knowledge folder: edits, new files, renames, deletions.
+
+1. Look at the folder (``knowledge_look``).
+2. Read what is new or changed.
+3. Say which item each file stands for: by the id in it, by its name, or by the bytes of a file that vanished.
+4. Files that vanished take their items to the bin; changed ones become versions; new ones become items.
+
+Files are never written here. What cannot be read is told, and what was known of it stays as it was.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from ricordo.errors import Conflict, Error, PathConflict, Unreadable, from_dict
+from ricordo.frozen import frozen
+from ricordo.ingest.pipeline import Incoming, Pipeline, structure_of
+from ricordo.memory import knowledge_files
+from ricordo.memory.knowledge_files import KnowledgeFile, id_of, mark_of, ref_of
+from ricordo.memory.knowledge_folder import KnowledgeFolder, ReadFile
+from ricordo.memory.knowledge_look import Look, look
+from ricordo.reports import Synced, SyncReport
+from ricordo.store.base import Backlog, PreparedItem, Store
+from ricordo.values import Item, KnownFile, Parsed, Ref, Saved
+
+CREATED_AT_ONCE = 100
+REMOVED_AT_ONCE = 200
+VANISHED_PAUSE = 0.1
+"""An editor may take a file away for a moment while it saves."""
+MOST_VANISHED = 20
+_ATTEMPTS = 5
+
+
+@frozen
+class Found:
+    """A file that was read: what it says, how it looked, and what was known of it."""
+
+    name: str
+    read: ReadFile
+    says: KnowledgeFile
+    known: KnownFile | None
+
+
+class Sync:
+    """One taking in, and the report it builds up."""
+
+    def __init__(
+        self,
+        store: Store,
+        folder: KnowledgeFolder,
+        pipeline: Pipeline,
+        backlog: Backlog | None,
+        *,
+        most_bytes: int,
+        asked: bool = True,
+    ) -> None:
+        self.store = store
+        self.folder = folder
+        self.pipeline = pipeline
+        self.backlog = backlog
+        self.most_bytes = most_bytes
+        self.asked = asked
+        self.done: list[Synced] = []
+        self.notes: list[str] = []
+
+    def run(self, seen: Look, only: Collection[str] | None = None) -> SyncReport:
+        """Take in what a look found; what was in the way, or taken in by another process, is looked at again."""
+        for attempt in range(_ATTEMPTS):
+            again = self._once(seen, is_last=attempt == _ATTEMPTS - 1)
+            if not again:
+                break
+            seen = look(self.store, self.folder, only=again)
+        self._tell_problems(only)
+        listed = {one.file for one in self.done}
+        unchanged = len(self.store.knowledge_files().keys() - listed) if only is None else 0
+        return SyncReport(str(self.folder.path), tuple(self.done), unchanged, tuple(self.notes))
+
+    def _once(self, seen: Look, *, is_last: bool) -> set[str]:
+        """One pass; the names that have to be looked at once more."""
+        gone = self._really_gone(seen)
+        found = self._read_all(seen)
+        self.store.note_knowledge(seen.touched)
+        standing, new, gone = self._assigned(found, gone)
+        self._remove(gone)
+        again = {one.name for one, n in standing if not self._settled(one, n, is_last=is_last)}
+        for at in range(0, len(new), CREATED_AT_ONCE):
+            again |= self._create(new[at : at + CREATED_AT_ONCE])
+        return again
+
+    # 1. and 2. What is there, and what it says
+
+    def _really_gone(self, seen: Look) -> dict[str, KnownFile]:
+        """The files that are gone for good; too many at once are believed only when somebody asked."""
+        if not seen.gone:
+            return {}
+        time.sleep(VANISHED_PAUSE)
+        back = self.folder.look(seen.gone)
+        seen.fresh += back
+        gone = {name: row for name, row in seen.gone.items() if name not in back}
+        if not self.folder.exists() or (not self.asked and MOST_VANISHED < len(gone) > seen.known // 2):
+            self.notes.append(
+                f"{len(gone):,} files are missing from {self.folder.path}; 'ricordo sync' removes their items"
+            )
+            return {}
+        return gone
+
+    def _read_all(self, seen: Look) -> list[Found]:
+        """What is new or changed, the files with an id first."""
+        found: list[Found] = []
+        rows = self.store.knowledge_files(seen.fresh)
+        for name in sorted(seen.fresh, key=lambda name: (len(name), name)):
+            known = rows.get(name)
+            read = self._read(name, known)
+            if read is None:
+                continue
+            try:
+                says = knowledge_files.read(read.data, name)
+            except Unreadable as error:
+                self._note_problem(name, read, known, error)
+                continue
+            self.notes += [f"{name}: {warning}" for warning in says.warnings]
+            found.append(Found(name, read, says, known))
+        return sorted(found, key=lambda one: not one.says.id)
+
+    def _read(self, name: str, known: KnownFile | None) -> ReadFile | None:
+        try:
+            read = self.folder.read(name, known=known.hash if known else "")
+        except FileNotFoundError:
+            return None  # it went in this moment; the next look tells
+        except OSError as error:
+            self._fail(name, Unreadable(f"{name} cannot be read: {error.strerror}", hint="Check its permissions."))
+            return None
+        if read.looks.size > self.most_bytes:
+            self._fail(name, Unreadable(f"{name} is too large", hint="Raise ingest.max_file_mb to take it in."))
+            return None
+        return read
+
+    def _note_problem(self, name: str, read: ReadFile, known: KnownFile | None, error: Error) -> None:
+        """Remember that a file cannot be read, so that it is not tried again before it changes."""
+        row = known or KnownFile(name, None, 0, 0, "", "")
+        looks = read.looks
+        self.store.note_knowledge(
+            [replace(row, mtime=looks.mtime, size=looks.size, hash=read.hash, problem=error.message)]
+        )
+
+    def _tell_problems(self, only: Collection[str] | None) -> None:
+        """Every file that cannot be read is told each time."""
+        for name, row in self.store.knowledge_files().items():
+            if row.problem and (only is None or name in only):
+                self._fail(name, Unreadable(row.problem, hint="Mend its front matter; what was known of it is kept."))
+
+    # 3. Which item it is
+
+    def _assigned(
+        self, found: Sequence[Found], gone: dict[str, KnownFile]
+    ) -> tuple[list[tuple[Found, int]], list[Found], dict[str, KnownFile]]:
+        """Files with their items' numbers, files that are new, and the files whose items go."""
+        left = dict(gone)
+        names = {row.item: name for name, row in self.store.knowledge_files().items() if row.item is not None}
+        ids = {one.name: one.says.id for one in found}
+        claimed: dict[int, str] = {}
+        standing: list[tuple[Found, int]] = []
+        new: dict[str, Found] = {}
+        for one in found:
+            n, one = self._by_id(one, names, ids, claimed)
+            if one.says.id and one.says.id in new:
+                one = self._as_copy(one, new[one.says.id].name)
+            if n is None and not one.says.id:
+                n = self._without_id(one, left, names, claimed)
+            if n is None:
+                new[one.says.id or one.name] = one
+                continue
+            claimed[n] = one.name
+            left.pop(names.get(n, ""), None)
+            standing.append((one, n))
+        # An item whose file now stands for another, and that no other file stands for, has lost its file.
+        taken = [one.known for one in (*(one for one, _ in standing), *new.values()) if one.known is not None]
+        left |= {row.name: row for row in taken if row.item is not None and row.item not in claimed}
+        return standing, list(new.values()), left
+
+    def _without_id(
+        self, one: Found, gone: Mapping[str, KnownFile], names: Mapping[int, str], claimed: Collection[int]
+    ) -> int | None:
+        """The item of a file that names none: it had its name, or its bytes, or has its ref and no file."""
+        candidates = (
+            one.known.item if one.known is not None else self._by_bytes(one, gone),
+            self._by_ref(one, names),
+        )
+        return next((n for n in candidates if n is not None and n not in claimed), None)
+
+    def _by_id(
+        self, one: Found, names: Mapping[int, str], ids: Mapping[str, str], claimed: Collection[int]
+    ) -> tuple[int | None, Found]:
+        """The item with the id that a file names; a copy of a file that still has that id is a file of its own."""
+        ref = self.store.ref_by_id(one.says.id) if one.says.id else None
+        n = self._number_of(ref, one.says.id) if ref is not None else None
+        original = names.get(n) if n is not None else None
+        is_copy = original not in (None, one.name) and ids.get(original or "", one.says.id) == one.says.id
+        if n in claimed or (is_copy and self.folder.look([original or ""])):
+            return None, self._as_copy(one, original or str(ref))
+        return n, one
+
+    def _as_copy(self, one: Found, original: str) -> Found:
+        self.notes.append(f"{one.name} has the id of {original}: it is taken as an item of its own")
+        return replace(one, says=replace(one.says, id="", ref=ref_of(one.name)))
+
+    def _number_of(self, ref: Ref, identity: str) -> int | None:
+        """The number of the item with an id, in the bin or not."""
+        n = self.store.number(ref)
+        if n is not None and self.store.items_by_number([n])[n].id == identity:
+            return n
+        with self.store.transaction():
+            return next(iter(self.store.standing((), [identity])), None)
+
+    def _by_bytes(self, one: Found, gone: Mapping[str, KnownFile]) -> int | None:
+        """The item of a file that vanished and held the same."""
+        digest = one.read.hash
+        return next((row.item for row in gone.values() if row.hash == digest and one.read.data), None)
+
+    def _by_ref(self, one: Found, names: Mapping[int, str]) -> int | None:
+        """The item that has the file's ref, if no file stands for it."""
+        n = self.store.number(one.says.ref)
+        if n is None or n in names or self.store.items_by_number([n])[n].state == "deleted":
+            return None
+        return n
+
+    # 4. What becomes of them
+
+    def _remove(self, gone: Mapping[str, KnownFile]) -> None:
+        names = list(gone)
+        for at in range(0, len(names), REMOVED_AT_ONCE):
+            batch = {gone[name].item: name for name in names[at : at + REMOVED_AT_ONCE]}
+            with self.store.transaction(durable=True):
+                items = self.store.standing([n for n in batch if n is not None])
+                there = [n for n, item in items.items() if item.state != "deleted"]
+                refused = self.store.remove_many(there)
+                # A file that must not go is forgotten too: it is written again.
+                self.store.note_knowledge((), list(gone)[at : at + REMOVED_AT_ONCE])
+            for n in there:
+                if n in refused:
+                    self._fail(batch[n], refused[n])
+                else:
+                    self.done.append(Synced(str(items[n].ref), "removed", batch[n], items[n].version))
+
+    def _update(self, one: Found, n: int) -> Synced | None:
+        """Give an item what its file says."""
+        item = self.store.item(n)
+        prepared = self._prepared(one)
+        state = "archived" if one.says.archived else "live"
+        is_same = prepared.hash == item.content_hash and item.state == state
+        known = self.store.knowledge_files_of([n]).get(n)
+        was_moved = known is not None and known.name != one.name
+        times = self._times(one, item, is_text_same=one.says.text == item.content)
+        with self.store.transaction(durable=True):
+            if not is_same:
+                self._rewrite(n, item, prepared, state)
+            self.store.set_times(n, *times)
+            now = self.store.standing([n])[n]
+            self.store.note_knowledge([_row(one, n, now)])
+        if is_same and not was_moved:
+            return None
+        if known is not None and known.mark != mark_of(item) and not is_same:
+            reason = f"its file and the store were both changed: version {item.version} is what the store had"
+            return Synced(str(now.ref), "conflict", one.name, now.version, reason)
+        status = "moved" if was_moved or now.ref != item.ref else "created" if item.state == "deleted" else "updated"
+        return Synced(str(now.ref), status, one.name, now.version)
+
+    def _rewrite(self, n: int, item: Item, prepared: PreparedItem, state: str) -> None:
+        if prepared.hash != item.content_hash or item.state != "live":
+            self.store.rewrite(n, prepared, durable=True, backlog=self.backlog, base=item.version)
+        if state == "archived":
+            self.store.archive([n])
+
+    def _create(self, batch: Sequence[Found]) -> set[str]:
+        """Make items of files, in one transaction; what is in the way of some is told."""
+        ready: list[tuple[Found, PreparedItem]] = []
+        for one in batch:
+            times = self._times(one, None, is_text_same=False)
+            ready.append((one, replace(self._prepared(one), times=times, id=one.says.id or id_of(one.name))))
+        with self.store.transaction(durable=True):
+            answers = self.store.save([p for _, p in ready], on_conflict="error", durable=True, backlog=self.backlog)
+            made = {saved.id: one for saved, (one, _) in zip(answers, ready, strict=True) if saved.id}
+            standing = self.store.standing((), [identity for identity in made if identity])
+            self.store.archive([n for n, item in standing.items() if made[item.id].says.archived])
+            rows = [_row(made[item.id], n, item) for n, item in self.store.standing(standing).items()]
+            self.store.note_knowledge(rows)
+        return {name for saved, (one, _) in zip(answers, ready, strict=True) if (name := self._told(saved, one))}
+
+    def _told(self, saved: Saved, one: Found) -> str:
+        """Report what became of a new file; its name if it has to be looked at again."""
+        if saved.error is None:
+            self.done.append(Synced(saved.ref, "created", one.name, saved.version))
+            return ""
+        error = from_dict(saved.error)
+        if isinstance(error, PathConflict):
+            if one.name in self.store.knowledge_files():
+                return one.name  # another process was faster
+            error = Conflict(f"{saved.ref} is another item, with a file of its own", hint="Rename this file.")
+        self._fail(one.name, error)
+        return ""
+
+    def _prepared(self, one: Found) -> PreparedItem:
+        says = one.says
+        structure = structure_of(says.fields["mime_type"])
+        parsed = Parsed(says.text, mime_type="", structure=structure, first_line=says.first_line)
+        return self.pipeline.prepare(Incoming(says.ref, parsed, says.kind, says.fields))
+
+    def _times(self, one: Found, item: Item | None, *, is_text_same: bool) -> tuple[datetime, datetime]:
+        """When an item was made and when its text changed: as the file says, else as its own time says."""
+        changed = datetime.fromtimestamp(one.read.changed / 1e9, UTC)
+        created = one.says.created or (item.created_at if item is not None else changed)
+        if one.says.updated is not None:
+            return created, one.says.updated
+        return created, item.updated_at if item is not None and is_text_same else max(changed, created)
+
+    def _settled(self, one: Found, n: int, *, is_last: bool) -> bool:
+        """Update an item; whether that is done. Not when its new ref is still taken, or another process was faster."""
+        try:
+            said = self._update(one, n)
+        except Conflict as error:
+            if not is_last:
+                return False
+            self._fail(one.name, error)
+            return True
+        if said is not None:
+            self.done.append(said)
+        return True
+
+    def _fail(self, name: str, error: Error) -> None:
+        self.done.append(Synced(str(ref_of(name)), "failed", name, error=error.to_dict()))
+
+
+def _row(one: Found, n: int, item: Item) -> KnownFile:
+    looks = one.read.looks
+    return KnownFile(one.name, n, looks.mtime, looks.size, one.read.hash, mark_of(item))

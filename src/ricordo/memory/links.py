@@ -1,0 +1,112 @@
+"""Links between items by hand, and what lies around an item: types, both directions, distances, suggestions.
+
+Links that stand in texts are found when an item is saved (``link_targets`` and the store); here they are only shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from ricordo.errors import Conflict, NotFound, UsageError
+from ricordo.store.base import Store, StoredLink
+from ricordo.values import LINK_TYPES, Answer, Item, Link, LinkReport
+
+DEEPEST = 6
+_TYPE = re.compile(r"[a-z][a-z0-9_-]{1,40}")
+
+
+def checked_type(text: str) -> str:
+    """A built-in type of link or one of the user's own; anything else is a usage error."""
+    if not _TYPE.fullmatch(text):
+        raise UsageError(
+            f"'{text}' is not a type of link",
+            hint=f"One of: {', '.join(LINK_TYPES)}; or a word of your own in small letters, such as depends-on.",
+        )
+    return text
+
+
+def link(store: Store, source: int, target: int, type_: str) -> Link:
+    """Link one item to another; doing so again changes nothing."""
+    checked_type(type_)
+    if source == target:
+        raise UsageError("an item cannot be linked to itself", hint="Name two different items.")
+    store.add_link(source, target, type_)
+    return next(one for one in around(store, source, 1).links if _is(one, store.item(target), type_))
+
+
+def _is(one: Link, target: Item, type_: str) -> bool:
+    return (one.direction, one.ref, one.type, one.origin) == ("out", str(target.ref), type_, "manual")
+
+
+def unlink(store: Store, source: int, target: int, type_: str | None) -> int:
+    """Take away what ``link`` made, of one type or of all; how many links there were."""
+    if type_ is not None:
+        checked_type(type_)
+    removed = store.remove_links(source, target, type_)
+    if removed:
+        return removed
+    left = [one for one in store.links_of([source]) if (one.source, one.target) == (source, target)]
+    names = f"{store.item(source).ref} to {store.item(target).ref}"
+    if any(one.origin != "manual" and type_ in (None, one.type) for one in left):
+        raise Conflict(f"the link from {names} stands in the text", hint="Edit the text to take it out.")
+    if left:
+        others = ", ".join(sorted({one.type for one in left}))
+        raise NotFound(f"there is no link '{type_}' from {names}", hint=f"There is: {others}.")
+    raise NotFound(f"there is no link from {names}", hint="'ricordo links REF' shows the links of an item.")
+
+
+def around(store: Store, n: int, depth: int) -> LinkReport:
+    """The links of an item and of what it is linked with, up to a distance; near ones first."""
+    if not 1 <= depth <= DEEPEST:
+        raise UsageError(f"the depth cannot be {depth}", hint=f"A number from 1 to {DEEPEST}.")
+    distances = {n: 0}
+    found: list[tuple[int, bool, int, StoredLink]] = []
+    seen: set[StoredLink] = set()
+    frontier = [n]
+    for distance in range(1, depth + 1):
+        edges = [edge for edge in store.links_of(frontier) if edge not in seen]
+        seen.update(edges)
+        written = {(edge.source, edge.target, edge.type) for edge in edges if edge.origin != "mention"}
+        edges = [e for e in edges if e.origin != "mention" or (e.source, e.target, e.type) not in written]
+        for edge, forward, far in _far_ends(edges, set(frontier)):
+            distances.setdefault(far, distance)
+            found.append((distances[far], forward, far, edge))
+        frontier = [far for far, reached in distances.items() if reached == distance]
+    items = store.items_by_number(list(distances))
+    links = [_link(items, distance, forward, far, edge) for distance, forward, far, edge in found]
+    links.sort(key=lambda one: (one.distance, one.direction != "out", one.type, one.ref, one.origin))
+    unresolved = [edge.text for edge in seen if edge.source == n and edge.target is None and "://" not in edge.name]
+    return LinkReport(str(items[n].ref), depth, tuple(links), tuple(sorted(unresolved)))
+
+
+def _far_ends(edges: Sequence[StoredLink], near: set[int]) -> Iterator[tuple[StoredLink, bool, int]]:
+    """Each link with whether it leads away from the near items, and the item at its other end."""
+    for edge in edges:
+        if edge.target is not None:
+            forward = edge.source in near
+            yield edge, forward, edge.target if forward else edge.source
+
+
+def _link(items: dict[int, Item], distance: int, forward: bool, far: int, edge: StoredLink) -> Link:
+    assert edge.target is not None, "links without a target are not shown as links"
+    return Link(
+        source=str(items[edge.source].ref),
+        target=str(items[edge.target].ref),
+        type=edge.type,
+        origin=edge.origin,
+        created_at=edge.created_at,
+        distance=distance,
+        direction="out" if forward else "in",
+        ref=str(items[far].ref),
+        title=items[far].title,
+        text=edge.text,
+    )
+
+
+def without_linked(store: Store, n: int, answer: Answer, limit: int) -> Answer:
+    """An answer about items like one, without those it is linked with already."""
+    known = {str(item.ref) for item in store.items_by_number(list(store.neighbours([n], 1))).values()}
+    hits = tuple(hit for hit in answer.hits if hit.ref not in known)[:limit]
+    return replace(answer, hits=hits, meta=replace(answer.meta, returned=len(hits)))

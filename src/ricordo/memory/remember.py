@@ -1,0 +1,216 @@
+"""Remembering a text: redact it, name it, see whether it is known, and write it so that it stays.
+
+1. Check the fields and take secrets out (``memory_of``).
+2. Give it a ref that is free, or take the one that was asked for.
+3. Look for the same text, then for nearly the same; decide as asked.
+4. Write it durably. If another process took the ref or said nearly the same meanwhile, begin again at 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from ricordo.errors import ContractError, PathConflict, StaleVersion, Unavailable, UsageError, from_dict
+from ricordo.frozen import frozen
+from ricordo.ingest.pipeline import Incoming, Pipeline
+from ricordo.ingest.redact import redact_item
+from ricordo.memory.duplicates import DuplicateFinder
+from ricordo.memory.merging import merged_fields, merged_text
+from ricordo.memory.slugs import free_name, slug
+from ricordo.models.base import Embedder
+from ricordo.models.fingerprint import fingerprint_of
+from ricordo.store.base import Backlog, PreparedItem, Store, embedded_text
+from ricordo.values import Duplicate, Parsed, Ref, Saved, checked_fields
+
+if TYPE_CHECKING:
+    from ricordo.memory.duplicates import Array
+
+ON_DUPLICATE = ("save", "skip", "merge", "supersede")
+LONGEST_NAME = 60
+"""A line this short can be the name of an entity."""
+
+_ATTEMPTS = 100
+
+
+@frozen
+class Memory:
+    """A text about to be remembered: checked, and clean of secrets."""
+
+    text: str
+    kind: str
+    fields: Mapping[str, Any]
+    ref: Ref | None = None
+    redacted: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What its ref is made of when none was given."""
+        return slug(str(self.fields.get("title") or "")) or slug(self.text) or self.kind
+
+
+def memory_of(text: str, kind: str, ref: Ref | None, fields: Mapping[str, Any], *, allow_secrets: bool) -> Memory:
+    """Check what was given, and redact it unless secrets are allowed or the kind is not one that agents write."""
+    if not text.strip():
+        raise UsageError("there is nothing to remember", hint="Give the text, or - to read it from standard input.")
+    given = checked_fields({name: value for name, value in fields.items() if value is not None})
+    text, given, redacted = redact_item(kind, text, given, allow_secrets=allow_secrets)
+    if kind == "entity" and not given.get("title"):
+        given["title"] = _entity_name(text)
+    return Memory(text, kind, given, ref, redacted)
+
+
+def drive_of(kind: str) -> str:
+    """Where what is remembered lives: a drive for each kind; documents are an agent's own."""
+    return "agent" if kind == "document" else kind
+
+
+def _entity_name(text: str) -> str:
+    name = " ".join(text.split())
+    if len(name) > LONGEST_NAME:
+        raise UsageError("an entity needs a name", hint="Say what it is called: --title 'Ada Lovelace'.")
+    return name
+
+
+class Keeper:
+    """Keeps memories in one store."""
+
+    def __init__(
+        self,
+        store: Store,
+        pipeline: Pipeline,
+        backlog: Backlog | None,
+        embedder: Callable[[], Embedder | None],
+    ) -> None:
+        self.store = store
+        self.pipeline = pipeline
+        self.backlog = backlog
+        self.embedder = embedder
+        self.finder = DuplicateFinder(store)
+
+    def keep(self, memory: Memory, on_duplicate: str | None) -> Saved:
+        """Save a memory, or say why not; what is nearly the same is decided on as asked."""
+        return self._written(memory, lambda item: self._decide(memory, item, on_duplicate))
+
+    def succeed(self, old: int, memory: Memory, link: str) -> Saved:
+        """Save a memory in the place of an item, which is archived and linked."""
+        return self._written(memory, lambda item: self.store.succeed(old, item, link, backlog=self.backlog))
+
+    def _written(self, memory: Memory, write: Callable[[PreparedItem], Saved]) -> Saved:
+        """Prepare under a free ref and write; again under another when that one is gone by then."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                saved = write(self._prepared(memory))
+            except (PathConflict, StaleVersion) as gone:
+                is_taken = isinstance(gone, PathConflict) and memory.ref is not None
+                if is_taken or attempt == _ATTEMPTS - 1:
+                    raise
+                continue
+            return replace(saved, redacted=memory.redacted)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _prepared(self, memory: Memory) -> PreparedItem:
+        ref = memory.ref or self._free_ref(memory)
+        parsed = Parsed(memory.text, mime_type="text/markdown", structure="markdown")
+        return self.pipeline.prepare(Incoming(ref, parsed, memory.kind, memory.fields))
+
+    def _free_ref(self, memory: Memory) -> Ref:
+        drive = drive_of(memory.kind)
+        return Ref(drive, free_name(f"/{memory.name}", self.store.paths_like(drive, f"/{memory.name}")))
+
+    def _decide(self, memory: Memory, item: PreparedItem, on_duplicate: str | None) -> Saved:
+        seen = self.store.changes_seen()
+        alike = self.finder.alike(item)
+        known = self.finder.identical(item, alike)
+        if known is not None:
+            reason = f"the same text is saved as {known.ref}"
+            return Saved(str(known.ref), "skipped", known.id, known.version, None, known.content_hash, reason=reason)
+        if memory.ref is not None:
+            self._refuse_taken(memory.ref)
+        vector = self._vector(item) if on_duplicate != "save" else None
+        near = self.finder.near(item, alike, vector) if on_duplicate != "save" else ()
+        if not near:
+            return self._create(item, lambda: self._refuse_latecomer(item, vector, seen, is_any=on_duplicate == "save"))
+        best = near[0]
+        if on_duplicate == "merge":
+            return self._merge(memory, item, best)
+        if on_duplicate == "supersede":
+            old = self.store.require(Ref.parse(best.ref))
+            saved = self.store.succeed(old, item, "supersedes", backlog=self.backlog)
+            return replace(saved, reason=f"supersedes {best.ref}")
+        if on_duplicate == "skip":
+            return Saved(best.ref, "skipped", reason=f"nearly the same is saved as {best.ref}", candidates=near)
+        return Saved(
+            str(item.draft.ref), "needs_decision", reason=f"nearly the same is saved as {best.ref}", candidates=near
+        )
+
+    def _refuse_taken(self, ref: Ref) -> None:
+        n = self.store.number(ref)
+        if n is not None and self.store.items_by_number([n])[n].state != "deleted":
+            raise PathConflict(
+                f"{ref} already exists", hint=f"'ricordo edit {ref}' changes it; without a ref, a free one is made."
+            )
+
+    def _refuse_latecomer(
+        self, item: PreparedItem, vector: tuple[str, Array] | None, seen: int, *, is_any: bool
+    ) -> None:
+        """Asked once nobody else can write: whether another process said the same since it was last looked for."""
+        if self.store.changes_seen() == seen:
+            return
+        alike = self.finder.alike(item)
+        if self.finder.identical(item, alike) or (not is_any and self.finder.near(item, alike, vector)):
+            raise StaleVersion("nearly the same was saved in this moment", hint="Look again.")
+
+    def _create(self, item: PreparedItem, still_new: Callable[[], None] | None = None) -> Saved:
+        saved = self.store.save(
+            [item], on_conflict="error", durable=True, backlog=self.backlog, still_wanted=still_new
+        )[0]
+        if saved.error is not None:
+            raise from_dict(saved.error)
+        return saved
+
+    def _vector(self, item: PreparedItem) -> tuple[str, Array] | None:
+        """The text's vector where others have one to compare with; what cannot be embedded is compared by words."""
+        try:
+            embedder = self.embedder()
+            if embedder is None or len(item.chunks) != 1:
+                return None
+            fingerprint = fingerprint_of(embedder)
+            if self.store.active_fingerprint() != fingerprint:
+                return None
+            chunk = item.chunks[0]
+            return fingerprint, embedder.embed_documents([embedded_text(chunk.prefix, chunk.text)])[0]
+        except (Unavailable, ContractError):
+            return None
+
+    def _merge(self, memory: Memory, item: PreparedItem, best: Duplicate) -> Saved:
+        """Add what is new to the item that is nearly the same, as its next version; history keeps both."""
+        for attempt in range(_ATTEMPTS):
+            n = self.store.require(Ref.parse(best.ref))
+            old = self.store.item(n)
+            if old.state != "live":
+                return self._create(item)
+            text = merged_text(old.content, memory.text)
+            if text == old.content and set(memory.fields.get("tags", ())) <= set(old.fields.tags):
+                reason = f"all of it is in {best.ref}"
+                return Saved(best.ref, "skipped", old.id, old.version, None, old.content_hash, reason=reason)
+            origin = {
+                "ref": str(item.draft.ref),
+                "version": old.version,
+                "time": datetime.now(UTC).isoformat(timespec="seconds"),
+                "source": memory.fields.get("source"),
+                "text_hash": item.text_hash,
+            }
+            draft = self.store.draft(n, old.version)
+            draft = replace(draft, fields=merged_fields(draft.fields, memory.fields, origin))
+            merged = self.pipeline.prepare_text(draft, text)
+            try:
+                saved = self.store.rewrite(n, merged, durable=True, backlog=self.backlog, base=old.version)
+            except StaleVersion:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+                continue
+            return replace(saved, reason=f"merged into {best.ref}")
+        raise AssertionError("the last attempt returns or raises")

@@ -1,0 +1,120 @@
+"""Remembering use after the answer: never late, never in the way.
+
+What is to be remembered waits in memory; one thread, started when there is something to do and gone when there is
+nothing left, writes it down. Whatever goes wrong there costs the record, never the answer.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from ricordo.errors import Unavailable
+from ricordo.settings import UsageSettings
+from ricordo.store.base import UsageLog
+from ricordo.values import Answer, Item
+
+if TYPE_CHECKING:
+    from ricordo.insight import Use
+
+LINGER_SECONDS = 0.1
+"""How long the thread waits for more before it writes: searches in quick succession cost one transaction."""
+
+CLOSE_SECONDS = 2.0
+"""How long closing waits for what is still to be written."""
+
+ATTEMPT_SECONDS = 0.5
+"""How long one attempt waits for another process that holds the store; short, so that closing is not held up."""
+
+ATTEMPTS = 20
+MOST_WAITING = 10_000
+"""Past so many, new records are dropped: the store has been busy for very long."""
+
+
+class Tracker:
+    """Remembers the use of one store's items."""
+
+    def __init__(self, store: UsageLog) -> None:
+        self.store = store
+        self._lock = threading.Lock()
+        self._waiting: list[Use] = []
+        self._keep_days = 0.0
+        self._thread: threading.Thread | None = None
+        self._hurry = threading.Event()
+        self._last_attempt: float | None = None
+
+    def searched(self, answer: Answer, *, text: str, tool: str, settings: UsageSettings, opened: bool = False) -> None:
+        """Note what a search answered; ``opened`` when its profile counts being found as being opened."""
+        from ricordo.insight import Use, UsedItem
+
+        items = tuple(UsedItem(hit.id, hit.version, hit.score) for hit in answer.hits)
+        refs = tuple(hit.ref for hit in answer.hits)
+        meta = answer.meta
+        self._record(Use(items, tool, text, meta.profile, meta.milliseconds, refs, opened, settings.log), settings)
+
+    def opened(self, item: Item, *, settings: UsageSettings) -> None:
+        """Note that an item was opened by its name."""
+        from ricordo.insight import Use, UsedItem
+
+        self._record(Use((UsedItem(item.id, item.version),), "get", opened=True, logged=settings.log), settings)
+
+    def flush(self, seconds: float = CLOSE_SECONDS) -> bool:
+        """Wait until all is written; answers whether it is."""
+        with self._lock:
+            thread = self._thread
+            if thread is not None:
+                self._hurry.set()
+        if thread is not None:
+            thread.join(seconds)
+        return thread is None or not thread.is_alive()
+
+    def close(self) -> None:
+        """Write what is left, within bounds; nothing is taken after this."""
+        with self._lock:
+            self._last_attempt = time.monotonic() + CLOSE_SECONDS - 2 * ATTEMPT_SECONDS
+        self.flush()
+
+    def _record(self, use: Use, settings: UsageSettings) -> None:
+        if not self.store.can_record():
+            return
+        with self._lock:
+            if self._last_attempt is not None or len(self._waiting) >= MOST_WAITING:
+                return
+            self._waiting.append(use)
+            self._keep_days = settings.retention_days
+            if self._thread is None:
+                self._hurry.clear()
+                self._thread = threading.Thread(target=self._work, name="ricordo-usage", daemon=True)
+                self._thread.start()
+
+    def _work(self) -> None:
+        while True:
+            self._hurry.wait(LINGER_SECONDS)
+            with self._lock:
+                batch, self._waiting = self._waiting, []
+                if not batch:
+                    self._thread = None
+                    return
+            try:
+                self._write(batch)
+            except Exception as error:  # noqa: BLE001 - the end of the thread: a record lost is not worth a failure
+                _note(batch, error)
+
+    def _write(self, batch: list[Use]) -> None:
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                self.store.record_uses(batch, keep_days=self._keep_days, wait=ATTEMPT_SECONDS)
+                return
+            except Unavailable:
+                if attempt == ATTEMPTS or self._is_too_late():
+                    raise
+
+    def _is_too_late(self) -> bool:
+        return self._last_attempt is not None and time.monotonic() > self._last_attempt
+
+
+def _note(batch: list[Use], error: Exception) -> None:
+    import logging
+
+    logging.getLogger("ricordo").debug("%d uses were not remembered: %s", len(batch), error)

@@ -1,0 +1,143 @@
+"""What an embedder, a token counter, a reranker and a language model are: the protocols that every provider follows.
+
+Nothing here computes, and importing it costs nothing: numpy is named for type checkers alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ricordo.frozen import frozen
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Vectors = npt.NDArray[np.float32]
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors of meaning: the closer two texts, the larger their dot product.
+
+    ``fingerprint`` names everything that decides a vector (provider, model, its file, dimensions, pooling, window), so
+    vectors with equal fingerprints can be compared. It, ``dimensions`` and ``max_tokens`` are known without loading
+    the model. A text longer than ``max_tokens`` is cut, never refused.
+    """
+
+    @property
+    def fingerprint(self) -> str: ...
+    @property
+    def dimensions(self) -> int: ...
+    @property
+    def max_tokens(self) -> int: ...
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """One row per text, in the order given: float32, shape (texts, dimensions)."""
+        ...
+
+    def embed_query(self, text: str) -> Vectors:
+        """The vector of one question: float32, shape (dimensions,)."""
+        ...
+
+
+class TokenCounter(Protocol):
+    """Counts tokens as the model will see them, without the two it adds around every text."""
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]: ...
+
+
+class Reranker(Protocol):
+    """Gives opinions in [0, 1] on how well texts answer a query."""
+
+    def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        """One opinion per text."""
+        ...
+
+
+@frozen
+class Tool:
+    """Something a language model may ask to have done; ``parameters`` is a JSON schema of an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@frozen
+class ToolCall:
+    """A model's wish to use a tool; ``id`` is what the result is handed back under."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@frozen
+class Message:
+    """One turn of a conversation with a model.
+
+    ``role`` is system, user, assistant, or tool: then ``answers`` is the call whose result the text is.
+    """
+
+    role: str
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    answers: ToolCall | None = None
+
+
+@frozen
+class Usage:
+    """What was asked of a model, in tokens; ``cost`` in dollars is None where no price is known."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    model: str = ""
+
+    def __str__(self) -> str:
+        times = "once" if self.calls == 1 else f"{self.calls:,} times"
+        cost = "" if self.cost is None else f", ${self.cost:.4f}"
+        return (
+            f"language model asked {times}: {self.input_tokens:,} tokens read,"
+            f" {self.output_tokens:,} written{cost} ({self.model})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@frozen
+class Reply:
+    """A model's answer: its text, the data a schema asked for, and the tools it wants used."""
+
+    text: str = ""
+    data: Any = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage()
+
+
+class LLM(Protocol):
+    """A language model that answers within a bounded time.
+
+    It raises ``Unavailable`` when it cannot be reached or refuses, ``ContractError`` when its answer is not what was
+    asked for. ``usage`` adds up everything asked of it so far.
+    """
+
+    @property
+    def usage(self) -> Usage: ...
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        tools: Sequence[Tool] = (),
+        seconds: float | None = None,
+    ) -> Reply:
+        """The next turn. With a ``schema`` (a JSON schema of an object), ``data`` fits it; it excludes ``tools``.
+
+        Objects in the schema name all their properties as required and allow no others, which providers insist on.
+        ``seconds`` is the most that this answer may take, retries included; None is the setting.
+        """
+        ...

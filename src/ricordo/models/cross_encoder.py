@@ -1,0 +1,69 @@
+"""A reranker from an ONNX cross-encoder: a folder with ``model.onnx`` and ``tokenizer.json``, or a name on a hub.
+
+The model reads query and text together and gives one number, which is squeezed to [0, 1]. A search does not wait for a
+download; ``ricordo models test cross-encoder`` does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from ricordo.errors import ContractError, Unavailable
+from ricordo.models.hub import ModelFolder
+from ricordo.models.sentence_model import load_session, load_tokenizer
+
+MAX_TOKENS = 512
+CHARACTERS_PER_TOKEN = 8
+"""Longer queries are cut before tokenising; no word of a language is that long on average."""
+
+
+class CrossEncoder:
+    """Scores how well texts answer a query. Loads when first used."""
+
+    def __init__(self, files: ModelFolder, threads: int = 0) -> None:
+        self.files = files
+        self.threads = threads
+
+    @cached_property
+    def _session(self) -> Any:
+        return load_session(self.files.model_file, self.threads)
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        tokenizer = load_tokenizer(self.files.tokenizer_file)
+        tokenizer.enable_truncation(MAX_TOKENS)
+        tokenizer.enable_padding()
+        return tokenizer
+
+    def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        """One opinion in [0, 1] per text."""
+        import numpy as np
+
+        if not texts:
+            return []
+        self.files.require_complete()
+        session, query = self._session, query[: MAX_TOKENS * CHARACTERS_PER_TOKEN]
+        encoded = self._tokenizer.encode_batch([(query, text) for text in texts])
+        inputs = {
+            "input_ids": np.array([one.ids for one in encoded], np.int64),
+            "attention_mask": np.array([one.attention_mask for one in encoded], np.int64),
+            "token_type_ids": np.array([one.type_ids for one in encoded], np.int64),
+        }
+        wanted = {node.name for node in session.get_inputs()}
+        try:
+            logits = session.run(None, {name: value for name, value in inputs.items() if name in wanted})[0]
+        except Exception as error:  # onnxruntime's errors share no base but Exception
+            raise Unavailable(f"the cross-encoder failed to run: {error}", hint="Set rerank.kind to none.") from error
+        if logits.size not in (len(texts), 2 * len(texts)) or not np.isfinite(logits).all():
+            raise ContractError(
+                f"the model {self.files.name} gave no usable score per text",
+                hint="Set rerank.model to a cross-encoder with one score per pair.",
+            )
+        return [_squeezed(float(row[-1])) for row in np.reshape(logits, (len(texts), -1))]
+
+
+def _squeezed(logit: float) -> float:
+    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, logit))))

@@ -1,0 +1,264 @@
+"""Models in ONNX format by their name on a hub, or from a folder: which files they have, fetched when they are missing.
+
+A hub's model is kept in a folder of its own, as it is there, with a card that says which revision it is; from then on
+no hub is asked. A folder that the user names is only read. Running a model is not this module's business.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from ricordo.errors import Error, MissingExtra, Unavailable
+from ricordo.frozen import frozen
+from ricordo.models.http import REACH_SECONDS
+
+CARD = "ricordo-model.json"
+DESCRIPTIONS = (
+    "config.json",
+    "modules.json",
+    "1_Pooling/config.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+    "tokenizer_config.json",
+)
+"""Small files that say how a model is used."""
+PREFERRED = (
+    "onnx/model.onnx",
+    "model.onnx",
+    "onnx/model_quantized.onnx",
+    "onnx/model_int8.onnx",
+    "model_quantized.onnx",
+)
+TOKENIZER = "tokenizer.json"
+SAMPLED = 65_536
+"""Bytes at the start, middle and end by which a file is known again without reading all of it."""
+REMEMBERED_SECONDS = 30.0
+"""So long a hub that could not be reached is not asked again."""
+
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
+_Result = TypeVar("_Result")
+
+
+@frozen
+class Card:
+    """Which model a folder holds: the file that runs, what stands beside it, and what tells it from others."""
+
+    file: str
+    files: tuple[str, ...]
+    revision: str
+
+
+class ModelFolder:
+    """A model by name or folder. Nothing is read or fetched before it is needed.
+
+    >>> ModelFolder("BAAI/bge-small-en-v1.5", Path("models")).folder.as_posix()
+    'models/BAAI--bge-small-en-v1.5'
+    """
+
+    def __init__(self, name: str, kept_in: Path, *, endpoint: str = "", without: str = "") -> None:
+        self.without = without
+        self._endpoint = endpoint or os.environ.get("HF_ENDPOINT", "")
+        self._failed: tuple[float, Error] | None = None
+        self._lock = threading.RLock()
+        given = Path(name).expanduser()
+        self.is_local = given.is_dir()
+        if not self.is_local and not _NAME.fullmatch(name):
+            raise Unavailable(
+                f"there is no folder {name}, and no model on a hub has such a name",
+                hint=f"Give a folder, or a name such as BAAI/bge-small-en-v1.5. {without}".strip(),
+            )
+        self.name = given.resolve().name if self.is_local else name
+        self.folder = given.resolve() if self.is_local else kept_in / name.replace("/", "--")
+
+    @cached_property
+    def card(self) -> Card:
+        """What the folder holds, or will; a hub is asked for it once."""
+        if self.is_local:
+            return _card_of(self.folder, self.without)
+        with self._lock:
+            return _read_card(self.folder) or self._fetch_card()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the model can run without a hub."""
+        if self.is_local:
+            return True
+        card = _read_card(self.folder)
+        return card is not None and all((self.folder / name).is_file() for name in card.files)
+
+    def described(self, name: str) -> Any:
+        """One of the small files that say how the model is used; nothing if it has no such file."""
+        _ = self.card
+        try:
+            return json.loads((self.folder / name).read_text("utf-8"))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise self._unusable(f"{name} cannot be read: {error}") from error
+
+    def complete(self) -> ModelFolder:
+        """Fetch what is missing; afterwards ``model_file`` and ``tokenizer_file`` are there."""
+        if not self.is_complete:
+            with self._lock:
+                self._fetch([name for name in self.card.files if not (self.folder / name).is_file()])
+        return self
+
+    def require_complete(self) -> None:
+        """For callers that cannot wait for a download."""
+        if not self.is_complete:
+            raise Unavailable(
+                f"the model {self.name} is not here yet",
+                hint=f"'ricordo models test' fetches it. {self.without}".strip(),
+            )
+
+    @property
+    def model_file(self) -> Path:
+        return self.folder / self.card.file
+
+    @property
+    def tokenizer_file(self) -> Path:
+        path = self.folder / TOKENIZER
+        if not path.is_file():
+            raise self._unusable(f"there is no {TOKENIZER}")
+        return path
+
+    def _unusable(self, what: str) -> Unavailable:
+        return Unavailable(f"the model in {self.folder} cannot be used: {what}", hint=self.without)
+
+    def _fetch_card(self) -> Card:
+        if self._failed is not None and time.monotonic() - self._failed[0] < REMEMBERED_SECONDS:
+            raise self._failed[1]
+        try:
+            about = _asked(self._question(), REACH_SECONDS, self._gone)
+            names = [entry.rfilename for entry in about.siblings or ()]
+            file = _chosen(names)
+            if file is None:
+                raise Unavailable(
+                    f"the model {self.name} has no ONNX file",
+                    hint=f"Others publish it converted: look for onnx-community/… or Xenova/…. {self.without}".strip(),
+                )
+            beside = [name for name in names if name.startswith(file) and name != file]  # large weights stand apart
+            self._fetch([name for name in DESCRIPTIONS if name in names], str(about.sha))
+        except Error as error:
+            self._failed = time.monotonic(), error
+            raise
+        card = Card(file, (file, *beside, TOKENIZER), str(about.sha))
+        _write_card(self.folder, self.name, card)
+        return card
+
+    def _question(self) -> Callable[[], Any]:
+        """What to ask the hub; the library is imported before the time runs, and told to report nothing."""
+        os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+        try:
+            from huggingface_hub import HfApi
+        except ImportError:
+            raise MissingExtra("hub", "models from a hub") from None
+        return partial(HfApi(endpoint=self._endpoint or None).model_info, self.name, timeout=REACH_SECONDS)
+
+    def _fetch(self, names: Sequence[str], revision: str = "") -> None:
+        from huggingface_hub import hf_hub_download
+
+        revision = revision or self.card.revision
+        for name in names:
+            try:
+                hf_hub_download(
+                    self.name,
+                    name,
+                    revision=revision,
+                    local_dir=self.folder,
+                    etag_timeout=REACH_SECONDS,
+                    endpoint=self._endpoint or None,
+                )
+            except Exception as error:  # noqa: BLE001 - the library's errors, its HTTP client's and the disk's
+                self._gone(error)
+
+    def _gone(self, error: Exception) -> NoReturn:
+        """Say in one line why the hub brought nothing."""
+        if isinstance(error, Error):
+            raise error
+        kind = type(error).__name__
+        if kind in ("RepositoryNotFoundError", "GatedRepoError", "RevisionNotFoundError", "DisabledRepoError"):
+            what = f"the hub has no model {self.name} for you"
+            hint = "Check the name; a model that asks for consent needs HF_TOKEN."
+        elif kind == "TimeoutError":
+            what, hint = f"the hub cannot be reached within {REACH_SECONDS:g} s", "Check the network."
+        else:
+            said = " ".join(str(error).split())[:160] or kind
+            what, hint = f"the hub cannot be reached ({said})", "Check the network."
+        raise Unavailable(
+            f"the model {self.name} is needed, and {what}",
+            hint=f"{hint} A folder with its files works too (embedding.model). {self.without}".strip(),
+        ) from error
+
+
+def _asked(ask: Callable[[], _Result], seconds: float, failed: Callable[[Exception], NoReturn]) -> _Result:
+    """An answer within the time; the library's own bounds leave out looking up names, and it repeats itself."""
+    answer: list[_Result] = []
+    trouble: list[Exception] = []
+
+    def run() -> None:
+        try:
+            answer.append(ask())
+        except Exception as error:  # noqa: BLE001 - the library's errors share no base; told by whoever waits
+            trouble.append(error)
+
+    thread = threading.Thread(target=run, name="ask-hub", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not answer:
+        failed(trouble[0] if trouble else TimeoutError())
+    return answer[0]
+
+
+def _chosen(names: Sequence[str]) -> str | None:
+    """The file that runs: the model itself rather than a smaller copy, then whatever there is."""
+    known = next((name for name in PREFERRED if name in names), None)
+    return known or min((name for name in names if name.endswith(".onnx")), default=None)
+
+
+def _card_of(folder: Path, without: str) -> Card:
+    """The card of a folder that somebody made; known again by samples of the model's bytes."""
+    names = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*.onnx"))]
+    file = _chosen(names)
+    if file is None:
+        raise Unavailable(
+            f"there is no ONNX model in {folder}",
+            hint=f"It belongs there as model.onnx, with tokenizer.json beside it. {without}".strip(),
+        )
+    digest = hashlib.sha256()
+    path = folder / file
+    size = path.stat().st_size
+    digest.update(str(size).encode())
+    with path.open("rb") as content:
+        for start in (0, max(0, size // 2), max(0, size - SAMPLED)):
+            content.seek(start)
+            digest.update(content.read(SAMPLED))
+    return Card(file, (file, TOKENIZER), digest.hexdigest())
+
+
+def _read_card(folder: Path) -> Card | None:
+    try:
+        plain = json.loads((folder / CARD).read_text("utf-8"))
+        return Card(str(plain["file"]), tuple(map(str, plain["files"])), str(plain["revision"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _write_card(folder: Path, name: str, card: Card) -> None:
+    plain = {"model": name, "revision": card.revision, "file": card.file, "files": list(card.files)}
+    aside = folder / f"{CARD}.{os.getpid()}.tmp"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        aside.write_text(json.dumps(plain, indent=1), "utf-8")
+        aside.replace(folder / CARD)
+    except OSError as error:
+        raise Unavailable(f"the model {name} cannot be kept in {folder}: {error}", hint="Check the folder.") from error

@@ -1,0 +1,77 @@
+"""Models that run on one's own machine, asked through Ollama's HTTP interface: one request, one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from uuid import uuid4
+
+from ricordo.models.base import ToolCall
+from ricordo.models.http import Remote, answered, bearer
+from ricordo.models.llm import Ask, Turn, as_function, understood
+
+DEFAULT_MODEL = "llama3.2"
+DEFAULT_URL = "http://localhost:11434"
+WINDOW_TOKENS = 16_384
+"""What a model is given room for; Ollama's own default is so small that it drops the start of our questions unsaid."""
+
+
+class OllamaWire:
+    """Asks ``/api/chat``."""
+
+    def __init__(self, model: str, remote: Remote, *, max_tokens: int) -> None:
+        self._model = model
+        self._remote = remote
+        self._max_tokens = max_tokens
+
+    def send(self, ask: Ask, key: str, seconds: float) -> Turn:
+        """One request."""
+        url = f"{self._remote.base_url}/api/chat"
+        client = self._remote.client
+        body = self._body(ask)
+        raw = answered(lambda: client.post(url, json=body, headers=bearer(key), timeout=seconds))
+        return understood(_turn, raw)
+
+    def _body(self, ask: Ask) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self._model,
+            "stream": False,
+            "options": {"num_predict": self._max_tokens, "num_ctx": WINDOW_TOKENS},
+            "messages": list(_messages(ask)),
+        }
+        if ask.schema is not None:
+            body["format"] = dict(ask.schema)
+        elif ask.tools:
+            body["tools"] = [as_function(tool) for tool in ask.tools]
+        return body
+
+
+def _messages(ask: Ask) -> Iterator[dict[str, Any]]:
+    for message in ask.messages:
+        plain: dict[str, Any] = {"role": message.role, "content": message.text}
+        if message.answers is not None:
+            plain["tool_name"] = message.answers.name
+        if message.tool_calls:
+            plain["tool_calls"] = [
+                {"function": {"name": call.name, "arguments": dict(call.arguments)}} for call in message.tool_calls
+            ]
+        yield plain
+
+
+def _turn(raw: Mapping[str, Any]) -> Turn:
+    message = raw["message"]
+    calls = message.get("tool_calls") or ()
+    return Turn(
+        text=message.get("content") or "",
+        tool_calls=tuple(map(_call, calls)),
+        input_tokens=int(raw.get("prompt_eval_count") or 0),
+        output_tokens=int(raw.get("eval_count") or 0),
+        cut=raw.get("done_reason") == "length",
+    )
+
+
+def _call(call: Mapping[str, Any]) -> ToolCall:
+    """A call; where Ollama gives it no id, it gets one that is not used twice in a conversation."""
+    function = call["function"]
+    arguments = function.get("arguments")
+    return ToolCall(call.get("id") or f"call-{uuid4().hex[:12]}", function["name"], arguments or {})

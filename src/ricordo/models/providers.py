@@ -1,0 +1,150 @@
+"""Which embedders and rerankers there are, by name: the built-in providers, and those that plugins bring.
+
+A plugin is a package with an entry point in the group ``ricordo.embedders`` (or ``ricordo.rerankers``): a function
+from the settings, and the folder where models are kept, to an embedder (a reranker). Nothing is loaded before its name
+is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ricordo.errors import ContractError, Unavailable
+from ricordo.frozen import frozen
+
+if TYPE_CHECKING:
+    from ricordo.models.base import Embedder
+    from ricordo.settings import EmbeddingSettings
+
+EMBEDDERS = "ricordo.embedders"
+RERANKERS = "ricordo.rerankers"
+
+
+@frozen
+class Provider:
+    """What is known of a provider without asking it; ``dimensions`` is None where the model decides."""
+
+    name: str
+    model: str
+    dimensions: int | None
+    batch: int | None
+    key_variable: str = ""
+    extra: str = ""
+    about: str = ""
+
+
+def built_in() -> dict[str, Provider]:
+    """The providers that come with the package."""
+    from ricordo.models import gemini, ollama, openai, sentence_model, voyage
+
+    gemini_size = gemini.DIMENSIONS[gemini.DEFAULT_MODEL]
+    openai_size = openai.DIMENSIONS[openai.DEFAULT_MODEL]
+    voyage_size = voyage.DIMENSIONS[voyage.DEFAULT_MODEL]
+    rows = (
+        Provider("local", "all-MiniLM-L6-v2", 384, None, about="inside the package; no network, no key"),
+        Provider("hub", sentence_model.DEFAULT_MODEL, None, None, extra="hub", about="any ONNX model, run here"),
+        Provider(
+            "openai",
+            openai.DEFAULT_MODEL,
+            openai_size,
+            openai.BATCH,
+            openai.KEY_VARIABLE,
+            "openai",
+            "and any compatible embedding.base_url",
+        ),
+        Provider("voyage", voyage.DEFAULT_MODEL, voyage_size, voyage.BATCH, voyage.KEY_VARIABLE),
+        Provider("gemini", gemini.DEFAULT_MODEL, gemini_size, gemini.BATCH, gemini.KEY_VARIABLE),
+        Provider("ollama", ollama.DEFAULT_MODEL, ollama.CUT_TO, ollama.BATCH, about="a server of one's own"),
+        Provider("none", "", None, None, about="words alone"),
+    )
+    return {row.name: row for row in rows}
+
+
+def make_embedder(settings: EmbeddingSettings, kept_in: Path) -> Embedder | None:
+    """The embedder that is set, not loaded yet; None when vectors are switched off."""
+    name = settings.provider
+    if name == "none":
+        return None
+    if name == "local":
+        from ricordo.models.local_onnx import LocalEmbedder
+
+        return LocalEmbedder(threads=settings.threads or None)
+    if name == "hub":
+        from ricordo.models import sentence_model
+
+        return sentence_model.make(settings, kept_in)
+    if name in ("openai", "voyage", "gemini", "ollama"):
+        from importlib import import_module
+
+        made: Embedder = import_module(f"ricordo.models.{name}").make(settings)
+        return made
+    plugin = _plugin(EMBEDDERS, name)
+    if plugin is None:
+        known = ", ".join((*built_in(), *plugin_names(EMBEDDERS)))
+        raise Unavailable(
+            f"there is no embedding provider '{name}'",
+            hint=f"One of: {known}. For example: ricordo config set embedding.provider local",
+        )
+    return _checked(plugin(settings, kept_in), name)
+
+
+def fallback_settings(settings: EmbeddingSettings) -> EmbeddingSettings | None:
+    """The settings of the second provider, ``NAME`` or ``NAME:MODEL``; those of the first are not its own."""
+    name, _, model = settings.fallback.partition(":")
+    if not name or name == "none":
+        return None
+    return replace(
+        settings,
+        provider=name,
+        model=model,
+        api_keys=(),
+        base_url="",
+        batch_size=0,
+        input_type="",
+        dimensions=0,
+        fallback="",
+    )
+
+
+def plugin_names(group: str) -> list[str]:
+    """The names that installed plugins bring."""
+    from importlib.metadata import entry_points
+
+    return sorted(point.name for point in entry_points(group=group))
+
+
+def plugged_reranker(kind: str, config: Any, kept_in: Path) -> Any:
+    """A plugin's reranker of a kind, or None."""
+    plugin = _plugin(RERANKERS, kind)
+    return plugin(config, kept_in) if plugin is not None else None
+
+
+def _plugin(group: str, name: str) -> Callable[[Any, Path], Any] | None:
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=group, name=name):
+        try:
+            loaded: Callable[[Any, Path], Any] = point.load()
+        except Exception as error:  # the boundary to plugins: whatever one raises when it is imported
+            raise Unavailable(
+                f"the plugin '{name}' cannot be loaded: {type(error).__name__}: {error}",
+                hint=f"Reinstall {point.value.partition(':')[0]}, or choose another provider.",
+            ) from error
+        return loaded
+    return None
+
+
+def _checked(made: Any, name: str) -> Embedder:
+    """A plugin's embedder, if it has all that an embedder has."""
+    wanted = ("fingerprint", "dimensions", "max_tokens", "embed_documents", "embed_query")
+    missing = [part for part in wanted if not hasattr(type(made), part) and part not in getattr(made, "__dict__", {})]
+    if missing:
+        raise ContractError(
+            f"the plugin '{name}' gave no embedder: it lacks {', '.join(missing)}",
+            hint="ricordo.models.base.Embedder says what one has.",
+        )
+    embedder: Embedder = made
+    return embedder

@@ -1,0 +1,99 @@
+"""Profiles of one's own as settings: ``profiles.mine.base``, ``profiles.mine.weights.recency`` and so on.
+
+It reads and writes entries of the settings files. Whether a profile makes sense as a whole is for ``search`` to say.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ricordo.config import edited, file_of
+from ricordo.config_files import Environment, current_folder, remove_entry, write_entry
+from ricordo.errors import UsageError
+from ricordo.frozen import frozen
+
+PREFIX = "profiles."
+KEYS = ("base", "description", "min_score", "guard", "sides")
+TABLES = ("weights", "per_side")
+_TEXTS = ("base", "description")
+
+
+@frozen
+class ProfileEntry:
+    """One entry of a profile's table by its keys; without any, the whole table."""
+
+    profile: str
+    keys: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return ".".join(("profiles", self.profile, *self.keys))
+
+    def read(self, text: str) -> Any:
+        """The value that a text stands for."""
+        if not self.keys:
+            raise UsageError(f"{self.name} is a whole profile", hint=f"Set its parts: {self.name}.base brain")
+        text = text.strip()
+        if self.keys[0] in _TEXTS:
+            return text
+        if self.keys[0] == "sides":
+            return [part.strip() for part in text.split(",") if part.strip()]
+        try:
+            return float(text) if self.keys[0] in ("weights", "min_score") else int(text)
+        except ValueError:
+            raise UsageError(f"{self.name} cannot be '{text}'", hint="Give a number.") from None
+
+    def value(self, profiles: Mapping[str, Mapping[str, Any]]) -> Any:
+        """What stands there; None when nothing does."""
+        found: Any = profiles.get(self.profile)
+        for key in self.keys:
+            found = found.get(key) if isinstance(found, Mapping) else None
+        return found
+
+    def put(self, profiles: Mapping[str, Mapping[str, Any]], value: Any) -> dict[str, Any]:
+        """The profiles with this entry changed."""
+        changed = copy.deepcopy(dict(profiles))
+        table: Any = changed.setdefault(self.profile, {})
+        for key in self.keys[:-1]:
+            table = table.setdefault(key, {})
+        table[self.keys[-1]] = value
+        return changed
+
+
+def profile_entry(name: str) -> ProfileEntry | None:
+    """The entry that a setting's name means; None when it is no profile's."""
+    if not name.startswith(PREFIX):
+        return None
+    profile, *keys = name.removeprefix(PREFIX).split(".", 2)
+    known = not keys or (len(keys) == 1 and keys[0] in (*KEYS, *TABLES)) or (len(keys) == 2 and keys[0] in TABLES)
+    if not profile or not known:
+        parts = ", ".join((*KEYS, "weights.NAME", "per_side.factor", "per_side.minimum"))
+        raise UsageError(
+            f"a profile has no setting '{name}'", hint=f"After profiles.NAME. stands one of: {parts}; more in the file."
+        )
+    return ProfileEntry(profile, tuple(keys))
+
+
+def set_entry(
+    entry: ProfileEntry, value: Any, *, scope: str = "user", env: Environment | None = None, start: Path | None = None
+) -> None:
+    """Write one entry into the user's or the project's file."""
+    env = os.environ if env is None else env
+    path = file_of(scope, env, current_folder() if start is None else start)
+    with edited(path, scope, env):
+        write_entry(path, ("profiles", entry.profile, *entry.keys[:-1]), entry.keys[-1], value)
+
+
+def unset_entry(
+    entry: ProfileEntry, *, scope: str = "user", env: Environment | None = None, start: Path | None = None
+) -> bool:
+    """Take one entry, or the whole profile, out of the file; whether it was there."""
+    env = os.environ if env is None else env
+    path = file_of(scope, env, current_folder() if start is None else start)
+    names = ("profiles", entry.profile, *entry.keys)
+    with edited(path, scope, env):
+        return remove_entry(path, names[:-1], names[-1])

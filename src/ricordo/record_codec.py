@@ -1,0 +1,174 @@
+"""Frozen dataclasses as plain JSON and back: every value is checked against its annotation on the way in.
+
+Times are ISO 8601 in UTC with microseconds, bytes are base64, refs are their text. The order of a dataclass's fields is
+the order in the file, so that equal values give equal bytes. What the values mean is not known here.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from ricordo.errors import UsageError
+from ricordo.values import Ref
+
+T = TypeVar("T")
+_Decoder = Callable[[Any, str], Any]
+
+
+class BadRecord(ValueError):  # noqa: N818 - it never leaves the reader of a file, which says where it is
+    """A plain value that is not what its place asks for; the message says which and why."""
+
+
+def encode(value: Any) -> Any:
+    """A value in the terms of JSON.
+
+    >>> encode(Ref("note", "/plan")), encode(datetime(2026, 11, 15, tzinfo=UTC))
+    ('note:/plan', '2026-11-15T00:00:00.000000Z')
+    """
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    if isinstance(value, Ref):
+        return str(value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, tuple):
+        return [encode(part) for part in value]
+    if is_dataclass(value):
+        return {field.name: encode(getattr(value, field.name)) for field in fields(value)}
+    return value
+
+
+def decode(kind: type[T], plain: Any, where: str = "") -> T:
+    """The dataclass that a plain value describes; keys it does not know are refused, for they would be lost."""
+    decoder: _Decoder = _dataclass_decoder(kind)  # type: ignore[arg-type]  # classes can be hashed
+    value: T = decoder(plain, where)
+    return value
+
+
+@cache
+def _dataclass_decoder(kind: type[Any]) -> _Decoder:
+    hints = get_type_hints(kind)
+    decoders = {field.name: _decoder(hints[field.name]) for field in fields(kind)}
+
+    def read(plain: Any, where: str) -> Any:
+        if not isinstance(plain, dict):
+            raise BadRecord(f"{where or 'the record'} is not an object")
+        missing = [name for name in decoders if name not in plain]
+        if missing:
+            raise BadRecord(f"{_place(where, missing[0])} is missing")
+        strange = [name for name in plain if name not in decoders]
+        if strange:
+            raise BadRecord(f"{_place(where, strange[0])} is not known")
+        return kind(**{name: decoder(plain[name], _place(where, name)) for name, decoder in decoders.items()})
+
+    return read
+
+
+def _place(where: str, name: str) -> str:
+    return f"{where}.{name}" if where else f"'{name}'"
+
+
+@cache
+def _decoder(hint: Any) -> _Decoder:
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        inner = _decoder(next(part for part in get_args(hint) if part is not type(None)))
+        return lambda plain, where: None if plain is None else inner(plain, where)
+    if origin is tuple:
+        return _tuple_decoder(get_args(hint))
+    if origin is Mapping or hint is dict:
+        return _mapping
+    if is_dataclass(hint) and hint is not Ref:
+        assert isinstance(hint, type)
+        return _dataclass_decoder(hint)
+    return _SIMPLE[hint]
+
+
+def _tuple_decoder(parts: tuple[Any, ...]) -> _Decoder:
+    if len(parts) == 2 and parts[1] is Ellipsis:
+        inner = _decoder(parts[0])
+
+        def read(plain: Any, where: str) -> Any:
+            return tuple(inner(part, f"{where}[{at}]") for at, part in enumerate(_list(plain, where)))
+
+        return read
+    inners = [_decoder(part) for part in parts]
+
+    def read_fixed(plain: Any, where: str) -> Any:
+        if len(_list(plain, where)) != len(inners):
+            raise BadRecord(f"{where} does not have {len(inners)} values")
+        return tuple(inner(part, where) for inner, part in zip(inners, plain, strict=True))
+
+    return read_fixed
+
+
+def _list(plain: Any, where: str) -> list[Any]:
+    if not isinstance(plain, list):
+        raise BadRecord(f"{where} is not a list")
+    return plain
+
+
+def _mapping(plain: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(plain, dict):
+        raise BadRecord(f"{where} is not an object")
+    return plain
+
+
+def _text(plain: Any, where: str) -> str:
+    if not isinstance(plain, str):
+        raise BadRecord(f"{where} is not text")
+    return plain
+
+
+def _whole(plain: Any, where: str) -> int:
+    if not isinstance(plain, int) or isinstance(plain, bool) or abs(plain) >= 2**63:
+        raise BadRecord(f"{where} is not a whole number")
+    return plain
+
+
+def _number(plain: Any, where: str) -> float:
+    if not isinstance(plain, (int, float)) or isinstance(plain, bool):
+        raise BadRecord(f"{where} is not a number")
+    return float(plain)
+
+
+def _flag(plain: Any, where: str) -> bool:
+    if not isinstance(plain, bool):
+        raise BadRecord(f"{where} is neither true nor false")
+    return plain
+
+
+def _time(plain: Any, where: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(_text(plain, where))
+        if moment.tzinfo is not None:
+            return moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise BadRecord(f"{where} is not a time") from None
+    raise BadRecord(f"{where} has no time zone")
+
+
+def _bytes(plain: Any, where: str) -> bytes:
+    try:
+        return base64.b64decode(_text(plain, where), validate=True)
+    except binascii.Error:
+        raise BadRecord(f"{where} is not base64") from None
+
+
+def _ref(plain: Any, where: str) -> Ref:
+    try:
+        return Ref.parse(_text(plain, where))
+    except UsageError as problem:
+        raise BadRecord(f"{where}: {problem.message}") from None
+
+
+_SIMPLE: dict[Any, _Decoder] = {
+    str: _text, int: _whole, float: _number, bool: _flag, datetime: _time, bytes: _bytes, Ref: _ref,
+}  # fmt: skip

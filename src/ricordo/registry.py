@@ -1,0 +1,199 @@
+"""Where names become things: stores, sources and models are imported here, when they are first needed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from ricordo.errors import Error, Unavailable, UsageError
+from ricordo.values import Ref
+
+if TYPE_CHECKING:
+    from ricordo.config import Config, StoreLocation
+    from ricordo.models.base import LLM, Embedder, Reranker, TokenCounter
+    from ricordo.models.hub import ModelFolder
+    from ricordo.models.providers import Provider
+    from ricordo.search.profile import Profile
+    from ricordo.sources.base import Loader, Web
+    from ricordo.store.base import Store
+
+
+def open_store(location: StoreLocation, config: Config, *, create: bool) -> Store:
+    """Open the store at a location."""
+    from ricordo.store.sqlite.store import SqliteStore
+
+    return SqliteStore(
+        location.path,
+        language=config.lexical.language,
+        busy_seconds=config.store.busy_seconds,
+        keep_versions=config.store.keep_versions,
+        create=create,
+    )
+
+
+def unopened_store(error: Error) -> Store:
+    """What stands for a store that could not be opened, where others can answer."""
+    from ricordo.store.unopened import UnopenedStore
+
+    return cast("Store", UnopenedStore(error))
+
+
+def token_counter() -> TokenCounter:
+    """What counts tokens for the chunker: the shipped model's tokenizer."""
+    from ricordo.models.local_onnx import WordPieceCounter
+
+    return WordPieceCounter()
+
+
+def embedder(config: Config) -> Embedder | None:
+    """The embedder that is set, not loaded yet; None when vectors are switched off."""
+    from ricordo.models.providers import make_embedder
+
+    return make_embedder(config.embedding, models_folder(config))
+
+
+def embedder_ahead(config: Config) -> Embedder | None:
+    """The local embedder if it is set, already loading; others are made where they are used."""
+    if config.embedding.provider != "local":
+        return None
+    import threading
+
+    from ricordo.models.local_onnx import LocalEmbedder
+
+    made = embedder(config)
+    if isinstance(made, LocalEmbedder):
+        threading.Thread(target=made.load_ahead, name="ricordo-model").start()
+    return made
+
+
+def fallback_embedder(config: Config) -> Embedder | None:
+    """The embedder for when the first is gone, not loaded yet; None when there is none."""
+    from ricordo.models.providers import fallback_settings, make_embedder
+
+    settings = fallback_settings(config.embedding)
+    return make_embedder(settings, models_folder(config)) if settings is not None else None
+
+
+def embedding_providers() -> dict[str, Provider]:
+    """The providers that come with the package, by name, and those of plugins."""
+    from ricordo.models.providers import EMBEDDERS, Provider, built_in, plugin_names
+
+    plugins = {name: Provider(name, "", None, None, about="a plugin") for name in plugin_names(EMBEDDERS)}
+    return plugins | built_in()
+
+
+def models_folder(config: Config) -> Path:
+    """Where models from a hub are kept."""
+    if config.embedding.folder:
+        return Path(config.embedding.folder)
+    from ricordo.config_files import data_home
+
+    return data_home(os.environ) / "models"
+
+
+def llm(config: Config, *, unset: str = "none") -> LLM:
+    """The language model that is set, not asked yet; an error says what it lacks.
+
+    ``unset`` is the provider where nobody said anything: for what is itself a wish for a language model.
+    """
+    from ricordo.models.llm_providers import provided
+
+    if config.source("llm.provider") == "default":
+        return provided(replace(config.llm, provider=unset))
+    return provided(config.llm)
+
+
+def rerank_files(config: Config) -> ModelFolder:
+    """The files of the cross-encoder that is set, here or on a hub."""
+    from ricordo.models.hub import ModelFolder
+
+    if not config.rerank.model:
+        raise Unavailable(
+            "no cross-encoder is set",
+            hint="Set rerank.model to a folder with model.onnx and tokenizer.json, or to a name on a hub.",
+        )
+    return ModelFolder(config.rerank.model, models_folder(config), without="Or set rerank.kind to none.")
+
+
+def reranker(kind: str, config: Config, language_model: Callable[[], LLM]) -> Reranker:
+    """The reranker of a kind, not loaded yet."""
+    if kind == "cross-encoder":
+        from ricordo.models.cross_encoder import CrossEncoder
+
+        return CrossEncoder(rerank_files(config), config.embedding.threads)
+    if kind == "llm":
+        from ricordo.models.base import Message
+        from ricordo.models.listwise import ListwiseReranker
+
+        model, seconds = language_model(), config.rerank.llm_budget_ms / 1000
+        return ListwiseReranker(lambda prompt: model.complete([Message("user", prompt)], seconds=seconds).text)
+    from ricordo.models.providers import RERANKERS, plugged_reranker, plugin_names
+
+    plugged = plugged_reranker(kind, config, models_folder(config))
+    if plugged is None:
+        known = ", ".join(("cross-encoder", "llm", "none", *plugin_names(RERANKERS)))
+        raise UsageError(f"there is no reranker '{kind}'", hint=f"One of: {known}.")
+    return cast("Reranker", plugged)
+
+
+def loader(
+    config: Config, language_model: Callable[[], LLM], start: Path, transcript: Callable[[str], None] | None
+) -> Loader:
+    """What loads pages with a language model and the user's MCP servers; nothing is started yet."""
+    from ricordo.sources.loading_agent import LoadingAgent
+    from ricordo.sources.mcp_config import mcp_servers
+
+    settings = config.loading
+    return LoadingAgent(
+        language_model,
+        lambda: mcp_servers(settings.mcp_file, start),
+        turns=settings.turns,
+        seconds=settings.seconds,
+        max_bytes=int(config.ingest.max_file_mb * 1_000_000),
+        transcript=transcript,
+    )
+
+
+def profiles(config: Config) -> dict[str, Profile]:
+    """The ways to rank, by name; for this no store is needed."""
+    from ricordo.search.profile import profiles
+
+    return profiles(config)
+
+
+def profile(name: str, config: Config) -> Profile:
+    """One way to rank; others may be broken."""
+    from ricordo.search.profile import find_profile
+
+    return find_profile(config, name)
+
+
+def worker_name() -> str:
+    """How this process signs its leases."""
+    from ricordo.store.sqlite.jobs import worker_name
+
+    return worker_name()
+
+
+def disk_ref(path: Path) -> Ref:
+    """The ref of a file."""
+    from ricordo.sources.disk import disk_ref
+
+    return disk_ref(path)
+
+
+def url_ref(url: str, config: Config) -> Ref:
+    """The ref of a page, on the drive that its URL belongs to."""
+    from ricordo.sources.detect import Drives
+
+    return Drives(config.fetch).place(url).ref
+
+
+def web(config: Config) -> Web:
+    """The web as the settings allow it to be reached; nothing is connected yet."""
+    from ricordo.sources.web import OpenWeb
+
+    return OpenWeb(config.fetch)

@@ -1,0 +1,222 @@
+"""What long jobs answer: refreshing, watching, embedding, exporting, importing, backing up, tidying."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, field
+from typing import Any
+
+from ricordo.frozen import frozen
+from ricordo.values import AddReport
+
+
+@frozen
+class ExportReport:
+    """What an export wrote; ``records`` counts by type, items among them."""
+
+    file: str
+    bytes: int
+    records: Mapping[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"file": self.file, "bytes": self.bytes, "records": dict(self.records)}
+
+
+@frozen
+class ImportReport:
+    """What an import did, item by item; ``records`` counts what came with them and was new: links, verdicts, …"""
+
+    saved: AddReport
+    records: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> int:
+        return self.saved.failed
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.saved.to_dict() | {"records": dict(self.records)}
+
+
+@frozen
+class BackupReport:
+    """A copy of a store as it was at one moment."""
+
+    file: str
+    bytes: int
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"file": self.file, "bytes": self.bytes, "seconds": round(self.seconds, 3)}
+
+
+@frozen
+class VacuumReport:
+    """What was thrown away, and what the store takes on the disk before and after."""
+
+    bytes_before: int
+    bytes_after: int
+    emptied: int = 0
+    """Items erased from the bin, past the days they are kept there."""
+    vectors: int = 0
+    """Vectors of texts that no version holds any more."""
+    blobs: int = 0
+    segments_before: int = 0
+    segments_after: int = 0
+    rewritten: bool = False
+    """Whether the file was written anew; not when there was next to nothing to gain."""
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"seconds": round(self.seconds, 3)}
+
+
+@frozen
+class Refreshed:
+    """What became of one item: updated, unchanged, created, moved, missing, removed, skipped or failed."""
+
+    ref: str
+    status: str
+    error: Mapping[str, str] | None = None
+    chunks: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        plain: dict[str, Any] = {"ref": self.ref, "status": self.status}
+        return plain | ({"error": dict(self.error)} if self.error else {})
+
+
+@frozen
+class RefreshReport:
+    """What a refresh found, item by item."""
+
+    items: tuple[Refreshed, ...]
+    reembedded: int = 0
+    notes: tuple[str, ...] = ()
+
+    def count(self, *statuses: str) -> int:
+        return sum(item.status in statuses for item in self.items)
+
+    @property
+    def failed(self) -> int:
+        return self.count("failed")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "checked": len(self.items),
+            "updated": self.count("updated"),
+            "unchanged": self.count("unchanged"),
+            "created": self.count("created"),
+            "moved": self.count("moved"),
+            "missing": self.count("missing"),
+            "removed": self.count("removed"),
+            "skipped": self.count("skipped"),
+            "reembedded": self.reembedded,
+            "chunks": sum(item.chunks for item in self.items),
+            "failed": self.failed,
+            "items": [item.to_dict() for item in self.items],
+            "notes": list(self.notes),
+        }
+
+
+@frozen
+class Synced:
+    """What became of one knowledge file: created, updated, moved, removed, conflict, written, unchanged or failed."""
+
+    ref: str
+    status: str
+    file: str
+    version: int | None = None
+    reason: str = ""
+    error: Mapping[str, str] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        plain: dict[str, Any] = {"ref": self.ref, "status": self.status, "file": self.file, "version": self.version}
+        if self.reason:
+            plain["reason"] = self.reason
+        return plain | ({"error": dict(self.error)} if self.error else {})
+
+
+@frozen
+class SyncReport:
+    """What a look at the knowledge folder found. Files that are as they were are counted, not listed."""
+
+    folder: str
+    items: tuple[Synced, ...] = ()
+    unchanged: int = 0
+    notes: tuple[str, ...] = ()
+
+    def count(self, *statuses: str) -> int:
+        return sum(item.status in statuses for item in self.items)
+
+    @property
+    def failed(self) -> int:
+        return self.count("failed")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "folder": self.folder,
+            "checked": len(self.items) + self.unchanged,
+            "created": self.count("created"),
+            "updated": self.count("updated"),
+            "moved": self.count("moved"),
+            "removed": self.count("removed"),
+            "unchanged": self.unchanged,
+            "conflicts": self.count("conflict"),
+            "written": self.count("written"),
+            "failed": self.failed,
+            "items": [item.to_dict() for item in self.items],
+            "notes": list(self.notes),
+        }
+
+
+@frozen
+class WatchEvent:
+    """What a batch of changes came to."""
+
+    report: RefreshReport
+    paths: tuple[str, ...] = field(default=())
+
+    def __str__(self) -> str:
+        counts = self.report.to_dict()
+        names = ("created", "updated", "moved", "removed", "failed")
+        said = [f"{counts[name]} {name}" for name in names if counts[name]]
+        return ", ".join(said) or "nothing to do"
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.report.to_dict()
+
+
+@frozen
+class EmbedReport:
+    """What was done: texts embedded, taken from the cache, failed, and why it stopped early if it did."""
+
+    embedded: int = 0
+    cached: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    stopped: str = ""
+    enqueued: int = 0
+    fallback: int = 0
+    """Texts that got a vector of the fallback while the first embedder was gone."""
+
+    def to_dict(self) -> dict[str, Any]:
+        rate = self.embedded / self.seconds if self.seconds else 0.0
+        return {
+            "embedded": self.embedded,
+            "cached": self.cached,
+            "failed": self.failed,
+            "enqueued": self.enqueued,
+            "fallback": self.fallback,
+            "seconds": round(self.seconds, 3),
+            "rate": round(rate, 1),
+            "stopped": self.stopped,
+        }
+
+
+@frozen
+class JobsReport:
+    """The backlog as it stands."""
+
+    summary: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(self.summary)

@@ -1,0 +1,210 @@
+"""Profiles: named ways to rank, as data. Built-in ones stand in ``profiles.toml``; users add theirs in the settings.
+
+A user's profile starts from another one (``base``) and changes weights, or lists signals of its own::
+
+    [profiles.mine]
+    base = "brain"
+    weights = { recency = 0.5, importance = 0 }
+
+How a table becomes a profile, and what is refused, stands in ``profile_tables``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ricordo.errors import UsageError
+from ricordo.frozen import frozen
+from ricordo.settings import Config
+
+SIGNALS: Mapping[str, str] = {
+    "lexical": "keyword score over the highest this query allows",
+    "vector": "cosine of query and passage, 0 when negative",
+    "lexical_rank": "61 / (60 + rank by words)",
+    "vector_rank": "61 / (60 + rank by meaning)",
+    "lexical_relative": "keyword score over the best found",
+    "lexical_reciprocal": "1 / rank by words",
+    "vector_nearness": "1 - distance / the largest distance found",
+    "tfidf": "cosine of the TF-IDF vectors of query and item",
+    "severity": "critical 1, warning .7, suggestion .4",
+    "temporal": "the validity window where there is one, else recency",
+    "recency": "halves every 365 days since the content changed",
+    "decayed_recency": "recency times decay",
+    "decay": "the decay score: halves every 30 days unopened",
+    "importance": "importance, or mentions, over the most found",
+    "tags": "tags shared with --boost-tags, over all of both",
+    "domain": "1 when the domain is that of --boost-domain",
+    "graph": "1, .5, .33 for 0, 1, 2 links from the best 5 by words",
+    "freshness": "halves every 30 days since the content changed",
+    "feedback": "what verdicts on the item say, .5 without any",
+}
+"""Every signal a profile may use, and what it is."""
+
+SIDES = ("lexical", "vector")
+STEPS = ("coverage", "neighbours", "evidence", "feedback")
+"""What a profile with fusion may do to its pool before it weighs it; ``refine`` says how."""
+HEAVIEST = 1000
+"""Weights count relative to one another; far larger ones overflow when they are summed."""
+
+
+@frozen
+class Term:
+    """One signal of a profile: which function, and its weight with and without vectors."""
+
+    signal: str
+    weight: float
+    without_vectors: float | None = None
+
+    @property
+    def meaning(self) -> str:
+        """What the signal is, in a line."""
+        return SIGNALS[self.signal]
+
+
+@frozen
+class Profile:
+    """A way to rank."""
+
+    name: str
+    signals: Mapping[str, Term]
+    description: str = ""
+    fusion: str = "sum"
+    refine: tuple[str, ...] = ()
+    sides: tuple[str, ...] = SIDES
+    factor: int = 3
+    minimum: int = 30
+    guard: int = 0
+    learns: str | None = None
+    counts_as_opening: bool = False
+    min_score: float = 0.0
+    memory_score: float | None = None
+    source: str = field(default="built in", compare=False)
+
+    def per_side(self, limit: int) -> int:
+        """How many items each side is asked for; a guard needs to see that there are fewer than it guards."""
+        return max(self.factor * limit, self.minimum, limit, self.guard)
+
+    def weights(self, *, vectors: bool) -> dict[str, float]:
+        """The weights in force, normalised to sum 1."""
+        raw = {label: term.weight for label, term in self.signals.items()}
+        if not vectors:
+            without = {
+                label: term.without_vectors if term.without_vectors is not None else term.weight
+                for label, term in self.signals.items()
+            }
+            raw = without if any(without.values()) else raw  # weights chosen so that only meaning counts stay
+        total = math.fsum(raw.values())
+        return {label: weight / total for label, weight in raw.items()}
+
+    def with_weights(self, changes: Mapping[str, float]) -> Profile:
+        """A copy with some weights set; 0 means 0. Unknown names and impossible weights are refused."""
+        signals = dict(self.signals)
+        for label, weight in changes.items():
+            if label not in signals:
+                near = difflib.get_close_matches(label, list(signals), 1)
+                hint = f"Did you mean {near[0]}? " if near else ""
+                raise UsageError(
+                    f"the profile '{self.name}' has no weight '{label}'",
+                    hint=f"{hint}Its weights are: {', '.join(signals)}.",
+                )
+            signals[label] = replace(signals[label], weight=checked_weight(label, weight), without_vectors=None)
+        refuse_no_weight(self.name, signals)
+        return replace(self, signals=signals, learns=None)  # weights that someone chose are not moved
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "description": self.description,
+            "source": self.source,
+            "weights": self.weights(vectors=True),
+            "weights_without_vectors": self.weights(vectors=False),
+            "signals": {label: term.signal for label, term in self.signals.items()},
+            "fusion": self.fusion,
+            "refine": list(self.refine),
+            "sides": list(self.sides),
+            "per_side": {"factor": self.factor, "minimum": self.minimum},
+            "min_score": self.min_score,
+            "guard": self.guard,
+            "memory_score": self.memory_score,
+            "learns": self.learns,
+            "counts_as_opening": self.counts_as_opening,
+        }
+
+
+def checked_weight(label: str, weight: object) -> float:
+    """A weight as a number that can be used."""
+    if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight <= HEAVIEST:
+        raise UsageError(
+            f"the weight {label}={weight} cannot be used", hint=f"A weight is a number from 0 to {HEAVIEST}."
+        )
+    return float(weight)
+
+
+def refuse_no_weight(name: str, signals: Mapping[str, Term]) -> None:
+    """A profile in which nothing counts cannot rank."""
+    if not any(term.weight for term in signals.values()):
+        raise UsageError(
+            f"all weights of the profile '{name}' are 0", hint=f"Give at least one of {', '.join(signals)} a weight."
+        )
+
+
+@lru_cache(maxsize=1)
+def built_in() -> Mapping[str, Profile]:
+    """The profiles that come with Ricordo."""
+    from ricordo.search.profile_tables import read_profile
+
+    text = Path(__file__).with_name("profiles.toml").read_text("utf-8")
+    return {name: read_profile(name, table) for name, table in tomllib.loads(text).items()}
+
+
+def profiles(config: Config) -> dict[str, Profile]:
+    """All profiles, the user's included."""
+    return {name: find_profile(config, name) for name in (*built_in(), *config.profiles)}
+
+
+def find_profile(config: Config, name: str) -> Profile:
+    """A profile by name, as the settings have it, or a usage error that names the ones there are.
+
+    Only the one asked for is made: a mistake in another does not stand in its way.
+    """
+    return _found(config, name, ())
+
+
+def _found(config: Config, name: str, asking: tuple[str, ...]) -> Profile:
+    on_its_own_name = asking[-1:] == (name,)  # which then is the built-in one
+    table = None if on_its_own_name else config.profiles.get(name)
+    if table is None:
+        if name not in built_in():
+            known = dict.fromkeys((*built_in(), *config.profiles))
+            raise UsageError(f"there is no profile '{name}'", hint=f"One of: {', '.join(known)}.")
+        return _as_set(config, built_in()[name])
+    if name in asking:
+        raise UsageError(
+            f"the profile '{name}' builds on itself ({' → '.join((*asking, name))})", hint="Give it another base."
+        )
+    from ricordo.search.profile_tables import user_profile
+
+    return _as_set(config, user_profile(name, table, lambda base: _found(config, base, (*asking, name))))
+
+
+def _as_set(config: Config, profile: Profile) -> Profile:
+    """The profiles ``brain`` and ``knowledge`` have settings of their own for their weights."""
+    retrieval, knowledge = config.retrieval, config.knowledge
+    changes: dict[str, dict[str, float | None]] = {
+        "brain": {
+            "vector": retrieval.vector_weight,
+            "fts": retrieval.fts_weight,
+            "recency": retrieval.recency_weight,
+            "importance": retrieval.importance_weight,
+        },
+        "knowledge": {"vector": knowledge.hybrid_vector_weight, "text": knowledge.hybrid_text_weight},
+    }
+    given = {label: weight for label, weight in changes.get(profile.name, {}).items() if weight is not None}
+    return replace(profile.with_weights(given), source="settings") if given else profile

@@ -1,0 +1,184 @@
+"""What a query asks for: plain words, "exact phrases", -excluded words, prefixes* and inline filters.
+
+Any text is a valid query. What does not fit the little language below is taken as plain words; a filter with a value
+that cannot be used is too, with a note that says so.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import field, replace
+from typing import Any
+
+from ricordo.errors import UsageError
+from ricordo.frozen import frozen
+from ricordo.values import KINDS, SEVERITIES, Filters, parse_time
+
+MAX_CHARACTERS = 20_000
+"""Longer queries are cut here: no question is longer, and a pasted file would match everything anyway."""
+
+_PART = re.compile(
+    r"""
+    (?P<minus>(?<!\S)-)?"(?P<phrase>[^"]*)"
+    | (?<!\S)(?P<name>kind|tag|drive|path|domain|severity|category|importance|tier|after|before|thread):
+      (?:"(?P<quoted>[^"]*)"|(?P<value>\S+))
+    | (?<!\S)-(?P<excluded>\w[^\s"]*)
+    | (?P<prefix>\w+)\*(?!\w)
+    | (?P<word>[^\s"]+|")
+    """,
+    re.VERBOSE,
+)
+
+
+@frozen
+class ParsedQuery:
+    """A query taken apart. ``text`` holds the words as written, phrases included: what is embedded."""
+
+    text: str = ""
+    words: str = ""
+    phrases: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    excluded_phrases: tuple[str, ...] = ()
+    filters: Filters = field(default_factory=Filters)
+    notes: tuple[str, ...] = ()
+
+    def asks_for_text(self) -> bool:
+        """Whether anything is searched for; otherwise the query only filters, and the answer is a listing."""
+        return bool(self.words.strip() or self.phrases or self.prefixes)
+
+
+def parse_query(text: str, *, literal: bool = False) -> ParsedQuery:
+    """Take a query apart; ``literal`` takes all of it as plain words."""
+    notes = []
+    if len(text) > MAX_CHARACTERS:
+        text = text[:MAX_CHARACTERS]
+        notes.append(f"the query was cut to its first {MAX_CHARACTERS:,} characters")
+    text = text.replace("\x00", " ")
+    if literal:
+        return ParsedQuery(text=text, words=text, notes=tuple(notes))
+    words: list[str] = []
+    shown: list[str] = []
+    phrases: list[str] = []
+    prefixes: list[str] = []
+    excluded: list[str] = []
+    excluded_phrases: list[str] = []
+    conditions: list[tuple[str, str]] = []
+    for match in _PART.finditer(text):
+        part = match.groupdict()
+        if part["phrase"] is not None:
+            phrase = part["phrase"].strip()
+            if phrase:
+                (excluded_phrases if part["minus"] else phrases).append(phrase)
+                if not part["minus"]:
+                    shown.append(phrase)
+        elif part["name"] is not None:
+            value = part["quoted"] if part["quoted"] is not None else part["value"]
+            problem = _problem(part["name"], value)
+            if problem is None:
+                conditions.append((part["name"], value))
+            else:
+                notes.append(problem)
+                words.append(match.group())
+                shown.append(match.group())
+        elif part["excluded"] is not None:
+            excluded.append(part["excluded"])
+        elif part["prefix"] is not None:
+            prefixes.append(part["prefix"])
+            shown.append(part["prefix"])
+        else:
+            words.append(part["word"])
+            shown.append(part["word"])
+    return ParsedQuery(
+        " ".join(shown),
+        " ".join(words),
+        tuple(phrases),
+        tuple(prefixes),
+        tuple(excluded),
+        tuple(excluded_phrases),
+        _filters(conditions),
+        tuple(notes),
+    )
+
+
+_REQUEST = re.compile(
+    r"""^\s*(?:(?:please\s+)?(?:find|show|search|get|give|list|look\s+up)\s+(?:for\s+)?(?:me\s+)?)?
+    (?:(?:all|any|some|my|our|the)\s+)*
+    (?:notes?|documents?|docs?|files?|pages?|memor(?:y|ies)|articles?|entr(?:y|ies)|items?|texts?|info(?:rmation)?|anything|everything)
+    \s+(?:(?:that\s+(?:is|are)\s+)?(?:about|on|regarding|concerning|related\s+to|relating\s+to))\s+(?=\S)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def topic_of(words: str) -> str:
+    """The words without a request in front of them: "notes about bread" looks for bread, not for the word notes."""
+    return _REQUEST.sub("", words, count=1)
+
+
+def _problem(name: str, value: str) -> str | None:
+    """Why a filter value cannot be used, or None."""
+    if not value:
+        return f"'{name}:' has no value and was taken as a word"
+    if name in ("after", "before"):
+        try:
+            parse_time(value)
+        except UsageError as error:
+            return f"{error.message}; '{name}:{value}' was taken as words"
+    if name == "importance" and not _importance(value):
+        return f"'importance:{value}' is not a number from 1 to 5 and was taken as words"
+    for filter_name, allowed in (("kind", KINDS), ("severity", SEVERITIES), ("tier", ("agent", "project", "team"))):
+        if name == filter_name and value.lower() not in allowed:
+            return f"'{name}:{value}' was taken as words; {name} is one of {', '.join(allowed)}"
+    return None
+
+
+def _importance(value: str) -> int | None:
+    match = re.fullmatch(r"(?:>=|=)?([1-5])\+?", value)
+    return int(match.group(1)) if match else None
+
+
+_COLLECTED = {
+    "kind": "kinds",
+    "tag": "tags_all",
+    "drive": "drives",
+    "path": "paths",
+    "domain": "domains",
+    "severity": "severities",
+    "category": "categories",
+    "tier": "tiers",
+    "thread": "threads",
+}
+
+
+def _filters(conditions: list[tuple[str, str]]) -> Filters:
+    collected: dict[str, Any] = {}
+    for name, value in conditions:
+        if name in ("after", "before"):
+            collected[name] = parse_time(value)
+        elif name == "importance":
+            collected["importance_min"] = _importance(value)
+        else:
+            plain = value.lower() if name in ("kind", "severity", "tier") else value
+            collected[_COLLECTED[name]] = (*collected.get(_COLLECTED[name], ()), plain)
+    return Filters(**collected)
+
+
+def both(one: Filters, other: Filters) -> Filters:
+    """Filters that ask for all that both ask for."""
+    changes: dict[str, Any] = {"tags_all": tuple(dict.fromkeys((*one.tags_all, *other.tags_all)))}
+    for name in ("kinds", "categories", "domains", "severities", "drives", "threads", "tiers"):
+        mine, theirs = getattr(one, name), getattr(other, name)
+        if mine and theirs:
+            changes[name] = tuple(value for value in mine if value in theirs) or ("\x00nothing",)
+        else:
+            changes[name] = mine or theirs
+    changes["paths"] = one.paths or other.paths
+    changes["tags_any"] = one.tags_any or other.tags_any
+    if one.paths and other.paths:
+        changes["paths"] = other.paths
+    importances = [value for value in (one.importance_min, other.importance_min) if value is not None]
+    changes["importance_min"] = max(importances, default=None)
+    changes["after"] = max((t for t in (one.after, other.after) if t), default=None)
+    changes["before"] = min((t for t in (one.before, other.before) if t), default=None)
+    changes["metadata"] = {**one.metadata, **other.metadata}
+    return replace(one, **changes)

@@ -1,0 +1,66 @@
+"""Why an item is where it is in an answer, or why it is not in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ricordo.search.matching import holds_phrase, plan
+from ricordo.search.pipeline import Searcher
+from ricordo.search.query import both, parse_query
+from ricordo.search.request import Request
+from ricordo.store.base import Store
+from ricordo.values import Answer, Explanation
+
+DEEP = 1_000
+
+
+def explain_item(
+    search: Callable[[Request], Answer], searcher: Searcher, request: Request, n: int, *, tier: str
+) -> Explanation:
+    """Search as asked (all tiers, say), but far deeper, and look for the item that ``searcher``'s store holds."""
+    store = searcher.store
+    item = store.item(n)
+    ref = str(item.ref)
+
+    def not_found(reason: str) -> Explanation:
+        return Explanation(request.query, ref, False, reason)
+
+    if item.state == "deleted":
+        return not_found("it is in the bin; 'ricordo restore' brings it back")
+    answer = search(replace(request, limit=DEEP, explain=True))
+    for rank, hit in enumerate(answer.hits, start=1):
+        if hit.ref == ref:
+            where = f"rank {rank} of {answer.meta.candidates} candidates, score {hit.score:.3f}"
+            reason = where if rank <= request.limit else f"{where}: beyond the first {request.limit}; raise --limit"
+            return Explanation(request.query, ref, True, reason, rank, hit)
+    if tier not in answer.meta.tiers:
+        return not_found(f"its tier, {tier}, was not searched")
+    if len(answer.meta.tiers) > 1 and any(hit.ref == ref for hit in searcher.search(replace(request, limit=DEEP)).hits):
+        return not_found("a higher tier answers with the same ref or the same text")
+    return not_found(_missing(searcher, store, request, n))
+
+
+def _missing(searcher: Searcher, store: Store, request: Request, n: int) -> str:
+    item = store.item(n)
+    if item.state == "archived" and request.as_of is None:
+        return "it is archived (superseded or forgotten); --as-of or history still shows it"
+    query = parse_query(request.query, literal=request.literal)
+    filters = both(request.filters, query.filters)
+    allowed = store.allowed(filters)
+    if allowed is not None and n not in allowed:
+        return "a filter leaves it out"
+    words = plan(query, searcher.analyzer, store)
+    terms = set(searcher.analyzer.terms(" ".join((item.title, item.ref.path, item.fields.description, item.content))))
+    barred = [word for word, group in zip(query.excluded, words.excluded, strict=False) if set(group) <= terms]
+    if barred:
+        return f"it holds the excluded word '{barred[0]}'"
+    for phrase in query.phrases:
+        if not holds_phrase((item.content, item.title, item.fields.description), phrase):
+            return f'it does not hold the phrase "{phrase}"'
+    wanted = {term for word in words.wanted for term in word.terms}
+    if wanted and not wanted & terms:
+        return f"it holds none of the words looked for ({', '.join(sorted(wanted)[:8])})"
+    if request.min_score:
+        return f"its score is below --min-score {request.min_score}"
+    return f"it is not among the best {DEEP}"

@@ -1,0 +1,145 @@
+"""What the pool says about itself before it is ranked: coverage, neighbours in a thread, the query moved to its best.
+
+Each step was kept because it helped on most evaluation sets (docs/ranking.md has the figures):
+
+1. A chunk that holds more of what was asked for counts more; the better the best one covers the query, the more so.
+2. Turns of a conversation lend each other their values: the answer to a question often stands one line further.
+3. The keyword side is set against its best, scaled by how much of the query that best one covers.
+4. It counts the less, the less it found: the rarity of what its best match holds, in nats, and how much of the query.
+5. The query's vector moves towards the best matches, as far as those agree with each other, and cosines are taken anew.
+
+Everything happens on the pool; no index is scanned again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ricordo.search.fusion import steadied_sides
+from ricordo.search.sides import Member, Pool
+from ricordo.store.base import Store
+
+Array = npt.NDArray[Any]
+REACH = 2
+LENT = (0.25, 0.10)
+"""What the better neighbour at one and at two places away gives; the item itself keeps the rest."""
+FEEDBACK_ITEMS = 5
+FEEDBACK_POOL = 60
+"""In a smaller pool the best few are not best of enough to say where the query should go."""
+FEEDBACK = 0.6
+EVIDENCE = 6.0
+"""Nats: with a best keyword score of so much, half of what coverage leaves in doubt is earned."""
+RELATED = 0.35
+"""The cosine from which best matches count as related to the query; below, they move it less, and not at all at 0."""
+
+
+class Refiner:
+    """Refines pools of one store."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def refine(self, pool: Pool, steps: Collection[str], lexical_share: float) -> None:
+        """Replace each member's keyword score and cosine by their refined values, in place."""
+        if not pool.members:
+            return
+        if "evidence" in steps and pool.maximum:
+            found = max(member.lexical for member in pool.members.values()) * pool.maximum
+            pool.belief = belief(found, pool.best_coverage())
+        near = self._neighbours(pool) if "neighbours" in steps else {}
+        numbers = list(pool.members)
+        power = pool.best_coverage() ** 2 if "coverage" in steps else 0.0
+        lexical = lend(numbers, near, np.array([_covered(m, pool, power) for m in pool.members.values()]))
+        best = float(lexical.max(initial=0.0))
+        if best > 0:
+            lexical = lexical / best * math.sqrt(pool.best_coverage() * pool.share)
+        cosines = lend(numbers, near, np.array([max(m.cosine, 0.0) for m in pool.members.values()]))
+        if "feedback" in steps:
+            moved = self._moved(pool, numbers, lexical, cosines, lexical_share * pool.belief)
+            cosines = cosines if moved is None else lend(numbers, near, moved)
+        for member, keyword, cosine in zip(pool.members.values(), lexical.tolist(), cosines.tolist(), strict=True):
+            member.lexical, member.cosine = keyword, cosine
+
+    def _neighbours(self, pool: Pool) -> Mapping[int, list[tuple[int, int]]]:
+        """Neighbours in the threads of the members; those outside the pool join it with their own values."""
+        near = self.store.thread_neighbours(list(pool.members), REACH)
+        if near and pool.join is not None:
+            pool.join({other for others in near.values() for other, _ in others})
+        return near
+
+    def _moved(
+        self, pool: Pool, numbers: list[int], lexical: Array, cosines: Array, lexical_share: float
+    ) -> Array | None:
+        """Cosines with the query moved towards the best matches; None where there are no vectors."""
+        if pool.vector is None or not pool.has_vectors or len(numbers) < FEEDBACK_POOL:
+            return None
+        fingerprint, query = pool.vector
+        spread_lexical, spread_vector = steadied_sides(lexical, cosines)
+        merit = cosines / spread_vector + (lexical_share * lexical / spread_lexical if lexical.any() else 0.0)
+        best = np.argsort(-merit, kind="stable")[:FEEDBACK_ITEMS]
+        chunks = {int(i): pool.members[numbers[i]].vector_chunk for i in best}
+        rows = self.store.vectors_of(fingerprint, [chunk for chunk in chunks.values() if chunk is not None])
+        held = [(i, rows[chunk]) for i, chunk in chunks.items() if chunk in rows]
+        if not held:
+            return None
+        weights = np.exp(merit[[i for i, _ in held]] - merit[best[0]])
+        centre = (weights / weights.sum()) @ np.stack([row for _, row in held])
+        coherence = float(centre @ centre)
+        relevance = float(centre @ query) / max(math.sqrt(coherence), 1e-12) / RELATED
+        aim = query + FEEDBACK * coherence * min(1.0, max(0.0, relevance)) * centre
+        aim /= max(float(np.linalg.norm(aim)), 1e-12)
+        return self._cosines(pool, fingerprint, aim, numbers)
+
+    def _cosines(self, pool: Pool, fingerprint: str, aim: Array, numbers: list[int]) -> Array:
+        """Each member's best cosine to another query; a member without a vector keeps what stood in for it.
+
+        The query moves little, so that the passages nearest to where it stood are enough to ask.
+        """
+        members = [pool.members[n] for n in numbers]
+        found = np.array([m.cosine if m.vector_chunk is None else 0.0 for m in members])
+        held = [(i, chunk) for i, member in enumerate(members) for chunk in member.chunks]
+        owners, chunks = np.array(held, np.int64).reshape(-1, 2).T
+        cosines = self.store.chunk_cosines(fingerprint, aim.astype(np.float32), chunks)
+        np.maximum.at(found, owners, cosines)
+        return found
+
+
+def belief(evidence: float, coverage: float) -> float:
+    """What of its share the keyword side has earned: a few common words of a long query say little about what it means.
+
+    >>> round(belief(4.0, 0.4), 2), round(belief(40.0, 0.4), 2), belief(4.0, 1.0)
+    (0.64, 0.92, 1.0)
+    """
+    return 1.0 - (1.0 - coverage) * EVIDENCE / (evidence + EVIDENCE)
+
+
+def _covered(member: Member, pool: Pool, power: float) -> float:
+    """The best keyword score of a member's chunks, each weighed by how much of the query it covers."""
+    return max(
+        (score * pool.coverage.get(chunk, 1.0) ** power for chunk, (score, _) in member.chunks.items() if score > 0),
+        default=0.0,
+    )
+
+
+def lend(numbers: list[int], near: Mapping[int, list[tuple[int, int]]], values: Array) -> Array:
+    """Values with a share of the better neighbour's at each distance; where there is none, the item's own counts."""
+    if not near:
+        return values
+    place = {n: i for i, n in enumerate(numbers)}
+    lent = values.copy()
+    for n, others in near.items():
+        at = place.get(n)
+        if at is None:
+            continue
+        own = float(values[at])
+        total = own
+        for distance, share in enumerate(LENT, start=1):
+            found = [float(values[place[m]]) for m, away in others if abs(away) == distance and m in place]
+            total += share * (max([*found, own] if len(found) < 2 else found) - own)
+        lent[at] = total
+    return lent

@@ -1,0 +1,72 @@
+"""A search as it was asked for: plain values, cheap to import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from datetime import datetime
+
+from ricordo.errors import UsageError
+from ricordo.frozen import frozen
+from ricordo.search.profile import Profile
+from ricordo.values import Filters
+
+
+@frozen
+class Boosts:
+    """What the asker cares for, without filtering by it."""
+
+    tags: tuple[str, ...] = ()
+    domain: str | None = None
+
+
+@frozen
+class Sides:
+    """Which sides to ask, and how much of each."""
+
+    lexical: bool
+    vectors: bool
+    limit: int
+
+
+@frozen
+class Request:
+    """A search as the engine was asked for it."""
+
+    query: str
+    limit: int = 10
+    offset: int = 0
+    mode: str = "scan"
+    filters: Filters = field(default_factory=Filters)
+    min_score: float = 0.0
+    lexical: bool = True
+    vectors: bool = True
+    profile: str = "default"
+    weights: Mapping[str, float] = field(default_factory=dict)
+    as_of: datetime | None = None
+    explain: bool = False
+    literal: bool = False
+    backend: str = "hybrid"
+    boosts: Boosts = field(default_factory=Boosts)
+    diverse: bool = False
+    rerank: str | None = None
+    memories: bool = False
+
+    def check(self) -> None:
+        """Refuse what cannot be answered."""
+        if not self.lexical and not self.vectors:
+            raise UsageError("both sides of the search are off", hint="Leave out --no-lexical or --no-vectors.")
+        if self.limit < 1 or self.offset < 0:
+            raise UsageError("the limit is at least 1 and the offset at least 0")
+        if self.mode not in ("scan", "full"):
+            raise UsageError(f"there is no mode '{self.mode}'", hint="One of: scan, full.")
+        if self.backend not in ("hybrid", "lexical", "fts5", "grep"):
+            raise UsageError(f"there is no backend '{self.backend}'", hint="One of: hybrid, lexical, grep.")
+
+    def sides(self, profile: Profile) -> Sides:
+        """Which sides are asked, and for how much; the backend ``lexical`` leaves meaning out."""
+        return Sides(
+            lexical=self.lexical and "lexical" in profile.sides,
+            vectors=self.vectors and "vector" in profile.sides and self.backend not in ("lexical", "fts5"),
+            limit=profile.per_side(self.limit + self.offset),
+        )

@@ -1,0 +1,107 @@
+"""Looking again at the best hits with a slower, better judge, within a time budget.
+
+The judge's opinion is blended with the first order by position: the higher a hit stood, the more its own score counts,
+so that a confident first hit is not lost. Too slow or broken, and the first order stands, with the reason said.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ricordo.errors import Error
+from ricordo.frozen import frozen
+from ricordo.search.present import Ranked
+from ricordo.store.base import Store
+from ricordo.values import Explain
+
+if TYPE_CHECKING:
+    from ricordo.models.base import Reranker
+
+OWN_SHARE = ((3, 0.75), (10, 0.60), (math.inf, 0.40))
+"""Up to which position the first order's score counts how much; the judge has the rest."""
+MAX_CHARACTERS = 2_000
+
+
+@frozen
+class Reranked:
+    """The page after the second look, and why it was not taken if it was not."""
+
+    page: list[Ranked]
+    problem: str = ""
+
+
+def own_share(position: int) -> float:
+    """How much a hit's own score counts at a position, from 1."""
+    return next(share for last, share in OWN_SHARE if position <= last)
+
+
+def blend(scores: Sequence[float], opinions: Sequence[float]) -> list[float]:
+    """Scores in their order, blended with opinions in [0, 1] by position."""
+    return [
+        own_share(position) * score + (1.0 - own_share(position)) * opinion
+        for position, (score, opinion) in enumerate(zip(scores, opinions, strict=True), start=1)
+    ]
+
+
+def rerank(
+    store: Store, reranker: Reranker, query: str, page: Sequence[Ranked], *, top: int, budget_ms: int
+) -> Reranked:
+    """Look again at the first ``top`` of a page."""
+    head, tail = list(page[:top]), list(page[top:])
+    if not head:
+        return Reranked(list(page))
+    texts = _texts(store, head)
+    opinions = _within(reranker, query, texts, budget_ms / 1000)
+    if isinstance(opinions, str):
+        return Reranked(list(page), opinions)
+    blended = blend([entry.score for entry in head], opinions)
+    judged = [
+        replace(entry, value=value, score=min(1.0, max(0.0, value)), explain=_with_step(entry.explain, opinion, value))
+        for entry, opinion, value in zip(head, opinions, blended, strict=True)
+    ]
+    judged.sort(key=lambda entry: (-entry.score, str(entry.item.ref)))
+    return Reranked([*judged, *tail])
+
+
+def _with_step(explain: Explain | None, opinion: float, value: float) -> Explain | None:
+    if explain is None:
+        return None
+    return replace(explain, steps=(*explain.steps, ("rerank opinion", opinion), ("rerank blend", value)))
+
+
+def _texts(store: Store, page: Sequence[Ranked]) -> list[str]:
+    found = store.chunk_texts([entry.chunks[0][0] for entry in page if entry.chunks])
+    texts = []
+    for entry in page:
+        body = found[entry.chunks[0][0]][2] if entry.chunks and entry.chunks[0][0] in found else ""
+        texts.append(f"{entry.item.title}\n{body}"[:MAX_CHARACTERS])
+    return texts
+
+
+def _within(reranker: Reranker, query: str, texts: Sequence[str], seconds: float) -> list[float] | str:
+    """Opinions in [0, 1], or why there are none. A judge that does not answer in time is left behind."""
+    answer: list[list[float] | str] = []
+
+    def ask() -> None:
+        try:
+            answer.append([float(opinion) for opinion in reranker.score(query, texts)])
+        except Error as error:
+            answer.append(f"{error.message}; the first order stands")
+        except Exception as error:  # noqa: BLE001 - whatever a judge raises must not cost the hits
+            answer.append(f"the judge failed ({type(error).__name__}: {error}); the first order stands")
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not answer:
+        return f"rerank: no answer within {seconds * 1000:.0f} ms; the first order stands"
+    opinions = answer[0]
+    if isinstance(opinions, str):
+        return f"rerank: {opinions}"
+    if len(opinions) != len(texts) or not all(math.isfinite(opinion) for opinion in opinions):
+        return "rerank: the judge gave an unusable answer; the first order stands"
+    return [min(1.0, max(0.0, opinion)) for opinion in opinions]

@@ -1,0 +1,327 @@
+"""Several stores searched as one: asked in parallel, their scores weighted, duplicates left to the highest tier.
+
+1. Pick the tiers the request asks for.
+2. Ask each on its own, in threads; one that fails or is late is named in the answer, and the others answer.
+3. Weigh each tier's scores, drop what a higher tier has already, merge, and cut the page.
+
+A store that stands alone is asked as if this were not here; its hits only say which tier it is.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, TypeVar
+
+from ricordo.errors import Error, Unavailable, UsageError
+from ricordo.frozen import frozen
+from ricordo.search.query import both, parse_query
+from ricordo.search.request import Request
+from ricordo.store.base import ContentMark, Store
+from ricordo.values import Answer, Filters, Hit, SearchMeta, TierState
+from ricordo.words import folded_words
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from ricordo.models.base import Embedder, Vectors
+    from ricordo.search.pipeline import Searcher
+
+MOST_THREADS = 4
+"""So many searches of one tier run at a time; a tier that hangs holds up no other."""
+
+_Result = TypeVar("_Result")
+
+
+class Tier:
+    """One store of a federation, opened when it is first asked; when that fails, the next search tries again."""
+
+    def __init__(
+        self, name: str, location: str, weight: float, opens: Callable[[], Store], searches: Callable[[Store], Searcher]
+    ) -> None:
+        self.name = name
+        self.location = location
+        self.weight = weight
+        self._opens = opens
+        self._searches = searches
+        self._lock = threading.RLock()
+        self._store: Store | None = None
+        self._searcher: Searcher | None = None
+        self.threads = Threads(MOST_THREADS)
+
+    @property
+    def is_open(self) -> bool:
+        return self._store is not None
+
+    @property
+    def store(self) -> Store:
+        with self._lock:
+            if self._store is None:
+                self._store = self._opens()
+            return self._store
+
+    @property
+    def searcher(self) -> Searcher:
+        with self._lock:
+            if self._searcher is None:
+                self._searcher = self._searches(self.store)
+            return self._searcher
+
+    def label(self, answer: Answer) -> Answer:
+        """An answer of this tier alone: its hits say where they come from."""
+        hits = tuple(
+            replace(hit, tier=self.name, item=replace(hit.item, tier=self.name) if hit.item is not None else None)
+            for hit in answer.hits
+        )
+        return Answer(hits, replace(answer.meta, tiers=(self.name,)))
+
+    def state(self) -> TierState:
+        """Where it is, and whether it can be reached now."""
+        try:
+            items = self.store.count(Filters())
+        except (Error, OSError) as error:
+            return TierState(self.name, self.location, self.weight, False, detail=reason(error))
+        return TierState(self.name, self.location, self.weight, True, items)
+
+
+@frozen
+class Reply:
+    """What one tier answered, with the hashes and times of its hits by item id."""
+
+    tier: Tier
+    answer: Answer
+    marks: dict[str, ContentMark]
+
+
+class Federation:
+    """Tiers that are searched together, the highest first. Without ``weighted``, the one store counts as it is."""
+
+    def __init__(self, tiers: Sequence[Tier], *, weighted: bool, seconds: float) -> None:
+        self.tiers = tuple(tiers)
+        self.weighted = weighted
+        self.seconds = seconds
+
+    def search(self, request: Request) -> Answer:
+        """The merged answer of all tiers that the request asks for."""
+        started = time.perf_counter()
+        request.check()
+        wanted = both(request.filters, parse_query(request.query, literal=request.literal).filters).tiers
+        request = replace(request, filters=replace(request.filters, tiers=()))
+        chosen = [tier for tier in self.tiers if not wanted or tier.name in wanted]
+        if not chosen:
+            note = f"there is no tier {' or '.join(wanted)} here" if "\x00nothing" not in wanted else "no tier is both"
+            return Answer((), SearchMeta(0, 0, _since(started), request.profile, notes=(note,)))
+        if not self.weighted:
+            return chosen[0].label(chosen[0].searcher.search(request))
+        replies, failures = self._ask(chosen, _deeper(request))
+        answer = merged(replies, request)
+        degraded = (*answer.meta.degraded, *(f"tier {tier.name}: {reason(error)}" for tier, error in failures))
+        return replace(answer, meta=replace(answer.meta, milliseconds=_since(started), degraded=degraded))
+
+    def _ask(self, chosen: Sequence[Tier], request: Request) -> tuple[list[Reply], list[tuple[Tier, Exception]]]:
+        """Ask tiers at the same time. A wrong request is refused; other failures count when all tiers fail."""
+        if len(chosen) == 1:
+            return [ask(chosen[0], request)], []
+        asked = [(tier, tier.threads.run(partial(ask, tier, request))) for tier in chosen]
+        deadline = time.monotonic() + self.seconds
+        replies: list[Reply] = []
+        failures: list[tuple[Tier, Exception]] = []
+        for tier, future in asked:
+            try:
+                replies.append(future.result(max(0.0, deadline - time.monotonic())))
+            except UsageError:
+                raise
+            except TimeoutError:
+                future.cancel()
+                late = Unavailable(f"did not answer within {self.seconds:g} s", hint="Raise tiers.seconds.")
+                failures.append((tier, late))
+            except Exception as error:  # noqa: BLE001 - whatever breaks in one tier must not cost the others' hits
+                failures.append((tier, error))
+        if not replies:
+            raise _none_answered(failures)
+        return replies, failures
+
+    def first(self, find: Callable[[Store], _Result | None]) -> tuple[Tier, _Result] | None:
+        """The highest tier in which something is found; tiers that cannot be reached are passed over."""
+        for tier in self.tiers:
+            try:
+                found = find(tier.store)
+            except (Error, OSError):
+                continue
+            if found is not None:
+                return tier, found
+        return None
+
+
+def ask(tier: Tier, request: Request) -> Reply:
+    """One tier's answer."""
+    floor = request.min_score / tier.weight if tier.weight else request.min_score
+    answer = tier.searcher.search(replace(request, min_score=min(1.0, floor * (1 - 1e-9))))
+    marks = tier.store.content_marks([(hit.id, hit.version) for hit in answer.hits])
+    return Reply(tier, answer, marks)
+
+
+def merged(replies: Sequence[Reply], request: Request) -> Answer:
+    """One answer from those of several tiers, the highest first."""
+    hits: list[tuple[Hit, ContentMark | None]] = []
+    refs: set[str] = set()
+    texts: set[str] = set()
+    for reply in replies:
+        fresh = []
+        for hit in reply.answer.hits:
+            mark = reply.marks.get(hit.id)
+            if hit.ref not in refs and (mark is None or mark.text_hash not in texts):
+                fresh.append((weighed(hit, reply.tier), mark))
+        refs.update(hit.ref for hit, _ in fresh)
+        texts.update(mark.text_hash for _, mark in fresh if mark is not None and mark.text_hash)
+        hits += fresh
+    weights = next((reply.answer.meta.weights for reply in replies if reply.answer.meta.weights), {})
+    if weights:
+        hits = [entry for entry in hits if entry[0].score >= request.min_score]
+    if len(replies) > 1:
+        if weights and "substring" not in weights:
+            hits.sort(key=lambda entry: (-entry[0].score, entry[0].ref))
+            if request.diverse:
+                hits = [hits[place] for place in _diverse_places([hit for hit, _ in hits])]
+        else:
+            hits.sort(key=lambda entry: (-(entry[1].changed if entry[1] else 0.0), entry[0].ref))
+    # A profile that guards small stores answers with more than was asked for, and so does the whole.
+    limit = max(request.limit, *(len(reply.answer.hits) - request.offset for reply in replies))
+    page = tuple(hit for hit, _ in hits[request.offset : request.offset + limit])
+    return Answer(page, _meta(replies, request, len(page)))
+
+
+def _diverse_places(hits: Sequence[Hit]) -> list[int]:
+    """The order in which merged hits differ; alike by the words they show, as tiers may have different models."""
+    from ricordo.search.diversity import diverse_order, similarity_of
+
+    words = [frozenset(folded_words(" ".join((hit.title, *(part.text for part in hit.evidence))))) for hit in hits]
+    return diverse_order([hit.score for hit in hits], similarity_of([None] * len(hits), words), len(hits))
+
+
+def weighed(hit: Hit, tier: Tier) -> Hit:
+    """A hit with its tier's factor, shown as a step of its own."""
+    score = min(1.0, hit.score * tier.weight)
+    explain = hit.explain
+    if explain is not None:
+        explain = replace(explain, steps=(*explain.steps, (f"tier {tier.name} ×{tier.weight}", score)))
+    item = replace(hit.item, tier=tier.name) if hit.item is not None else None
+    return replace(hit, score=score, tier=tier.name, explain=explain, item=item)
+
+
+def _meta(replies: Sequence[Reply], request: Request, returned: int) -> SearchMeta:
+    metas = [reply.answer.meta for reply in replies]
+    shared = set(metas[0].degraded).intersection(*(meta.degraded for meta in metas[1:]))
+    degraded = list(dict.fromkeys(text for text in metas[0].degraded if text in shared))
+    for reply in replies:
+        own = [text for text in reply.answer.meta.degraded if text not in shared]
+        degraded += [f"tier {reply.tier.name}: {text}" for text in own]
+    return SearchMeta(
+        sum(meta.candidates for meta in metas),
+        returned,
+        0.0,
+        request.profile,
+        next((meta.weights for meta in metas if meta.weights), {}),
+        tuple(reply.tier.name for reply in replies),
+        tuple(degraded),
+        tuple(dict.fromkeys(note for meta in metas for note in meta.notes)),
+    )
+
+
+def _deeper(request: Request) -> Request:
+    """What each tier is asked for: any of its first hits may stand on the page of the whole."""
+    return replace(request, offset=0, limit=request.limit + request.offset)
+
+
+def reason(error: Exception) -> str:
+    """What went wrong, in one line."""
+    return error.message if isinstance(error, Error) else f"{type(error).__name__}: {error}"
+
+
+def _none_answered(failures: Sequence[tuple[Tier, Exception]]) -> Exception:
+    first = failures[0][1]
+    if not isinstance(first, Error):
+        return first
+    told = "; ".join(f"tier {tier.name}: {reason(error)}" for tier, error in failures)
+    return Unavailable(f"no tier could be searched: {told}", hint=first.hint)
+
+
+def _since(started: float) -> float:
+    return round((time.perf_counter() - started) * 1000, 3)
+
+
+class Threads:
+    """A few threads that outlive a search, for a store keeps a connection per thread.
+
+    They are daemons: a tier on a dead network drive must not keep the process from ending.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._lock = threading.Lock()
+        self._started = 0
+        self._idle = 0
+        self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
+
+    def run(self, call: Callable[[], _Result]) -> Future[_Result]:
+        """Call it in one of the threads."""
+        from concurrent.futures import Future  # brings logging along, which reading one item needs not
+
+        future: Future[_Result] = Future()
+
+        def work() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(call())
+            except BaseException as error:  # noqa: BLE001 - handed to whoever waits for the result
+                future.set_exception(error)
+
+        with self._lock:
+            if not self._idle and self._started < self.most:
+                self._started += 1
+                threading.Thread(target=self._serve, name="ricordo-tier", daemon=True).start()
+            else:
+                self._idle -= 1
+            self._work.put(work)
+        return future
+
+    def _serve(self) -> None:
+        while True:
+            self._work.get()()
+            with self._lock:
+                self._idle += 1
+
+
+class SharedQueries:
+    """An embedder that several tiers ask for the same query: it is computed once."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+        self._lock = threading.Lock()
+        self._last: tuple[str, Vectors] | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        return self.embedder.fingerprint
+
+    @property
+    def dimensions(self) -> int:
+        return self.embedder.dimensions
+
+    @property
+    def max_tokens(self) -> int:
+        return self.embedder.max_tokens
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        return self.embedder.embed_documents(texts)
+
+    def embed_query(self, text: str) -> Vectors:
+        with self._lock:
+            if self._last is None or self._last[0] != text:
+                self._last = text, self.embedder.embed_query(text)
+            return self._last[1]

@@ -1,0 +1,218 @@
+"""Which pages of a site come next: those its sitemap names, or those that links lead to; politely.
+
+robots.txt is kept to, pages come one at a time with a wait between them, each once, never more than asked for. Fetching
+is done by whoever asks for the next page; here only robots.txt and sitemaps are fetched.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import time
+import zlib
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from urllib.parse import urlsplit
+
+from ricordo.errors import Error, NotFound, Unreadable
+from ricordo.sources.base import FetchedPage
+from ricordo.sources.robots import NOTHING_ALLOWED, Robots, read_robots, sitemap_addresses
+from ricordo.sources.url import joined, origin, shown, site
+
+Fetch = Callable[[str], FetchedPage]
+
+MOST_SITEMAPS = 50
+LONGEST_DELAY = 30.0
+"""The longest wait between two pages, whatever a site asks for."""
+_LARGEST_ROBOTS = 500_000
+_LARGEST_SITEMAP = 60_000_000
+_QUEUED = 50_000
+# Without a way back: a sitemap of blanks must not take hours.
+_LOCATION = re.compile(rb"<loc>\s*+(?:<!\[CDATA\[)?+([^<]{1,4100}+)</loc>", re.IGNORECASE)
+_SITEMAP = re.compile(rb"<(?:\w+:)?(urlset|sitemapindex)\b", re.IGNORECASE)
+# What links lead to that is not read: pictures, sound, films, programs, archives, and what makes pages look good.
+_NOT_PAGES = frozenset(
+    (
+        "7z", "apk", "avi", "avif", "bin", "bmp", "bz2", "css", "deb", "dll", "dmg", "eot", "exe", "flac", "gif", "gz",
+        "ico", "iso", "jar", "jpeg", "jpg", "js", "m4a", "m4v", "mjs", "mkv", "mov", "mp3", "mp4", "mpeg", "mpg", "msi",
+        "ogg", "otf", "pkg", "png", "rar", "rpm", "so", "svg", "tar", "tgz", "tif", "tiff", "ttf", "wasm", "wav",
+        "webm", "webp", "whl", "wmv", "woff", "woff2", "xz", "zip", "zst",
+    )
+)  # fmt: skip
+
+
+def is_page(url: str) -> bool:
+    """Whether a link may lead to something to read, by its ending."""
+    last = urlsplit(url).path.rpartition("/")[2]
+    return "." not in last or last.rpartition(".")[2].lower() not in _NOT_PAGES
+
+
+class Manners:
+    """What one site asks for, read once, and when it was last asked for a page."""
+
+    def __init__(self, fetch: Fetch, delay: float) -> None:
+        self._fetch = fetch
+        self._delay = delay
+        self._robots: dict[str, Robots] = {}
+        self._last = 0.0
+
+    def of(self, url: str) -> Robots:
+        """The rules of the site that a page is on; without any all is allowed, while it fails to say nothing is."""
+        place = origin(url)
+        if place not in self._robots:
+            try:
+                data = self._fetch(f"{place}/robots.txt").data[:_LARGEST_ROBOTS]
+                self._robots[place] = read_robots(data.decode("utf-8", "replace"))
+            except Error as problem:
+                unreachable = problem.code == "unavailable"
+                self._robots[place] = NOTHING_ALLOWED if unreachable else Robots()
+        return self._robots[place]
+
+    def wait(self, url: str) -> None:
+        """Until the site may be asked again."""
+        pause = max(self._delay, min(self.of(url).delay, LONGEST_DELAY))
+        due = self._last + pause - time.monotonic()
+        if self._last and due > 0:
+            time.sleep(due)
+        self._last = time.monotonic()
+
+
+class Following:
+    """The pages still to come, each with the number of steps that links from it may still lead."""
+
+    def __init__(self, manners: Manners, home: str, *, most: int, seen: Collection[str] = ()) -> None:
+        self._manners = manners
+        self._home = site(home)
+        self._most = most
+        self._fetched = 0
+        self._seen = {home, *seen}
+        self._taken = {home, *seen}
+        self._queue: deque[tuple[str, int]] = deque()
+        self._steps: dict[str, int] = {}
+        self.notes: list[str] = []
+        self._forbidden = 0
+
+    @property
+    def left(self) -> int:
+        return min(len(self._queue), self._most - self._fetched)
+
+    def put(self, urls: Iterable[str], steps: int) -> None:
+        """Pages to come, as far as they are on this site and new."""
+        for url in urls:
+            if len(self._queue) >= _QUEUED:
+                return
+            if site(url) == self._home and url not in self._seen and is_page(url):
+                self._seen.add(url)
+                self._queue.append((url, steps))
+
+    def start(self, url: str, steps: int) -> None:
+        """Where links are followed from."""
+        self._steps[url] = steps
+
+    def next(self) -> str | None:
+        while self._queue and self._fetched < self._most:
+            url, steps = self._queue.popleft()
+            if url in self._taken:
+                continue
+            if self._manners.of(url).allows(url):
+                self._steps[url] = steps
+                return url
+            self._forbidden += 1
+        if self._queue:
+            self.notes.append(f"{len(self._queue)} more pages were found than the {self._most} of --max-pages")
+        if self._forbidden:
+            self.notes.append(f"robots.txt asks to leave out {self._forbidden} of the pages that were found")
+        return None
+
+    def leads_on(self, url: str) -> bool:
+        return self._steps.get(url, 0) > 0
+
+    def wait(self, url: str) -> None:
+        self._manners.wait(url)
+        self._fetched += 1
+
+    def own_address(self, final_url: str, canonical: str) -> str | None:
+        own = final_url
+        # Sites that call every page by their front page's address do not mean it.
+        if canonical and urlsplit(canonical).path != "/":
+            own = canonical
+        if site(own) != self._home or own in self._taken:
+            return None
+        self._seen.add(own)
+        self._taken.add(own)
+        return own
+
+    def found(self, url: str, links: Sequence[str], base: str) -> None:
+        steps = self._steps.pop(url, 0)
+        if steps > 0:
+            self.put((target for link in links if (target := joined(base, link)) is not None), steps - 1)
+
+
+def is_sitemap(page: FetchedPage) -> bool:
+    """Whether a page lists the pages of a site, packed or not."""
+    try:
+        head = _unpacked(page.data, 4096)[:4096]
+    except Unreadable:
+        return False
+    return bool(_SITEMAP.search(head)) and b"<html" not in head.lower()
+
+
+def listed(page: FetchedPage, fetch: Fetch, notes: list[str]) -> Iterator[str]:
+    """The pages that a sitemap names, those of the sitemaps it names included; each sitemap is read once."""
+    waiting = deque([page])
+    known = {page.final_url}
+    names: deque[str] = deque()
+    while waiting or names:
+        if not waiting:
+            name = names.popleft()
+            try:
+                waiting.append(fetch(name))
+            except Error as problem:
+                notes.append(f"a sitemap is left out: {problem.message}")
+            continue
+        current = waiting.popleft()
+        data = _unpacked(current.data, _LARGEST_SITEMAP)
+        kind = _SITEMAP.search(data[:4096])
+        found = (joined(current.final_url, _location(one[1])) for one in _LOCATION.finditer(data))
+        if kind is None or kind[1].lower() == b"urlset":
+            yield from (url for url in found if url is not None)
+            continue
+        for url in found:
+            if url is not None and url not in known and site(url) == site(page.final_url):
+                if len(known) > MOST_SITEMAPS:
+                    notes.append(f"more than {MOST_SITEMAPS} sitemaps are named; the rest is left out")
+                    break
+                known.add(url)
+                names.append(url)
+
+
+def sitemap_page(url: str, manners: Manners, fetch: Fetch) -> FetchedPage:
+    """The sitemap of the site that a URL is on."""
+    problem: Error | None = None
+    for address in sitemap_addresses(manners.of(url), origin(url)):
+        target = joined(url, address)
+        try:
+            page = fetch(target) if target is not None and site(target) == site(url) else None
+        except Error as error:
+            problem = error
+            continue
+        if page is not None and is_sitemap(page):
+            return page
+    raise NotFound(
+        f"{shown(origin(url))} has no sitemap that can be read{f': {problem.message}' if problem else ''}",
+        hint="Give the URL of the sitemap itself, or follow links with --depth.",
+    )
+
+
+def _unpacked(data: bytes, most: int) -> bytes:
+    """A packed sitemap as it was, up to a size; others as they are."""
+    if not data.startswith(b"\x1f\x8b"):
+        return data
+    try:
+        return zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(data, most)
+    except zlib.error:
+        raise Unreadable("the sitemap is packed badly", hint="Open its URL in a browser to see it.") from None
+
+
+def _location(found: bytes) -> str:
+    return html.unescape(found.strip().removesuffix(b"]]>").strip().decode("utf-8", "replace"))

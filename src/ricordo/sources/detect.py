@@ -1,0 +1,140 @@
+"""From a URL, and the MCP server that served it, to a drive and a path: one table, open to plugins.
+
+Drives of the package come first, then those of plugins (entry points of the group ``ricordo.sources``), then ``url``,
+which takes every page. A plugin that cannot be used is a warning. Nothing is fetched here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from importlib.metadata import EntryPoint, entry_points
+from typing import TypeVar
+
+from ricordo.errors import ContractError, Error
+from ricordo.settings import FetchSettings
+from ricordo.sources.base import Drive, FetchedPage, PageRequest, Place
+from ricordo.sources.github import GitHub
+from ricordo.sources.google_docs import GoogleDocs
+from ricordo.sources.url import normal_url, page_ref
+from ricordo.values import KINDS, Ref
+
+T = TypeVar("T")
+GROUP = "ricordo.sources"
+BUILT_IN: tuple[Callable[[FetchSettings], Drive], ...] = (GitHub, GoogleDocs)
+_TAKEN = frozenset({"disk", "url", "agent", *KINDS})
+
+
+class Pages:
+    """The drive ``url``: every page that has no other, under its own address."""
+
+    name = "url"
+    servers: Sequence[str] = ()
+
+    def path_of(self, url: str, *, served: bool = False) -> str | None:
+        return page_ref(url).path
+
+    def request(self, url: str) -> PageRequest:
+        return PageRequest(url)
+
+    def problem(self, page: FetchedPage | Error) -> Error | None:
+        return None
+
+
+class PluggedDrive:
+    """A drive of a plugin; whatever it raises while a page is fetched fails that page alone."""
+
+    def __init__(self, drive: Drive) -> None:
+        self.name = drive.name
+        self.servers: Sequence[str] = tuple(drive.servers)
+        self._drive = drive
+
+    def path_of(self, url: str, *, served: bool = False) -> str | None:
+        return self._drive.path_of(url, served=served)
+
+    def request(self, url: str) -> PageRequest:
+        return self._asked(lambda: self._drive.request(url))
+
+    def problem(self, page: FetchedPage | Error) -> Error | None:
+        return self._asked(lambda: self._drive.problem(page))
+
+    def _asked(self, ask: Callable[[], T]) -> T:
+        try:
+            return ask()
+        except Error:
+            raise
+        except Exception as problem:
+            # The boundary to plugins: what one raises has no common base.
+            raise ContractError(
+                f"the source plugin of the drive '{self.name}' failed: {type(problem).__name__}: {problem}",
+                hint="Update or remove the package that brings it.",
+            ) from problem
+
+
+class Drives:
+    """The table in force; plugins are read when the first URL is neither GitHub's nor Google's."""
+
+    def __init__(self, settings: FetchSettings) -> None:
+        self._settings = settings
+        self._own = [make(settings) for make in BUILT_IN]
+        self._others: list[Drive] | None = None
+        self._plain = Pages()
+        self.warnings: list[str] = []
+
+    def place(self, url: str, server: str = "") -> Place:
+        """Where a page goes: the first drive that knows its URL, else the one its server is for, else ``url``.
+
+        >>> str(Drives(FetchSettings()).place("https://docs.google.com/document/d/1aBcD_efgh/edit").ref)
+        'google-docs:/1aBcD_efgh'
+        """
+        plain = normal_url(url)
+        for served in (False, True) if server else (False,):
+            for drive in self._known(plain):
+                if served and not is_for(server, drive):
+                    continue
+                path = self._path(drive, plain, served=served)
+                if path is not None:
+                    return Place(Ref(drive.name, path), plain, drive)
+        return Place(page_ref(plain), plain, self._plain)
+
+    def _known(self, url: str) -> Sequence[Drive]:
+        if any(drive.path_of(url) is not None for drive in self._own):
+            return self._own
+        return (*self._own, *self._plugins())
+
+    def _path(self, drive: Drive, url: str, *, served: bool) -> str | None:
+        if drive in self._own:
+            return drive.path_of(url, served=served)
+        try:
+            path = drive.path_of(url, served=served)
+            return None if path is None else Ref(drive.name, path).path
+        except Exception as problem:  # noqa: BLE001 - the boundary to plugins: whatever one raises is its own fault
+            self._warn(drive.name, problem)
+            return None
+
+    def _plugins(self) -> list[Drive]:
+        if self._others is None:
+            self._others = [drive for entry in entry_points(group=GROUP) if (drive := self._loaded(entry)) is not None]
+        return self._others
+
+    def _loaded(self, entry: EntryPoint) -> Drive | None:
+        try:
+            drive = PluggedDrive(entry.load()(self._settings))
+            Ref(drive.name, "/")
+            if drive.name in _TAKEN or any(drive.name == own.name for own in self._own):
+                raise ValueError(f"the drive '{drive.name}' is taken")
+        except Exception as problem:  # noqa: BLE001 - the boundary to plugins: whatever one raises is its own fault
+            self._warn(entry.name, problem)
+            return None
+        return drive
+
+    def _warn(self, name: str, problem: Exception) -> None:
+        told = f"the source plugin '{name}' is left out: {type(problem).__name__}: {problem}"
+        if told not in self.warnings:
+            self.warnings.append(told)
+
+
+def is_for(server: str, drive: Drive) -> bool:
+    """Whether an MCP server, by its name, is one for a drive: ``google_docs-mcp`` is for ``google-docs``."""
+    words = re.sub(r"[^a-z0-9]+", "", server.lower())
+    return any(re.sub(r"[^a-z0-9]+", "", word.lower()) in words for word in drive.servers)

@@ -1,0 +1,272 @@
+"""Files and folders on disk: which ones there are to take in, and how their refs are spelled.
+
+A walk names files and says why it passed others over. It opens nothing but ignore files, changes nothing, and
+never fails for one bad entry.
+"""
+
+from __future__ import annotations
+
+import errno
+import glob
+import os
+import re
+import stat
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path, PurePath, PureWindowsPath
+
+from ricordo.errors import UsageError
+from ricordo.frozen import frozen
+from ricordo.sources.ignores import Rules, glob_rules, ignored, rules_above, rules_in
+from ricordo.values import Ref
+
+_GLOB_SIGNS = frozenset("*?[")
+_WINDOWS_DRIVE = re.compile(r"/[A-Za-z]:(?:/|\Z)")
+_GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
+_HARMLESS = _GONE | {errno.ELOOP}
+# What editors leave beside a file while, or after, it is edited: backups, autosaves, owner files.
+_LEFT_BY_EDITORS = re.compile(r"(?:.*~|#.*#|~\$.*|.*\.sw[opx]|.*___jb_(?:tmp|old)___)", re.DOTALL)
+
+
+@frozen
+class Found:
+    """A file to take in, as it stood when it was listed."""
+
+    path: Path
+    size: int
+    mtime_ns: int
+
+
+@frozen
+class Skipped:
+    """An entry passed over, and why; ``failed`` if someone would expect its content in the store."""
+
+    path: Path
+    reason: str
+    failed: bool = False
+
+
+def walk(
+    root: Path,
+    *,
+    max_bytes: int,
+    globs: Sequence[str] = (),
+    follow_symlinks: bool = True,
+    only: Collection[Path] | None = None,
+) -> Iterator[Found | Skipped]:
+    """The files under a folder in the order of their names, lazily; or the one file that ``root`` is.
+
+    Hidden entries and those an ignore file names are passed over without a word; a root that was named outright is
+    taken whatever it is called. ``globs`` (``*.md``, ``docs/**``, ``!*.min.js``) narrow the files down; ``only`` leads
+    the walk to these paths and what is below them, by the same rules and without looking anywhere else.
+    """
+    start = absolute(root)
+    try:
+        status = Path(start).stat()
+    except OSError as error:
+        yield Skipped(printable(start), _reason(error), failed=True)
+        return
+    if stat.S_ISDIR(status.st_mode):
+        yield from _Walk(start, status, max_bytes, globs, follow_symlinks, only).run()
+    elif stat.S_ISREG(status.st_mode):
+        yield _judged(start, status, max_bytes)
+    else:
+        yield Skipped(printable(start), _what(status.st_mode), failed=True)
+
+
+def expand(source: str) -> list[Path]:
+    """The paths a source stands for: itself if it exists, else what it matches as a glob; empty if nothing.
+
+    A ``disk:/path`` stands for that path. Globs are for shells that hand over ``docs/**/*.md`` as it is; ``**``
+    respects ignore files and ends at loops.
+    """
+    path = Path(os.path.expanduser(source))  # noqa: PTH111 - Path's own fails for a name such as ~$draft.docx
+    if os.path.lexists(path):
+        return [path]
+    if source.startswith("disk:/"):
+        return expand(str(ref_path(Ref.parse(source))))
+    if not _GLOB_SIGNS & set(source):
+        return []
+    if "**" not in path.parts:
+        return [Path(name) for name in sorted(glob.glob(str(path)))]  # noqa: PTH207 - it may be absolute
+    fixed = next(place for place, part in enumerate(path.parts) if _GLOB_SIGNS & set(part))
+    base, pattern = Path(*path.parts[:fixed]), "/".join(path.parts[fixed:])
+    entries = walk(base, max_bytes=2**62, globs=[f"/{pattern}"])
+    return [entry.path if path.is_absolute() else _as_given(entry.path, base) for entry in entries
+            if isinstance(entry, Found)]  # fmt: skip
+
+
+def disk_ref(path: PurePath) -> Ref:
+    """The ref of a file: its absolute path, whatever folder one stands in.
+
+    >>> str(disk_ref(PureWindowsPath("C:/notes/a.md")))
+    'disk:/C:/notes/a.md'
+    """
+    if isinstance(path, PureWindowsPath) and not isinstance(path, Path):
+        name = path.as_posix()
+    else:
+        name = absolute(path).replace(os.sep, "/")
+    if not _is_text(name):
+        raise UsageError(
+            f"the name {printable(name)} is not valid text, so it cannot be a ref",
+            hint="Rename the file: its name holds bytes that are not UTF-8.",
+        )
+    return Ref("disk", name if name.startswith("/") else f"/{name}")
+
+
+def ref_path(ref: Ref) -> Path:
+    """The file a ``disk`` ref names."""
+    if ref.drive != "disk":
+        raise UsageError(f"{ref} is not a file on disk", hint="Only refs of the form disk:/path name files.")
+    if os.name == "nt" and _WINDOWS_DRIVE.match(ref.path):
+        return Path(ref.path[1:])
+    return Path(ref.path)
+
+
+class _Walk:
+    """One walk: the folders it has been in, and what it leaves alone."""
+
+    def __init__(
+        self,
+        root: str,
+        status: os.stat_result,
+        max_bytes: int,
+        globs: Sequence[str],
+        follow: bool,
+        only: Collection[Path] | None,
+    ) -> None:
+        self.root = root
+        self.real_root = os.path.realpath(root)
+        self.max_bytes = max_bytes
+        self.wanted = glob_rules(root, globs)
+        self.follow = follow
+        self.been = {(status.st_dev, status.st_ino)}
+        self.targets = {absolute(path) for path in only} if only is not None else {root}
+        self.ways = {str(parent) for target in self.targets for parent in Path(target).parents}
+
+    def run(self) -> Iterator[Found | Skipped]:
+        # Folders wait on a stack of their own: a tree may be deeper than Python's recursion allows.
+        stack = [self._folder(self.root, rules_above(self.root))]
+        while stack:
+            answer = next(stack[-1], None)
+            if answer is None:
+                stack.pop()
+            elif isinstance(answer, tuple):
+                stack.append(self._folder(*answer))
+            else:
+                yield answer
+
+    def _folder(self, folder: str, rules: list[Rules]) -> Iterator[Found | Skipped | tuple[str, list[Rules]]]:
+        """What stands in a folder, by name; a tuple asks to go on with a folder below."""
+        try:
+            with os.scandir(folder) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError as error:
+            yield Skipped(printable(folder), _reason(error), failed=error.errno not in _HARMLESS)
+            return
+        rules = rules + rules_in(folder, (entry.name for entry in entries))
+        everything = folder in self.targets
+        for entry in entries:
+            if entry.name.startswith(".") or not (everything or self._leads_on(entry.path)):
+                continue
+            try:
+                answer = self._entry(entry, rules)
+            except OSError as error:
+                answer = Skipped(printable(entry.path), _reason(error), failed=error.errno not in _HARMLESS)
+            if everything and isinstance(answer, tuple):
+                self.targets.add(answer[0])
+            if answer is not None:
+                yield answer
+
+    def _leads_on(self, path: str) -> bool:
+        return path in self.targets or path in self.ways
+
+    def _entry(self, entry: os.DirEntry[str], rules: list[Rules]) -> Found | Skipped | tuple[str, list[Rules]] | None:
+        is_link = entry.is_symlink()
+        is_folder = entry.is_dir()
+        if ignored(entry.path, rules, is_folder=is_folder):
+            return None
+        if not _is_text(entry.name):
+            return Skipped(printable(entry.path), "its name is not valid UTF-8: rename it", failed=True)
+        if is_link and not self.follow:
+            return Skipped(Path(entry.path), "a link, and links are not followed")
+        if is_folder:
+            return self._subfolder(entry, rules, is_link=is_link)
+        if self.wanted is not None and not self.wanted.opinion(entry.path, is_folder=False):
+            return None
+        if _LEFT_BY_EDITORS.fullmatch(entry.name):
+            return Skipped(Path(entry.path), "left behind by an editor")
+        try:
+            status = entry.stat()
+        except OSError as error:
+            if is_link and error.errno in _GONE:
+                return Skipped(Path(entry.path), "a link to nothing")
+            raise
+        return _judged(entry.path, status, self.max_bytes)
+
+    def _subfolder(
+        self, entry: os.DirEntry[str], rules: list[Rules], *, is_link: bool
+    ) -> Skipped | tuple[str, list[Rules]]:
+        if is_link:
+            real = os.path.realpath(entry.path)
+            if _is_within(real, self.real_root) or _is_within(self.real_root, real):
+                return Skipped(Path(entry.path), "a link to a folder of the same tree")
+        status = Path(entry.path).stat()
+        identity = (status.st_dev, status.st_ino)
+        if identity in self.been:
+            return Skipped(Path(entry.path), "a folder that was walked under another name")
+        self.been.add(identity)
+        return entry.path, rules
+
+
+def _judged(path: str, status: os.stat_result, max_bytes: int) -> Found | Skipped:
+    if not _is_text(path):
+        return Skipped(printable(path), "its name is not valid UTF-8: rename it", failed=True)
+    if not stat.S_ISREG(status.st_mode):
+        return Skipped(Path(path), _what(status.st_mode))
+    if status.st_size > max_bytes:
+        return Skipped(Path(path), over_limit(status.st_size, max_bytes))
+    return Found(Path(path), status.st_size, status.st_mtime_ns)
+
+
+def over_limit(size: int, max_bytes: int) -> str:
+    """Why a file of this size is not read."""
+    return f"{size / 1e6:.1f} MB is over the limit of {max_bytes / 1e6:g} MB (ingest.max_file_mb)"
+
+
+def _what(mode: int) -> str:
+    for test, name in ((stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket")):
+        if test(mode):
+            return f"{name}, not a file"
+    return "a device, not a file"
+
+
+def _reason(error: OSError) -> str:
+    if error.errno in _GONE:
+        return "there is nothing by that name"
+    if error.errno == errno.ELOOP:
+        return "a link that leads back to itself"
+    return f"cannot be read: {error.strerror or error}"
+
+
+def absolute(path: PurePath) -> str:
+    """The path from the root, by its own name: links on the way stay as they are called."""
+    return os.path.abspath(path)  # noqa: PTH100 - resolve() would follow links, and a ref keeps the name given
+
+
+def _is_within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _is_text(name: str) -> bool:
+    """Whether the name is Unicode; bytes that are not UTF-8 reach Python as lone surrogates."""
+    return name.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in name)
+
+
+def printable(name: str) -> Path:
+    """The path with undecodable bytes written out, so that it can be shown and stored."""
+    return Path(name if _is_text(name) else os.fsencode(name).decode("utf-8", "backslashreplace"))
+
+
+def _as_given(path: Path, base: Path) -> Path:
+    """A walked path spelled the way its base was: relative if that was relative."""
+    return base / path.relative_to(absolute(base))

@@ -1,0 +1,134 @@
+"""Which files a folder asks to leave alone: ``.gitignore``, ``.ricordoignore`` and ``.git/info/exclude``.
+
+Rules are read once per folder and asked once per entry; the nearest file that has an opinion wins, as in Git. Hidden
+files, sizes and links are not its business (see ``disk``).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+from ricordo.frozen import frozen
+
+IGNORE_FILES = (".gitignore", ".ricordoignore")
+_LARGEST_FILE = 1_000_000
+_ANYWHERE = "^(?:.+/)?"  # how pathspec begins a pattern that has no slash
+
+
+@frozen
+class Rules:
+    """The patterns of one ignore file, and the folder (with a trailing separator) they are relative to."""
+
+    folder: str
+    spec: GitIgnoreSpec
+    any_name: re.Pattern[str]
+    any_path: re.Pattern[str] | None
+
+    def opinion(self, path: str, *, is_folder: bool) -> bool | None:
+        """True to leave the path alone, False to keep it, None without an opinion.
+
+        The folders above are known to be kept, so a pattern without a slash needs to see the name only. Most files
+        match nothing, which one search for all such patterns tells; asking each pattern is slow.
+        """
+        end = "/" if is_folder else ""
+        if self.any_path is None and not self.any_name.match(path[path.rfind(os.sep) + 1 :] + end):
+            return None
+        relative = path[len(self.folder) :].replace(os.sep, "/") + end
+        if self.any_path is not None and not (
+            self.any_path.match(relative) or self.any_name.match(relative[relative.rfind("/", 0, -1) + 1 :])
+        ):
+            return None
+        return self.spec.check_file(relative).include
+
+
+def ignored(path: str, rules: Sequence[Rules], *, is_folder: bool) -> bool:
+    """Whether the rules, nearest last, ask to leave this path alone."""
+    for rule in reversed(rules):
+        opinion = rule.opinion(path, is_folder=is_folder)
+        if opinion is not None:
+            return opinion
+    return False
+
+
+def rules_in(folder: str, names: Iterable[str]) -> list[Rules]:
+    """The rules that stand in a folder, given the names in it."""
+    present = set(names)
+    found = [_read(folder, Path(folder, name)) for name in IGNORE_FILES if name in present]
+    return [rules for rules in found if rules is not None]
+
+
+def rules_above(root: str) -> list[Rules]:
+    """The rules of the folders above, up to the one that holds ``.git``; none without a repository.
+
+    A folder that was named outright is taken even if a folder above ignores it, so such rules are left out.
+    """
+    found: list[list[Rules]] = []
+    for folder in (Path(root), *Path(root).parents):
+        is_top = (folder / ".git").exists()
+        if str(folder) != root:
+            found.append(rules_in(str(folder), [name for name in IGNORE_FILES if (folder / name).is_file()]))
+        if is_top:
+            exclude = _read(str(folder), folder / ".git" / "info" / "exclude")
+            found.append([exclude] if exclude else [])
+            rules = [rule for group in reversed(found) for rule in group]
+            return [] if _covers(rules, root, str(folder)) else rules
+    return []
+
+
+def _covers(rules: Sequence[Rules], root: str, top: str) -> bool:
+    """Whether the rules ignore the root, or a folder between it and the top."""
+    folder = Path(root)
+    while str(folder) != top and folder != folder.parent:
+        above = [rule for rule in rules if str(folder).startswith(rule.folder)]
+        if ignored(str(folder), above, is_folder=True):
+            return True
+        folder = folder.parent
+    return False
+
+
+def glob_rules(folder: str, globs: Sequence[str]) -> Rules | None:
+    """Globs as rules: what they match is wanted. Globs that only exclude are taken to mean all but that."""
+    lines = list(globs)
+    if lines and all(line.startswith("!") for line in lines):
+        lines.insert(0, "*")
+    return _rules(folder, lines)
+
+
+def _read(folder: str, path: Path) -> Rules | None:
+    try:
+        if not path.is_file() or path.stat().st_size > _LARGEST_FILE:
+            return None
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError:
+        return None
+    return _rules(folder, text.splitlines())
+
+
+def _rules(folder: str, lines: Iterable[str]) -> Rules | None:
+    spec = GitIgnoreSpec.from_lines(line for line in lines if _is_valid(line))
+    regexes = [pattern.regex.pattern for pattern in spec.patterns if pattern.regex is not None]
+    if not regexes:
+        return None
+    names = [regex.removeprefix(_ANYWHERE) for regex in regexes if regex.startswith(_ANYWHERE)]
+    paths = [regex for regex in regexes if not regex.startswith(_ANYWHERE)]
+    any_path = _any_of(paths) if paths else None
+    return Rules(folder.rstrip(os.sep) + os.sep, spec, _any_of(names), any_path)
+
+
+def _any_of(regexes: Sequence[str]) -> re.Pattern[str]:
+    unnamed = [re.sub(r"[(][?]P<[^>]*>", "(?:", regex) for regex in regexes]
+    return re.compile("|".join(f"(?:{regex})" for regex in unnamed) or r"(?!)")
+
+
+def _is_valid(line: str) -> bool:
+    """Whether Git would take the line for a pattern; it skips the others, and so do we."""
+    try:
+        GitIgnoreSpec.from_lines([line])
+    except (ValueError, re.error):
+        return False
+    return True

@@ -1,0 +1,244 @@
+"""Talking to MCP servers from a program that waits: they are started together, every call is bounded, all end at close.
+
+The SDK is asynchronous; it runs in a thread of its own. Which servers there are, and what they are asked, is decided
+elsewhere.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as OutOfTime
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from ricordo._version import __version__
+from ricordo.errors import Unavailable
+from ricordo.frozen import frozen
+from ricordo.sources.mcp_config import McpServer
+
+if TYPE_CHECKING:
+    import anyio
+    from anyio.from_thread import BlockingPortal
+    from mcp.client.client import Client
+
+GRACE = 2.0
+"""How much longer than allowed a call is waited for, so that the SDK's own bound can speak first."""
+
+
+@frozen
+class ServerTool:
+    """A tool of a server, as the server describes it."""
+
+    server: str
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+
+
+@frozen
+class Result:
+    """What a tool answered, whole: a text, or the bytes of something else."""
+
+    content: str | bytes
+    mime_type: str = ""
+    failed: bool = False
+
+
+class Connections:
+    """Open connections to servers, with ``seconds`` for every call; ``problems`` says why others are not open."""
+
+    def __init__(self, portal: BlockingPortal, seconds: float) -> None:
+        self._portal = portal
+        self.seconds = seconds
+        self._clients: dict[str, Client] = {}
+        self.tools: list[ServerTool] = []
+        self.problems: dict[str, str] = {}
+
+    def call(self, server: str, tool: str, arguments: Mapping[str, Any]) -> Result:
+        """Use a tool. An ``Unavailable`` says that the server did not answer; a failed ``Result`` that the tool did."""
+        client = self._clients[server]
+        future = self._portal.start_task_soon(_call, client, tool, dict(arguments), self.seconds)
+        try:
+            answer: Result = future.result(self.seconds + GRACE)
+            return answer
+        except (OutOfTime, TimeoutError):
+            future.cancel()
+            raise Unavailable(f"{server} did not answer within {self.seconds:g} s") from None
+        except Exception as error:  # the boundary to the SDK and to servers: both raise what they like
+            raise Unavailable(f"{server} failed: {reason(error)}") from error
+
+    def opened(self, server: McpServer, ready: Future[tuple[Client, list[ServerTool]]]) -> None:
+        """Take a server in, or note why it is not there."""
+        try:
+            client, tools = ready.result(self.seconds + GRACE)
+        except (OutOfTime, TimeoutError):
+            self.problems[server.name] = f"did not start within {self.seconds:g} s"
+        except Exception as error:  # noqa: BLE001 - the boundary to the SDK: whatever keeps a server away is a note
+            self.problems[server.name] = reason(error)
+        else:
+            self._clients[server.name] = client
+            self.tools += tools
+
+
+@contextmanager
+def connected(servers: Sequence[McpServer], seconds: float) -> Iterator[Connections]:
+    """Start the servers, all at once, and end them afterwards."""
+    import logging
+
+    import anyio
+    import mcp.client.client  # noqa: F401 - it takes its time, which is not the servers'
+    from anyio.from_thread import start_blocking_portal
+
+    # A server that prints what is no message would fill the screen with traces of the SDK.
+    logging.getLogger("mcp").addHandler(logging.NullHandler())
+    with ExitStack() as stack:
+        portal = stack.enter_context(start_blocking_portal())
+        connections = Connections(portal, seconds)
+        over = portal.call(anyio.Event)
+        holding: list[Future[None]] = []
+        stack.callback(_end, portal, over, holding)
+        waiting = []
+        for server in servers:
+            log = stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace"))
+            errors = cast("TextIO", log)
+            ready: Future[tuple[Client, list[ServerTool]]] = Future()
+            holding.append(portal.start_task_soon(_hold, server, seconds, errors, ready, over))
+            waiting.append((server, ready, errors))
+        for server, ready, errors in waiting:
+            connections.opened(server, ready)
+            if server.name in connections.problems and (said := _last_line(errors)):
+                connections.problems[server.name] += f" ({said})"
+        yield connections
+
+
+def _end(portal: BlockingPortal, over: anyio.Event, holding: Sequence[Future[None]]) -> None:
+    portal.call(over.set)
+    for future in holding:
+        with suppress(Exception):  # what a server does at its end concerns nobody any more
+            future.result(10)
+
+
+async def _hold(
+    server: McpServer,
+    seconds: float,
+    errors: TextIO,
+    ready: Future[tuple[Client, list[ServerTool]]],
+    over: anyio.Event,
+) -> None:
+    """Keep one server open until all is over; opening and closing must happen in one task."""
+    import anyio
+
+    try:
+        with anyio.fail_after(seconds) as bound:
+            async with _client(server, seconds, errors) as client:
+                tools = await _tools(server.name, client)
+                bound.deadline = math.inf
+                ready.set_result((client, tools))
+                await over.wait()
+    except Exception as error:  # handed to whoever waits for the server, who knows what to make of it
+        if ready.done():
+            raise
+        ready.set_exception(error)
+
+
+@asynccontextmanager
+async def _client(server: McpServer, seconds: float, errors: TextIO) -> AsyncIterator[Client]:
+    from mcp.client.client import Client
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+    from mcp_types import Implementation
+
+    async with AsyncExitStack() as stack:
+        transport: Any
+        if server.command:
+            parameters = StdioServerParameters(
+                command=server.command,
+                args=list(server.args),
+                env=dict(server.env),
+                cwd=server.folder,
+                encoding_error_handler="replace",
+            )
+            transport = stdio_client(parameters, errlog=errors)
+        elif server.is_sse:
+            from mcp.client.sse import sse_client
+
+            transport = sse_client(server.url, headers=dict(server.headers), timeout=seconds)
+        else:
+            import httpx2
+            from mcp.client.streamable_http import streamable_http_client
+
+            web = httpx2.AsyncClient(headers=dict(server.headers), timeout=httpx2.Timeout(seconds))
+            transport = streamable_http_client(server.url, http_client=await stack.enter_async_context(web))
+        about = Implementation(name="ricordo", version=__version__)
+        client = Client(transport, read_timeout_seconds=seconds, client_info=about)
+        yield await stack.enter_async_context(client)
+
+
+async def _tools(name: str, client: Client) -> list[ServerTool]:
+    """The tools of a server, without those that say of themselves that they change things: a page may ask for them."""
+    found: list[ServerTool] = []
+    cursor: str | None = None
+    for _ in range(100):  # a server that never ends its list is cut off
+        listed = await client.list_tools(cursor=cursor)
+        found += [
+            ServerTool(name, tool.name, tool.description or "", tool.input_schema)
+            for tool in listed.tools
+            if not _changes_things(tool)
+        ]
+        cursor = listed.next_cursor
+        if not cursor:
+            break
+    return found
+
+
+def _changes_things(tool: Any) -> bool:
+    about = tool.annotations
+    return about is not None and (about.read_only_hint is False or about.destructive_hint is True)
+
+
+async def _call(client: Client, tool: str, arguments: dict[str, Any], seconds: float) -> Result:
+    import anyio
+
+    with anyio.fail_after(seconds):
+        return result_of(await client.call_tool(tool, arguments, read_timeout_seconds=seconds))
+
+
+def result_of(answer: Any) -> Result:
+    """A tool's answer as one content: its texts, else the first thing it holds that is none, else its data as JSON."""
+    texts: list[tuple[str, str]] = []
+    others: list[tuple[bytes, str]] = []
+    for block in answer.content:
+        held = getattr(block, "resource", block)
+        mime = getattr(held, "mime_type", None) or ""
+        if isinstance(text := getattr(held, "text", None), str):
+            texts.append((text, mime))
+        elif isinstance(coded := getattr(held, "data", None) or getattr(held, "blob", None), str):
+            others.append((base64.b64decode(coded), mime))
+    failed = bool(answer.is_error)
+    if texts:
+        mime = texts[0][1] if len({told for _, told in texts}) == 1 else ""
+        return Result("\n".join(text for text, _ in texts), mime, failed)
+    if others:
+        return Result(*others[0], failed)
+    if answer.structured_content is not None:
+        return Result(json.dumps(answer.structured_content, ensure_ascii=False, indent=1), "application/json", failed)
+    return Result("", "", failed)
+
+
+def reason(error: BaseException) -> str:
+    """What is wrong, in one line: of a group of errors, the first."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    said = " ".join(str(error).split())
+    return said[:300] if said else type(error).__name__
+
+
+def _last_line(errors: TextIO) -> str:
+    """The last thing a server said before it was given up."""
+    errors.seek(0)
+    lines = [line.strip() for line in errors.read()[-4000:].splitlines() if line.strip()]
+    return lines[-1][:200] if lines else ""

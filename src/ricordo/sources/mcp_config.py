@@ -1,0 +1,135 @@
+"""Which MCP servers the loading agent may use: files of the shape that agents share (``mcpServers``), read and doubted.
+
+The user's own file counts as it is; one that lies in a project only after the user trusted it, because a server is a
+command that is run or a host that is reached. Nothing is started here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import field
+from pathlib import Path
+from typing import Any
+
+from ricordo.config_files import Environment, config_home, is_trusted, read_bytes
+from ricordo.errors import NotFound, UsageError
+from ricordo.frozen import frozen
+
+PROJECT_NAME = ".mcp.json"
+USER_NAME = "mcp.json"
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+@frozen
+class McpServer:
+    """One server: a command to run, or a URL to reach."""
+
+    name: str
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    folder: str | None = None
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    is_sse: bool = False
+
+
+@frozen
+class McpServers:
+    """The servers that may be used, and what the user should know about those that may not."""
+
+    servers: tuple[McpServer, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def mcp_servers(named: str | None, start: Path, env: Environment | None = None) -> McpServers:
+    """The servers of the file that is set (``named``); else the user's, and those of a trusted ``.mcp.json`` around."""
+    env = os.environ if env is None else env
+    if named is not None:
+        content = read_bytes(Path(named))
+        if content is None:
+            raise NotFound(f"there is no file {named}", hint="Correct loading.mcp_file, or unset it.")
+        return _read(Path(named), content, env)
+    found: dict[str, McpServer] = {}
+    notes: list[str] = []
+    mine = config_home(env) / USER_NAME
+    theirs = _nearest(start)
+    for path in (mine, theirs):
+        content = read_bytes(path) if path is not None else None
+        if path is None or content is None:
+            continue
+        if path == theirs and not is_trusted(path, env=env, content=content):
+            notes.append(f"the MCP servers of {path} are not used: read it, then 'ricordo config trust {path}'")
+            continue
+        read = _read(path, content, env)
+        found |= {server.name: server for server in read.servers}
+        notes += read.notes
+    return McpServers(tuple(found.values()), tuple(notes))
+
+
+def _nearest(start: Path) -> Path | None:
+    here = start.absolute()
+    for folder in (here, *here.parents):
+        if (folder / PROJECT_NAME).is_file():
+            return folder / PROJECT_NAME
+    return None
+
+
+def _read(path: Path, content: bytes, env: Environment) -> McpServers:
+    try:
+        plain = json.loads(content.decode("utf-8-sig"))
+        entries = plain.get("mcpServers", {})
+        if not isinstance(entries, dict):
+            raise TypeError("mcpServers is no object")
+    except (ValueError, TypeError, AttributeError) as problem:
+        raise UsageError(
+            f"{path} names no MCP servers: {problem}", hint='Write {"mcpServers": {"name": {"command": "…"}}}.'
+        ) from None
+    servers: list[McpServer] = []
+    notes: list[str] = []
+    for name, entry in entries.items():
+        try:
+            server = _server(name, entry, env)
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            notes.append(f"the MCP server '{name}' of {path} is left out: {problem}")
+            continue
+        if server is not None:
+            servers.append(server)
+    return McpServers(tuple(servers), tuple(notes))
+
+
+def _server(name: str, entry: Mapping[str, Any], env: Environment) -> McpServer | None:
+    """One entry; None for one that is switched off, or that is this program: it cannot load for itself."""
+    if entry.get("disabled"):
+        return None
+
+    def text(value: Any) -> str:
+        if not isinstance(value, str):
+            raise TypeError(f"{value!r} is no text")
+        return _filled(value, env)
+
+    if url := entry.get("url"):
+        headers = {key: text(value) for key, value in (entry.get("headers") or {}).items()}
+        return McpServer(name, url=text(url), headers=headers, is_sse=entry.get("type") == "sse")
+    if not entry.get("command"):
+        raise ValueError("it has neither a command nor a url")
+    command, args = text(entry["command"]), tuple(text(arg) for arg in entry.get("args") or ())
+    if Path(command).stem == "ricordo" or "ricordo" in args:
+        return None
+    given = {key: text(value) for key, value in (entry.get("env") or {}).items()}
+    return McpServer(name, command, args, given, entry.get("cwd"))
+
+
+def _filled(text: str, env: Environment) -> str:
+    """The text with ``${NAME}`` and ``${NAME:-otherwise}`` filled in."""
+
+    def value(found: re.Match[str]) -> str:
+        given = env.get(found[1]) or found[2]
+        if given is None:
+            raise ValueError(f"the variable {found[1]} is not set")
+        return given
+
+    return _VARIABLE.sub(value, text)

@@ -1,0 +1,150 @@
+"""Claude Code's transcripts: ``~/.claude/projects/<folder>/<session>.jsonl``.
+
+A line is a message with a uuid; an answer with several blocks may stand on several lines. What the program says to the
+model in the person's name (reminders, notices, output of local commands) is no word of the person and is left out; so
+is thinking.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ricordo.session_values import SessionEvent, SessionHint
+from ricordo.sources.sessions.lines import (
+    Found,
+    Line,
+    call_text,
+    clean,
+    files_of,
+    kept,
+    key_of,
+    result_text,
+    text_of,
+    time_of,
+)
+
+_SILENT = frozenset(
+    {
+        "agent-name", "agent-color", "ai-title", "attachment", "attribution-snapshot", "bridge-session",
+        "content-replacement", "file-history-snapshot", "last-prompt", "mode", "permission-mode", "pr-link", "progress",
+        "queue-operation", "result", "saved_hook_context", "speculation-accept", "started", "system", "tag",
+        "task-summary", "worktree-state",
+    }
+)  # fmt: skip
+"""Kinds of lines that hold no conversation."""
+_ADDED = re.compile(
+    r"<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics|local-command-caveat)>.*?</\1>", re.DOTALL
+)
+_OUTPUT = re.compile(
+    r"^\s*<(?:local-command-stdout|local-command-stderr|bash-stdout|bash-stderr|task-notification|user-memory-input)>"
+)
+_COMMAND = re.compile(r"<command-name>(.*?)</command-name>", re.DOTALL)
+_COMMAND_ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
+_BASH = re.compile(r"^\s*<bash-input>(.*?)</bash-input>", re.DOTALL)
+INTERRUPTED = "[Request interrupted by user"
+
+
+def is_claude(line: Line) -> bool:
+    """Whether a line is one of Claude Code's."""
+    kind = line.get("type")
+    if kind in ("user", "assistant") and isinstance(line.get("message"), Mapping):
+        return "sessionId" in line or "uuid" in line or "parentUuid" in line
+    return (kind == "summary" and "leafUuid" in line) or (isinstance(kind, str) and "sessionId" in line)
+
+
+class ClaudeFormat:
+    """Reads one session of Claude Code."""
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+        self._tools: dict[str, str] = {}
+
+    def read(self, line: Line) -> Iterable[Found] | None:
+        kind = line.get("type")
+        if kind == "summary":
+            return [SessionHint(self.session, title=_string(line, "summary"), about=_string(line, "leafUuid"))]
+        if kind == "custom-title":
+            return [SessionHint(self.session, title=_string(line, "customTitle"))]
+        if kind in _SILENT:
+            return ()
+        message = line.get("message")
+        if kind not in ("user", "assistant") or not isinstance(message, Mapping):
+            return None
+        if line.get("isMeta") is True or line.get("isApiErrorMessage") is True:
+            return ()
+        events = self._user(line, message) if kind == "user" else self._assistant(line, message)
+        return [*self._hints(line), *events]
+
+    def _hints(self, line: Line) -> Iterator[SessionHint]:
+        folder, branch = _string(line, "cwd"), _string(line, "gitBranch")
+        parent = _string(line, "sessionId")
+        if folder or branch:
+            parent = parent if line.get("isSidechain") is True and parent != self.session else ""
+            yield SessionHint(self.session, folder=folder, branch=branch, parent=parent)
+
+    def _event(self, line: Line, place: int, role: str, text: str, **more: Any) -> SessionEvent:
+        uuid = line.get("uuid")
+        key = (f"{uuid}#{place}" if place else uuid) if isinstance(uuid, str) and uuid else key_of(line, place)
+        direction = "sent" if more.pop("sent", role == "assistant") else "received"
+        return SessionEvent(
+            self.session,
+            key,
+            role,
+            direction,
+            text,
+            time_of(line.get("timestamp")),
+            is_aside=line.get("isSidechain") is True,
+            **more,
+        )
+
+    def _user(self, line: Line, message: Mapping[str, Any]) -> Iterator[SessionEvent]:
+        content = message.get("content")
+        blocks = content if isinstance(content, list) else []
+        results = [block for block in blocks if isinstance(block, Mapping) and block.get("type") == "tool_result"]
+        text = kept(_own_words(text_of([b for b in blocks if b not in results] if blocks else content)))
+        if text:
+            summary = line.get("isCompactSummary") is True
+            own = not summary and line.get("isSidechain") is not True and not text.startswith(INTERRUPTED)
+            yield self._event(line, 0, "system" if summary else "user", text, is_request=own)
+        for place, block in enumerate(results, start=1):
+            name = self._tools.get(str(block.get("tool_use_id")), "")
+            told = result_text(block.get("content"))
+            if told:
+                error = block.get("is_error") is True
+                yield self._event(line, place, "tool", told, tool=name, is_error=error)
+
+    def _assistant(self, line: Line, message: Mapping[str, Any]) -> Iterator[SessionEvent]:
+        content = message.get("content")
+        text = kept(text_of(content))
+        if text:
+            yield self._event(line, 0, "assistant", text)
+        for place, block in enumerate(content if isinstance(content, list) else (), start=1):
+            if isinstance(block, Mapping) and block.get("type") in ("tool_use", "server_tool_use"):
+                name, given = str(block.get("name") or "tool"), block.get("input")
+                self._tools[str(block.get("id"))] = name
+                yield self._event(
+                    line, place, "tool", call_text(name, given), tool=name, files=files_of(given), sent=True
+                )
+
+
+def _string(line: Line, name: str) -> str:
+    value = line.get(name)
+    return clean(value).strip() if isinstance(value, str) else ""
+
+
+def _own_words(text: str) -> str:
+    """What the person typed, without what the program put around it; a slash command counts with its arguments."""
+    if "<" not in text:
+        return text
+    text = _ADDED.sub("", text)
+    command = _COMMAND.search(text)
+    if command is not None:
+        given = _COMMAND_ARGS.search(text)
+        words = given.group(1).strip() if given else ""
+        return f"{command.group(1).strip()} {words}" if words else ""
+    shell = _BASH.match(text)
+    if shell is not None:
+        return f"! {shell.group(1).strip()}"
+    return "" if _OUTPUT.match(text) else text

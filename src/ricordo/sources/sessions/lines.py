@@ -1,0 +1,152 @@
+"""What the formats of transcripts share: texts from blocks, tool calls in a line, files they name, times, keys."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from ricordo.session_values import LONGEST_RESULT, SessionEvent, SessionHint, shortened
+
+Found = SessionEvent | SessionHint
+Line = Mapping[str, Any]
+
+LONGEST_TEXT = 60_000
+"""Longer messages (a pasted file, mostly) keep their beginning and their end."""
+LONGEST_CALL = 600
+CLEARANCE = 4_000
+"""Read beyond what is kept of a tool's output, so that a secret at the cut is whole when it is looked for."""
+
+_ARGUMENTS = (
+    "command", "cmd", "file_path", "notebook_path", "path", "pattern", "query", "url", "prompt", "description",
+    "skill", "input",
+)  # fmt: skip
+_FILES = ("file_path", "notebook_path", "path", "filename", "target_file", "absolute_path")
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.MULTILINE)
+MOST_FILES = 40
+
+
+class Format(Protocol):
+    """Reads the lines of one transcript, in order."""
+
+    def read(self, line: Line) -> Iterable[Found] | None:
+        """What a line says; nothing for lines that are known to say nothing, None for a line of an unknown kind."""
+        ...
+
+
+def clean(text: str) -> str:
+    """The text as a store can keep it: no NUL, no halves of characters."""
+    if "\x00" in text:
+        text = text.replace("\x00", "\N{REPLACEMENT CHARACTER}")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def time_of(value: object) -> datetime | None:
+    """A time as transcripts write it: ISO 8601, or seconds or milliseconds since 1970; UTC unless marked."""
+    try:
+        if isinstance(value, str):
+            moment = datetime.fromisoformat(value.strip())
+            return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
+
+
+def text_of(content: object) -> str:
+    """The words of a message: a string, or a list of blocks of which the texts count."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Mapping):
+        content = content.get("content") or content.get("text") or ""
+        return content if isinstance(content, str) else text_of(content)
+    if not isinstance(content, (list, tuple)):
+        return ""
+    parts = []
+    for block in content:
+        if isinstance(block, str):
+            parts.append(block)
+        elif isinstance(block, Mapping):
+            if isinstance(block.get("text"), str) and block.get("type") != "thinking":
+                parts.append(block["text"])
+            elif "image" in str(block.get("type")):
+                parts.append("[image]")
+    return "\n".join(parts)
+
+
+def kept(text: str) -> str:
+    """A message as it is kept."""
+    return shortened(clean(text).strip(), LONGEST_TEXT)
+
+
+def result_text(content: object) -> str:
+    """A tool's output; what is kept of it is decided once secrets are out."""
+    text = clean(text_of(content)).strip()
+    return text if len(text) <= LONGEST_RESULT + CLEARANCE else shortened(text, LONGEST_RESULT + CLEARANCE)
+
+
+def call_text(name: str, given: object) -> str:
+    """A tool call in a line: its name and the argument that says most."""
+    if isinstance(given, str):
+        told = given
+    elif isinstance(given, Mapping):
+        found = [given[key] for key in _ARGUMENTS if given.get(key)]
+        first = found[0] if found else dict(given)
+        if isinstance(first, (list, tuple)):
+            told = " ".join(map(str, first))
+        else:
+            told = first if isinstance(first, str) else json.dumps(first, ensure_ascii=False, default=str)
+    else:
+        told = "" if given is None else str(given)
+    return f"{name}: {shortened(clean(told).strip(), LONGEST_CALL)}".strip().rstrip(":")
+
+
+def files_of(given: object) -> tuple[str, ...]:
+    """The files that a tool call names: by an argument of its own, or in a patch."""
+    found: dict[str, None] = {}
+    if isinstance(given, Mapping):
+        for key in _FILES:
+            value = given.get(key)
+            if isinstance(value, str) and value and "\n" not in value:
+                found[clean(value)] = None
+        given = " ".join(_strings(given)) if "*** Begin Patch" in str(given) else ""
+    if isinstance(given, str) and "*** Begin Patch" in given:
+        found |= {clean(added or moved).strip(): None for added, moved in _PATCHED.findall(given)}
+    return tuple(found)[:MOST_FILES]
+
+
+def _strings(value: object) -> Iterable[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _strings(inner)
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from _strings(inner)
+
+
+def key_of(line: Line, place: int = 0) -> str:
+    """A key made of what a line says, for formats that give their lines no name."""
+    plain = json.dumps([place, line], sort_keys=True, ensure_ascii=True, default=str)
+    return f"~{hashlib.blake2b(plain.encode(), digest_size=9).hexdigest()}"
+
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def session_id(name: str) -> str:
+    """A name as part of a ref; one that had to be changed gets a mark, so that no two become the same."""
+    safe = _UNSAFE.sub("-", name).strip("-.")[:80]
+    if safe == name:
+        return safe
+    mark = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    return f"{safe or 'session'}-{mark}"

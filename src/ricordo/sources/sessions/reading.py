@@ -1,0 +1,221 @@
+"""Reading transcripts from where they were left: which format a file has, whether it only grew, its events as a stream.
+
+A file is read line by line, never whole. The last line may still be being written: it is left for the next time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from ricordo.errors import NotFound, Unreadable
+from ricordo.session_values import ReadCounts
+from ricordo.sources.sessions.claude import ClaudeFormat, is_claude
+from ricordo.sources.sessions.codex import CodexFormat, is_codex, named_session
+from ricordo.sources.sessions.lines import Format, Found, Line, session_id
+from ricordo.sources.sessions.plain import PlainFormat, is_plain
+
+LONGEST_LINE = 32 << 20
+"""Longer lines are passed over: no message is that long, and an image in one is not read anyway."""
+LINES_LOOKED_AT = 60
+CHECKED = 4_096
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_WIDE = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(slots=True)
+class Transcript:
+    """A file with the events of a session, opened by ``open_transcript``."""
+
+    path: Path
+    adapter: str
+    session: str
+    mtime: int
+    size: int
+    format: Format
+    counts: ReadCounts = field(default_factory=ReadCounts)
+    offset: int = 0
+    """How far it was read, once ``events`` is at its end."""
+    check: str = ""
+    """What the file looked like up to there."""
+    before: int = 0
+    """Where the line begins that is being read: all that stands before it was told."""
+
+    def grew_from(self, offset: int, check: str) -> bool:
+        """Whether the file begins with what was read before."""
+        if not 0 < offset <= self.size:
+            return False
+        with self.path.open("rb") as file:
+            if file.read(2) in _WIDE:
+                return False  # read whole each time
+            return _check(file, offset) == check
+
+    def check_at(self, offset: int) -> str:
+        """What the file looks like up to a place."""
+        with self.path.open("rb") as file:
+            return _check(file, offset)
+
+    def events(self, start: int = 0) -> Iterator[Found]:
+        """What the file says from a place on."""
+        with self.path.open("rb") as file:
+            wide = file.read(2) in _WIDE
+            file.seek(0 if wide else start)
+            self.offset = start
+            lines = _wide_lines(file, self) if wide else _lines(file, self)
+            for number, raw in enumerate(lines, start=1):
+                line = _parsed(raw)
+                if line is None:
+                    self.counts.bad_total += 1
+                    if len(self.counts.bad) < 5:
+                        self.counts.bad.append(number)
+                    continue
+                found = self.format.read(line)
+                if found is None:
+                    self.counts.skip(str(line.get("type") or "other")[:40])
+                else:
+                    yield from found
+            self.check = _check(file, self.offset)
+
+
+def open_transcript(path: Path) -> Transcript:
+    """Look at the first lines of a file and say what it is; one that holds no session is refused."""
+    try:
+        state = path.stat()
+        head = _head(path)
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {path}", hint="Check the spelling.") from None
+    except OSError as error:
+        raise Unreadable(f"{path} cannot be read: {error.strerror or error}", hint="Check its permissions.") from None
+    for adapter, belongs, session, makes in _formats(path):
+        if any(belongs(line) for line in head):
+            name = session(head)
+            return Transcript(path, adapter, name, state.st_mtime_ns, state.st_size, makes(name))
+    raise Unreadable(
+        "it is no transcript of a session",
+        hint="Transcripts of Claude Code and Codex are known, and JSON lines with role and content (docs/sessions.md).",
+    )
+
+
+def _formats(
+    path: Path,
+) -> Iterator[tuple[str, Callable[[Line], bool], Callable[[list[Line]], str], Callable[[str], Format]]]:
+    yield "codex", is_codex, lambda head: _codex_session(path, head), CodexFormat
+    yield "claude-code", is_claude, lambda head: _claude_session(path, head), ClaudeFormat
+    yield "jsonl", is_plain, lambda head: _plain_session(path, head), PlainFormat
+
+
+def _claude_session(path: Path, head: list[Line]) -> str:
+    """The file's name is the session's; lines copied from an earlier session name that one."""
+    if _UUID.fullmatch(path.stem) or path.stem.startswith("agent-"):
+        return session_id(path.stem)
+    named = next((line["sessionId"] for line in head if isinstance(line.get("sessionId"), str)), "")
+    return session_id(named or path.stem)
+
+
+def _codex_session(path: Path, head: list[Line]) -> str:
+    named = next(filter(None, map(named_session, head)), "")
+    in_name = _UUID.findall(path.stem)
+    return session_id(named or (in_name[-1] if in_name else path.stem))
+
+
+def _plain_session(path: Path, head: list[Line]) -> str:
+    """The first thread that is named, or the file's name with a mark of where it lies: many are called chat.jsonl."""
+    first = next((line for line in head if is_plain(line)), {})
+    thread = first.get("thread")
+    if isinstance(thread, str) and thread:
+        return session_id(thread)
+    place = hashlib.blake2b(os.fsencode(path.absolute()), digest_size=4).hexdigest()
+    return session_id(f"{path.stem}-{place}")
+
+
+def _head(path: Path) -> list[Line]:
+    """The first lines of a file, up to one that says which format it has and which session it is."""
+    probe = Transcript(path, "", "", 0, 0, PlainFormat(""))
+    found: list[Line] = []
+    with path.open("rb") as file:
+        wide = file.read(2) in _WIDE
+        file.seek(0)
+        for number, raw in enumerate(_wide_lines(file, probe) if wide else _lines(file, probe)):
+            line = _parsed(raw)
+            if line is not None:
+                found.append(line)
+                if is_codex(line) or is_plain(line) or (is_claude(line) and "sessionId" in line):
+                    break
+            if number >= LINES_LOOKED_AT:
+                break
+    return found
+
+
+def _lines(file: BinaryIO, progress: Transcript) -> Iterator[bytes]:
+    """Whole lines, one at a time; ``progress.offset`` follows behind the last one that counts."""
+    while raw := file.readline(LONGEST_LINE):
+        progress.before = progress.offset
+        if not raw.endswith(b"\n"):
+            if len(raw) == LONGEST_LINE:
+                progress.counts.skip("too long")
+                while raw and not raw.endswith(b"\n"):
+                    raw = file.readline(LONGEST_LINE)
+                progress.offset = file.tell()
+                continue
+            if _parsed(raw) is None:  # a JSON object that is not whole is none
+                progress.counts.unfinished = bool(raw.strip())
+                return
+        progress.offset = file.tell()
+        if raw.strip():
+            yield raw
+
+
+def _wide_lines(file: BinaryIO, progress: Transcript) -> Iterator[bytes]:
+    """The lines of a file in UTF-16, as some shells write them: read whole, each time."""
+    text = file.read().decode("utf-16", "replace")
+    progress.offset = file.tell()
+    for line in text.splitlines():
+        if line.strip():
+            yield line.encode()
+
+
+def _parsed(raw: bytes) -> Line | None:
+    for encoding in ("utf-8-sig", "cp1252", "latin-1"):
+        try:
+            line = json.loads(raw.decode(encoding))
+        except UnicodeDecodeError:
+            continue
+        except (ValueError, RecursionError):
+            return None
+        return line if isinstance(line, dict) else None
+    return None
+
+
+def _check(file: BinaryIO, offset: int) -> str:
+    """A mark of what stands before a place: how far it is, the first bytes and the last ones."""
+    file.seek(0)
+    digest = hashlib.blake2b(f"{offset}\n".encode(), digest_size=16)
+    digest.update(file.read(min(CHECKED, offset)))
+    file.seek(max(0, offset - CHECKED))
+    digest.update(file.read(min(CHECKED, offset)))
+    return digest.hexdigest()
+
+
+def find_transcripts(path: Path) -> list[Path]:
+    """The files that may hold a session: the one named, or every ``.jsonl`` below a folder."""
+    if not path.is_dir():
+        return [path]
+    return sorted(found for found in path.rglob("*.jsonl") if found.is_file())
+
+
+def known_places() -> list[Path]:
+    """Where Claude Code and Codex keep their transcripts on this machine."""
+    claude = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "projects"
+    codex = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
+    return [claude, codex / "sessions", codex / "archived_sessions"]
+
+
+def is_helpers(path: Path) -> bool:
+    """Whether a file is what an agent said to a helper of its own; the person took no part in that."""
+    return path.stem.startswith("agent-") or "subagents" in path.parts

@@ -1,0 +1,170 @@
+"""Where skills lie: the folders that may hold SKILL.md files, in order of precedence, and a command that lists others.
+
+Folders are named here and walked elsewhere. The command is the user's own: settings from an untrusted project never
+reach it. It runs without a shell, for a bounded time, and what it prints is data.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ricordo.errors import ContractError, Unavailable, UsageError
+from ricordo.frozen import frozen
+from ricordo.settings import SkillsSettings
+
+FILE = "SKILL.md"
+SCOPES = ("workspace", "user", "system", "listed")
+"""Whose a skill is; the earlier one wins where two have one name."""
+LARGEST_LIST = 32_000_000
+_TOPS = (".ricordo", ".git")
+_EXPECTED = 'It prints a JSON list: [{"name": "pdf", "path": "/skills/pdf", "description": "Work with PDF files"}].'
+
+
+@frozen
+class Root:
+    """A folder (or one SKILL.md) to look into; ``asked_for`` if someone named it, so that its absence is an error."""
+
+    path: Path
+    scope: str
+    asked_for: bool = False
+
+
+@frozen
+class Listed:
+    """A skill as a listing command names it."""
+
+    name: str
+    path: str = ""
+    description: str = ""
+
+    @property
+    def file(self) -> Path | None:
+        """The SKILL.md on this machine, if the path leads to one."""
+        if not self.path or "://" in self.path or "\x00" in self.path:
+            return None
+        path = Path(os.path.expanduser(self.path))  # noqa: PTH111 - Path's own fails for an unknown ~name
+        file = path / FILE if path.is_dir() else path
+        return file if file.is_file() else None
+
+
+def default_roots(settings: SkillsSettings, start: Path) -> list[Root]:
+    """The folders that are set, in order of precedence; relative ones stand below the top of the workspace."""
+    top = workspace_of(start)
+    return [
+        Root(top / os.path.expanduser(name), scope)  # noqa: PTH111 - as above
+        for scope in SCOPES[:3]
+        for name in getattr(settings, scope)
+        if name.strip()
+    ]
+
+
+def named_roots(names: Sequence[str | Path], start: Path) -> list[Root]:
+    """The folders that were named, the workspace's before the user's before the machine's, else in the order given."""
+    if any(not str(name).strip() for name in names):
+        raise UsageError("an empty name is not a folder", hint="Name a folder with skills, or none for the usual ones.")
+    roots = [start / os.path.expanduser(name) for name in names]  # noqa: PTH111 - as above
+    return sorted((Root(root, scope_of(root, start), True) for root in roots), key=lambda root: rank_of(root.scope))
+
+
+def workspace_of(start: Path) -> Path:
+    """The nearest folder upwards that is a project or a repository; the start itself when there is none."""
+    above = (folder for folder in (start, *start.parents) if any((folder / top).exists() for top in _TOPS))
+    return next(above, start)
+
+
+def scope_of(path: Path, start: Path) -> str:
+    """Whose a path is, by where it lies."""
+    where = os.path.abspath(path)  # noqa: PTH100 - links on the way stay as they are called
+    for folder, scope in ((workspace_of(start), "workspace"), (Path.home(), "user")):
+        inside = os.path.abspath(folder).rstrip(os.sep) + os.sep  # noqa: PTH100
+        if where.startswith(inside) or where + os.sep == inside:
+            return scope
+    return "system"
+
+
+def rank_of(scope: str) -> int:
+    """The place of a scope in the order of precedence; an unknown one stands last."""
+    return SCOPES.index(scope) if scope in SCOPES else len(SCOPES)
+
+
+def listed_by(command: str, seconds: float) -> list[Listed]:
+    """The skills that a command prints."""
+    try:
+        words = shlex.split(command, posix=os.name != "nt")
+    except ValueError as problem:
+        raise UsageError(f"skills.command cannot be read: {problem}", hint="Check its quotes.") from None
+    if not words:
+        raise UsageError("skills.command is empty", hint="Set it, or: ricordo config unset skills.command")
+    done = _run(words, seconds)
+    if done.returncode != 0:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise Unavailable(
+            f"'{words[0]}' ended with {done.returncode}{f': {said[-1][:200]}' if said else ''}",
+            hint="Run skills.command by hand to see why.",
+        )
+    if len(done.stdout) > LARGEST_LIST:
+        raise ContractError(f"'{words[0]}' printed more than {LARGEST_LIST // 1_000_000} MB", hint=_EXPECTED)
+    try:
+        entries = json.loads(done.stdout.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        raise ContractError(f"'{words[0]}' did not print JSON", hint=_EXPECTED) from None
+    if isinstance(entries, dict):
+        entries = entries.get("skills", entries)
+    if not isinstance(entries, list):
+        raise ContractError(f"'{words[0]}' printed JSON that is no list", hint=_EXPECTED)
+    return [_listed(entry) for entry in entries]
+
+
+def _run(words: list[str], seconds: float) -> subprocess.CompletedProcess[bytes]:
+    try:
+        # A session of its own, so that what the command started ends with it when time is up.
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=os.name != "nt",
+        )
+    except OSError as problem:
+        raise Unavailable(
+            f"skills.command cannot be run: {words[0]}: {problem.strerror or problem}",
+            hint="Check it, or: ricordo config unset skills.command",
+        ) from None
+    with process:
+        try:
+            out, err = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            raise Unavailable(
+                f"'{words[0]}' did not end within {seconds:g} s",
+                hint="Raise skills.command_seconds, or fix the command.",
+            ) from None
+        finally:
+            if process.returncode is None:
+                _end(process)
+    return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill the command and what it started; pipes that others hold open are not waited for."""
+    if os.name == "nt":
+        process.kill()
+    else:
+        import signal
+
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _listed(entry: Any) -> Listed:
+    """An entry as far as it can be read; one without a name is left nameless, for the report."""
+    if not isinstance(entry, dict):
+        return Listed("")
+    return Listed(*(" ".join(str(entry.get(key) or "").split()) for key in ("name", "path", "description")))

@@ -1,0 +1,82 @@
+"""What went wrong with a page, in words that say what to do: by the server's answer, or by how connecting failed."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
+
+import httpcore
+
+from ricordo.errors import Error, Forbidden, NotFound, Unavailable, Unreadable
+from ricordo.settings import FetchSettings
+from ricordo.sources.url import shown
+
+TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Answers that another attempt may change."""
+
+
+def refused(status: int, url: str, headers: Mapping[str, str]) -> Error:
+    """The error for an answer that is not a page."""
+    page, host = shown(url), urlsplit(url).netloc
+    if status in (404, 410):
+        gone = "is gone for good" if status == 410 else "does not exist"
+        return NotFound(f"{page} {gone} ({status})", hint="Check the URL in a browser.")
+    if status in (401, 403, 407, 451):
+        return Forbidden(
+            f"{host} does not give {page} to everyone ({status})",
+            hint="It needs a login, or refuses programs: save it from your browser and add the file, or load it with an"
+            " MCP server that may read it.",
+        )
+    if status == 429:
+        wait = retry_after(headers)
+        told = f" and asks to wait {wait:.0f} s" if wait else ""
+        return Unavailable(
+            f"{host} got too many requests (429){told}", hint="Run the same command again later: what is there stays."
+        )
+    if status >= 500:
+        return Unavailable(f"{host} failed with {status} for {page}", hint="Try again later; it is the server's fault.")
+    return Unreadable(f"{host} answered {status} for {page}", hint="Check the URL in a browser.")
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """How many seconds a server asks to wait; it may say so as a number or as a time."""
+    given = headers.get("retry-after", "").strip()
+    if given.isascii() and given.isdigit():
+        return float(given)
+    try:
+        return max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def broken(error: Exception, url: str, settings: FetchSettings) -> Error:
+    """The error for a connection that could not be made or did not last."""
+    host = urlsplit(url).netloc
+    cause = error.__cause__ or error.__context__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return Forbidden(
+            f"the certificate of {host} is not trusted: {cause.verify_message}",
+            hint="Check the URL; for a certificate of your own network, name its authority in SSL_CERT_FILE.",
+        )
+    if isinstance(cause, ssl.SSLError):
+        return Unavailable(
+            f"{host} does not speak TLS as expected: {cause.reason}",
+            hint="Check the URL; perhaps it is http, not https.",
+        )
+    if isinstance(error, httpcore.ConnectTimeout):
+        return Unavailable(
+            f"{host} was not reached within {settings.connect_seconds:g} s",
+            hint="Check the network connection, or try again later.",
+        )
+    if isinstance(error, httpcore.TimeoutException):
+        return Unavailable(
+            f"{shown(url)} was not there within {settings.seconds:g} s", hint="Try again later, or raise fetch.seconds."
+        )
+    if isinstance(error, httpcore.ProxyError):
+        return Unavailable(f"the proxy did not let {host} through: {error}", hint="Check fetch.proxy.")
+    if isinstance(error, httpcore.ConnectError):
+        return Unavailable(f"{host} was not reached: {cause or error}", hint="Check the URL and the network.")
+    return Unavailable(f"{host} broke off while sending {shown(url)}", hint="Try again later.")

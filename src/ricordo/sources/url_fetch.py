@@ -1,0 +1,282 @@
+"""One page by plain HTTP: redirects, retries, compression and size, each within bounds.
+
+Every hop connects to an address that was judged (``addresses``). It does not parse, keep or follow anything.
+"""
+
+from __future__ import annotations
+
+import collections
+import re
+import time
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+import httpcore
+
+from ricordo._version import __version__
+from ricordo.errors import Error, Forbidden, Unavailable, Unreadable
+from ricordo.frozen import frozen
+from ricordo.settings import FetchSettings
+from ricordo.sources.addresses import Gate
+from ricordo.sources.base import ETAG, LAST_MODIFIED, FetchedPage, PageRequest
+from ricordo.sources.url import joined, normal_url, origin, shown
+from ricordo.sources.url_errors import TRANSIENT, broken, refused, retry_after
+from ricordo.sources.url_wire import Clock, open_pool, proxy_url
+
+USER_AGENT = f"ricordo/{__version__}"
+MOST_REDIRECTS = 10
+ATTEMPTS = 3
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 10.0
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_ACCEPT = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.8,*/*;q=0.7"
+_LEFT_UNREAD = 16_384
+_GZIP = b"\x1f\x8b"
+_CONDITIONS = {ETAG: "if-none-match", LAST_MODIFIED: "if-modified-since"}
+
+Wanted = Callable[[str], bool]
+
+
+def fetch_page(url: str, settings: FetchSettings, *, validators: Mapping[str, str] | None = None) -> FetchedPage:
+    """Fetch one page safely, or raise an ``Error`` that says what to do.
+
+    >>> fetch_page("https://example.org/", FetchSettings()).mime      # doctest: +SKIP
+    'text/html'
+    """
+    fetcher = Fetcher(settings)
+    try:
+        return fetcher.get(PageRequest(normal_url(url)), validators=validators)
+    finally:
+        fetcher.close()
+
+
+@frozen
+class _Answer:
+    """A server's answer to one request; ``data`` only for a page that is wanted."""
+
+    status: int
+    headers: Mapping[str, str]
+    data: bytes = b""
+    declined: bool = False
+
+
+class Fetcher:
+    """Fetches pages over connections that are kept between them; for one thread."""
+
+    def __init__(self, settings: FetchSettings) -> None:
+        self.settings = settings
+        self._clock = Clock()
+        self._gate = Gate(
+            allow_private=settings.allow_private,
+            allow_hosts=settings.allow_hosts,
+            seconds=settings.connect_seconds,
+        )
+        self._most = int(settings.max_mb * 1_000_000)
+        self._has_proxy = bool(proxy_url(settings)[0])
+        self._pools: dict[bool, httpcore.ConnectionPool] = {}
+
+    def close(self) -> None:
+        """End all connections."""
+        while self._pools:
+            self._pools.popitem()[1].close()
+
+    def get(
+        self, request: PageRequest, *, validators: Mapping[str, str] | None = None, wanted: Wanted | None = None
+    ) -> FetchedPage:
+        """The page, within the time that one page may take."""
+        self._clock.start(self.settings.seconds)
+        return self._get(request, validators or {}, wanted)
+
+    def _get(self, request: PageRequest, validators: Mapping[str, str], wanted: Wanted | None) -> FetchedPage:
+        conditions = {_CONDITIONS[name]: value for name, value in validators.items() if name in _CONDITIONS}
+        url = request.url
+        been = [url]
+        while True:
+            answer = self._insist(url, self._headers(request, url) | conditions, wanted)
+            if answer.status not in _REDIRECTS or "location" not in answer.headers:
+                break
+            url = self._redirected(url, answer.headers["location"], been)
+        if answer.status == 304 and conditions:
+            return FetchedPage(request.url, url, b"", headers=answer.headers, unchanged=True)
+        if answer.status in (400, 404) and request.otherwise:
+            return self._get(replace(request, url=request.otherwise, otherwise=""), {}, wanted)
+        if not 200 <= answer.status < 300:
+            raise refused(answer.status, url, answer.headers)
+        mime = answer.headers.get("content-type", "")
+        return FetchedPage(request.url, url, answer.data, mime, answer.headers, declined=answer.declined)
+
+    def _headers(self, request: PageRequest, url: str) -> dict[str, str]:
+        own = {"user-agent": USER_AGENT, "accept": _ACCEPT, "accept-encoding": "gzip, deflate"}
+        return own | dict(request.headers) | dict(request.secrets.get(origin(url), {}))
+
+    def _redirected(self, url: str, location: str, been: list[str]) -> str:
+        target = joined(url, _utf8(location))
+        if target is None:
+            raise Forbidden(
+                f"{shown(url)} leads to {shown(location)}, which is not fetched", hint="Check the URL in a browser."
+            )
+        if len(been) > MOST_REDIRECTS or been.count(target) > 1:
+            raise Unreadable(
+                f"{shown(been[0])} leads in a circle, or through more than {MOST_REDIRECTS} redirects",
+                hint="It may need cookies or a login: save it from your browser and add the file.",
+            )
+        been.append(target)
+        return target
+
+    def _insist(self, url: str, headers: Mapping[str, str], wanted: Wanted | None) -> _Answer:
+        """The answer to one request; a server that fails or breaks off is asked again."""
+        for attempt in range(1, ATTEMPTS + 1):
+            pause = FIRST_PAUSE * 2 ** (attempt - 1)
+            try:
+                answer = self._ask(url, headers, wanted)
+            except _BrokenOff as problem:
+                if attempt == ATTEMPTS or not self._rest(pause):
+                    raise problem.error from problem.__cause__
+                continue
+            if answer.status not in TRANSIENT:
+                return answer
+            asked = retry_after(answer.headers)
+            if attempt == ATTEMPTS or not self._rest(pause if asked is None else asked):
+                raise refused(answer.status, url, answer.headers)
+        raise AssertionError("every way out is above")
+
+    def _rest(self, seconds: float) -> bool:
+        """Wait; not when that is longer than is left or than anyone would sit through."""
+        if seconds > LONGEST_PAUSE or seconds >= self._clock.left():
+            return False
+        time.sleep(seconds)
+        return True
+
+    def _ask(self, url: str, headers: Mapping[str, str], wanted: Wanted | None) -> _Answer:
+        if self._has_proxy:
+            self._judge_for_proxy(url)
+        secure = url.startswith("https:")
+        if secure not in self._pools:
+            self._pools[secure] = open_pool(self.settings, self._gate, self._clock, secure=secure)
+        waits = {"connect": self.settings.connect_seconds, "read": self.settings.seconds, "pool": 1.0}
+        try:
+            sent = [(name.encode("ascii"), value.encode("latin-1", "replace")) for name, value in headers.items()]
+            asking = self._pools[secure].stream("GET", url, headers=sent, extensions={"timeout": waits})
+            with asking as response:
+                return self._read(response, url, wanted)
+        except (httpcore.ReadError, httpcore.WriteError, httpcore.RemoteProtocolError) as error:
+            raise _BrokenOff(broken(error, url, self.settings)) from error
+        except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError) as error:
+            raise broken(error, url, self.settings) from error
+
+    def _judge_for_proxy(self, url: str) -> None:
+        """A proxy finds hosts itself: what this machine knows of the address is judged all the same."""
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        try:
+            self._gate.addresses(host, parts.port or (443 if parts.scheme == "https" else 80))
+        except Unavailable:
+            return  # only the proxy knows this name
+
+    def _read(self, response: httpcore.Response, url: str, wanted: Wanted | None) -> _Answer:
+        headers = _plain(response.headers)
+        told = headers.get("content-length", "")
+        if not 200 <= response.status < 300:
+            if response.status == 304 or (told.isdigit() and int(told) <= _LEFT_UNREAD):
+                collections.deque(response.iter_stream(), maxlen=0)  # to its end, so that the connection can be kept
+            return _Answer(response.status, headers)
+        if wanted is not None and not wanted(headers.get("content-type", "")):
+            return _Answer(response.status, headers, declined=True)
+        if told.isdigit() and int(told) > self._most:
+            raise self._too_large(url, int(told))
+        unpack = _Unpacker(headers.get("content-encoding", ""), self._most)
+        data = bytearray()
+        packed = 0
+        for part in response.iter_stream():
+            if self._clock.is_over:
+                raise httpcore.ReadTimeout("the page's time is over")
+            data += unpack(part)
+            packed += len(part)
+            if max(packed, len(data)) > self._most:
+                raise self._too_large(url)
+        if not unpack.is_whole:
+            raise httpcore.ReadError("the packed page ends too soon")
+        return _Answer(response.status, headers, bytes(data))
+
+    def _too_large(self, url: str, size: int = 0) -> Error:
+        told = f"is {size / 1e6:.1f} MB, " if size else ""
+        return Unreadable(
+            f"{shown(url)} {told}over the limit of {self.settings.max_mb:g} MB (fetch.max_mb)",
+            hint="Raise fetch.max_mb to take it in.",
+        )
+
+
+class _BrokenOff(Exception):  # noqa: N818 - it never leaves this module
+    """The connection broke; another attempt may do better."""
+
+    def __init__(self, error: Error) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+class _Unpacker:
+    """Takes compression off, never giving much more than is allowed however small the packed bytes are."""
+
+    def __init__(self, encoding: str, most: int) -> None:
+        self._most = most
+        self._name = encoding.strip().lower()
+        self._inflater: zlib._Decompress | None = None
+        if self._name in ("gzip", "x-gzip"):
+            self._inflater = zlib.decompressobj(16 + zlib.MAX_WBITS)
+        elif self._name == "deflate":
+            self._inflater = zlib.decompressobj()
+        elif self._name not in ("", "identity"):
+            raise Unreadable(
+                f"the page came packed as '{self._name[:40]}', which was not asked for", hint="Save it from a browser."
+            )
+        self._started = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the end was seen; an empty answer has none."""
+        return self._inflater is None or not self._started or self._inflater.eof
+
+    def __call__(self, part: bytes) -> bytes:
+        if self._inflater is None:
+            return part
+        try:
+            return self._inflated(part)
+        except zlib.error:
+            raise Unreadable("the page is packed badly", hint="Try again, or save it from a browser.") from None
+        finally:
+            self._started = True
+
+    def _inflated(self, part: bytes) -> bytes:
+        assert self._inflater is not None
+        try:
+            found = self._inflater.decompress(part, self._most + 1)
+        except zlib.error:
+            if self._name != "deflate" or self._started:
+                raise
+            self._inflater = zlib.decompressobj(-zlib.MAX_WBITS)  # some servers leave out the wrapper
+            return self._inflater.decompress(part, self._most + 1)
+        # Packed pages may be put together from several; what else stands behind the end is none of the page.
+        while self._inflater.eof and self._inflater.unused_data.startswith(_GZIP) and len(found) <= self._most:
+            rest = self._inflater.unused_data
+            self._inflater = zlib.decompressobj(16 + zlib.MAX_WBITS)
+            found += self._inflater.decompress(rest, self._most + 1)
+        return found
+
+
+def _plain(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Headers by their names in lower case, without what does not belong in a header."""
+    found: dict[str, str] = {}
+    for name, value in headers:
+        text = re.sub(r"[\x00-\x1f\x7f]", " ", value.decode("latin-1")).strip()
+        found.setdefault(name.decode("latin-1").lower(), text[:2000])
+    return found
+
+
+def _utf8(header: str) -> str:
+    """A header with letters of its own as most servers mean them, though a header has none."""
+    try:
+        return header.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return header

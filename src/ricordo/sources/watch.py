@@ -1,0 +1,83 @@
+"""Noticing changes of files and folders as they happen, in batches: bursts come as one, detours as their outcome."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ricordo.errors import Unavailable
+
+SETTLE_MS = 400
+"""A burst is over when nothing changed for STEP_MS, and is handed on after SETTLE_MS at the latest."""
+STEP_MS = 80
+PAUSE_MS = 500
+"""An empty batch comes at least this often: the first says that watching has begun."""
+
+
+def changes(folders: Sequence[Path], files: Sequence[Path], stop: threading.Event) -> Iterator[set[Path]]:
+    """Sets of paths that were created, changed or deleted, until ``stop`` is set; empty ones when nothing happens.
+
+    Folders are followed with all that is below them. Files are looked at in every pause, because the system loses
+    sight of a file as soon as an editor puts a new one in its place.
+    """
+    seen = {file: _look(file) for file in files}
+    for batch in _below(folders, stop) if folders else _pauses(stop):
+        now = {file: _look(file) for file in files}
+        yield batch | {file for file in files if now[file] != seen[file]}
+        seen = now
+
+
+def _below(folders: Sequence[Path], stop: threading.Event) -> Iterator[set[Path]]:
+    from watchfiles import watch
+    from watchfiles._rust_notify import WatchfilesRustInternalError
+
+    given = {os.path.realpath(folder): str(folder) for folder in folders}
+    following = watch(
+        *folders,
+        watch_filter=None,
+        debounce=SETTLE_MS,
+        step=STEP_MS,
+        stop_event=stop,
+        raise_interrupt=True,
+        rust_timeout=PAUSE_MS,
+        yield_on_timeout=True,
+        ignore_permission_denied=True,
+    )
+    try:
+        for batch in following:
+            yield {_as_given(name, given) for _, name in batch if _is_text(name)}
+    except (OSError, WatchfilesRustInternalError) as error:
+        raise Unavailable(
+            f"the folders cannot be watched: {error}",
+            hint="Raise the system's limit of watched files (fs.inotify.max_user_watches), or set"
+            " WATCHFILES_FORCE_POLLING=1.",
+        ) from error
+
+
+def _pauses(stop: threading.Event) -> Iterator[set[Path]]:
+    yield set()
+    while not stop.wait(PAUSE_MS / 1000):
+        yield set()
+
+
+def _look(file: Path) -> tuple[int, int, int] | None:
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def _as_given(name: str, given: dict[str, str]) -> Path:
+    """The path by the name its folder was given: some systems tell the one behind all links."""
+    for real, folder in given.items():
+        if real != folder and (name == real or name.startswith(real + os.sep)):
+            return Path(folder + name[len(real) :])
+    return Path(name)
+
+
+def _is_text(name: str) -> bool:
+    """Whether the name can be a ref; bytes that are not UTF-8 cannot."""
+    return "\ufffd" not in name and not any("\ud800" <= letter <= "\udfff" for letter in name)

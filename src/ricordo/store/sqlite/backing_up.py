@@ -1,0 +1,89 @@
+"""A copy of the store at one moment, made while others read and write.
+
+A read transaction holds the moment still; in write-ahead mode it keeps no writer waiting. The copy grows under a name
+of its own and gets the asked-for one when it is whole.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+
+from ricordo.errors import PathConflict, StoreError, UsageError
+from ricordo.store.sqlite.connection import Connection, Database
+
+STEP_PAGES = 2_000
+"""So many pages are copied between two reports of progress: about 8 MB."""
+
+
+def back_up(database: Database, target: Path, *, force: bool, progress: Callable[[int, int], None]) -> None:
+    """Copy the store to a file that only its owner can read; ``progress`` hears pages done and to do."""
+    _check_target(database, target, force=force)
+    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+    try:
+        os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        with database.read() as source:
+            _copy(source, partial, progress)
+        _settle(partial)
+        partial.replace(target)
+    except OSError as error:
+        raise StoreError(
+            f"the backup {target} cannot be written: {error.strerror}", hint="Check the folder, or name another place."
+        ) from error
+    except (apsw.FullError, apsw.IOError, apsw.CantOpenError) as error:
+        raise StoreError(
+            f"the backup {target} cannot be written ({error})", hint="Check that the disk has room; name another place."
+        ) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _check_target(database: Database, target: Path, *, force: bool) -> None:
+    folder = target.parent
+    if not folder.is_dir():
+        raise StoreError(f"there is no folder {folder}", hint=f"Make it first: mkdir -p {folder}")
+    if target.is_dir():
+        raise UsageError(f"{target} is a folder", hint=f"Name a file in it, such as {target / 'backup.db'}")
+    if target.exists():
+        if target.samefile(database.path):
+            raise UsageError(f"{target} is the store itself", hint="Name another file.")
+        if not force:
+            raise PathConflict(f"{target} exists", hint="Pass --force to replace it, or name another file.")
+        if Path(f"{target}-wal").exists():
+            # Its log would be taken for the new file's, and ruin it.
+            raise PathConflict(f"{target} is in use as a store", hint="Close what uses it, or name another file.")
+    needed = database.path.stat().st_size
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise StoreError(
+            f"the backup needs {needed / 1e6:,.0f} MB, and {folder} has {free / 1e6:,.0f} MB left",
+            hint="Free some space, or name another place.",
+        )
+
+
+def _copy(source: Connection, partial: Path, progress: Callable[[int, int], None]) -> None:
+    source.rows("SELECT count(*) FROM sqlite_schema")  # from here on this reader's moment stands still
+    copy = Connection(str(partial), flags=apsw.SQLITE_OPEN_READWRITE)
+    try:
+        # What is not whole is thrown away, so a journal would protect nothing.
+        copy.pragma("journal_mode", "OFF")
+        copy.pragma("synchronous", "OFF")
+        with copy.backup("main", source, "main") as backup:
+            while not backup.done:
+                backup.step(STEP_PAGES)
+                progress(backup.page_count - backup.remaining, backup.page_count)
+    finally:
+        copy.close()
+
+
+def _settle(path: Path) -> None:
+    """Wait until the file is on the disk."""
+    handle = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

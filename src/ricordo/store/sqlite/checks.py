@@ -1,0 +1,226 @@
+"""What ``doctor`` looks at inside the store, and how each derived thing is rebuilt from the canonical rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ricordo.store.sqlite.connection import Connection, Database
+from ricordo.store.sqlite.items import fields_of
+from ricordo.store.sqlite.lexical import LexicalIndex
+from ricordo.store.sqlite.postings import FIELDS, TermCounts, invert
+from ricordo.store.sqlite.segments import (
+    BUILDING,
+    LIVE,
+    READY,
+    REPLACED,
+    NewChunk,
+    bump_epoch,
+    clear_replaced,
+    load_arrays,
+    retired_log,
+    with_retired,
+)
+from ricordo.values import Check
+from ricordo.words import Analyzer
+
+_SAMPLE = 200
+_BATCH = 1_000
+
+
+def integrity(database: Database, repair: bool) -> Check:
+    """SQLite's own check of pages and indexes; damage found here is not mended but reported."""
+    with database.read() as connection:
+        rows = [row[0] for row in connection.rows("PRAGMA integrity_check(5)")]
+    if rows == ["ok"]:
+        return Check("integrity", True, "pages and indexes are sound")
+    return Check("integrity", False, f"{'; '.join(rows)}. Restore a backup, or export what can be read.")
+
+
+def versions(database: Database, repair: bool) -> Check:
+    """Every item has its head version, and every version all its chunks."""
+    missing = 0
+    with database.read() as connection:
+        known = {row[0] for row in connection.rows("SELECT id FROM chunks")}
+        for (layout,) in connection.rows("SELECT layout FROM versions"):
+            held = np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist()
+            missing += sum(chunk not in known for chunk in held)
+        headless = connection.rows(
+            "SELECT count(*) FROM items i WHERE NOT EXISTS"
+            " (SELECT 1 FROM versions v WHERE v.item=i.n AND v.number=i.version)"
+        )[0][0]
+    ok = not missing and not headless
+    return Check("versions", ok, "complete" if ok else f"{missing} chunks and {headless} head versions are missing")
+
+
+def lexical(database: Database, analyzer: Analyzer, repair: bool) -> Check:
+    """The keyword index holds exactly the live chunks, with the right totals and frequencies."""
+    problem = _lexical_problem(database, analyzer)
+    if problem is None:
+        return Check("keyword index", True, "agrees with the stored texts")
+    if repair:
+        rebuild_lexical(database, analyzer)
+    return Check("keyword index", False, problem, repaired=repair)
+
+
+def _lexical_problem(database: Database, analyzer: Analyzer) -> str | None:
+    with database.read() as connection:
+        states: dict[int, int] = dict(connection.rows("SELECT id, state FROM chunks WHERE state < 2"))
+        indexed: dict[int, int] = {}
+        totals = np.zeros(len(FIELDS), np.int64)
+        log = retired_log(connection)
+        for (segment,) in connection.rows("SELECT id FROM segments WHERE state=?", (READY,)):
+            arrays = with_retired(load_arrays(connection, segment), log)
+            kept = arrays.states < 2
+            indexed |= dict(zip(arrays.chunks[kept].tolist(), arrays.states[kept].tolist(), strict=True))
+            totals += arrays.lengths[:, arrays.states == LIVE].sum(axis=1, dtype=np.int64)
+        if indexed != states:
+            off = len(set(indexed.items()) ^ set(states.items()))
+            return f"{off} chunks are indexed differently from what is stored"
+        stats: dict[int, int] = dict(connection.rows("SELECT field, total FROM lexical_stats"))
+        live = sum(state == LIVE for state in states.values())
+        if stats.get(-1) != live or [stats.get(i) for i in range(len(FIELDS))] != totals.tolist():
+            return "the totals for BM25 are off"
+        sample = set(sorted(states)[:: max(1, len(states) // _SAMPLE)])
+        for chunk, _, counts in chunks_with_terms(connection, analyzer, sample):
+            if not _indexed_as(connection, chunk, counts):
+                return f"the words of chunk {chunk} are indexed differently from its text"
+    return None
+
+
+def _indexed_as(connection: Connection, chunk: int, counts: TermCounts) -> bool:
+    """Whether the postings give a chunk exactly these frequencies."""
+    index = LexicalIndex()
+    for segment in index.snapshot(connection).segments:
+        places = np.flatnonzero(segment.arrays.chunks == chunk)
+        if not len(places):
+            continue
+        terms = {term for field in counts for term in field}
+        found = index.postings(connection, segment.id, terms)
+        for term in terms:
+            posting = found.get(term)
+            if posting is None:
+                return False
+            at = int(np.searchsorted(posting.ordinals, places[0]))
+            if at >= len(posting.ordinals) or posting.ordinals[at] != places[0]:
+                return False
+            stored = {field: int(values[at]) for field, values in posting.frequencies}
+            if any(stored.get(field, 0) != counts[field].get(term, 0) for field in range(len(FIELDS))):
+                return False
+        return True
+    return False
+
+
+def chunks_with_terms(
+    connection: Connection, analyzer: Analyzer, only: set[int] | None = None
+) -> Iterator[tuple[int, int, TermCounts]]:
+    """Chunk, item and terms of every searchable chunk, analysed anew from the version that first held it."""
+    seen: set[int] = set()
+    for n, path, fields_json, layout in connection.rows(
+        "SELECT item, path, fields, layout FROM versions ORDER BY item, number"
+    ):
+        chunks = [c for c in np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist() if c not in seen]
+        if only is not None:
+            chunks = [chunk for chunk in chunks if chunk in only]
+        if not chunks:
+            continue
+        seen.update(chunks)
+        fields = fields_of(fields_json)
+        shared = [analyzer.counts(t) for t in (fields.title, path, fields.description, "\n".join(fields.tags))]
+        for chunk in chunks:
+            row = connection.rows("SELECT heading, text FROM chunks WHERE id=? AND state<2", (chunk,))
+            if row:
+                heading, text = row[0]
+                context = analyzer.counts(f"{fields.context}\n{heading}")
+                yield chunk, n, (*shared, context, analyzer.counts(text))
+
+
+def rebuild_lexical(database: Database, analyzer: Analyzer) -> None:
+    """Build the keyword index anew beside the old one, in short transactions, and swap at the end."""
+    with database.read() as connection:
+        last = connection.rows("SELECT coalesce(max(id), 0) FROM chunks")[0][0]
+        old = [row[0] for row in connection.rows("SELECT id FROM segments WHERE state=?", (READY,))]
+        entries = [
+            NewChunk(chunk, n, counts) for chunk, n, counts in chunks_with_terms(connection, analyzer) if chunk <= last
+        ]
+    built: list[int] = []
+    for at in range(0, len(entries), _BATCH):
+        with database.write() as connection:
+            built.append(_building_segment(connection, entries[at : at + _BATCH]))
+    with database.write() as connection:
+        connection.run_many("UPDATE segments SET state=? WHERE id=?", [(REPLACED, s) for s in old])
+        for segment in built:
+            _settle_states(connection, segment)
+        connection.rows("DELETE FROM retired WHERE chunk <= ?", (last,))  # the states just settled say it all
+        _recount(connection)
+        bump_epoch(connection)
+    clear_replaced(database)
+
+
+def _building_segment(connection: Connection, chunks: list[NewChunk]) -> int:
+    lengths = np.ascontiguousarray(np.array([chunk.lengths() for chunk in chunks], np.uint32).T)
+    segment: int = connection.rows(
+        "INSERT INTO segments(state, docs, chunk_ids, item_ids, lengths, states) VALUES(?,?,?,?,?,?) RETURNING id",
+        (
+            BUILDING,
+            len(chunks),
+            np.array([chunk.chunk for chunk in chunks], np.int64).tobytes(),
+            np.array([chunk.item for chunk in chunks], np.int64).tobytes(),
+            lengths.tobytes(),
+            bytes(len(chunks)),
+        ),
+    )[0][0]
+    connection.run_many(
+        "INSERT INTO postings(segment, term, data) VALUES(?,?,?)",
+        ((segment, term, data) for term, data in invert([chunk.counts for chunk in chunks])),
+    )
+    connection.run_many(
+        "UPDATE chunks SET lengths=? WHERE id=?",
+        [(np.array(chunk.lengths(), np.uint32).tobytes(), chunk.chunk) for chunk in chunks],
+    )
+    return segment
+
+
+def _settle_states(connection: Connection, segment: int) -> None:
+    arrays = load_arrays(connection, segment)
+    states = np.full(len(arrays.chunks), 2, np.uint8)
+    for at, chunk in enumerate(arrays.chunks.tolist()):
+        row = connection.rows("SELECT state FROM chunks WHERE id=?", (chunk,))
+        if row:
+            states[at] = row[0][0]
+    connection.rows("UPDATE segments SET state=?, states=? WHERE id=?", (READY, states.tobytes(), segment))
+
+
+def _recount(connection: Connection) -> None:
+    totals = np.zeros(len(FIELDS), np.int64)
+    live = 0
+    for (lengths,) in connection.rows("SELECT lengths FROM chunks WHERE state=0"):
+        totals += np.frombuffer(lengths, np.uint32)
+        live += 1
+    rows = [(live, -1), *((int(total), field) for field, total in enumerate(totals))]
+    connection.run_many("UPDATE lexical_stats SET total=? WHERE field=?", rows)
+
+
+def leftovers(database: Database, repair: bool) -> Check:
+    """Merges that a killed process left half done."""
+    with database.read() as connection:
+        stale = connection.rows(
+            "SELECT count(*) FROM segments WHERE state=? OR (state=? AND id NOT IN"
+            " (SELECT target FROM merges WHERE lease_until >= ?))",
+            (REPLACED, BUILDING, int(time.time())),
+        )[0][0]
+    if stale and repair:
+        with database.write() as connection:
+            connection.rows(
+                "UPDATE segments SET state=? WHERE state=? AND id NOT IN"
+                " (SELECT target FROM merges WHERE lease_until >= ?)",
+                (REPLACED, BUILDING, int(time.time())),
+            )
+        clear_replaced(database)
+    detail = "none" if not stale else f"{stale} segments wait to be cleared (harmless; the next write does it)"
+    return Check("leftovers", True, detail, repaired=bool(stale and repair))
+
+
+Checks = list[tuple[str, Callable[[bool], Check]]]

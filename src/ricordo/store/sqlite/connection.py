@@ -1,0 +1,262 @@
+"""Opening a SQLite file safely and sharing it: one writer connection per process, one reader per thread.
+
+Every write is one short ``BEGIN IMMEDIATE`` transaction; readers see a snapshot and never wait. SQLite's own errors
+become the errors of the tree here and nowhere else. What stands in the tables is not known here.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from ricordo.errors import CorruptStore, ReadOnlyStore, StoreError, Unavailable
+
+APPLICATION_ID = 0x5269_636F  # "Rico"
+Row = tuple[Any, ...]
+
+
+class Connection(apsw.Connection):
+    """A connection whose statements run to their end at once (SQLite's cursors are lazy)."""
+
+    def rows(self, sql: str, values: Sequence[Any] | None = None) -> list[Row]:
+        """Run a statement and read all it answers."""
+        return super().execute(sql, values).fetchall()
+
+    def stream(self, sql: str, values: Sequence[Any] | None = None) -> Iterator[Row]:
+        """Run a query and read its rows as they are asked for."""
+        yield from super().execute(sql, values)
+
+    def run_many(self, sql: str, values: Iterable[Sequence[Any]]) -> None:
+        """Run a statement once for each set of values."""
+        super().executemany(sql, values).fetchall()
+
+
+class Database:
+    """One SQLite file. ``read()`` gives a snapshot, ``write()`` a transaction that commits when the block ends well."""
+
+    def __init__(self, path: Path, *, busy_seconds: float = 30.0, create: bool = True) -> None:
+        self.path = path
+        self.busy_seconds = busy_seconds
+        self.longest_write = 0.0
+        self._local = threading.local()
+        self._write_lock = threading.RLock()
+        self._connections: list[Connection] = []
+        self._connections_lock = threading.Lock()
+        self._writer: Connection | None = None
+        self._closed = False
+        self.read_only = False
+        _prepare_file(path, create)
+        with self.translated():
+            self._open_first()
+
+    def _open_first(self) -> None:
+        """Open once, without writing, to see what the file is before anything else touches it."""
+        connection = self._connect()
+        application = connection.pragma("application_id")
+        tables = connection.rows("SELECT count(*) FROM sqlite_schema")[0][0]
+        if application != APPLICATION_ID and (application != 0 or tables):
+            connection.close()
+            raise CorruptStore(
+                f"{self.path} is a SQLite file, but not a Ricordo store",
+                hint="Name another file with --store, or leave it out to use the default store.",
+            )
+        if not self.read_only:
+            connection.pragma("journal_mode", "wal")
+        self._local.connection = connection
+
+    def _connect(self) -> Connection:
+        flags = apsw.SQLITE_OPEN_READWRITE
+        if not os.access(self.path, os.W_OK) or not os.access(self.path.parent, os.W_OK):
+            self.read_only = True
+        if self.read_only:
+            flags = apsw.SQLITE_OPEN_READONLY
+        connection = Connection(str(self.path), flags=flags)
+        connection.set_busy_timeout(int(self.busy_seconds * 1000))
+        connection.pragma("synchronous", "NORMAL")
+        connection.pragma("foreign_keys", 1)
+        connection.pragma("mmap_size", 1 << 28)
+        connection.pragma("temp_store", "MEMORY")
+        with self._connections_lock:
+            self._connections.append(connection)
+        return connection
+
+    def connection(self) -> Connection:
+        """This thread's reader."""
+        if self._closed:
+            raise StoreError("the store is closed", hint="Open it again with Ricordo.open().")
+        connection: Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            with self.translated():
+                connection = self._local.connection = self._connect()
+        return connection
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A snapshot: all statements in the block see the same state. Blocks may nest."""
+        connection = self.connection()
+        with self.translated():
+            if connection.in_transaction:
+                yield connection
+                return
+            connection.rows("BEGIN")
+            try:
+                yield connection
+            finally:
+                _end(connection, "COMMIT")
+
+    @contextmanager
+    def write(self, *, durable: bool = False, wait: float | None = None) -> Iterator[Connection]:
+        """A write transaction; ``durable`` waits for the disk (what an agent was told is saved must stay).
+
+        ``wait`` is for work that may as well not be done: so many seconds for other processes, instead of the usual.
+        """
+        if self.read_only:
+            raise ReadOnlyStore(
+                f"the store {self.path} can only be read",
+                hint="Make the file and its folder writable, or name another store with --store.",
+            )
+        with self._write_lock, self.translated():
+            writer = self._writing_connection()
+            if writer.in_transaction:
+                yield writer
+                return
+            writer.pragma("synchronous", "FULL" if durable else "NORMAL")
+            self._begin(writer, self.busy_seconds if wait is None else wait)
+            started = time.perf_counter()
+            try:
+                yield writer
+            except BaseException:
+                _end(writer, "ROLLBACK")
+                raise
+            writer.rows("COMMIT")
+            self.longest_write = max(self.longest_write, time.perf_counter() - started)
+
+    def is_writing(self) -> bool:
+        """Whether this thread is inside a write transaction."""
+        with self._write_lock:
+            return self._writer is not None and self._writer.in_transaction
+
+    def _writing_connection(self) -> Connection:
+        if self._writer is None:
+            self._writer = self._connect()
+            self._writer.pragma("cache_size", -65536)
+            self._writer.pragma("wal_autocheckpoint", 4000)
+            self._writer.pragma("secure_delete", 1)
+        return self._writer
+
+    def _begin(self, writer: Connection, seconds: float) -> None:
+        writer.set_busy_timeout(int(seconds * 1000))
+        try:
+            writer.rows("BEGIN IMMEDIATE")
+        except apsw.BusyError:
+            holder = lock_holder(self.path)
+            raise Unavailable(
+                f"the store {self.path} was busy for {seconds:.0f} s, held by {holder}",
+                hint="Try again when that process is done, or raise store.busy_seconds.",
+            ) from None
+        finally:
+            writer.set_busy_timeout(int(self.busy_seconds * 1000))
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Turn SQLite's errors into ours."""
+        try:
+            yield
+        except (apsw.CorruptError, apsw.NotADBError) as error:
+            raise CorruptStore(
+                f"the store {self.path} is damaged or not a Ricordo store ({error})",
+                hint="Nothing was written. Restore a backup, or name another file with --store.",
+            ) from error
+        except apsw.ReadOnlyError as error:
+            raise ReadOnlyStore(
+                f"the store {self.path} can only be read ({error})",
+                hint="Make the file and its folder writable, or name another store with --store.",
+            ) from error
+        except apsw.FullError as error:
+            raise StoreError(
+                f"no space is left for the store {self.path}",
+                hint="Free some disk space and try again; nothing is lost.",
+            ) from error
+        except apsw.BusyError as error:
+            raise Unavailable(
+                f"the store {self.path} is busy, held by {lock_holder(self.path)} ({error})",
+                hint="Try again when that process is done.",
+            ) from error
+        except (apsw.CantOpenError, apsw.IOError, apsw.PermissionsError) as error:
+            raise StoreError(
+                f"the store {self.path} cannot be opened or read ({error})",
+                hint="Check the path and its permissions, or name another store with --store.",
+            ) from error
+
+    def data_version(self) -> int:
+        """Changes when another connection commits."""
+        return int(self.connection().pragma("data_version"))
+
+    def checkpoint(self) -> None:
+        """Fold the write-ahead log into the file and empty it, as far as readers allow."""
+        with self._write_lock, self.translated():
+            (self._writer or self.connection()).rows("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def vacuum(self) -> None:
+        """Write the file anew without its free pages; others may read meanwhile, but not write."""
+        with self._write_lock, self.translated():
+            writer = self._writing_connection()
+            writer.pragma("temp_store", "FILE")  # in memory, the whole store would have to fit there
+            try:
+                writer.rows("VACUUM")
+            finally:
+                writer.pragma("temp_store", "MEMORY")
+
+    def close(self) -> None:
+        self._closed = True
+        with self._connections_lock:
+            for connection in self._connections:
+                try:
+                    connection.close(True)
+                except apsw.ThreadingViolationError:
+                    connection.interrupt()  # a thread that was left behind still uses it; it ends there
+            self._connections.clear()
+
+
+def _end(connection: Connection, statement: str) -> None:
+    """End a transaction, unless SQLite already did because of an error."""
+    if connection.in_transaction:
+        connection.rows(statement)
+
+
+def _prepare_file(path: Path, create: bool) -> None:
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder, not a store", hint=f"Did you mean {path / 'ricordo.db'}?")
+    if path.exists():
+        return
+    if not create:
+        raise StoreError(f"there is no store at {path}", hint="Run 'ricordo init' or add something first.")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise StoreError(
+            f"cannot make a store at {path}: {error.strerror}", hint="Name a place you can write to with --store."
+        ) from error
+
+
+def lock_holder(path: Path) -> str:
+    """The process that holds the write lock, as far as the system tells (Linux lists locks by inode)."""
+    try:
+        inode = Path(f"{path}-shm").stat().st_ino
+        for line in Path("/proc/locks").read_text().splitlines():
+            parts = line.split()
+            if len(parts) >= 8 and parts[3] == "WRITE" and parts[5].endswith(f":{inode}") and parts[6] == "120":
+                pid = parts[4]
+                command = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
+                return f"process {pid} ({command[:80]})"
+    except (OSError, IndexError, ValueError):
+        pass
+    return "another process"

@@ -1,0 +1,75 @@
+"""Filters as SQL over the items table, so that they apply before the best are picked."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from ricordo.store.sqlite.connection import Connection
+from ricordo.store.sqlite.postings import Array
+from ricordo.store.sqlite.times import micros
+from ricordo.values import Filters
+
+
+def where(filters: Filters) -> tuple[str, list[Any]]:
+    """The condition and its bindings; the items table is called ``i``."""
+    parts: list[str] = []
+    values: list[Any] = []
+
+    def any_of(column: str, wanted: tuple[str, ...]) -> None:
+        if wanted:
+            parts.append(f"{column} IN ({','.join('?' * len(wanted))})")
+            values.extend(wanted)
+
+    any_of("i.state", filters.states)
+    any_of("i.kind", filters.kinds)
+    any_of("i.category", filters.categories)
+    any_of("i.domain", filters.domains)
+    any_of("i.severity", filters.severities)
+    any_of("i.drive", filters.drives)
+    any_of("i.thread", filters.threads)
+    any_of("i.loading", filters.loadings)
+    if filters.tags_any:
+        marks = ",".join("?" * len(filters.tags_any))
+        parts.append(f"i.n IN (SELECT item FROM item_tags WHERE tag COLLATE NOCASE IN ({marks}))")
+        values.extend(filters.tags_any)
+    for tag in filters.tags_all:
+        parts.append("i.n IN (SELECT item FROM item_tags WHERE tag = ? COLLATE NOCASE)")
+        values.append(tag)
+    if filters.paths:
+        conditions = [_path_condition(path, values) for path in filters.paths]
+        parts.append(f"({' OR '.join(conditions)})")
+    if filters.importance_min is not None:
+        parts.append("i.importance >= ?")
+        values.append(filters.importance_min)
+    for comparison, moment in ((">=", filters.after), ("<", filters.before)):
+        if moment is not None:
+            parts.append(f"i.updated_at {comparison} ?")
+            values.append(micros(moment))
+    for name, wanted in filters.metadata.items():
+        parts.append("json_extract(i.metadata, ?) = ?")
+        values.extend((f"$.{json.dumps(name)}", wanted))
+    return " AND ".join(parts) or "1", values
+
+
+def _path_condition(path: str, values: list[Any]) -> str:
+    """A prefix (``/notes``), a place inside (``notes/a``), or a glob (``*.md``)."""
+    if any(sign in path for sign in "*?["):
+        values.append(path if path.startswith(("/", "*")) else f"*/{path}")
+        return "i.path GLOB ?"
+    if path.startswith("/"):
+        values.extend((path, path))
+        return "substr(i.path, 1, length(?)) = ?"
+    values.append(f"/{path}")
+    return "instr(i.path, ?) > 0"
+
+
+def allowed_items(connection: Connection, filters: Filters, *, as_of: bool = False) -> Array | None:
+    """Numbers of the items that pass; None when every indexed item does."""
+    if filters.is_empty() and not as_of:
+        return None
+    condition, values = where(filters)
+    rows = connection.rows(f"SELECT i.n FROM items i WHERE {condition}", values)
+    return np.fromiter((row[0] for row in rows), np.int64, len(rows))

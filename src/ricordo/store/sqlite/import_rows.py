@@ -1,0 +1,168 @@
+"""The rows of one item of an export: analysed without a lock, then written as they were, times and states included."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from ricordo.exchange_records import CHUNK_STATES, ItemRecord, VersionRecord
+from ricordo.frozen import frozen
+from ricordo.link_targets import LinkTarget
+from ricordo.store.base import PreparedChunk, prepare
+from ricordo.store.sqlite import links, saving
+from ricordo.store.sqlite.connection import Connection
+from ricordo.store.sqlite.segments import DELETED, NewChunk
+from ricordo.store.sqlite.times import micros
+from ricordo.values import Draft
+from ricordo.words import Analyzer
+
+
+@frozen
+class Analysed:
+    """An item with what is indexed of each of its chunks."""
+
+    item: ItemRecord
+    chunks: Sequence[PreparedChunk]
+
+
+def analysed(item: ItemRecord, analyzer: Analyzer) -> Analysed:
+    """Work out keys and words of an item's chunks, each in the version that first held it."""
+    found: dict[int, PreparedChunk] = {}
+    seen: dict[bytes, PreparedChunk] = {}
+    for version in item.versions:
+        if all(chunk in found for chunk, *_ in version.layout):
+            continue
+        prepared = prepare(
+            _draft(item, version),
+            analyzer,
+            prefixes=[item.chunks[chunk].prefix for chunk, *_ in version.layout],
+            lines=[(first, last) for *_, first, last in version.layout],
+            known=seen.keys(),
+        )
+        for (chunk, *_), part in zip(version.layout, prepared.chunks, strict=True):
+            # Of two passages with the same words the second is not analysed again.
+            found.setdefault(chunk, part if part.counts is not None else seen[part.key])
+            seen.setdefault(part.key, part)
+    return Analysed(item, [found[at] for at in range(len(item.chunks))])
+
+
+def _draft(item: ItemRecord, version: VersionRecord) -> Draft:
+    return Draft(version.ref, version.kind, item.content(version), version.known_fields(), item.passages(version))
+
+
+def insert(connection: Connection, one: Analysed, identity: str) -> tuple[int, list[NewChunk]]:
+    """Write an item with all its versions; answers its number and the chunks that are to be indexed."""
+    item = one.item
+    n = _insert_item(connection, item, identity)
+    first = saving.next_chunk(connection)
+    fresh = _insert_chunks(connection, n, one, first)
+    connection.run_many("INSERT OR IGNORE INTO blobs(hash, data) VALUES(?,?)", [(b.hash, b.data) for b in item.blobs])
+    sizes = {blob.hash: len(blob.data) for blob in item.blobs}
+    connection.run_many(
+        "INSERT INTO versions(item, number, previous, hash, text_hash, drive, path, kind, state, fields, layout, marks,"
+        " first_line, size, blob, created_at) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        [_version_row(n, item, version, first, sizes) for version in item.versions],
+    )
+    usage = item.usage
+    if usage is not None:
+        connection.rows(
+            "INSERT INTO usage VALUES(?,?,?,?,?,?,?)",
+            (
+                n, usage.retrieval_count, _optional(usage.last_retrieved_at), usage.access_count,
+                _optional(usage.last_accessed_at), usage.decay_score, _optional(usage.decay_at),
+            ),
+        )  # fmt: skip
+    return n, fresh
+
+
+def _insert_item(connection: Connection, item: ItemRecord, identity: str) -> int:
+    head = item.head()
+    fields = head.known_fields()
+    file = item.file
+    n: int = connection.rows(
+        "INSERT INTO items(id, drive, path, kind, state, version, hash, text_hash, title, description, category,"
+        " domain, severity, importance, loading, thread, seq, source_url, metadata, fields, size, created_at,"
+        " updated_at, indexed_at, deleted_at, file_mtime, file_size, file_hash, file_fields)"
+        " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) RETURNING n",
+        (
+            identity, item.ref.drive, item.ref.path, item.kind, item.state, item.version, head.hash, head.text_hash,
+            fields.title, fields.description, fields.category, fields.domain, fields.severity, fields.importance,
+            fields.loading, fields.thread, fields.seq, fields.source_url, _json(fields.metadata), _json(head.fields),
+            _size(item, head, {blob.hash: len(blob.data) for blob in item.blobs}), micros(item.created_at),
+            micros(item.updated_at), _optional(item.indexed_at), _optional(item.deleted_at),
+            *((file.mtime, file.size, file.hash, json.dumps(dict(file.fields))) if file else (None,) * 4),
+        ),
+    )[0][0]  # fmt: skip
+    saving.write_secrets(connection, n, item.secrets)
+    if item.state != "deleted":
+        saving.insert_tags(connection, n, fields)
+    return n
+
+
+def _insert_chunks(connection: Connection, n: int, one: Analysed, first: int) -> list[NewChunk]:
+    rows = []
+    fresh = []
+    for at, (chunk, part) in enumerate(zip(one.item.chunks, one.chunks, strict=True)):
+        state = CHUNK_STATES.index(chunk.state)
+        assert part.counts is not None, "every chunk was analysed"
+        new = NewChunk(first + at, n, part.counts, state)
+        lengths = saving.LENGTHS.pack(*new.lengths())
+        rows.append(
+            (
+                new.chunk, n, state, micros(chunk.live_from), _optional(chunk.live_until), part.key, part.embed_hash,
+                lengths, chunk.heading, chunk.prefix, chunk.text,
+            )
+        )  # fmt: skip
+        if state != DELETED:
+            fresh.append(new)
+    connection.run_many(
+        "INSERT INTO chunks(id, item, state, live_from, live_until, key, embed_hash, lengths, heading, prefix, text)"
+        " VALUES(?,?,?,?,?,?,?,?,?,?,?)",
+        rows,
+    )
+    return fresh
+
+
+def _version_row(n: int, item: ItemRecord, version: VersionRecord, first: int, sizes: dict[str, int]) -> Sequence[Any]:
+    layout = np.array(version.layout, np.int64).reshape(-1, 4)
+    layout[:, 0] += first
+    return (
+        n, version.number, version.previous, version.hash, version.text_hash, version.ref.drive, version.ref.path,
+        version.kind, version.state, _json(version.fields), layout.tobytes(), json.dumps(version.marks),
+        version.first_line, _size(item, version, sizes), version.blob, micros(version.created_at),
+    )  # fmt: skip
+
+
+def _size(item: ItemRecord, version: VersionRecord, sizes: dict[str, int]) -> int:
+    return sizes[version.blob] if version.blob is not None else len(item.content(version))
+
+
+def insert_text_links(connection: Connection, n: int, item: ItemRecord) -> links.Ends:
+    """Write the links in an item's text; answers what they are settled by."""
+    connection.run_many(
+        "INSERT INTO links(source, text, name, type, origin, created_at) VALUES(?,?,?,?,'text',?)",
+        [(n, link.text, link.name, link.type, micros(link.created_at)) for link in item.links],
+    )
+    fields = item.head().known_fields()
+    names = links.names(item.ref, fields) if item.state != "deleted" else ()
+    return links.Ends(names, [LinkTarget(link.text, link.name) for link in item.links])
+
+
+def pass_on(connection: Connection, old: int, new: int) -> None:
+    """Let what people said of an item that was replaced hold for the one in its place."""
+    for end in ("source", "target"):
+        connection.rows(f"UPDATE OR IGNORE links SET {end}=? WHERE {end}=? AND origin <> 'text'", (new, old))
+    for table in ("feedback", "retrieval_log"):
+        connection.rows(f"UPDATE {table} SET item=? WHERE item=?", (new, old))
+
+
+def _json(plain: Any) -> str:
+    return json.dumps(dict(plain), ensure_ascii=False)
+
+
+def _optional(moment: datetime | None) -> int | None:
+    return None if moment is None else micros(moment)

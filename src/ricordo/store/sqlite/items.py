@@ -1,0 +1,280 @@
+"""Reading items: by ref, id or filter; their versions, content, places and neighbours in the tree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ricordo.store.base import FileState
+from ricordo.store.sqlite.connection import Connection
+from ricordo.store.sqlite.filters import where
+from ricordo.store.sqlite.postings import Array
+from ricordo.store.sqlite.times import DAY, micros, moment, now_micros, optional_moment
+from ricordo.use import decayed
+from ricordo.values import FIELD_NAMES, Draft, Fields, Filters, Item, Mark, Passage, Ref, Version
+
+T = TypeVar("T")
+_FILE = "file_mtime, file_size, file_hash, file_fields"
+_ITEM = (
+    "SELECT i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.hash, i.fields, i.size, i.created_at,"
+    " i.updated_at, i.indexed_at, u.retrieval_count, u.last_retrieved_at, u.access_count, u.last_accessed_at,"
+    " u.decay_score, u.decay_at, CASE i.kind WHEN 'entity' THEN (SELECT count(DISTINCT l.source) FROM links l"
+    " JOIN items s ON s.n = l.source AND s.state = 'live' WHERE l.target = i.n AND l.type = 'mentions') ELSE 0 END"
+    " FROM items i LEFT JOIN usage u ON u.item = i.n "
+)
+
+
+def fields_of(text: str) -> Fields:
+    """Fields from their stored JSON; names of another time are left out."""
+    plain = {name: value for name, value in json.loads(text).items() if name in FIELD_NAMES}
+    plain["tags"] = tuple(plain.get("tags", ()))
+    return Fields(**plain)
+
+
+def decay_now(score: float | None, since: int, protected: bool) -> float:
+    """A stored decay score (1 when there is none yet) as it is by now."""
+    return decayed(1.0 if score is None else score, (now_micros() - since) / DAY, protected=protected)
+
+
+def _item(row: tuple[Any, ...], content: str = "", first_line: int = 1) -> Item:
+    fields = fields_of(row[8])
+    return Item(
+        id=row[1],
+        ref=Ref(row[2], row[3]),
+        kind=row[4],
+        state=row[5],
+        version=row[6],
+        content_hash=row[7],
+        content=content,
+        fields=fields,
+        created_at=moment(row[10]),
+        updated_at=moment(row[11]),
+        first_line=first_line,
+        indexed_at=optional_moment(row[12]),
+        retrieval_count=row[13] or 0,
+        last_retrieved_at=optional_moment(row[14]),
+        access_count=row[15] or 0,
+        last_accessed_at=optional_moment(row[16]),
+        decay_score=decay_now(row[17], row[18] or row[10], fields.decay_protected),
+        size=row[9],
+        mention_count=row[19],
+    )
+
+
+def entity_titles(connection: Connection) -> list[tuple[int, str]]:
+    """Numbers and titles of the live entities that have one."""
+    rows = connection.rows("SELECT n, title FROM items WHERE kind='entity' AND state='live' AND title<>'' ORDER BY n")
+    return [(n, title) for n, title in rows]
+
+
+def number_of(connection: Connection, ref: Ref) -> int | None:
+    """The number of the item at a ref; the latest one in the bin when none is live."""
+    rows = connection.rows(
+        "SELECT n FROM items WHERE drive=? AND path=? ORDER BY state='deleted', deleted_at DESC LIMIT 1",
+        (ref.drive, ref.path),
+    )
+    return rows[0][0] if rows else None
+
+
+def by_number(connection: Connection, n: int) -> Item | None:
+    """One item, with its current content."""
+    rows = connection.rows(f"{_ITEM} WHERE i.n=?", (n,))
+    if not rows:
+        return None
+    content, first_line = content_of(connection, n, rows[0][6])
+    return replace(_item(rows[0], content, first_line), has_embedding=_has_embedding(connection, n))
+
+
+def _has_embedding(connection: Connection, n: int) -> bool:
+    """Whether an item has passages, and each of them its vector by the model in use."""
+    [(passages, waiting)] = connection.rows(
+        "SELECT count(*), total(NOT EXISTS (SELECT 1 FROM vectors v JOIN fingerprints f ON f.id = v.fingerprint"
+        " WHERE f.active AND v.hash = c.embed_hash)) FROM chunks c WHERE c.item = ? AND c.state = 0",
+        (n,),
+    )
+    return bool(passages) and not waiting
+
+
+def by_numbers(connection: Connection, numbers: Sequence[int]) -> dict[int, Item]:
+    """Items without their content, by number."""
+    found: dict[int, Item] = {}
+    for part in batched(numbers):
+        for row in connection.rows(f"{_ITEM} WHERE i.n IN ({_marks(part)})", part):
+            found[row[0]] = _item(row)
+    return found
+
+
+def ref_by_id(connection: Connection, identity: str) -> Ref | None:
+    """The ref of an item id."""
+    rows = connection.rows("SELECT drive, path FROM items WHERE id=?", (identity.lower(),))
+    return Ref(*rows[0]) if rows else None
+
+
+def listing(connection: Connection, filters: Filters, limit: int, offset: int) -> list[tuple[int, Item]]:
+    """Items that pass the filters, newest first, with their numbers."""
+    condition, values = where(filters)
+    rows = connection.rows(
+        f"{_ITEM} WHERE {condition} ORDER BY i.updated_at DESC, i.drive, i.path LIMIT ? OFFSET ?",
+        (*values, limit, offset),
+    )
+    return [(row[0], _item(row)) for row in rows]
+
+
+def count(connection: Connection, filters: Filters) -> int:
+    """How many items pass."""
+    condition, values = where(filters)
+    return int(connection.rows(f"SELECT count(*) FROM items i WHERE {condition}", values)[0][0])
+
+
+def refs_below(connection: Connection, drive: str | None, prefix: str) -> Iterator[tuple[int, Ref, str]]:
+    """Live items below a path (or of all drives), with their titles, in order."""
+    sql = "SELECT n, drive, path, title FROM items WHERE state='live'"
+    values: list[Any] = []
+    if drive is not None:
+        sql += " AND drive=?"
+        values.append(drive)
+    folder = prefix.rstrip("/")
+    if folder:
+        # "0" is the character after "/": a range is found by the index, a prefix is not
+        sql += " AND (path=? OR (path>=? AND path<?))"
+        values += [folder, f"{folder}/", f"{folder}0"]
+    for n, item_drive, path, title in connection.rows(f"{sql} ORDER BY drive, path", values):
+        yield n, Ref(item_drive, path), title
+
+
+def content_of(connection: Connection, n: int, number: int) -> tuple[str, int]:
+    """The text of a version, put together from its chunks, and the line it starts at."""
+    layout, first_line = connection.rows(
+        "SELECT layout, first_line FROM versions WHERE item=? AND number=?", (n, number)
+    )[0]
+    order = np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist()
+    texts: dict[int, str] = dict(connection.rows("SELECT id, text FROM chunks WHERE item=?", (n,)))
+    return "".join(texts[chunk] for chunk in order), first_line
+
+
+def blob_of(connection: Connection, n: int, number: int) -> bytes | None:
+    """The bytes of a version that holds no text."""
+    rows = connection.rows(
+        "SELECT data FROM versions JOIN blobs ON blobs.hash = versions.blob WHERE item=? AND number=?", (n, number)
+    )
+    return rows[0][0] if rows else None
+
+
+def layout_of(connection: Connection, n: int, number: int) -> tuple[Array, list[tuple[int, str]]]:
+    """Where each chunk of a version stands (chunk, character, lines), and the marks of pages and the like."""
+    layout, marks = connection.rows("SELECT layout, marks FROM versions WHERE item=? AND number=?", (n, number))[0]
+    return np.frombuffer(layout, np.int64).reshape(-1, 4), [(at, label) for at, label in json.loads(marks)]
+
+
+def history(connection: Connection, n: int) -> list[Version]:
+    """All kept versions, the newest first."""
+    head = connection.rows("SELECT version, state FROM items WHERE n=?", (n,))[0]
+    return [
+        Version(
+            number=row[0],
+            previous=row[1],
+            content_hash=row[2],
+            created_at=moment(row[3]),
+            ref=Ref(row[4], row[5]),
+            kind=row[6],
+            fields=fields_of(row[7]),
+            size=row[8],
+            is_head=row[0] == head[0],
+            state=head[1],
+        )
+        for row in connection.rows(
+            "SELECT number, previous, hash, created_at, drive, path, kind, fields, size FROM versions"
+            " WHERE item=? ORDER BY number DESC",
+            (n,),
+        )
+    ]
+
+
+def version_at(connection: Connection, n: int, when: datetime) -> int | None:
+    """The number of the version that was current at a time."""
+    rows = connection.rows("SELECT max(number) FROM versions WHERE item=? AND created_at<=?", (n, micros(when)))
+    number: int | None = rows[0][0]
+    return number
+
+
+def draft_of(connection: Connection, n: int, number: int) -> Draft | None:
+    """A version as a draft, cut as it was: to restore or move it without parsing again."""
+    rows = connection.rows(
+        "SELECT drive, path, kind, fields, layout, marks, first_line FROM versions WHERE item=? AND number=?",
+        (n, number),
+    )
+    if not rows:
+        return None
+    drive, path, kind, fields, layout, marks, first_line = rows[0]
+    content, _ = content_of(connection, n, number)
+    places = np.frombuffer(layout, np.int64).reshape(-1, 4)
+    headings: dict[int, str] = dict(connection.rows("SELECT id, heading FROM chunks WHERE item=?", (n,)))
+    starts = [*places[:, 1].tolist(), len(content)]
+    passages = tuple(
+        Passage(starts[i], starts[i + 1], headings[chunk]) for i, chunk in enumerate(places[:, 0].tolist())
+    )
+    return Draft(
+        Ref(drive, path),
+        kind,
+        content,
+        fields_of(fields),
+        passages,
+        first_line,
+        tuple(Mark(at, label) for at, label in json.loads(marks)),
+        blob_of(connection, n, number),
+    )
+
+
+def known_files(connection: Connection, drive: str, paths: Collection[str]) -> dict[str, FileState | None]:
+    """Which of these paths hold an item, with what its file looked like when it was read."""
+    found: dict[str, FileState | None] = {}
+    for part in batched(sorted(paths)):
+        rows = connection.rows(
+            f"SELECT path, {_FILE} FROM items WHERE drive=? AND state<>'deleted' AND path IN ({_marks(part)})",
+            (drive, *part),
+        )
+        found |= {row[0]: _file_state(row[1:]) for row in rows}
+    return found
+
+
+def file_states(connection: Connection, numbers: Collection[int]) -> dict[int, FileState]:
+    """What the files of items looked like when they were read."""
+    found: dict[int, FileState] = {}
+    for part in batched(sorted(numbers)):
+        for row in connection.rows(f"SELECT n, {_FILE} FROM items WHERE n IN ({_marks(part)})", part):
+            state = _file_state(row[1:])
+            if state is not None:
+                found[row[0]] = state
+    return found
+
+
+def _file_state(row: tuple[Any, ...]) -> FileState | None:
+    mtime, size, digest, fields = row
+    return FileState(mtime, size, digest or "", json.loads(fields or "{}")) if mtime is not None else None
+
+
+def batched(values: Sequence[T], size: int = 500) -> Iterator[Sequence[T]]:
+    """The values in parts that one statement takes."""
+    for at in range(0, len(values), size):
+        yield values[at : at + size]
+
+
+def _marks(values: Sequence[Any]) -> str:
+    return ",".join("?" * len(values))
+
+
+def live_keys(connection: Connection, ref: Ref) -> set[bytes]:
+    """Keys of the chunks an item has now: those need no analysis when they come again."""
+    return {
+        row[0]
+        for row in connection.rows(
+            "SELECT c.key FROM items i JOIN chunks c ON c.item = i.n WHERE i.drive=? AND i.path=? AND i.state='live'"
+            " AND c.state=0",
+            (ref.drive, ref.path),
+        )
+    }

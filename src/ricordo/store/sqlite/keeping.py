@@ -1,0 +1,112 @@
+"""The half of the store that moves and tidies it: records out and in, backups, vacuum.
+
+What it calls is imported when it is called: no search pays for it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ricordo.errors import ReadOnlyStore
+from ricordo.store.base import Backlog
+from ricordo.store.sqlite import saving
+from ricordo.store.sqlite.connection import Database
+from ricordo.store.sqlite.times import DAY, now_micros
+from ricordo.words import Analyzer
+
+if TYPE_CHECKING:
+    from ricordo.exchange_records import Record
+    from ricordo.reports import VacuumReport
+    from ricordo.store.sqlite.importing import Importing
+
+_ERASED_AT_ONCE = 100
+_DUE = "SELECT n FROM items WHERE state='deleted' AND deleted_at < ?"
+
+
+class Keeping:
+    """Keeps what a store holds safe, elsewhere, and small."""
+
+    database: Database
+    analyzer: Analyzer
+    language: str
+
+    def records(self, *, log: bool = True) -> Generator[Record]:
+        """Everything the store holds, as it was at one moment; ``log`` for the logs of queries and openings too."""
+        from ricordo.store.sqlite import exporting
+
+        with self.database.read() as connection:
+            yield from exporting.records(connection, self.language, log=log)
+
+    def importing(self, on_conflict: str, backlog: Backlog | None) -> Importing:
+        """Takes records of an export into this store."""
+        from ricordo.store.sqlite.importing import Importing
+
+        return Importing(self.database, lambda: self.analyzer, on_conflict, backlog)
+
+    def adopt_language(self, language: str) -> bool:
+        """Take another language for the words of a store that never held any; whether it has that language now."""
+        if language == self.language:
+            return True
+        analyzer = Analyzer(language)
+        with self.database.write() as connection:
+            if connection.rows("SELECT 1 FROM sqlite_sequence WHERE name='chunks' AND seq > 0"):
+                return False
+            connection.rows("INSERT OR REPLACE INTO meta VALUES('language', ?)", (language,))
+        self.language, self.analyzer = language, analyzer
+        return True
+
+    def backup(self, target: Path, *, force: bool = False, progress: Callable[[int, int], None] | None = None) -> None:
+        """Copy the store, as it is at one moment, to a file."""
+        from ricordo.store.sqlite import backing_up
+
+        backing_up.back_up(self.database, target, force=force, progress=progress or (lambda done, total: None))
+
+    def vacuum(self, *, bin_days: float, full: bool = False) -> VacuumReport:
+        """Give back what is no longer needed; ``full`` rewrites the file even when little is to be gained."""
+        from ricordo.reports import VacuumReport
+        from ricordo.store.sqlite import vacuuming
+
+        if self.database.read_only:
+            raise ReadOnlyStore(f"the store {self.database.path} can only be read", hint="Make it writable first.")
+        started = time.perf_counter()
+        before = vacuuming.size_on_disk(self.database.path)
+        parts_before = self._segments()
+        emptied = self.empty_bin(bin_days)
+        blobs = vacuuming.drop_unused_blobs(self.database)
+        vacuuming.drop_idle_jobs(self.database)
+        vectors = vacuuming.drop_unused_vectors(self.database)
+        vacuuming.merge_segments(self.database)
+        rewritten = vacuuming.rewrite_file(self.database, always=full)
+        return VacuumReport(
+            before,
+            vacuuming.size_on_disk(self.database.path),
+            emptied,
+            vectors,
+            blobs,
+            parts_before,
+            self._segments(),
+            rewritten,
+            time.perf_counter() - started,
+        )
+
+    def empty_bin(self, days: float) -> int:
+        """Erase what has been in the bin longer than the given days, a few items at a time."""
+        limit = now_micros() - int(days * DAY)
+        erased = 0
+        while True:
+            with self.database.read() as connection:
+                if not connection.rows(f"{_DUE} LIMIT 1", (limit,)):
+                    return erased
+            with self.database.write() as connection:
+                # Looked up again: an item may have been brought back.
+                due = [row[0] for row in connection.rows(f"{_DUE} LIMIT {_ERASED_AT_ONCE}", (limit,))]
+                for n in due:
+                    saving.erase_item(connection, n)
+            erased += len(due)
+
+    def _segments(self) -> int:
+        with self.database.read() as connection:
+            return int(connection.rows("SELECT count(*) FROM segments WHERE state=1")[0][0])

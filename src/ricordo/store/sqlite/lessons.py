@@ -1,0 +1,127 @@
+"""Verdicts on items and what profiles learned from them. How far weights move is decided by the caller."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ricordo.store.sqlite.connection import Connection, Database
+from ricordo.store.sqlite.times import moment, now_micros
+from ricordo.store.sqlite.usage import writable
+from ricordo.use import feedback_prior
+
+if TYPE_CHECKING:
+    from ricordo.insight import Learned, Move, WeightChange
+
+_CHANGE = "SELECT id, profile, at, reason, before, after, counted, shift_before, shift_after FROM weight_log "
+
+
+class Lessons:
+    """Feedback, the shifts in force, and the log of every change."""
+
+    database: Database
+
+    def add_feedback(self, query: str, n: int, verdict: str, *, counted: bool) -> None:
+        """Keep a verdict on an item; with ``counted`` the profiles learn from it."""
+        with self.database.write(durable=True) as connection:
+            connection.rows(
+                "INSERT INTO feedback(query, item, ref, verdict, counted, at)"
+                " SELECT ?, n, drive || ':' || path, ?, ?, ? FROM items WHERE n = ?",
+                (writable(query), verdict, counted, now_micros(), n),
+            )
+
+    def feedback_counts(self) -> dict[str, int]:
+        """How often each verdict was given, whether it counted or not."""
+        with self.database.read() as connection:
+            return dict(connection.rows("SELECT verdict, count(*) FROM feedback GROUP BY verdict ORDER BY verdict"))
+
+    def feedback_priors(self, numbers: Sequence[int]) -> dict[int, float]:
+        """What the verdicts on items say, in [0, 1]; 0.5 is no opinion. See ``use.feedback_prior``."""
+        counts: dict[int, dict[str, int]] = {n: {} for n in numbers}
+        with self.database.read() as connection:
+            for at in range(0, len(numbers), 500):
+                part = list(numbers[at : at + 500])
+                for n, verdict, count in connection.rows(
+                    "SELECT item, verdict, count(*) FROM feedback"
+                    f" WHERE item IN ({','.join('?' * len(part))}) GROUP BY item, verdict",
+                    part,
+                ):
+                    counts[n][verdict] = count
+        return {n: feedback_prior(given) for n, given in counts.items()}
+
+    def learned(self, profile: str) -> Learned:
+        """What a profile has learned, and the verdicts that count for it."""
+        with self.database.read() as connection:
+            return _learned(connection, profile)
+
+    def learned_shift(self, profile: str) -> float:
+        """How far the text weight of a profile stands from its own; 0 when nothing was learned."""
+        with self.database.read() as connection:
+            rows = connection.rows("SELECT shift FROM learned WHERE profile = ?", (profile,))
+        return float(rows[0][0]) if rows else 0.0
+
+    def move_weights(self, profile: str, decide: Callable[[Learned], Move | None]) -> WeightChange | None:
+        """Let ``decide`` look at what was learned and, where it wants another shift, put it in force and log it."""
+        if decide(self.learned(profile)) is None:
+            return None  # most verdicts move nothing, and need no second transaction
+        with self.database.write(durable=True) as connection:
+            state = _learned(connection, profile)
+            move = decide(state)
+            if move is None:
+                return None
+            since = connection.rows("SELECT coalesce(max(id), 0) FROM feedback")[0][0] if move.restart else 0
+            connection.rows(
+                "INSERT INTO learned VALUES(?, ?, ?) ON CONFLICT(profile) DO UPDATE"
+                " SET shift = excluded.shift, since = max(since, excluded.since)",
+                (profile, move.shift, since),
+            )
+            before, after = json.dumps(dict(move.before)), json.dumps(dict(move.after))
+            connection.rows(
+                "INSERT INTO weight_log(profile, at, reason, before, after, shift_before, shift_after, counted)"
+                " VALUES(?,?,?,?,?,?,?,?)",
+                (profile, now_micros(), move.reason, before, after, state.shift, move.shift, move.counted),
+            )
+            return _change(connection.rows(f"{_CHANGE} WHERE id = last_insert_rowid()")[0])
+
+    def weight_changes(self, *, limit: int = 50) -> list[WeightChange]:
+        """The latest changes of weights, the newest first."""
+        with self.database.read() as connection:
+            return [_change(row) for row in connection.rows(f"{_CHANGE} ORDER BY id DESC LIMIT ?", (limit,))]
+
+    def weight_change(self, identity: int) -> WeightChange | None:
+        """One change by its number."""
+        with self.database.read() as connection:
+            rows = connection.rows(f"{_CHANGE} WHERE id = ?", (identity,))
+        return _change(rows[0]) if rows else None
+
+    def learning_frozen(self) -> bool:
+        """Whether this store's weights stay as they are, whatever verdicts come."""
+        with self.database.read() as connection:
+            rows = connection.rows("SELECT value FROM meta WHERE name = 'learning_frozen'")
+        return bool(rows and rows[0][0])
+
+    def freeze_learning(self, frozen: bool) -> None:
+        """Hold the weights as they are, or let them move again; for every process that uses the store."""
+        with self.database.write(durable=True) as connection:
+            connection.rows("INSERT OR REPLACE INTO meta VALUES('learning_frozen', ?)", (int(frozen),))
+
+
+def _learned(connection: Connection, profile: str) -> Learned:
+    from ricordo.insight import Learned
+
+    rows = connection.rows("SELECT shift, since FROM learned WHERE profile = ?", (profile,))
+    shift, since = rows[0] if rows else (0.0, 0)
+    verdicts: dict[str, int] = dict(
+        connection.rows("SELECT verdict, count(*) FROM feedback WHERE counted AND id > ? GROUP BY verdict", (since,))
+    )
+    return Learned(profile, shift, verdicts)
+
+
+def _change(row: tuple[Any, ...]) -> WeightChange:
+    from ricordo.insight import WeightChange
+
+    identity, profile, at, reason, before, after, counted, shift_before, shift_after = row
+    return WeightChange(
+        identity, profile, moment(at), reason, json.loads(before), json.loads(after), counted, shift_before, shift_after
+    )

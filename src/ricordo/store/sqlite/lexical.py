@@ -1,0 +1,193 @@
+"""Keyword search over the segments: BM25F with filters before the best are picked, exact to the last chunk.
+
+For a term t in a chunk, each field's frequency is divided by ``1 - b + b·length/average`` of that field and weighted;
+with x their sum, the term adds ``idf · x / (k1 + x)``, where ``idf = ln(1 + (N - df + .5)/(df + .5))``. N, df and the
+averages count live chunks only (or, for a search as of a time, the chunks that were live then). A score is therefore
+below the sum of the idfs, which is reported as ``maximum``; words that stand nowhere count in it, for they were asked
+for and are missing.
+
+What a query means (operators, phrases) is decided in ``search``; this module is given terms.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from ricordo.store.base import Matches, Scoring, Wanted
+from ricordo.store.sqlite.connection import Connection
+from ricordo.store.sqlite.impacts import Impacts
+from ricordo.store.sqlite.postings import FIELDS, Array, Posting, decode
+from ricordo.store.sqlite.scoring import Segment, Snapshot, View
+from ricordo.store.sqlite.segments import LIVE, READY, load_arrays, with_retired
+
+_CACHE_BYTES = 96 << 20
+
+
+class LexicalIndex:
+    """Answers keyword queries; keeps what it read in memory and notices every commit of any process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._snapshot: Snapshot | None = None
+        self._cache: OrderedDict[tuple[int, str], Posting | None] = OrderedDict()
+        self._cached_bytes = 0
+        self._alive: tuple[int, Array] | None = None
+        self.impacts = Impacts()
+
+    def snapshot(self, connection: Connection) -> Snapshot:
+        """The current state, re-read only where something changed."""
+        epoch = connection.rows("SELECT value FROM meta WHERE name='index_epoch'")[0][0]
+        with self._lock:
+            known = self._snapshot
+            if known is None or known.epoch != epoch:
+                self._snapshot = known = self._reload(connection, epoch, known)
+            return known
+
+    def _reload(self, connection: Connection, epoch: int, old: Snapshot | None) -> Snapshot:
+        after = old.retired_seq if old else 0
+        if old and epoch < old.epoch:  # the file was replaced under us
+            old, after = None, 0
+            self._cache.clear()
+            self._cached_bytes = 0
+        held = {segment.id: segment.arrays for segment in old.segments} if old else {}
+        rows = connection.rows("SELECT seq, chunk, state FROM retired WHERE seq > ? ORDER BY seq", (after,))
+        log = {chunk: state for _, chunk, state in rows}
+        segments = []
+        for (segment,) in connection.rows("SELECT id FROM segments WHERE state=? ORDER BY id", (READY,)):
+            known = held.get(segment)
+            arrays = with_retired(load_arrays(connection, segment) if known is None else known, log)
+            segments.append(Segment(segment, arrays, not arrays.states.any()))
+        totals: dict[int, int] = dict(connection.rows("SELECT field, total FROM lexical_stats"))
+        return Snapshot(
+            epoch,
+            rows[-1][0] if rows else after,
+            tuple(segments),
+            totals[-1],
+            np.array([totals[i] for i in range(len(FIELDS))], np.float64),
+        )
+
+    def alive(self, connection: Connection) -> Array:
+        """Whether a chunk is live, by chunk id."""
+        snapshot = self.snapshot(connection)
+        with self._lock:
+            if self._alive is None or self._alive[0] != snapshot.epoch:
+                highest = max((int(s.arrays.chunks.max(initial=0)) for s in snapshot.segments), default=0)
+                table = np.zeros(highest + 1, bool)
+                for segment in snapshot.segments:
+                    table[segment.arrays.chunks] = segment.arrays.states == LIVE
+                self._alive = (snapshot.epoch, table)
+            return self._alive[1]
+
+    def search(
+        self,
+        connection: Connection,
+        wanted: Sequence[Wanted],
+        *,
+        scoring: Scoring,
+        items: int,
+        allowed: Array | None = None,
+        required: Sequence[Sequence[str]] = (),
+        excluded: Sequence[Sequence[str]] = (),
+        times: Array | None = None,
+        also: Array | None = None,
+        cover: bool = False,
+    ) -> Matches:
+        """The best chunks until ``items`` different items are among them, ties included.
+
+        ``allowed`` holds the item numbers that passed the filters; ``required`` are groups of terms that must all stand
+        in the chunk (the words of a phrase); ``excluded`` are groups whose common presence in any chunk rules out its
+        item; ``times`` are the ids of the chunks that were live at the time asked for; ``also`` are items whose
+        matching chunks are answered whatever their rank. ``cover`` measures how much of the query each chunk holds.
+        """
+        view = View(self, connection, self.snapshot(connection), scoring, times)
+        view.load({term for word in wanted for term in word.terms} | {t for g in (*required, *excluded) for t in g})
+        masks = view.masks(allowed, required, excluded)
+        return view.best(view.score(wanted, masks), wanted, items, also, cover=cover)
+
+    def shares(
+        self,
+        connection: Connection,
+        wanted: Sequence[Wanted],
+        chunks: Sequence[int],
+        *,
+        scoring: Scoring,
+        times: Array | None = None,
+    ) -> dict[int, list[tuple[str, dict[str, int], float, float]]]:
+        """For each chunk and word: label, frequency per field, idf, and what it added to the score."""
+        view = View(self, connection, self.snapshot(connection), scoring, times)
+        view.load({term for word in wanted for term in word.terms})
+        return view.shares(wanted, chunks)
+
+    def document_frequencies(self, connection: Connection, terms: Collection[str]) -> tuple[int, dict[str, int]]:
+        """The number of live chunks, and for each term in how many of them it stands."""
+        snapshot = self.snapshot(connection)
+        view = View(self, connection, snapshot, Scoring(), None)
+        view.load(set(terms))
+        return snapshot.live, {term: view.document_frequency(Wanted(term, (term,))) for term in terms}
+
+    def terms_starting_with(self, connection: Connection, prefix: str, limit: int = 200) -> list[str]:
+        """Index terms for a prefix: terms that start with it, and the stems of words that do."""
+        end = prefix + "\U0010ffff"
+        found: dict[str, None] = {}
+        for segment in self.snapshot(connection).segments:
+            for (term,) in connection.rows(
+                "SELECT term FROM postings WHERE segment=? AND term>=? AND term<? LIMIT ?",
+                (segment.id, prefix, end, limit),
+            ):
+                found[term] = None
+        for (term,) in connection.rows(
+            "SELECT DISTINCT term FROM vocabulary WHERE word>=? AND word<? LIMIT ?", (prefix, end, limit)
+        ):
+            found[term] = None
+        return list(found)[:limit]
+
+    def postings(self, connection: Connection, segment: int, terms: set[str]) -> dict[str, Posting]:
+        """Posting lists of a segment, from memory where possible."""
+        found: dict[str, Posting] = {}
+        missing = []
+        with self._lock:
+            for term in terms:
+                key = (segment, term)
+                if key in self._cache:
+                    posting = self._cache[key]
+                    self._cache.move_to_end(key)
+                    if posting is not None:
+                        found[term] = posting
+                else:
+                    missing.append(term)
+        if missing:
+            rows = _read_postings(connection, segment, missing)
+            with self._lock:
+                for term in missing:
+                    self._remember((segment, term), rows.get(term))
+            found |= rows
+        return found
+
+    def _remember(self, key: tuple[int, str], posting: Posting | None) -> None:
+        if key in self._cache:
+            return
+        self._cache[key] = posting
+        self._cached_bytes += _size(posting)
+        while self._cached_bytes > _CACHE_BYTES and self._cache:
+            _, dropped = self._cache.popitem(last=False)
+            self._cached_bytes -= _size(dropped)
+
+
+def _size(posting: Posting | None) -> int:
+    return 200 if posting is None else 200 + len(posting.ordinals) * (4 + 2 * len(posting.frequencies))
+
+
+def _read_postings(connection: Connection, segment: int, terms: list[str]) -> dict[str, Posting]:
+    found: dict[str, Posting] = {}
+    for at in range(0, len(terms), 500):
+        part = terms[at : at + 500]
+        marks = ",".join("?" * len(part))
+        for term, data in connection.rows(
+            f"SELECT term, data FROM postings WHERE segment=? AND term IN ({marks})", (segment, *part)
+        ):
+            found[term] = decode(data)
+    return found

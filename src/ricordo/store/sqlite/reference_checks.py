@@ -1,0 +1,145 @@
+"""What ``doctor`` looks at between the tables: rows that point at nothing, bytes nobody holds, copies that differ.
+
+Whatever only points is dropped on repair; a text that lost its item is reported and left alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+
+from ricordo.store.sqlite.connection import Connection, Database
+from ricordo.store.sqlite.items import fields_of
+from ricordo.store.sqlite.saving import insert_tags
+from ricordo.values import Check, Fields
+
+_POINTERS = {
+    "usage": "item",
+    "item_tags": "item",
+    "item_names": "item",
+    "secrets": "item",
+    "retrieval_log": "item",
+    "links": "source",
+}
+_DERIVED = ("vectors", "vector_blocks", "jobs")
+_SAMPLE = 200
+_BATCH = 500
+
+
+def references(database: Database, repair: bool) -> Check:
+    """Every row that names an item or a fingerprint names one that is there."""
+    with database.read() as connection:
+        broken: dict[str, int] = {}
+        for table, *_ in connection.rows("PRAGMA foreign_key_check"):
+            broken[table] = broken.get(table, 0) + 1
+        broken |= {name: count for name, count in _ends_missing(connection).items() if count}
+    if not broken:
+        return Check("references", True, "all lead somewhere")
+    detail = ", ".join(f"{count} in {table}" for table, count in sorted(broken.items()))
+    lost = broken.keys() & {"versions", "chunks"}
+    if repair and not lost:
+        with database.write() as connection:
+            _drop_pointers(connection)
+    return Check("references", False, f"rows that point at nothing: {detail}", repaired=repair and not lost)
+
+
+def _ends_missing(connection: Connection) -> dict[str, int]:
+    """What no reference of the schema guards."""
+    return {
+        "links": connection.rows("SELECT count(*) FROM links WHERE target IS NULL AND origin <> 'text'")[0][0],
+        "jobs": connection.rows("SELECT count(*) FROM jobs WHERE chunk NOT IN (SELECT id FROM chunks)")[0][0],
+    }
+
+
+def _drop_pointers(connection: Connection) -> None:
+    for table, column in _POINTERS.items():
+        connection.rows(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT n FROM items)")
+    connection.rows(
+        "DELETE FROM links WHERE origin <> 'text' AND (target IS NULL OR target NOT IN (SELECT n FROM items))"
+    )
+    connection.rows("UPDATE links SET target=NULL WHERE target NOT IN (SELECT n FROM items)")
+    connection.rows("UPDATE feedback SET item=NULL WHERE item NOT IN (SELECT n FROM items)")
+    for table in _DERIVED:
+        connection.rows(f"DELETE FROM {table} WHERE fingerprint NOT IN (SELECT id FROM fingerprints)")
+    connection.rows("DELETE FROM jobs WHERE chunk NOT IN (SELECT id FROM chunks)")
+
+
+def blobs(database: Database, repair: bool) -> Check:
+    """The bytes of files without text: those of every version are there, are themselves, and nobody's are not."""
+    with database.read() as connection:
+        missing = connection.rows(
+            "SELECT count(*) FROM versions WHERE blob IS NOT NULL AND blob NOT IN (SELECT hash FROM blobs)"
+        )[0][0]
+        unused = connection.rows(
+            "SELECT count(*) FROM blobs WHERE hash NOT IN (SELECT blob FROM versions WHERE blob IS NOT NULL)"
+        )[0][0]
+        hashes = [row[0] for row in connection.rows("SELECT hash FROM blobs ORDER BY hash")]
+        changed = sum(
+            hashlib.sha256(data).hexdigest() != digest
+            for digest in hashes[:: max(1, len(hashes) // _SAMPLE)]
+            for (data,) in connection.rows("SELECT data FROM blobs WHERE hash=?", (digest,))
+        )
+    if missing or changed:
+        return Check("files without text", False, f"{missing} are missing and {changed} are not what they were")
+    if not unused:
+        return Check("files without text", True, f"{len(hashes)}, all whole" if hashes else "none")
+    if repair:
+        with database.write() as connection:
+            connection.rows("DELETE FROM blobs WHERE hash NOT IN (SELECT blob FROM versions WHERE blob IS NOT NULL)")
+    return Check("files without text", False, f"{unused} belong to no version", repaired=repair)
+
+
+def copies(database: Database, repair: bool) -> Check:
+    """What is copied out of an item's fields to filter and sort by is what its current version says."""
+    off: list[int] = []
+    with database.read() as connection:
+        tags: dict[int, set[str]] = {}
+        for n, tag in connection.stream("SELECT item, tag FROM item_tags"):
+            tags.setdefault(n, set()).add(tag)
+        for n, state, stored, copied, version, fields in _heads(connection):
+            wanted = set(fields.tags) if state != "deleted" else set()
+            if stored != version or copied != _columns(fields) or tags.get(n, set()) != wanted:
+                off.append(n)
+    if not off:
+        return Check("fields", True, "are those of the current versions")
+    if repair:
+        for at in range(0, len(off), _BATCH):
+            with database.write() as connection:
+                for n in off[at : at + _BATCH]:
+                    _copy_again(connection, n)
+    return Check("fields", False, f"{len(off)} items are listed by other fields than they have", repaired=repair)
+
+
+_COLUMNS = (
+    "title", "description", "category", "domain", "severity", "importance", "loading", "thread", "seq", "source_url",
+)  # fmt: skip
+
+
+def _columns(fields: Fields) -> tuple[object, ...]:
+    plain = tuple(getattr(fields, name) for name in _COLUMNS)
+    return (*plain, json.dumps(dict(fields.metadata), ensure_ascii=False, default=str))
+
+
+def _heads(connection: Connection) -> Iterator[tuple[int, str, str, tuple[object, ...], str, Fields]]:
+    """Number, state, fields as stored, the copied columns, and the fields of the head version: as stored, and read."""
+    for n, state, stored, version, *copied in connection.stream(
+        f"SELECT i.n, i.state, i.fields, v.fields, {', '.join(f'i.{name}' for name in (*_COLUMNS, 'metadata'))}"
+        " FROM items i JOIN versions v ON v.item = i.n AND v.number = i.version"
+    ):
+        yield n, state, stored, tuple(copied), version, fields_of(version)
+
+
+def _copy_again(connection: Connection, n: int) -> None:
+    rows = connection.rows(
+        "SELECT v.fields, i.state FROM items i JOIN versions v ON v.item = i.n AND v.number = i.version WHERE i.n=?",
+        (n,),
+    )
+    if not rows:
+        return
+    fields = fields_of(rows[0][0])
+    sets = ", ".join(f"{name}=?" for name in (*_COLUMNS, "metadata", "fields"))
+    connection.rows(f"UPDATE items SET {sets} WHERE n=?", (*_columns(fields), rows[0][0], n))
+    connection.rows("DELETE FROM item_tags WHERE item=?", (n,))
+    if rows[0][1] != "deleted":
+        insert_tags(connection, n, fields)

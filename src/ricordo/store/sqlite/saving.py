@@ -1,0 +1,364 @@
+"""Writing items: a new version, its chunks, the lexical index and the bin, all in the caller's transaction.
+
+A chunk is written once and never changed but for its state. A new version keeps the chunks whose key it shares with
+the one before and supersedes the rest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ricordo.errors import Conflict, PathConflict
+from ricordo.frozen import frozen
+from ricordo.store.base import FileState, PreparedChunk, PreparedItem
+from ricordo.store.sqlite.connection import Connection
+from ricordo.store.sqlite.segments import DELETED, LIVE, SUPERSEDED, NewChunk, retire
+from ricordo.store.sqlite.times import micros, now_micros
+from ricordo.values import Fields, Saved
+from ricordo.words import Analyzer
+
+LENGTHS = struct.Struct("=6I")
+
+
+def new_id() -> str:
+    """A UUIDv7: sorts by time, carries no machine address."""
+    stamp = int(time.time() * 1000).to_bytes(6, "big")
+    noise = bytearray(os.urandom(10))
+    noise[0] = 0x70 | noise[0] & 0x0F
+    noise[2] = 0x80 | noise[2] & 0x3F
+    text = (stamp + bytes(noise)).hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+@frozen
+class Head:
+    """The row of an item that decides what a save does."""
+
+    n: int
+    id: str
+    state: str
+    version: int
+    hash: str
+    text_hash: str
+    immutable: bool
+
+
+_HEAD = "SELECT n, id, state, version, hash, text_hash, json_extract(fields, '$.immutable') = 1 FROM items "
+
+
+def find_head(connection: Connection, drive: str, path: str) -> Head | None:
+    """The item that holds a ref now."""
+    rows = connection.rows(f"{_HEAD} WHERE drive=? AND path=? AND state <> 'deleted'", (drive, path))
+    return Head(*rows[0]) if rows else None
+
+
+def find_by_id(connection: Connection, identity: str) -> Head | None:
+    """The item with an id, in the bin or not."""
+    rows = connection.rows(f"{_HEAD} WHERE id=?", (identity,))
+    return Head(*rows[0]) if rows else None
+
+
+def head_of(connection: Connection, n: int) -> Head:
+    """The item with a number, in the bin or not."""
+    return Head(*connection.rows(f"{_HEAD} WHERE n=?", (n,))[0])
+
+
+def save(
+    connection: Connection, item: PreparedItem, policy: str, analyzer: Analyzer, keep_versions: int
+) -> tuple[Saved, list[NewChunk]]:
+    """Apply one prepared item: create, update, skip, or refuse with a conflict."""
+    draft = item.draft
+    ref = str(draft.ref)
+    head = find_head(connection, draft.ref.drive, draft.ref.path)
+    if head is None:
+        identity, chunks = _create(connection, item, analyzer)
+        return Saved(ref, "created", identity, 1, None, item.hash, chunks=len(chunks)), chunks
+    if policy == "error":
+        raise PathConflict(
+            f"{ref} already exists (version {head.version})",
+            hint=f"Read it first (get {ref}), or pass on_conflict=overwrite to replace it.",
+        )
+    if policy == "skip":
+        return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="already in the store"), []
+    if head.hash == item.hash and head.state == "live":
+        note_file(connection, head.n, item.file)
+        return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="unchanged"), []
+    refuse_immutable(head, ref)
+    chunks = write_version(connection, head, item, analyzer, keep_versions)
+    return Saved(ref, "updated", head.id, head.version + 1, head.version, item.hash, chunks=len(chunks)), chunks
+
+
+def save_apart(
+    connection: Connection, item: PreparedItem, analyzer: Analyzer, keep_versions: int
+) -> tuple[Saved, list[NewChunk]]:
+    """Write an item that was never live: its chunks are superseded in the moment they are made."""
+    head = find_head(connection, item.draft.ref.drive, item.draft.ref.path)
+    if head is not None and (head.hash == item.hash or head.state == "live"):
+        reason = "unchanged" if head.hash == item.hash else "in use"
+        return Saved(str(item.draft.ref), "skipped", head.id, head.version, None, head.hash, reason=reason), []
+    saved, chunks = save(connection, item, "overwrite", analyzer, keep_versions)
+    connection.run_many(
+        "UPDATE chunks SET state=?, live_until=live_from WHERE id=?", [(SUPERSEDED, chunk.chunk) for chunk in chunks]
+    )
+    connection.rows("UPDATE items SET state='archived' WHERE id=?", (saved.id,))
+    return saved, [replace(chunk, state=SUPERSEDED) for chunk in chunks]
+
+
+def refuse_immutable(head: Head, ref: str) -> None:
+    """Immutable items refuse every change."""
+    if head.immutable:
+        raise Conflict(
+            f"{ref} is immutable",
+            hint="It was saved as immutable on purpose; save a new item beside it, and link the two.",
+        )
+
+
+def _create(connection: Connection, item: PreparedItem, analyzer: Analyzer) -> tuple[str, list[NewChunk]]:
+    now = now_micros()
+    identity = item.id if item.id and find_by_id(connection, item.id) is None else new_id()
+    draft = item.draft
+    n: int = connection.rows(
+        "INSERT INTO items(id, drive, path, kind, state, version, hash, text_hash, title, description, metadata,"
+        " fields, size, created_at, updated_at) VALUES(?,?,?,?,'live',0,'','','','','{}','{}',0,?,?) RETURNING n",
+        (identity, draft.ref.drive, draft.ref.path, draft.kind, now, now),
+    )[0][0]
+    head = Head(n, identity, "live", 0, "", "", False)
+    chunks = write_version(connection, head, item, analyzer, keep_versions=0)
+    if item.times is not None:
+        _date_back(connection, n, min(now, *map(micros, item.times)), min(now, micros(item.times[1])))
+    return identity, chunks
+
+
+def _date_back(connection: Connection, n: int, created: int, updated: int) -> None:
+    """Let a new item be as old as it says; it was as it is since its last change."""
+    connection.rows("UPDATE items SET created_at=?, updated_at=? WHERE n=?", (created, updated, n))
+    connection.rows("UPDATE versions SET created_at=? WHERE item=?", (updated, n))
+    connection.rows("UPDATE chunks SET live_from=? WHERE item=?", (updated, n))
+
+
+def write_version(
+    connection: Connection, head: Head, item: PreparedItem, analyzer: Analyzer, keep_versions: int
+) -> list[NewChunk]:
+    """Write the next version of an item; answers the chunks that must be indexed."""
+    now = now_micros()
+    ids, new_chunks = _write_chunks(connection, head.n, item.chunks, analyzer, now)
+    layout = np.array(
+        [(chunk, part.start, *part.lines) for chunk, part in zip(ids, item.chunks, strict=True)], np.int64
+    )
+    draft = item.draft
+    number = head.version + 1
+    fields_json = json.dumps(draft.fields.to_dict(), ensure_ascii=False, default=str)
+    connection.rows(
+        "INSERT INTO versions(item, number, previous, hash, text_hash, drive, path, kind, state, fields, layout, marks,"
+        " first_line, size, blob, created_at) VALUES(?,?,?,?,?,?,?,?,'live',?,?,?,?,?,?,?)",
+        (
+            head.n, number, head.version or None, item.hash, item.text_hash, draft.ref.drive, draft.ref.path,
+            draft.kind, fields_json, layout.tobytes(), json.dumps([[m.offset, m.label] for m in draft.marks]),
+            draft.first_line, _size(item), _keep_blob(connection, draft.blob), now,
+        ),
+    )  # fmt: skip
+    _write_head(connection, head, item, number, fields_json, now)
+    write_secrets(connection, head.n, item.secrets)
+    if keep_versions:
+        _prune_versions(connection, head.n, number - keep_versions)
+    return new_chunks
+
+
+def _size(item: PreparedItem) -> int:
+    draft = item.draft
+    return len(draft.blob) if draft.blob is not None else len(draft.content)
+
+
+def _write_head(
+    connection: Connection, head: Head, item: PreparedItem, number: int, fields_json: str, now: int
+) -> None:
+    draft, fields = item.draft, item.draft.fields
+    connection.rows(
+        "UPDATE items SET drive=?, path=?, kind=?, state='live', version=?, hash=?, text_hash=?, title=?,"
+        " description=?, category=?, domain=?, severity=?, importance=?, loading=?, thread=?, seq=?, source_url=?,"
+        " metadata=?, fields=?, size=?, updated_at=CASE WHEN text_hash=? AND version>0 THEN updated_at ELSE ? END,"
+        " indexed_at=?, deleted_at=NULL, file_mtime=coalesce(?, file_mtime), file_size=coalesce(?, file_size),"
+        " file_hash=coalesce(?, file_hash), file_fields=coalesce(?, file_fields) WHERE n=?",
+        (
+            draft.ref.drive, draft.ref.path, draft.kind, number, item.hash, item.text_hash, fields.title,
+            fields.description, fields.category, fields.domain, fields.severity, fields.importance, fields.loading,
+            fields.thread, fields.seq, fields.source_url,
+            json.dumps(dict(fields.metadata), ensure_ascii=False, default=str), fields_json, _size(item),
+            item.text_hash, now, now, *_file_values(item.file), head.n,
+        ),
+    )  # fmt: skip
+    connection.rows("DELETE FROM item_tags WHERE item=?", (head.n,))
+    insert_tags(connection, head.n, fields)
+
+
+def write_secrets(connection: Connection, n: int, counts: Mapping[str, int]) -> None:
+    """Note which secrets stand in an item's text now."""
+    connection.rows("DELETE FROM secrets WHERE item=?", (n,))
+    connection.run_many("INSERT INTO secrets(item, kind, count) VALUES(?,?,?)", [(n, *one) for one in counts.items()])
+
+
+def insert_tags(connection: Connection, n: int, fields: Fields) -> None:
+    """Write the tags to filter by."""
+    if fields.tags:
+        connection.run_many("INSERT OR IGNORE INTO item_tags(tag, item) VALUES(?,?)", [(tag, n) for tag in fields.tags])
+
+
+def _file_values(state: FileState | None) -> tuple[Any, ...]:
+    if state is None:
+        return (None,) * 4
+    return state.mtime, state.size, state.hash, json.dumps(dict(state.fields), ensure_ascii=False, default=str)
+
+
+def note_file(connection: Connection, n: int, state: FileState | None) -> None:
+    """Remember what an item's file looks like now that its content is known to be the same."""
+    if state is not None:
+        values = _file_values(state)
+        connection.rows(
+            "UPDATE items SET file_mtime=?1, file_size=?2, file_hash=?3, file_fields=?4 WHERE n=?5"
+            " AND (file_mtime, file_size, file_hash, file_fields) IS NOT (?1, ?2, ?3, ?4)",
+            (*values, n),
+        )
+
+
+def _keep_blob(connection: Connection, blob: bytes | None) -> str | None:
+    if blob is None:
+        return None
+    digest = hashlib.sha256(blob).hexdigest()
+    connection.rows("INSERT OR IGNORE INTO blobs(hash, data) VALUES(?,?)", (digest, blob))
+    return digest
+
+
+def _write_chunks(
+    connection: Connection, n: int, chunks: Sequence[PreparedChunk], analyzer: Analyzer, now: int
+) -> tuple[list[int], list[NewChunk]]:
+    """Reuse live chunks with the same key, insert the others, supersede what is no longer part of the item."""
+    free: dict[bytes, list[int]] = {}
+    lengths: dict[int, bytes] = {}
+    for chunk, key, size in connection.rows(
+        "SELECT id, key, lengths FROM chunks WHERE item=? AND state=? ORDER BY id DESC", (n, LIVE)
+    ):
+        free.setdefault(key, []).append(chunk)
+        lengths[chunk] = size
+    ids: list[int] = []
+    fresh: list[NewChunk] = []
+    rows = []
+    following = next_chunk(connection)
+    for part in chunks:
+        spare = free.get(part.key)
+        if spare:
+            ids.append(spare.pop())
+            continue
+        counts = part.counts if part.counts is not None else _counts_of(connection, n, part, analyzer)
+        new = NewChunk(following, n, counts)
+        following += 1
+        measured = LENGTHS.pack(*new.lengths())
+        rows.append(
+            (new.chunk, n, LIVE, now, part.key, part.embed_hash, measured, part.heading, part.prefix, part.text)
+        )
+        ids.append(new.chunk)
+        fresh.append(new)
+    connection.run_many(
+        "INSERT INTO chunks(id, item, state, live_from, key, embed_hash, lengths, heading, prefix, text)"
+        " VALUES(?,?,?,?,?,?,?,?,?,?)",
+        rows,
+    )
+    supersede(connection, [(chunk, LIVE, lengths[chunk]) for left in free.values() for chunk in left], now)
+    return ids, fresh
+
+
+def next_chunk(connection: Connection) -> int:
+    """The next chunk id: one past the highest ever given out, so that no chunk inherits anything."""
+    rows = connection.rows("SELECT seq FROM sqlite_sequence WHERE name='chunks'")
+    return int(rows[0][0]) + 1 if rows else 1
+
+
+def _counts_of(connection: Connection, n: int, part: PreparedChunk, analyzer: Analyzer) -> tuple[dict[str, int], ...]:
+    """Analyse late: another process took away the chunk we meant to keep."""
+    title, path, description, fields = connection.rows(
+        "SELECT title, path, description, fields FROM items WHERE n=?", (n,)
+    )[0]
+    stored = json.loads(fields)
+    context = f"{stored.get('context', '')}\n{part.heading}"
+    texts = (title, path, description, "\n".join(stored.get("tags", ())), context, part.text)
+    return tuple(analyzer.counts(text) for text in texts)
+
+
+def supersede(connection: Connection, chunks: Sequence[tuple[int, int, bytes]], now: int) -> None:
+    """Chunks leave normal search, and stay searchable as of the time they were current."""
+    if chunks:
+        connection.run_many(
+            "UPDATE chunks SET state=?, live_until=? WHERE id=?", [(SUPERSEDED, now, chunk) for chunk, _, _ in chunks]
+        )
+        retire(connection, chunks, SUPERSEDED)
+
+
+def delete_chunks(connection: Connection, chunks: Sequence[tuple[int, int, bytes]], *, erase: bool) -> None:
+    """Chunks leave every index; ``erase`` also removes their rows and so their text."""
+    if not chunks:
+        return
+    ids = [(chunk,) for chunk, _, _ in chunks]
+    if erase:
+        connection.run_many("DELETE FROM chunks WHERE id=?", ids)
+    else:
+        now = now_micros()
+        connection.run_many(
+            "UPDATE chunks SET state=?, live_until=coalesce(live_until, ?) WHERE id=?",
+            [(DELETED, now, chunk) for chunk, _, _ in chunks],
+        )
+    retire(connection, [chunk for chunk in chunks if chunk[1] != DELETED], DELETED)
+
+
+def _prune_versions(connection: Connection, n: int, last: int) -> None:
+    """Drop versions up to a number, and the chunks that no remaining version holds."""
+    if last <= 0:
+        return
+    dropped = connection.rows("DELETE FROM versions WHERE item=? AND number<=? RETURNING blob", (n, last))
+    if not dropped:
+        return
+    held: set[int] = set()
+    for (layout,) in connection.rows("SELECT layout FROM versions WHERE item=?", (n,)):
+        held.update(np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist())
+    rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,))
+    delete_chunks(connection, [row for row in rows if row[0] not in held], erase=True)
+    _drop_blobs(connection, [row[0] for row in dropped])
+
+
+def _drop_blobs(connection: Connection, hashes: Sequence[str | None]) -> None:
+    """Drop bytes that some versions held and none holds any more."""
+    connection.run_many(
+        "DELETE FROM blobs WHERE hash=?1 AND NOT EXISTS (SELECT 1 FROM versions WHERE blob=?1)",
+        [(digest,) for digest in set(hashes) if digest is not None],
+    )
+
+
+def archive(connection: Connection, head: Head) -> None:
+    """Take an item out of normal search; its chunks stay searchable as of the time they were current."""
+    rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=? AND state=?", (head.n, LIVE))
+    supersede(connection, rows, now_micros())
+    connection.rows("UPDATE items SET state='archived', deleted_at=? WHERE n=?", (now_micros(), head.n))
+
+
+def to_bin(connection: Connection, head: Head) -> None:
+    """Delete an item from every index; its versions stay in the bin."""
+    rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (head.n,))
+    delete_chunks(connection, rows, erase=False)
+    connection.rows("UPDATE items SET state='deleted', deleted_at=? WHERE n=?", (now_micros(), head.n))
+    connection.rows("DELETE FROM item_tags WHERE item=?", (head.n,))
+
+
+def erase_item(connection: Connection, n: int) -> None:
+    """Remove an item with all its versions and text."""
+    rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,))
+    delete_chunks(connection, rows, erase=True)
+    held = connection.rows("SELECT blob FROM versions WHERE item=?", (n,))
+    connection.rows("DELETE FROM items WHERE n=?", (n,))
+    _drop_blobs(connection, [row[0] for row in held])

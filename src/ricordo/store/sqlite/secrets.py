@@ -1,0 +1,42 @@
+"""Which items hold what looks like a secret: counts only, never the secret itself. Finding them is ``ingest``'s."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ricordo.store.sqlite.connection import Database
+from ricordo.store.sqlite.saving import write_secrets
+from ricordo.values import Ref
+
+
+class Secrets:
+    """Secrets in the current texts of items that are not in the bin."""
+
+    database: Database
+
+    def secret_counts(self) -> dict[str, int]:
+        """How many there are, by kind."""
+        with self.database.read() as connection:
+            return dict(
+                connection.rows(
+                    "SELECT s.kind, sum(s.count) FROM secrets s JOIN items i ON i.n = s.item AND i.state <> 'deleted'"
+                    " GROUP BY s.kind ORDER BY s.kind"
+                )
+            )
+
+    def secret_refs(self) -> list[tuple[Ref, dict[str, int]]]:
+        """The items that hold some, with how many of each kind."""
+        found: dict[Ref, dict[str, int]] = {}
+        with self.database.read() as connection:
+            for drive, path, kind, count in connection.rows(
+                "SELECT i.drive, i.path, s.kind, s.count FROM secrets s JOIN items i ON i.n = s.item"
+                " WHERE i.state <> 'deleted' ORDER BY i.drive, i.path, s.kind"
+            ):
+                found.setdefault(Ref(drive, path), {})[kind] = count
+        return list(found.items())
+
+    def note_secrets(self, found: Mapping[int, Mapping[str, int]]) -> None:
+        """Replace what is known of some items."""
+        with self.database.write() as connection:
+            for n, counts in found.items():
+                write_secrets(connection, n, counts)

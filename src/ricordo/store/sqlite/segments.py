@@ -1,0 +1,338 @@
+"""The lexical index as rows in the store: adding a batch as a segment, retiring chunks, merging segments in tiers.
+
+A segment is immutable. Adding writes one; retiring appends to a small log; merging builds a new segment from several
+in short transactions and swaps it in at the end, so that no write lock is held long. Deleted chunks are left behind
+by a merge; superseded ones stay, for searches as of an earlier time. Scoring lives in ``lexical``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from ricordo.frozen import frozen
+from ricordo.store.sqlite.connection import Connection, Database
+from ricordo.store.sqlite.postings import FIELDS, Array, TermCounts, combine, invert
+
+LIVE, SUPERSEDED, DELETED = 0, 1, 2
+BUILDING, READY, REPLACED = 0, 1, 2
+FAN_OUT = 8
+MAX_MERGED = 600_000
+"""Segments beyond this many chunks are left as they are: a million chunks stand in a few of them."""
+STEP_ROWS = 4_000
+LEASE_SECONDS = 120
+
+
+@frozen
+class NewChunk:
+    """A chunk that was just inserted, with what is indexed of it."""
+
+    chunk: int
+    item: int
+    counts: TermCounts
+    state: int = LIVE
+
+    def lengths(self) -> list[int]:
+        return [sum(field.values()) for field in self.counts]
+
+
+@frozen
+class Inverted:
+    """Posting rows made before the transaction, and the chunks they are for."""
+
+    counts: Sequence[TermCounts]
+    rows: Sequence[tuple[str, bytes]]
+
+    def rows_for(self, chunks: Sequence[NewChunk]) -> Iterable[tuple[str, bytes]]:
+        """The rows, if the chunks turned out to be the expected ones; else made anew."""
+        if len(chunks) == len(self.counts) and all(
+            chunk.counts is expected for chunk, expected in zip(chunks, self.counts, strict=True)
+        ):
+            return self.rows
+        return invert([chunk.counts for chunk in chunks])
+
+
+def inverted(counts: Sequence[TermCounts]) -> Inverted:
+    """Do the costly part of indexing while no lock is held."""
+    return Inverted(counts, list(invert(counts)))
+
+
+def add_segment(connection: Connection, chunks: Sequence[NewChunk], made: Inverted) -> None:
+    """Index the chunks of one transaction as one segment."""
+    if not chunks:
+        return
+    lengths = np.array([chunk.lengths() for chunk in chunks], np.uint32).T
+    row = connection.rows(
+        "INSERT INTO segments(state, docs, chunk_ids, item_ids, lengths, states) VALUES(?,?,?,?,?,?) RETURNING id",
+        (
+            READY,
+            len(chunks),
+            np.array([chunk.chunk for chunk in chunks], np.int64).tobytes(),
+            np.array([chunk.item for chunk in chunks], np.int64).tobytes(),
+            np.ascontiguousarray(lengths).tobytes(),
+            bytes(chunk.state for chunk in chunks),
+        ),
+    )
+    segment = row[0][0]
+    connection.run_many(
+        "INSERT INTO postings(segment, term, data) VALUES(?,?,?)",
+        ((segment, term, data) for term, data in made.rows_for(chunks)),
+    )
+    live = np.array([chunk.state == LIVE for chunk in chunks])
+    _count(connection, int(live.sum()), lengths[:, live].sum(axis=1, dtype=np.int64))
+    bump_epoch(connection)
+
+
+def retire(connection: Connection, chunks: Sequence[tuple[int, int, bytes]], state: int) -> None:
+    """Take chunks ``(id, its state so far, its lengths)`` out of normal search, at once."""
+    if not chunks:
+        return
+    connection.run_many("INSERT INTO retired(chunk, state) VALUES(?,?)", [(chunk, state) for chunk, _, _ in chunks])
+    lost = [np.frombuffer(lengths, np.uint32) for _, before, lengths in chunks if before == LIVE]
+    if lost:
+        _count(connection, -len(lost), -np.array(lost, np.int64).sum(axis=0))
+    bump_epoch(connection)
+
+
+def bump_epoch(connection: Connection) -> None:
+    """Tell every process that what it remembers of the index is out of date."""
+    connection.rows("UPDATE meta SET value = value + 1 WHERE name = 'index_epoch'")
+
+
+def _count(connection: Connection, chunks: int, terms: Array) -> None:
+    totals = [(chunks, -1), *((int(total), field) for field, total in enumerate(terms))]
+    connection.run_many("UPDATE lexical_stats SET total = total + ? WHERE field = ?", totals)
+
+
+@frozen
+class Arrays:
+    """What a segment knows of its chunks, one entry each."""
+
+    chunks: Array
+    items: Array
+    lengths: Array
+    states: Array
+
+
+def load_arrays(connection: Connection, segment: int) -> Arrays:
+    """Read a segment's arrays with the states it was made with."""
+    chunk_ids, item_ids, lengths, states = connection.rows(
+        "SELECT chunk_ids, item_ids, lengths, states FROM segments WHERE id = ?", (segment,)
+    )[0]
+    return Arrays(
+        np.frombuffer(chunk_ids, np.int64),
+        np.frombuffer(item_ids, np.int64),
+        np.frombuffer(lengths, np.uint32).reshape(len(FIELDS), -1),
+        np.frombuffer(states, np.uint8),
+    )
+
+
+def with_retired(arrays: Arrays, log: dict[int, int]) -> Arrays:
+    """The arrays with later state changes applied."""
+    if not log:
+        return arrays
+    ids = np.fromiter(log, np.int64, len(log))
+    hit = np.isin(arrays.chunks, ids)
+    if not hit.any():
+        return arrays
+    states = arrays.states.copy()
+    states[hit] = [log[chunk] for chunk in arrays.chunks[hit].tolist()]
+    return Arrays(arrays.chunks, arrays.items, arrays.lengths, states)
+
+
+def retired_log(connection: Connection, after: int = 0) -> dict[int, int]:
+    """State changes newer than a sequence number: chunk → state, the latest winning."""
+    return dict(connection.rows("SELECT chunk, state FROM retired WHERE seq > ? ORDER BY seq", (after,)))
+
+
+def maintain(database: Database, *, everything: bool = False) -> int:
+    """Do the merges that are due and clear what earlier ones left; answers how many were done."""
+    merged = 0
+    while (plan := _claim(database, everything=everything)) is not None:
+        Merge(database, *plan).run()
+        merged += 1
+        everything = False
+    clear_replaced(database)
+    return merged
+
+
+def rewrite(database: Database, segments: Iterable[int]) -> None:
+    """Rewrite segments without their deleted chunks, so that no word of those is left in the file."""
+    for segment in segments:
+        with database.write() as connection:
+            if connection.rows("SELECT 1 FROM segments WHERE id=? AND state=?", (segment, READY)):
+                target, owner = _lease(connection, [segment])
+            else:
+                continue
+        Merge(database, target, [segment], owner).run()
+    clear_replaced(database)
+
+
+def _claim(database: Database, *, everything: bool) -> tuple[int, list[int], str] | None:
+    """Reserve a set of segments of one size class, so that no other process merges them too."""
+    with database.read() as connection:
+        if _due(connection, everything) is None and not _expired(connection):
+            return None
+    with database.write() as connection:
+        for target, _ in _expired(connection):
+            connection.rows("UPDATE segments SET state=? WHERE id=?", (REPLACED, target))
+            connection.rows("DELETE FROM merges WHERE target=?", (target,))
+        sources = _due(connection, everything)
+        if sources is None:
+            return None
+        target, owner = _lease(connection, sources)
+        return target, sources, owner
+
+
+def _lease(connection: Connection, sources: list[int]) -> tuple[int, str]:
+    target: int = connection.rows(
+        "INSERT INTO segments(state, docs, chunk_ids, item_ids, lengths, states)"
+        " VALUES(?,0,x'',x'',x'',x'') RETURNING id",
+        (BUILDING,),
+    )[0][0]
+    owner = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    connection.rows(
+        "INSERT INTO merges(target, sources, owner, lease_until) VALUES(?,?,?,?)",
+        (target, json.dumps(sources), owner, int(time.time()) + LEASE_SECONDS),
+    )
+    return target, owner
+
+
+def _expired(connection: Connection) -> list[tuple[int, str]]:
+    return connection.rows("SELECT target, sources FROM merges WHERE lease_until < ?", (int(time.time()),))
+
+
+def _due(connection: Connection, everything: bool) -> list[int] | None:
+    """Segments of one size class that are many enough to merge; all that are small enough when asked."""
+    busy = {
+        source
+        for (sources,) in connection.rows("SELECT sources FROM merges WHERE lease_until >= ?", (int(time.time()),))
+        for source in json.loads(sources)
+    }
+    classes: dict[int, list[tuple[int, int]]] = {}
+    for segment, docs in connection.rows("SELECT id, docs FROM segments WHERE state=? ORDER BY id", (READY,)):
+        if segment not in busy and docs <= MAX_MERGED // 2:
+            level = 0 if everything else (max(docs, 1).bit_length() - 1) // 3  # size classes grow eightfold
+            classes.setdefault(level, []).append((segment, docs))
+    for level in sorted(classes):
+        members = classes[level] if everything else classes[level][:FAN_OUT]
+        if len(members) >= (2 if everything else FAN_OUT) and sum(docs for _, docs in members) <= MAX_MERGED:
+            return [segment for segment, _ in members]
+    return None
+
+
+def clear_replaced(database: Database) -> None:
+    """Delete the rows of replaced segments, a bounded number at a time."""
+    with database.read() as connection:
+        gone = [row[0] for row in connection.rows("SELECT id FROM segments WHERE state=?", (REPLACED,))]
+    for segment in gone:
+        while True:
+            with database.write() as connection:
+                connection.rows(
+                    "DELETE FROM postings WHERE segment=?1 AND term IN"
+                    " (SELECT term FROM postings WHERE segment=?1 ORDER BY term LIMIT ?2)",
+                    (segment, 2 * STEP_ROWS),
+                )
+                if connection.changes() == 0:
+                    connection.rows("DELETE FROM segments WHERE id=?", (segment,))
+                    break
+
+
+class Merge:
+    """One merge: copy the postings in steps, then swap. Interrupted anywhere, the sources stay in use."""
+
+    def __init__(self, database: Database, target: int, sources: Sequence[int], owner: str) -> None:
+        self.database = database
+        self.target = target
+        self.sources = list(sources)
+        self.owner = owner
+
+    def run(self) -> None:
+        with self.database.read() as connection:
+            log = retired_log(connection)
+            arrays = [with_retired(load_arrays(connection, source), log) for source in self.sources]
+        kept = [part.states != DELETED for part in arrays]
+        moves: list[Array] = []
+        offset = 0
+        for mask in kept:
+            moves.append(np.where(mask, np.cumsum(mask) - 1 + offset, -1))
+            offset += int(mask.sum())
+        for rows in self._steps():
+            merged = [(self.target, term, data) for term, data in combine(rows, moves)]
+            with self.database.write() as connection:
+                if not self._still_ours(connection):
+                    return
+                connection.run_many("INSERT INTO postings(segment, term, data) VALUES(?,?,?)", merged)
+        self._swap(arrays, kept)
+
+    def _steps(self) -> Iterator[list[tuple[str, int, bytes]]]:
+        """Rows of all sources in term order, a bounded number of terms at a time."""
+        after = ""
+        limit = max(1, STEP_ROWS // len(self.sources))
+        while True:
+            with self.database.read() as connection:
+                batches = [
+                    connection.rows(
+                        "SELECT term, data FROM postings WHERE segment=? AND term>? ORDER BY term LIMIT ?",
+                        (source, after, limit),
+                    )
+                    for source in self.sources
+                ]
+            if not any(batches):
+                return
+            full = [batch[-1][0] for batch in batches if len(batch) == limit]
+            bound = min(full) if full else None
+            rows = [
+                (term, index, data)
+                for index, batch in enumerate(batches)
+                for term, data in batch
+                if bound is None or term <= bound
+            ]
+            rows.sort(key=lambda row: (row[0], row[1]))
+            yield rows
+            if bound is None:
+                return
+            after = bound
+
+    def _still_ours(self, connection: Connection) -> bool:
+        connection.rows(
+            "UPDATE merges SET lease_until=? WHERE target=? AND owner=?",
+            (int(time.time()) + LEASE_SECONDS, self.target, self.owner),
+        )
+        return connection.changes() == 1
+
+    def _swap(self, arrays: Sequence[Arrays], kept: Sequence[Array]) -> None:
+        chunks = np.concatenate([part.chunks[mask] for part, mask in zip(arrays, kept, strict=True)])
+        items = np.concatenate([part.items[mask] for part, mask in zip(arrays, kept, strict=True)])
+        lengths = np.concatenate([part.lengths[:, mask] for part, mask in zip(arrays, kept, strict=True)], axis=1)
+        states = np.concatenate([part.states[mask] for part, mask in zip(arrays, kept, strict=True)])
+        everything = np.concatenate([part.chunks for part in arrays]).tolist()
+        with self.database.write() as connection:
+            if not self._still_ours(connection):
+                return
+            current = with_retired(Arrays(chunks, items, lengths, states), retired_log(connection))
+            connection.rows(
+                "UPDATE segments SET state=?, docs=?, chunk_ids=?, item_ids=?, lengths=?, states=? WHERE id=?",
+                (
+                    READY,
+                    len(chunks),
+                    chunks.tobytes(),
+                    items.tobytes(),
+                    np.ascontiguousarray(lengths).tobytes(),
+                    current.states.tobytes(),
+                    self.target,
+                ),
+            )
+            connection.run_many(
+                "UPDATE segments SET state=? WHERE id=?", [(REPLACED, source) for source in self.sources]
+            )
+            folded = set(everything)
+            done = [(seq,) for seq, chunk in connection.rows("SELECT seq, chunk FROM retired") if chunk in folded]
+            connection.run_many("DELETE FROM retired WHERE seq=?", done)
+            connection.rows("DELETE FROM merges WHERE target=?", (self.target,))
+            bump_epoch(connection)

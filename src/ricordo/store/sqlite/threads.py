@@ -1,0 +1,186 @@
+"""Threads and times: the turns of a session in order, and what happened to any item, the latest first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ricordo.store.sqlite import items
+from ricordo.store.sqlite.connection import Connection, Database
+from ricordo.store.sqlite.postings import Array
+from ricordo.store.sqlite.times import micros, moment, optional_moment
+from ricordo.values import CHECKPOINT, SESSION, Item, Ref
+
+if TYPE_CHECKING:
+    from ricordo.session_values import Happening, ThreadSpan
+
+_REMEMBERED = frozenset({"memory", "note", "entity", "resource", "entry"})
+_LINE = 200
+_COLUMNS = (
+    "i.drive, i.path, i.kind, i.category, i.title, i.thread, i.seq, i.metadata,"
+    f" (SELECT substr(c.text, 1, {_LINE}) FROM chunks c WHERE c.item = i.n ORDER BY c.id DESC LIMIT 1)"
+)
+
+
+class Threads:
+    """Looks at items by their place in a thread and by time; writes nothing."""
+
+    database: Database
+
+    def thread_keys(self, thread: str) -> dict[str, int]:
+        with self.database.read() as connection:
+            return dict(
+                connection.rows(
+                    "SELECT json_extract(metadata, '$.key'), seq FROM items WHERE thread=? AND seq IS NOT NULL"
+                    " AND kind='session' AND json_extract(metadata, '$.key') IS NOT NULL ORDER BY seq",
+                    (thread,),
+                )
+            )
+
+    def said_after(self, thread: str, place: int, count: int) -> list[Mapping[str, Any]]:
+        with self.database.read() as connection:
+            rows = connection.rows(
+                "SELECT metadata FROM items WHERE thread=? AND seq>? AND state='live' AND kind='session'"
+                " AND json_extract(metadata, '$.role') = 'user' AND json_extract(metadata, '$.aside') IS NULL"
+                " ORDER BY seq LIMIT ?",
+                (thread, place, count),
+            )
+        return [json.loads(row[0]) for row in rows]
+
+    def thread_items(self, thread: str, first: int, last: int) -> list[Item]:
+        with self.database.read() as connection:
+            rows = connection.rows(
+                "SELECT n FROM items WHERE thread=? AND seq BETWEEN ? AND ? AND state='live' ORDER BY seq, n",
+                (thread, first, last),
+            )
+            found = (items.by_number(connection, row[0]) for row in rows)
+            return [item for item in found if item is not None]
+
+    def thread_spans(self, threads: Sequence[str]) -> dict[str, ThreadSpan]:
+        from ricordo.session_values import ThreadSpan
+
+        spans: dict[str, ThreadSpan] = {}
+        with self.database.read() as connection:
+            for thread in threads:
+                count, first, last = connection.rows(
+                    "SELECT count(*), min(created_at), max(created_at) FROM items"
+                    " WHERE thread=? AND seq IS NOT NULL AND state='live'",
+                    (thread,),
+                )[0]
+                spans[thread] = ThreadSpan(count, optional_moment(first), optional_moment(last))
+        return spans
+
+    def happenings(
+        self, *, since: datetime | None, thread: str | None, kinds: Sequence[str], limit: int
+    ) -> list[Happening]:
+        after = micros(since) if since is not None else 0
+        with self.database.read() as connection:
+            found = [
+                *_versions(connection, after, thread, kinds, limit),
+                *_put_away(connection, after, thread, kinds, limit),
+            ]
+        found.sort(key=lambda one: (one.at, one.seq or 0, one.ref, one.version or 0), reverse=True)
+        return found[:limit]
+
+    def archived_below(self, drive: str, prefix: str) -> list[tuple[int, Ref]]:
+        folder = prefix.rstrip("/")
+        with self.database.read() as connection:
+            rows = connection.rows(
+                "SELECT n, path FROM items WHERE drive=? AND path>? AND path<? AND state='archived' ORDER BY path",
+                (drive, f"{folder}/", f"{folder}0"),  # "0" is the character after "/"
+            )
+        return [(n, Ref(drive, path)) for n, path in rows]
+
+    def current_chunks(self, numbers: Array) -> Array:
+        layouts: list[bytes] = []
+        with self.database.read() as connection:
+            for part in items.batched(numbers.tolist()):
+                layouts += (
+                    row[0]
+                    for row in connection.rows(
+                        "SELECT v.layout FROM items i JOIN versions v ON v.item = i.n AND v.number = i.version"
+                        f" WHERE i.n IN ({','.join('?' * len(part))})",
+                        part,
+                    )
+                )
+        return np.frombuffer(b"".join(layouts), np.int64).reshape(-1, 4)[:, 0].copy()
+
+
+def _where(thread: str | None, kinds: Sequence[str]) -> tuple[str, list[Any]]:
+    """What belongs to a timeline: no points to fork from; tools and asides only where a thread is asked for."""
+    sql = f" AND NOT (i.kind='session' AND i.category IS '{CHECKPOINT}')"
+    values: list[Any] = []
+    if thread is not None:
+        sql += " AND i.thread=?"
+        values.append(thread)
+    else:
+        sql += (
+            " AND NOT (i.kind='session' AND (json_extract(i.metadata, '$.role') IS 'tool'"
+            " OR json_extract(i.metadata, '$.aside') IS NOT NULL))"
+        )
+    if kinds:
+        sql += f" AND i.kind IN ({','.join('?' * len(kinds))})"
+        values += kinds
+    return sql, values
+
+
+def _versions(
+    connection: Connection, after: int, thread: str | None, kinds: Sequence[str], limit: int
+) -> list[Happening]:
+    """What was said, made and changed; a session that grew is told by its turns."""
+    condition, values = _where(thread, kinds)
+    at = f"iif(i.category IS '{SESSION}' AND i.kind = 'session', i.created_at, v.created_at)"
+    rows = connection.rows(
+        f"SELECT {at}, v.number, {_COLUMNS} FROM versions v JOIN items i ON i.n = v.item"
+        f" WHERE v.created_at >= ? AND i.state <> 'deleted' {condition}"
+        f" AND NOT (i.category IS '{SESSION}' AND i.kind = 'session' AND v.number > 1)"
+        " ORDER BY v.created_at DESC, v.item DESC, v.number DESC LIMIT ?",
+        (after, *values, limit),
+    )
+    return [
+        _happening(row[0], _what(row[1], row[4], row[5], row[8]), row[1], row[2:]) for row in rows if row[0] >= after
+    ]
+
+
+def _put_away(
+    connection: Connection, after: int, thread: str | None, kinds: Sequence[str], limit: int
+) -> list[Happening]:
+    condition, values = _where(thread, kinds)
+    rows = connection.rows(
+        f"SELECT i.deleted_at, i.state, {_COLUMNS} FROM items i"
+        f" WHERE i.deleted_at IS NOT NULL AND i.deleted_at >= ? {condition} ORDER BY i.deleted_at DESC LIMIT ?",
+        (after, *values, limit),
+    )
+    return [_happening(row[0], "removed" if row[1] == "deleted" else "forgotten", None, row[2:]) for row in rows]
+
+
+def _what(version: int, kind: str, category: str | None, seq: int | None) -> str:
+    if version > 1:
+        return "updated"
+    if kind == "session":
+        return "event" if seq is not None else "session" if category == SESSION else "created"
+    return "remembered" if kind in _REMEMBERED else "created"
+
+
+def _happening(at: int, what: str, version: int | None, row: tuple[Any, ...]) -> Happening:
+    from ricordo.session_values import Happening
+
+    drive, path, kind, _, title, thread, seq, metadata, text = row
+    told = json.loads(metadata)
+    shown = title or " ".join((text or "").split()) or path.rpartition("/")[2]
+    return Happening(
+        moment(at),
+        what,
+        f"{drive}:{path}",
+        shown,
+        kind,
+        thread,
+        seq,
+        str(told.get("direction", "")) if kind == "session" else "",
+        str(told.get("role", "")) if kind == "session" else "",
+        version,
+    )

@@ -1,0 +1,131 @@
+"""What was asked, found and opened: counts per item, the query log and the retrieval log (``statistics`` sums them up).
+
+Counts are the store's memory of use and stay; the logs are for looking back, age out, and can be cleared.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ricordo.store.sqlite.connection import Connection, Database
+from ricordo.store.sqlite.items import decay_now
+from ricordo.store.sqlite.times import DAY, now_micros, optional_moment
+from ricordo.use import opened
+
+if TYPE_CHECKING:
+    from ricordo.insight import StatsReport, Usage, Use, UsedItem
+
+EXPIRE_AT_ONCE = 500
+"""So many old log entries at most are dropped with one recording, to keep its transaction short."""
+
+_PART = 500
+_LOGS = ("query_log", "retrieval_log")
+
+
+class UsageCounts:
+    """Use of items, and its log."""
+
+    database: Database
+
+    def can_record(self) -> bool:
+        """Whether use can be remembered here at all."""
+        return not self.database.read_only
+
+    def record_uses(self, uses: Sequence[Use], *, keep_days: float, wait: float | None = None) -> None:
+        """Remember searches and openings, all in one transaction, and drop log entries older than ``keep_days``."""
+        if not uses or self.database.read_only:
+            return
+        with self.database.write(wait=wait) as connection:
+            now = now_micros()
+            for use in uses:
+                _record(connection, use, now)
+            for table in _LOGS:
+                connection.rows(
+                    f"DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE at < ? ORDER BY at LIMIT ?)",
+                    (now - int(keep_days * DAY), EXPIRE_AT_ONCE),
+                )
+
+    def usage_of(self, numbers: Sequence[int]) -> dict[int, Usage]:
+        """How items were used so far; those never used are there too, with nothing but their decay."""
+        from ricordo.insight import Usage
+
+        found = {}
+        with self.database.read() as connection:
+            for row in _usage_rows(connection, "i.n", numbers):
+                n, retrieved, last_retrieved, accessed, last_accessed, decay = row[0], *row[3:8]
+                found[n] = Usage(
+                    retrieved or 0,
+                    optional_moment(last_retrieved),
+                    accessed or 0,
+                    optional_moment(last_accessed),
+                    decay_now(decay, row[8], bool(row[9])),
+                )
+        return found
+
+    def stats(self, *, days: float, by: str, limit: int) -> StatsReport:
+        """Sums over the last days of the log, by query, tool or local day."""
+        from ricordo.store.sqlite.statistics import stats_of
+
+        with self.database.read() as connection:
+            return stats_of(connection, days, by, limit)
+
+    def clear_log(self) -> int:
+        """Erase both logs from the file; answers how many queries they held. Counts per item stay."""
+        with self.database.write(durable=True) as connection:
+            count: int = connection.rows("SELECT count(*) FROM query_log")[0][0]
+            for table in _LOGS:
+                connection.rows(f"DELETE FROM {table}")
+        self.database.checkpoint()
+        return count
+
+
+def writable(text: str) -> str:
+    """The text as SQLite takes it: a lone surrogate in a query, which matches nothing, is replaced."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _record(connection: Connection, use: Use, now: int) -> None:
+    query = None
+    if use.logged and use.text is not None:
+        query = connection.rows(
+            "INSERT INTO query_log(text, tool, profile, results, refs, ms, at) VALUES(?,?,?,?,?,?,?) RETURNING id",
+            (writable(use.text), use.tool, use.profile, len(use.items), json.dumps(use.refs), use.ms, now),
+        )[0][0]
+    by_id = {item.id: item for item in use.items}
+    # An item may have left the store since it was shown; it is then simply not found here.
+    rows = list(_usage_rows(connection, "i.id", list(by_id)))
+    connection.run_many(
+        "INSERT INTO usage(item, retrieval_count, last_retrieved_at) VALUES(?, 1, ?) ON CONFLICT(item) DO UPDATE"
+        " SET retrieval_count = retrieval_count + 1, last_retrieved_at = excluded.last_retrieved_at",
+        [(row[0], now) for row in rows],
+    )
+    if use.opened:
+        connection.run_many(
+            "UPDATE usage SET access_count = access_count + 1, last_accessed_at = ?, decay_score = ?, decay_at = ?"
+            " WHERE item = ?",
+            [(now, opened(decay_now(row[7], row[8], bool(row[9]))), now, row[0]) for row in rows],
+        )
+    if use.logged:
+        connection.run_many(
+            "INSERT INTO retrieval_log(item, ref, version, query, score, at) VALUES(?,?,?,?,?,?)",
+            [_log_row(row, by_id[row[1]], query, now) for row in rows],
+        )
+
+
+def _log_row(row: Sequence[Any], item: UsedItem, query: int | None, now: int) -> tuple[Any, ...]:
+    return row[0], row[2], item.version, query, item.score, now
+
+
+def _usage_rows(connection: Connection, column: str, keys: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """n, id, ref, the four counts and times, decay score, since when it decays, and whether it is protected."""
+    for at in range(0, len(keys), _PART):
+        part = list(keys[at : at + _PART])
+        yield from connection.rows(
+            "SELECT i.n, i.id, i.drive || ':' || i.path, u.retrieval_count, u.last_retrieved_at, u.access_count,"
+            " u.last_accessed_at, u.decay_score, coalesce(u.decay_at, i.created_at),"
+            " json_extract(i.fields, '$.decay_protected') FROM items i LEFT JOIN usage u ON u.item = i.n"
+            f" WHERE {column} IN ({','.join('?' * len(part))})",
+            part,
+        )

@@ -1,0 +1,312 @@
+"""Vector search over the store: a scan of 1-bit sketches, then exact cosines of the few that survive it.
+
+The float32 rows in ``vectors`` are the truth. A block says which chunk has which vector and holds their sketches (the
+signs, packed into 64-bit words). Blocks are small enough to read in a cold process; a process that lives on keeps them
+and as many rows as fit, and reads only what is new. A chunk counts when the keyword index says it is visible.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+
+from ricordo.arrays import distinct
+from ricordo.frozen import frozen
+from ricordo.store.sqlite.connection import Connection
+from ricordo.store.sqlite.postings import Array
+
+SCAN_BLOCK = 16_384
+EXACT_BELOW = 2_000
+"""With fewer candidates than this every cosine is computed; a sketch would only cost recall."""
+OVERFETCH = 64
+"""Rescored per item asked for; bench/vectors.py measures what that leaves of the recall."""
+RESCORED_SHARE = 24
+"""More than one in so many candidates is never rescored, but always RESCORED_MIN: a small store needs no more."""
+RESCORED_MIN = 1_600
+COMPARED_PER_ITEM = 12
+"""Of an item that words alone found, so many passages are compared exactly; its nearest is among them."""
+ROW_CACHE_BYTES = 256 << 20
+COMPACT_BLOCKS = 16
+BLOCK_ENTRIES = 65_536
+
+
+@frozen
+class Entries:
+    """All chunks with a vector of one fingerprint, one position each."""
+
+    chunks: Array
+    items: Array
+    vectors: Array
+    sketches: Array  # (words, entries) uint64
+
+
+@frozen
+class _Loaded:
+    epoch: int
+    blocks: dict[int, Entries]
+    entries: Entries
+    places: Array
+    """By chunk: its place among the entries, or -1."""
+
+
+def sketch(vectors: Array) -> Array:
+    """The signs of each vector, packed: ``(n, dims)`` floats to ``(words, n)`` uint64."""
+    bits = np.packbits(vectors > 0, axis=1, bitorder="little")
+    missing = -bits.shape[1] % 8
+    if missing:
+        bits = np.pad(bits, ((0, 0), (0, missing)))
+    return np.ascontiguousarray(bits.view(np.uint64).T)
+
+
+class VectorIndex:
+    """Answers nearest-neighbour queries for the fingerprints of one store."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loaded: dict[int, _Loaded] = {}
+        self._rows: dict[int, _RowCache] = {}
+
+    def entries(self, connection: Connection, fingerprint: int) -> Entries:
+        """The entries of a fingerprint; only blocks that are new are read."""
+        return self._current(connection, fingerprint).entries
+
+    def _current(self, connection: Connection, fingerprint: int) -> _Loaded:
+        epoch = connection.rows("SELECT value FROM meta WHERE name='vector_epoch'")[0][0]
+        with self._lock:
+            known = self._loaded.get(fingerprint)
+            if known is None or known.epoch != epoch:
+                known = _reload(connection, fingerprint, epoch, known)
+                self._loaded[fingerprint] = known
+            return known
+
+    def search(
+        self, connection: Connection, fingerprint: int, query: Array, items: int, visible: Visible
+    ) -> tuple[Array, Array, Array]:
+        """Chunks, items and cosines of the nearest, until ``items`` different items are among them; best first."""
+        entries = self.entries(connection, fingerprint)
+        positions = visible.positions(entries)
+        if len(positions) > max(EXACT_BELOW, RESCORED_MIN):
+            wanted = max(RESCORED_MIN, min(OVERFETCH * items, len(positions) // RESCORED_SHARE))
+            positions = nearest_sketches(entries.sketches, sketch(query[None, :])[:, 0], positions, wanted)
+        cosines = self.cosines(connection, fingerprint, query, entries.vectors[positions])
+        order = np.argsort(-cosines, kind="stable")
+        positions, cosines = positions[order], cosines[order]
+        owners = entries.items[positions]
+        _, first = np.unique(owners, return_index=True)
+        if len(first) > items:
+            last = int(np.sort(first)[items - 1]) + 1
+            positions, cosines, owners = positions[:last], cosines[:last], owners[:last]
+        return entries.chunks[positions], owners, cosines
+
+    def scores(
+        self, connection: Connection, fingerprint: int, query: Array, items: Array, visible: Visible
+    ) -> tuple[Array, Array, Array]:
+        """Chunks, items and cosines of the visible chunks of some items; of a long item, of those nearest by sketch."""
+        entries = self.entries(connection, fingerprint)
+        positions = visible.narrowed(items).positions(entries)
+        if len(positions) > COMPARED_PER_ITEM * len(items):
+            positions = nearest_of_each(entries, sketch(query[None, :])[:, 0], positions, COMPARED_PER_ITEM)
+        cosines = self.cosines(connection, fingerprint, query, entries.vectors[positions])
+        return entries.chunks[positions], entries.items[positions], cosines
+
+    def scores_of(self, connection: Connection, fingerprint: int, query: Array, chunks: Array) -> Array:
+        """The cosine of each chunk; -1 where it has no vector."""
+        loaded = self._current(connection, fingerprint)
+        places = loaded.places
+        spots = np.where(chunks < len(places), places[np.minimum(chunks, len(places) - 1)], -1)
+        cosines = np.full(len(chunks), -1.0)
+        known = spots >= 0
+        cosines[known] = self.cosines(connection, fingerprint, query, loaded.entries.vectors[spots[known]])
+        return cosines
+
+    def cosines(self, connection: Connection, fingerprint: int, query: Array, vectors: Array) -> Array:
+        """Exact cosines of vector rows with a query (both of unit length)."""
+        if not len(vectors):
+            return np.zeros(0, np.float64)
+        rows = self._row_cache(fingerprint, len(query)).fetch(connection, vectors)
+        return (rows @ query.astype(np.float32)).astype(np.float64)
+
+    def _row_cache(self, fingerprint: int, dimensions: int) -> _RowCache:
+        with self._lock:
+            return self._rows.setdefault(fingerprint, _RowCache(dimensions))
+
+
+@frozen
+class Visible:
+    """Which chunks may be answered: ``alive[chunk]``, and item numbers where a filter applies."""
+
+    alive: Array
+    items: Array | None = None
+
+    def positions(self, entries: Entries) -> Array:
+        inside = entries.chunks < len(self.alive)
+        mask = self.alive[np.where(inside, entries.chunks, 0)] & inside
+        if self.items is not None:
+            size = int(max(entries.items.max(initial=0), self.items.max(initial=0))) + 1
+            table = np.zeros(size, bool)
+            table[self.items] = True
+            mask &= table[entries.items]
+        return np.flatnonzero(mask)
+
+    def narrowed(self, items: Array) -> Visible:
+        return Visible(self.alive, items if self.items is None else np.intersect1d(self.items, items))
+
+
+class _RowCache:
+    """Vector rows by id, kept in one growing matrix while they fit."""
+
+    def __init__(self, dimensions: int) -> None:
+        self.matrix = np.zeros((0, dimensions), np.float32)
+        self.place = np.zeros(0, np.int64)  # by vector id: row + 1, or 0
+        self.used = 0
+        self.capacity = ROW_CACHE_BYTES // (4 * dimensions)
+        self.lock = threading.Lock()
+
+    def fetch(self, connection: Connection, ids: Array) -> Array:
+        with self.lock:
+            self._reach(int(ids.max()))
+            missing = distinct(ids[self.place[ids] == 0])
+            if len(missing):
+                self._read(connection, missing)
+            return self.matrix[self.place[ids] - 1]
+
+    def _reach(self, highest: int) -> None:
+        if highest >= len(self.place):
+            grown = np.zeros(max(highest + 1, 2 * len(self.place)), np.int64)
+            grown[: len(self.place)] = self.place
+            self.place = grown
+
+    def _read(self, connection: Connection, ids: Array) -> None:
+        if self.used + len(ids) > max(self.capacity, len(ids)):
+            self.place[:] = 0  # start over rather than track which rows are cold
+            self.used = 0
+        if self.used + len(ids) > len(self.matrix):
+            size = max(self.used + len(ids), min(2 * len(self.matrix), self.capacity))
+            grown = np.empty((size, self.matrix.shape[1]), np.float32)
+            grown[: self.used] = self.matrix[: self.used]
+            self.matrix = grown
+        for at in range(0, len(ids), 500):
+            part = ids[at : at + 500].tolist()
+            marks = ",".join("?" * len(part))
+            for vector, data in connection.rows(f"SELECT id, vector FROM vectors WHERE id IN ({marks})", part):
+                self.matrix[self.used] = np.frombuffer(data, np.float32)
+                self.used += 1
+                self.place[vector] = self.used
+
+
+def nearest_of_each(entries: Entries, query: Array, positions: Array, few: int) -> Array:
+    """Of each item's entries at these positions, the few whose sketches differ least from the query's."""
+    differing = np.bitwise_count(entries.sketches[:, positions] ^ query[:, None]).sum(axis=0, dtype=np.uint16)
+    owners = entries.items[positions]
+    order = np.lexsort((differing, owners))
+    ordered = owners[order]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    place = np.arange(len(ordered)) - np.repeat(starts, np.diff(np.append(starts, len(ordered))))
+    kept: Array = positions[np.sort(order[place < few])]
+    return kept
+
+
+def nearest_sketches(sketches: Array, query: Array, positions: Array, wanted: int) -> Array:
+    """The positions whose sketches differ least from the query's, at least ``wanted`` of them."""
+    total = sketches.shape[1]
+    distances = np.empty(total, np.uint16)
+    for start in range(0, total, SCAN_BLOCK):
+        end = min(start + SCAN_BLOCK, total)
+        count = np.bitwise_count(sketches[0, start:end] ^ query[0]).astype(np.uint16)
+        for word in range(1, len(sketches)):
+            count += np.bitwise_count(sketches[word, start:end] ^ query[word])
+        distances[start:end] = count
+    if len(positions) != total:
+        distances = distances[positions]
+    histogram = np.cumsum(np.bincount(distances))
+    limit = int(np.searchsorted(histogram, min(wanted, len(distances))))
+    picked: Array = positions[distances <= limit]
+    return picked
+
+
+def _reload(connection: Connection, fingerprint: int, epoch: int, old: _Loaded | None) -> _Loaded:
+    held = old.blocks if old is not None and old.epoch < epoch else {}
+    blocks: dict[int, Entries] = {}
+    present = [row[0] for row in connection.rows("SELECT id FROM vector_blocks WHERE fingerprint=?", (fingerprint,))]
+    for block in present:
+        blocks[block] = held[block] if block in held else read_block(connection, block)
+    entries = _joined([blocks[block] for block in present])
+    places = np.full(int(entries.chunks.max(initial=0)) + 1, -1)
+    places[entries.chunks] = np.arange(len(entries.chunks))
+    return _Loaded(epoch, blocks, entries, places)
+
+
+def read_block(connection: Connection, block: int) -> Entries:
+    """One block of entries."""
+    count, chunks, items, vectors, sketches = connection.rows(
+        "SELECT entries, chunk_ids, item_ids, vector_ids, sketches FROM vector_blocks WHERE id=?", (block,)
+    )[0]
+    return Entries(
+        np.frombuffer(chunks, np.int64),
+        np.frombuffer(items, np.int64),
+        np.frombuffer(vectors, np.int64),
+        np.frombuffer(sketches, np.uint64).reshape(-1, count),
+    )
+
+
+def _joined(parts: Sequence[Entries]) -> Entries:
+    if not parts:
+        none = np.zeros(0, np.int64)
+        return Entries(none, none, none, np.zeros((1, 0), np.uint64))
+    return Entries(
+        np.concatenate([part.chunks for part in parts]),
+        np.concatenate([part.items for part in parts]),
+        np.concatenate([part.vectors for part in parts]),
+        np.concatenate([part.sketches for part in parts], axis=1),
+    )
+
+
+def write_block(connection: Connection, fingerprint: int, entries: Entries) -> None:
+    """Append a block."""
+    connection.rows(
+        "INSERT INTO vector_blocks(fingerprint, entries, chunk_ids, item_ids, vector_ids, sketches)"
+        " VALUES(?,?,?,?,?,?)",
+        (
+            fingerprint,
+            len(entries.chunks),
+            entries.chunks.astype(np.int64).tobytes(),
+            entries.items.astype(np.int64).tobytes(),
+            entries.vectors.astype(np.int64).tobytes(),
+            np.ascontiguousarray(entries.sketches).tobytes(),
+        ),
+    )
+    bump_vectors(connection)
+
+
+def bump_vectors(connection: Connection) -> None:
+    """Tell every process that its entries are out of date."""
+    connection.rows("UPDATE meta SET value = value + 1 WHERE name='vector_epoch'")
+
+
+def compact(connection: Connection, fingerprint: int) -> None:
+    """Put small blocks together, without the chunks that are gone for good. Bounded: a block holds 4 MB at most."""
+    small = connection.rows(
+        "SELECT id, entries FROM vector_blocks WHERE fingerprint=? AND entries < ? ORDER BY id",
+        (fingerprint, BLOCK_ENTRIES // 2),
+    )
+    if len(small) < COMPACT_BLOCKS:
+        return
+    chosen: list[int] = []
+    size = 0
+    for block, count in small:
+        if size + count > BLOCK_ENTRIES:
+            break
+        chosen.append(block)
+        size += count
+    entries = _joined([read_block(connection, block) for block in chosen])
+    low, high = int(entries.chunks.min()), int(entries.chunks.max())
+    rows = connection.rows("SELECT id FROM chunks WHERE state < 2 AND id BETWEEN ? AND ?", (low, high))
+    kept = np.isin(entries.chunks, np.fromiter((row[0] for row in rows), np.int64, len(rows)))
+    connection.run_many("DELETE FROM vector_blocks WHERE id=?", [(block,) for block in chosen])
+    write_block(
+        connection,
+        fingerprint,
+        Entries(entries.chunks[kept], entries.items[kept], entries.vectors[kept], entries.sketches[:, kept]),
+    )

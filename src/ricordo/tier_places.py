@@ -1,0 +1,123 @@
+"""Which stores are searched together, and as what: the agent's, the project's, the team's; and where their files are.
+
+The settings ``tiers.agent``, ``tiers.project`` and ``tiers.team`` name them. The store that a call is about anyway (the
+one named, the project's, or the user's own) takes its place among them; without settings it stands alone.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ricordo.config import STORE_NAME, Config, StoreLocation, locate_store
+from ricordo.config_files import PROJECT_FOLDER, data_home, nearest_project
+from ricordo.errors import UsageError
+from ricordo.frozen import frozen
+
+TIERS = ("agent", "project", "team")
+KNOWLEDGE_FOLDER = "knowledge"
+
+
+@frozen
+class TierPlace:
+    """A tier: its name, where its store is, and the factor of its scores."""
+
+    name: str
+    store: str
+    weight: float
+
+
+@frozen
+class Located:
+    """The store a call is about, and the tier it stands for. ``alone`` when no other tier is to be searched.
+
+    A store that nobody named (``is_implicit``) is no tier that fails while it was never made.
+    """
+
+    tier: str
+    location: StoreLocation
+    alone: bool
+    is_implicit: bool
+
+
+def locate(flag: str | None, config: Config, start: Path, tier: str | None = None) -> Located:
+    """The store that is read and written: of one tier, or the one ``locate_store`` finds.
+
+    A setting for the tier of the user's own store, or of a project's, says better where that store is.
+    """
+    found = locate_store(flag, config, start)
+    name = _tier_of(found, config)
+    given = configured(config).get(name)
+    if given is not None and _yields(found, name, config):
+        found = locate_store(given, config, start)
+    if tier is not None and tier != name:
+        found = _store_of(tier, config, start)
+        name = tier
+    implicit = found.origin in ("default", "project") and name not in configured(config)
+    return Located(name, found, tier is not None, implicit)
+
+
+def configured(config: Config) -> dict[str, str]:
+    """The stores that settings name, by tier."""
+    given = {name: place for name in TIERS if (place := getattr(config.tiers, name)) is not None}
+    # A folder means the store in it; an address is left as it is.
+    return {n: p if "://" in p else str(locate_store(p, config, Path(p).parent).path) for n, p in given.items()}
+
+
+def places(located: Located, config: Config) -> tuple[TierPlace, ...]:
+    """All tiers to search, the highest first."""
+    stores = {} if located.alone else configured(config)
+    path = located.location.path
+    if not stores or not located.is_implicit or path.exists():
+        stores[located.tier] = str(path)
+    found = [TierPlace(name, store, getattr(config.tiers, f"{name}_weight")) for name, store in stores.items()]
+    return tuple(sorted(found, key=lambda place: (-place.weight, TIERS.index(place.name))))
+
+
+def knowledge_place(location: StoreLocation, config: Config) -> Path | None:
+    """Where a store's memories, notes and articles are files; None when they are in the store alone.
+
+    That goes by where the store is, not by who named it. A folder in the user's settings is not for projects.
+    """
+    if not config.knowledge.enabled:
+        return None
+    path = location.path
+    is_project = path.parent.name == PROJECT_FOLDER and path.name == STORE_NAME
+    given = config.knowledge.folder
+    if given is not None and not (is_project and config.source("knowledge.folder").startswith("user:")):
+        return Path(given).expanduser().absolute()
+    is_own = location.origin == "default" or location.origin.startswith("user:")
+    if not (is_project or is_own) and path.name == STORE_NAME:
+        is_own = path == data_home(os.environ) / STORE_NAME
+    return path.parent / KNOWLEDGE_FOLDER if is_project or is_own else None
+
+
+def _tier_of(found: StoreLocation, config: Config) -> str:
+    for name, store in configured(config).items():
+        if store == str(found.path):
+            return name
+    return "project" if found.path.parent.name == PROJECT_FOLDER else "agent"
+
+
+def _yields(found: StoreLocation, name: str, config: Config) -> bool:
+    """Whether a setting for the tier goes before a store that was found: nobody named it, or only for all projects."""
+    if found.origin == "project":
+        return not config.source(f"tiers.{name}").startswith("user:")
+    return found.origin == "default"
+
+
+def _store_of(tier: str, config: Config, start: Path) -> StoreLocation:
+    """The store of one tier: as it is set, else the project around here, or the user's own for the agent."""
+    if tier not in TIERS:
+        raise UsageError(f"there is no tier '{tier}'", hint=f"One of: {', '.join(TIERS)}.")
+    given = configured(config).get(tier)
+    if given is not None:
+        return locate_store(given, config, start)
+    project = nearest_project(start)
+    if tier == "project" and project is not None:
+        return StoreLocation(project / STORE_NAME, "project")
+    if tier == "agent":
+        return locate_store(None, config, Path(start.absolute().anchor))
+    raise UsageError(
+        f"the tier '{tier}' has no store here", hint=f"Say where it is: ricordo config set tiers.{tier} PATH"
+    )

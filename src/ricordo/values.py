@@ -1,0 +1,731 @@
+"""The frozen values that pass between the parts: refs, items, versions, passages, queries, hits.
+
+They hold data and say how it is spelled (``to_dict``); they never reach for a store, a file or a model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from ricordo.errors import UsageError
+from ricordo.frozen import frozen
+
+Kind = Literal["document", "article", "memory", "note", "entity", "resource", "entry", "skill", "session"]
+KINDS: tuple[str, ...] = (
+    "document", "article", "memory", "note", "entity", "resource", "entry", "skill", "session",
+)  # fmt: skip
+CHECKPOINT = "checkpoint"
+"""The category of points in sessions to fork from: kept beside everything else, found only when it is asked for."""
+SESSION = "session"
+"""The category of the item that stands for a whole session; its turns have none."""
+SEVERITIES: tuple[str, ...] = ("critical", "warning", "suggestion")
+LOADINGS: tuple[str, ...] = ("always", "contextual")
+SOURCES: tuple[str, ...] = ("user", "agent", "file", "url")
+LINK_TYPES: tuple[str, ...] = (
+    "supports", "contradicts", "extends", "sequences", "supersedes", "corrects", "mentions",
+)  # fmt: skip
+
+_DRIVE = re.compile(r"^[a-z][a-z0-9_-]+$")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Ref:
+    """The name of an item: ``drive:/path``.
+
+    >>> Ref.parse("disk:/notes/a.md").drive
+    'disk'
+    """
+
+    drive: str
+    path: str
+
+    def __post_init__(self) -> None:
+        if not _DRIVE.match(self.drive):
+            raise UsageError(
+                f"'{self.drive}' is not a drive name",
+                hint="A drive is two or more of a-z, 0-9, _ and -, starting with a letter, e.g. disk:/notes/a.md",
+            )
+        if not self.path.startswith("/"):
+            raise UsageError(
+                f"the path of a ref starts with '/', got '{self.path}'", hint=f"Try {self.drive}:/{self.path}"
+            )
+        if "\x00" in self.path:
+            raise UsageError("a ref cannot hold a NUL character", hint="Remove it from the path.")
+
+    @classmethod
+    def parse(cls, text: str) -> Ref:
+        """Read ``drive:/path``; a bare path, URL or id is not a ref yet (the engine resolves those)."""
+        drive, colon, path = text.partition(":")
+        if not colon:
+            raise UsageError(f"'{text}' is not a ref", hint="A ref looks like disk:/notes/a.md or memory:/my-slug.")
+        return cls(drive, path)
+
+    @classmethod
+    def looks_like(cls, text: str) -> bool:
+        """Whether the text has the form of a ref (``C:/x`` and URLs do not)."""
+        drive, colon, path = text.partition(":")
+        return bool(colon and _DRIVE.match(drive) and path.startswith("/") and not path.startswith("//"))
+
+    def __str__(self) -> str:
+        return f"{self.drive}:{self.path}"
+
+
+@frozen
+class Fields:
+    """What an item may carry beside its content; every one of these is part of a version."""
+
+    title: str = ""
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    category: str | None = None
+    domain: str | None = None
+    severity: str | None = None
+    importance: int | None = None
+    context: str = ""
+    valid_from: str | None = None
+    valid_until: str | None = None
+    loading: str | None = None
+    immutable: bool = False
+    decay_protected: bool = False
+    source: str | None = None
+    source_adapter: str | None = None
+    source_url: str | None = None
+    thread: str | None = None
+    seq: int | None = None
+    mime_type: str | None = None
+    is_textual: bool = True
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields, in a fixed order; tags as a list."""
+        plain = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain["tags"] = list(self.tags)
+        plain["metadata"] = dict(self.metadata)
+        return plain
+
+    def with_changes(self, changes: Mapping[str, Any]) -> Fields:
+        """A copy with some fields set; unknown names and bad values are usage errors."""
+        return replace(self, **checked_fields(changes))
+
+
+FIELD_NAMES: tuple[str, ...] = tuple(f.name for f in fields(Fields))
+
+
+def checked_fields(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The same mapping with every value checked and put into the form ``Fields`` holds."""
+    unknown = sorted(set(changes) - set(FIELD_NAMES))
+    if unknown:
+        raise UsageError(f"unknown field '{unknown[0]}'", hint=f"Fields are: {', '.join(FIELD_NAMES)}.")
+    checked = dict(changes)
+    for name, allowed in (("severity", SEVERITIES), ("loading", LOADINGS), ("source", SOURCES)):
+        value = checked.get(name)
+        if value is not None and value not in allowed:
+            raise UsageError(f"{name} cannot be '{value}'", hint=f"One of: {', '.join(allowed)}.")
+    importance = checked.get("importance")
+    if importance is not None and (isinstance(importance, bool) or importance not in (1, 2, 3, 4, 5)):
+        raise UsageError(f"importance cannot be '{importance}'", hint="A whole number from 1 to 5.")
+    for name in ("valid_from", "valid_until"):
+        if checked.get(name) is not None:
+            checked[name] = parse_time(str(checked[name])).isoformat()
+    if "tags" in checked:
+        checked["tags"] = checked_tags(checked["tags"])
+    return checked
+
+
+def checked_tags(value: object) -> tuple[str, ...]:
+    """Tags from a list or a comma-separated string: trimmed, without empties, each once, in order."""
+    parts = value.split(",") if isinstance(value, str) else value if isinstance(value, (list, tuple, set)) else [value]
+    return tuple(dict.fromkeys(text for part in parts if part is not None and (text := str(part).strip())))
+
+
+def parse_time(text: str) -> datetime:
+    """A date or time as people write it (``2026-11-15``, ``2026-11-15T10:00``, ``...Z``); local unless marked."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise UsageError(
+            f"'{text}' is not a date", hint="Write 2026-11-15 or 2026-11-15T10:30, with Z or +02:00 for a time zone."
+        ) from None
+    try:
+        return moment.astimezone(UTC)
+    except (OverflowError, OSError, ValueError):
+        raise UsageError(f"'{text}' is out of range", hint="Use a date between the years 1970 and 9998.") from None
+
+
+@frozen
+class Mark:
+    """Where a page, slide, sheet or cell starts in an item's text: ``Mark(1204, "page 3")``."""
+
+    offset: int
+    label: str
+
+
+@frozen
+class Parsed:
+    """What a parser makes of a file: text to keep and chunk, and what it learned on the way.
+
+    ``structure`` says how to chunk (markdown, rst, html, code, table, text); ``first_line`` is the line of the
+    original file where ``text`` starts (front matter is left out of ``text``, but counted).
+    """
+
+    text: str
+    title: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    mime_type: str = "text/plain"
+    structure: str = "text"
+    language: str = ""
+    first_line: int = 1
+    marks: tuple[Mark, ...] = ()
+    is_textual: bool = True
+    warnings: tuple[str, ...] = ()
+
+
+@frozen
+class Passage:
+    """A span of an item's text that becomes one chunk; passages of a text follow one another without a gap."""
+
+    start: int
+    end: int
+    heading: str = ""
+
+
+@frozen
+class Draft:
+    """An item about to be saved."""
+
+    ref: Ref
+    kind: str
+    content: str
+    fields: Fields
+    passages: tuple[Passage, ...] = ()
+    first_line: int = 1
+    marks: tuple[Mark, ...] = ()
+    blob: bytes | None = None
+
+
+@frozen
+class Entry:
+    """A text handed over by a program rather than read from a file: ``Entry("agent:/plan", "...", kind="note")``."""
+
+    ref: str
+    content: str
+    kind: str = "document"
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    structure: str = "text"
+    times: tuple[datetime, datetime] | None = None
+    """When it was made and last changed, for a text that is older than the store's knowledge of it."""
+
+
+@frozen
+class Duplicate:
+    """An item that says nearly the same: how alike the texts are, and their meanings where both have a vector."""
+
+    ref: str
+    title: str
+    ratio: float
+    cosine: float | None
+    snippet: str
+
+    def to_dict(self) -> dict[str, Any]:
+        cosine = None if self.cosine is None else round(self.cosine, 4)
+        return {
+            "ref": self.ref,
+            "title": self.title,
+            "ratio": round(self.ratio, 4),
+            "cosine": cosine,
+            "snippet": self.snippet,
+        }
+
+
+@frozen
+class Saved:
+    """The answer to a save: created, updated, skipped, failed or needs_decision, and why."""
+
+    ref: str
+    status: str
+    id: str | None = None
+    version: int | None = None
+    previous_version: int | None = None
+    content_hash: str | None = None
+    reason: str | None = None
+    error: Mapping[str, str] | None = None
+    chunks: int = 0
+    """How many chunks were written; those it shares with the version before are not."""
+    candidates: tuple[Duplicate, ...] = ()
+    """With needs_decision: what is nearly the same."""
+    redacted: tuple[str, ...] = ()
+    """The kinds of secrets that were taken out of the text and its fields."""
+
+    def to_dict(self) -> dict[str, Any]:
+        plain: dict[str, Any] = {
+            "ref": self.ref,
+            "id": self.id,
+            "status": self.status,
+            "version": self.version,
+            "previous_version": self.previous_version,
+            "content_hash": self.content_hash,
+        }
+        if self.reason:
+            plain["reason"] = self.reason
+        if self.error:
+            plain["error"] = dict(self.error)
+        if self.candidates:
+            plain["candidates"] = [one.to_dict() for one in self.candidates]
+        if self.redacted:
+            plain["redacted"] = list(self.redacted)
+        return plain
+
+
+@frozen
+class Item:
+    """One thing worth knowing, as it stands in one version (the current one unless asked otherwise)."""
+
+    id: str
+    ref: Ref
+    kind: str
+    state: str
+    version: int
+    content_hash: str
+    content: str
+    fields: Fields
+    created_at: datetime
+    updated_at: datetime
+    first_line: int = 1
+    indexed_at: datetime | None = None
+    has_embedding: bool | None = None
+    """Whether every passage has its vector; looked up for an item that is read on its own, None in lists."""
+    retrieval_count: int = 0
+    last_retrieved_at: datetime | None = None
+    access_count: int = 0
+    last_accessed_at: datetime | None = None
+    decay_score: float = 1.0
+    size: int = 0
+    tier: str = ""
+    mention_count: int = 0
+    """For an entity: how many live items name it."""
+
+    @property
+    def title(self) -> str:
+        """The title, or the last part of the path when there is none."""
+        return self.fields.title or self.ref.path.rstrip("/").rpartition("/")[2]
+
+    def to_dict(self, *, with_content: bool = True) -> dict[str, Any]:
+        plain: dict[str, Any] = {"ref": str(self.ref), "id": self.id, "kind": self.kind, "version": self.version}
+        if with_content:
+            plain["content"] = self.content
+        plain |= self.fields.to_dict()
+        plain["title"] = self.title
+        for name in (
+            "state", "content_hash", "first_line", "has_embedding", "retrieval_count", "access_count", "size",
+        ):  # fmt: skip
+            plain[name] = getattr(self, name)
+        plain["decay_score"] = round(self.decay_score, 6)
+        for name in ("created_at", "updated_at", "indexed_at", "last_retrieved_at", "last_accessed_at"):
+            moment: datetime | None = getattr(self, name)
+            plain[name] = moment.isoformat() if moment else None
+        if self.kind == "entity":
+            plain["mention_count"] = self.mention_count
+        if self.tier:
+            plain["tier"] = self.tier
+        return plain
+
+
+@frozen
+class Version:
+    """One immutable state of an item; ``previous`` is the number before it."""
+
+    number: int
+    content_hash: str
+    created_at: datetime
+    ref: Ref
+    kind: str
+    fields: Fields
+    size: int
+    previous: int | None = None
+    is_head: bool = False
+    state: str = "live"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "version": self.number,
+            "previous": self.previous,
+            "content_hash": self.content_hash,
+            "created_at": self.created_at.isoformat(),
+            "ref": str(self.ref),
+            "kind": self.kind,
+            "size": self.size,
+            "is_head": self.is_head,
+            "fields": self.fields.to_dict(),
+        }
+
+
+@frozen
+class Filters:
+    """Conditions on items, applied before the best are picked. Empty means no condition."""
+
+    kinds: tuple[str, ...] = ()
+    tags_any: tuple[str, ...] = ()
+    tags_all: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    domains: tuple[str, ...] = ()
+    severities: tuple[str, ...] = ()
+    drives: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    threads: tuple[str, ...] = ()
+    loadings: tuple[str, ...] = ()
+    tiers: tuple[str, ...] = ()
+    importance_min: int | None = None
+    after: datetime | None = None
+    before: datetime | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    states: tuple[str, ...] = ("live",)
+
+    def is_empty(self) -> bool:
+        return self == Filters()
+
+
+@frozen
+class TermShare:
+    """What one query word gave to a hit: in which fields it stands, how rare it is, what it added."""
+
+    term: str
+    frequencies: Mapping[str, int]
+    idf: float
+    contribution: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "term": self.term,
+            "frequencies": dict(self.frequencies),
+            "idf": self.idf,
+            "contribution": self.contribution,
+        }
+
+
+@frozen
+class SignalShare:
+    """One signal's raw value, its weight, and their product: what it added to the ranking value."""
+
+    name: str
+    value: float
+    weight: float
+    contribution: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "value": self.value, "weight": self.weight, "contribution": self.contribution}
+
+
+@frozen
+class Explain:
+    """Why a hit stands where it does. ``signals`` add up exactly to ``value``; ``steps`` lead from it to the score."""
+
+    value: float
+    signals: tuple[SignalShare, ...] = ()
+    terms: tuple[TermShare, ...] = ()
+    steps: tuple[tuple[str, float], ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "value": self.value,
+            "signals": [share.to_dict() for share in self.signals],
+            "terms": [share.to_dict() for share in self.terms],
+            "steps": [{"step": name, "value": value} for name, value in self.steps],
+        }
+
+
+@frozen
+class Evidence:
+    """A passage of a hit that matched: its lines in the original, and the place's label (a page, say)."""
+
+    chunk: int
+    lines: tuple[int, int]
+    text: str
+    heading: str = ""
+    place: str = ""
+    score: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "lines": list(self.lines),
+            "heading": self.heading,
+            "place": self.place,
+            "text": self.text,
+            "score": self.score,
+        }
+
+
+@frozen
+class Hit:
+    """One ranked item with the passage that earned its place."""
+
+    ref: str
+    id: str
+    title: str
+    description: str
+    kind: str
+    score: float
+    snippet: str
+    lines: tuple[int, int]
+    domain: str | None = None
+    severity: str | None = None
+    tags: tuple[str, ...] = ()
+    tier: str = ""
+    place: str = ""
+    token_estimate: int = 0
+    version: int = 0
+    evidence: tuple[Evidence, ...] = ()
+    item: Item | None = None
+    explain: Explain | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        plain: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in (
+                "ref", "id", "title", "description", "kind", "domain", "severity", "tier", "score",
+                "snippet", "place", "token_estimate",
+            )
+        }  # fmt: skip
+        plain["tags"] = list(self.tags)
+        plain["lines"] = list(self.lines)
+        plain["evidence"] = [part.to_dict() for part in self.evidence]
+        if self.item is not None:
+            plain["item"] = self.item.to_dict()
+        if self.explain is not None:
+            plain["explain"] = self.explain.to_dict()
+        return plain
+
+
+@frozen
+class SearchMeta:
+    """How an answer came about: counts, time, profile, tiers, and what could not be used."""
+
+    candidates: int
+    returned: int
+    milliseconds: float
+    profile: str
+    weights: Mapping[str, float] = field(default_factory=dict)
+    tiers: tuple[str, ...] = ()
+    degraded: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "candidates": self.candidates,
+            "returned": self.returned,
+            "milliseconds": self.milliseconds,
+            "profile": self.profile,
+            "weights": dict(self.weights),
+            "tiers": list(self.tiers),
+            "degraded": list(self.degraded),
+            "notes": list(self.notes),
+        }
+
+
+@frozen
+class Answer:
+    """The answer to a search."""
+
+    hits: tuple[Hit, ...]
+    meta: SearchMeta
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"hits": [hit.to_dict() for hit in self.hits], "meta": self.meta.to_dict()}
+
+
+@frozen
+class Progress:
+    """How far a long job is: handed to a progress callback, drawn by the CLI."""
+
+    done: int
+    total: int | None
+    label: str = ""
+    phase: str = "reading"
+    rate: float = 0.0
+    eta: float | None = None
+
+
+@frozen
+class AddReport:
+    """What an ``add`` did, item by item."""
+
+    items: tuple[Saved, ...]
+    notes: tuple[str, ...] = ()
+
+    def count(self, status: str) -> int:
+        return sum(saved.status == status for saved in self.items)
+
+    @property
+    def failed(self) -> int:
+        return self.count("failed")
+
+    def to_dict(self) -> dict[str, Any]:
+        counts: dict[str, Any] = {name: self.count(name) for name in ("created", "updated", "skipped", "failed")}
+        return counts | {"items": [saved.to_dict() for saved in self.items], "notes": list(self.notes)}
+
+
+@frozen
+class GrepMatch:
+    """A line of a stored text that a pattern matches, with its neighbours."""
+
+    ref: str
+    line: int
+    text: str
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "ref": self.ref,
+            "line": self.line,
+            "text": self.text,
+            "before": list(self.before),
+            "after": list(self.after),
+        }
+
+
+@frozen
+class TreeNode:
+    """A folder of refs: how many items stand below it, and its parts."""
+
+    name: str
+    path: str
+    items: int
+    ref: str | None = None
+    title: str = ""
+    children: tuple[TreeNode, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        plain: dict[str, Any] = {"name": self.name, "path": self.path, "items": self.items}
+        if self.ref:
+            plain |= {"ref": self.ref, "title": self.title}
+        if self.children:
+            plain["children"] = [child.to_dict() for child in self.children]
+        return plain
+
+
+@frozen
+class Explanation:
+    """The answer to "why is this item where it is, or why is it not found?"."""
+
+    query: str
+    ref: str
+    found: bool
+    reason: str
+    rank: int | None = None
+    hit: Hit | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "query": self.query,
+            "ref": self.ref,
+            "found": self.found,
+            "rank": self.rank,
+            "reason": self.reason,
+            "hit": self.hit.to_dict() if self.hit else None,
+        }
+
+
+@frozen
+class TierState:
+    """One of the stores that are searched together; ``detail`` says why it cannot be reached."""
+
+    name: str
+    location: str
+    weight: float
+    reachable: bool
+    items: int | None = None
+    detail: str = ""
+    is_written: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+@frozen
+class KnownFile:
+    """A file of the knowledge folder as it was last seen: ``item`` is its item's number, ``mark`` the version it has.
+
+    ``problem`` says why it cannot be read; a time of -1 means that it must be read again to tell whether it changed.
+    """
+
+    name: str
+    item: int | None
+    mtime: int
+    size: int
+    hash: str
+    mark: str
+    problem: str = ""
+
+
+@frozen
+class Link:
+    """A link between two items, seen from one: ``ref`` is the far end, ``distance`` how many links away it is.
+
+    ``origin`` is ``manual``, ``text`` or ``mention`` (an entity's title in the text); ``text`` is the target as the
+    source's text has it.
+    """
+
+    source: str
+    target: str
+    type: str
+    origin: str
+    created_at: datetime
+    distance: int = 1
+    direction: str = "out"
+    ref: str = ""
+    title: str = ""
+    text: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        plain: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain["created_at"] = self.created_at.isoformat()
+        return plain
+
+
+@frozen
+class LinkReport:
+    """What lies around an item; ``unresolved`` are targets in its text that no item answers to yet."""
+
+    ref: str
+    depth: int
+    links: tuple[Link, ...]
+    unresolved: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "ref": self.ref,
+            "depth": self.depth,
+            "links": [link.to_dict() for link in self.links],
+            "unresolved": list(self.unresolved),
+        }
+
+
+@frozen
+class Check:
+    """One thing ``doctor`` looked at."""
+
+    name: str
+    ok: bool
+    detail: str = ""
+    repaired: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "ok": self.ok, "detail": self.detail, "repaired": self.repaired}
+
+
+@frozen
+class DoctorReport:
+    """All checks of a store; ``ok`` when each is well or was repaired."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(check.ok or check.repaired for check in self.checks)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"ok": self.ok, "checks": [check.to_dict() for check in self.checks]}

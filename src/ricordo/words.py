@@ -1,0 +1,182 @@
+"""How text becomes index terms: words, folded accents, stems, identifier parts, CJK bigrams.
+
+The same analysis serves documents and queries. It knows nothing of positions, fields or scores.
+
+- A word is a run of letters, digits and underscores; hyphens and apostrophes join runs.
+- ``camelCase``, ``snake_case`` and ``kebab-case`` give their parts and, as one term, the whole without separators.
+- Terms are lower-cased, accents folded, and stemmed by Snowball in the store's language.
+- Scripts written without spaces (Chinese, Japanese, Korean, Thai, …) give overlapping bigrams.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from itertools import chain
+
+import Stemmer
+
+from ricordo.errors import UsageError
+from ricordo.stopwords import STOP_WORDS
+
+MAX_TERM = 64
+"""Longer runs (base64, hashes) are cut on both sides alike, so that they still match."""
+
+_CACHE_LIMIT = 300_000
+_WORD = re.compile(r"\w+(?:['’\-]\w+)*")
+_UNSPACED = (
+    "["
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Myanmar, Khmer
+    "\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9d"  # kana
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han
+    "\uac00-\ud7a3\u1100-\u11ff"  # Hangul
+    "\U00020000-\U0003ffff"
+    "]+"
+)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SEPARATORS = re.compile(r"[_\-]+")
+_ACCENTED = re.compile(r"[^\x00-\x7f]+")
+_APOSTROPHE = re.compile(r"['’]")
+_CONTRACTIONS = frozenset({"s", "t", "re", "ve", "ll", "d", "m"})
+
+
+@cache
+def _unspaced() -> re.Pattern[str]:
+    """Runs of scripts without spaces; compiled when the first word needs it, for most stores have none."""
+    return re.compile(_UNSPACED)
+
+
+def fold(text: str) -> str:
+    """Lower case without accents: ``Éléphant`` and ``elephant`` are the same word."""
+    if text.isascii():
+        return text.lower()
+    return _ACCENTED.sub(_without_accents, unicodedata.normalize("NFKD", text.casefold()))
+
+
+def _without_accents(found: re.Match[str]) -> str:
+    return "".join(c for c in found.group() if not unicodedata.combining(c))
+
+
+def languages() -> tuple[str, ...]:
+    """The languages a store can be set to."""
+    return tuple(Stemmer.algorithms())
+
+
+class _Cache(dict[str, tuple[str, ...]]):
+    """Words already analysed; a miss analyses, so that counting a text needs no loop in Python."""
+
+    def __init__(self, analyse: Callable[[str], tuple[str, ...]]) -> None:
+        self._analyse = analyse
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        if len(self) >= _CACHE_LIMIT:
+            self.clear()
+        found = self[word] = self._analyse(word)
+        return found
+
+
+class Analyzer:
+    """Turns text into terms in one language. Instances cache words and may be shared between threads.
+
+    >>> Analyzer("english").terms("parseHttpHeaders of the cats")
+    ['pars', 'http', 'header', 'parsehttpheaders', 'of', 'the', 'cat']
+    """
+
+    def __init__(self, language: str = "english") -> None:
+        if language not in (*languages(), "none"):
+            raise UsageError(
+                f"no stemmer for '{language}'", hint=f"lexical.language is one of: {', '.join(languages())}, none."
+            )
+        self.language = language
+        self._stem = Stemmer.Stemmer(language, 0).stemWord if language != "none" else str
+        self._cache = _Cache(self._analyse)
+        self.stemmed: dict[str, str] = {}
+        """Words met since this was last emptied whose term is another string: what prefix searches look up."""
+        self._stop = frozenset(map(fold, STOP_WORDS.get(language, ())))
+
+    def counts(self, text: str) -> dict[str, int]:
+        """How often each term stands in the text."""
+        return Counter(chain.from_iterable(map(self._cache.__getitem__, _WORD.findall(text))))
+
+    def content_counts(self, text: str) -> dict[str, int]:
+        """How often each term stands in the text, stop words left out."""
+        words = (word for word in _WORD.findall(text) if not self.is_stop_word(word))
+        return Counter(chain.from_iterable(map(self._cache.__getitem__, words)))
+
+    def terms(self, text: str) -> list[str]:
+        """All terms of a text in order, repeats kept."""
+        return [term for word in _WORD.findall(text) for term in self.terms_of(word)]
+
+    def query_terms(self, text: str) -> list[str]:
+        """The terms a query looks for: stop words are left out unless nothing else is left."""
+        words = _WORD.findall(text)
+        kept = [word for word in words if not self.is_stop_word(word)]
+        return [term for word in (kept or words) for term in self.terms_of(word)]
+
+    def is_stop_word(self, word: str) -> bool:
+        return fold(word) in self._stop
+
+    def terms_of(self, word: str) -> tuple[str, ...]:
+        """The terms of one word: its parts and, for a compound, the whole."""
+        return self._cache[word]
+
+    def _analyse(self, word: str) -> tuple[str, ...]:
+        if not word.isascii() and _unspaced().search(word):
+            return self._mixed_scripts(word)
+        pieces = _split_apostrophes(word)
+        terms: list[str] = []
+        for piece in pieces:
+            parts = _identifier_parts(piece)
+            terms += [self._term(part) for part in parts]
+            if len(parts) > 1:
+                terms.append(fold("".join(parts))[:MAX_TERM])
+        return tuple(term for term in terms if term)
+
+    def _mixed_scripts(self, word: str) -> tuple[str, ...]:
+        terms: list[str] = []
+        at = 0
+        for run in _unspaced().finditer(word):
+            if run.start() > at:
+                terms += self._analyse(word[at : run.start()].strip("_-'’"))
+            terms += bigrams(unicodedata.normalize("NFKC", run.group()))
+            at = run.end()
+        if at < len(word):
+            terms += self._analyse(word[at:].strip("_-'’"))
+        return tuple(terms)
+
+    def _term(self, part: str) -> str:
+        folded = fold(part)[:MAX_TERM]
+        stem = str(self._stem(folded))
+        if stem != folded:
+            self.stemmed[folded] = stem
+        return stem
+
+
+def bigrams(run: str) -> list[str]:
+    """Overlapping pairs of a run; a single character stands for itself."""
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+
+
+def folded_words(text: str) -> list[str]:
+    """The words of a text, folded but not stemmed, identifiers whole: what an exact phrase is compared with."""
+    return [fold(word) for word in re.findall(r"[^\W_]+", text)]
+
+
+def _split_apostrophes(word: str) -> list[str]:
+    """``cat's`` is cat, ``don't`` is dont, ``l'avion`` is l and avion."""
+    pieces = _APOSTROPHE.split(word)
+    if len(pieces) == 1:
+        return pieces
+    if len(pieces) == 2 and pieces[1].lower() in _CONTRACTIONS:
+        return [pieces[0]] if pieces[1] in ("s", "S") else [pieces[0] + pieces[1]]
+    return pieces
+
+
+def _identifier_parts(piece: str) -> list[str]:
+    parts = [part for part in _SEPARATORS.split(piece) if part]
+    if piece.islower() or piece.isdigit():
+        return parts
+    return [camel for part in parts for camel in _CAMEL.split(part) if camel]
