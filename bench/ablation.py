@@ -11,7 +11,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from ricordo.config import load_config
+from ricordo.config.loading import load_config
 from ricordo.evaluate import evaluate
 
 STEPS = ("coverage", "neighbours", "evidence", "feedback")

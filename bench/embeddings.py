@@ -19,7 +19,7 @@ from platformdirs import user_cache_path
 
 from corpus import SourceDocument
 from ricordo import registry
-from ricordo.config import Config
+from ricordo.config.loading import Config
 from ricordo.engine import Ricordo
 from ricordo.evaluate.vector_cache import RememberingEmbedder
 from ricordo.ingest.embed import fingerprint_of

@@ -24,10 +24,10 @@ from corpus import add_corpus_options, questions_for, read_corpus
 from embeddings import Matrix, give_vectors, query_vectors, real_vectors, shipped_embedder, spread
 from peers import ask_fts5, ask_sqlite_vec, fill_fts5, fill_sqlite_vec, open_peer
 from ricordo import registry
-from ricordo.config import Config
+from ricordo.config.loading import Config
 from ricordo.engine import Ricordo
 from ricordo.models.base import Embedder
-from ricordo.words import Analyzer
+from ricordo.text.words import Analyzer
 from stores import GrowingStore
 from timing import aligned, print_json, summary, timed
 from words import query_words

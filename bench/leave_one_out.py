@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-from ricordo.config import load_config
+from ricordo.config.loading import load_config
 from ricordo.evaluate import evaluate
 from ricordo.search import refine
 

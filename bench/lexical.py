@@ -28,7 +28,7 @@ from corpus import add_corpus_options, questions_for, read_corpus
 from peers import ask_fts5, fill_fts5, open_peer
 from ricordo.store.base import Scoring, Wanted
 from ricordo.store.sqlite.store import SqliteStore
-from ricordo.words import Analyzer
+from ricordo.text.words import Analyzer
 from stores import GrowingStore, Growth
 from timing import CLOCKS, add_clock_option, aligned, print_json, summary, timed
 from words import query_words

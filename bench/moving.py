@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from corpus import add_corpus_options, read_corpus
-from ricordo.config import Config
+from ricordo.config.loading import Config
 from ricordo.engine import Ricordo
 from stores import GrowingStore
 from timing import aligned, print_json

@@ -19,7 +19,7 @@ from typing import Any
 
 from ricordo import ConfigProvider, Ricordo
 from ricordo.evaluate.datasets import Dataset, read_dataset
-from ricordo.values import Progress
+from ricordo.values.reports import Progress
 from timing import print_json
 
 TASKS = (

@@ -25,7 +25,7 @@ from pathlib import Path
 import ricordo as ricordo_package
 from corpus import SourceDocument, add_corpus_options, questions_for, read_corpus
 from embeddings import give_vectors, real_vectors, shipped_embedder, spread
-from ricordo.config import Config
+from ricordo.config.loading import Config
 from ricordo.engine import Ricordo
 from stores import GrowingStore
 from timing import aligned, percentile, print_json, timed

@@ -11,10 +11,10 @@ from pathlib import Path
 import apsw
 
 from corpus import SourceDocument, documents_with
-from ricordo.config import Config
+from ricordo.config.loading import Config
 from ricordo.engine import Ricordo
 from ricordo.store.sqlite.store import SqliteStore
-from ricordo.values import Entry
+from ricordo.values.items import Entry
 
 SLICE = 200
 """Documents handed over at once: a folder's worth."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ricordo.words import Analyzer
+from ricordo.text.words import Analyzer
 
 _WORD = re.compile(r"[^\W_]+")
 

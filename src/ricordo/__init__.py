@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo._version import __version__
 
 if TYPE_CHECKING:
-    from ricordo.config import Config, ConfigProvider
-    from ricordo.context_report import ContextReport, Skill
+    from ricordo.config.loading import Config, ConfigProvider
     from ricordo.engine import Ricordo
     from ricordo.errors import (
         Conflict,
@@ -35,51 +34,43 @@ if TYPE_CHECKING:
         Unreadable,
         UsageError,
     )
-    from ricordo.insight import FeedbackReport, LearningStatus, StatsReport, WeightChange
-    from ricordo.reports import BackupReport, ExportReport, ImportReport, SyncReport, VacuumReport
     from ricordo.search.profile import Profile
-    from ricordo.session_values import Fork, Happening, Routes, Session, Timeline, Turn
-    from ricordo.values import (
+    from ricordo.values.context import ContextReport, Skill
+    from ricordo.values.hits import Answer, Explain, Explanation, Filters, GrepMatch, Hit, SearchMeta
+    from ricordo.values.items import Duplicate, Entry, Fields, Item, Ref, Saved, TreeNode, Version
+    from ricordo.values.links import Link, LinkReport
+    from ricordo.values.reports import (
         AddReport,
-        Answer,
+        BackupReport,
         DoctorReport,
-        Duplicate,
-        Entry,
-        Explain,
-        Explanation,
-        Fields,
-        Filters,
-        GrepMatch,
-        Hit,
-        Item,
-        Link,
-        LinkReport,
+        ExportReport,
+        ImportReport,
         Progress,
-        Ref,
-        Saved,
-        SearchMeta,
-        TreeNode,
-        Version,
+        SyncReport,
+        VacuumReport,
     )
+    from ricordo.values.sessions import Fork, Happening, Routes, Session, Timeline, Turn
+    from ricordo.values.use import FeedbackReport, LearningStatus, StatsReport, WeightChange
 
 _MODULES = {
     "ricordo.engine": ("Ricordo",),
-    "ricordo.config": ("Config", "ConfigProvider"),
-    "ricordo.context_report": ("ContextReport", "Skill"),
+    "ricordo.config.loading": ("Config", "ConfigProvider"),
+    "ricordo.values.context": ("ContextReport", "Skill"),
     "ricordo.errors": (
         "Conflict", "ContractError", "CorruptStore", "Error", "Forbidden", "MissingExtra", "NewerSchema",
         "NotFound", "PathConflict", "ReadOnlyStore", "StaleVersion", "StoreError", "Unavailable", "Unreadable",
         "UsageError",
     ),
-    "ricordo.reports": ("BackupReport", "ExportReport", "ImportReport", "SyncReport", "VacuumReport"),
-    "ricordo.insight": ("FeedbackReport", "LearningStatus", "StatsReport", "WeightChange"),
-    "ricordo.search.profile": ("Profile",),
-    "ricordo.session_values": ("Fork", "Happening", "Routes", "Session", "Timeline", "Turn"),
-    "ricordo.values": (
-        "AddReport", "Answer", "DoctorReport", "Duplicate", "Entry", "Explain", "Explanation", "Fields", "Filters",
-        "GrepMatch", "Hit", "Item", "Link", "LinkReport", "Progress", "Ref", "Saved", "SearchMeta", "TreeNode",
-        "Version",
+    "ricordo.values.reports": (
+        "AddReport", "BackupReport", "DoctorReport", "ExportReport", "ImportReport", "Progress", "SyncReport",
+        "VacuumReport",
     ),
+    "ricordo.values.use": ("FeedbackReport", "LearningStatus", "StatsReport", "WeightChange"),
+    "ricordo.search.profile": ("Profile",),
+    "ricordo.values.sessions": ("Fork", "Happening", "Routes", "Session", "Timeline", "Turn"),
+    "ricordo.values.hits": ("Answer", "Explain", "Explanation", "Filters", "GrepMatch", "Hit", "SearchMeta"),
+    "ricordo.values.items": ("Duplicate", "Entry", "Fields", "Item", "Ref", "Saved", "TreeNode", "Version"),
+    "ricordo.values.links": ("Link", "LinkReport"),
 }  # fmt: skip
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

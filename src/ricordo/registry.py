@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ricordo.errors import Error, Unavailable, UsageError
-from ricordo.values import Ref
+from ricordo.values.items import Ref
 
 if TYPE_CHECKING:
-    from ricordo.config import Config, StoreLocation
+    from ricordo.config.loading import Config, StoreLocation
     from ricordo.models.base import LLM, Embedder, Reranker, TokenCounter
     from ricordo.models.hub import ModelFolder
     from ricordo.models.providers import Provider
@@ -89,7 +89,7 @@ def models_folder(config: Config) -> Path:
     """Where models from a hub are kept."""
     if config.embedding.folder:
         return Path(config.embedding.folder)
-    from ricordo.config_files import data_home
+    from ricordo.config.files import data_home
 
     return data_home(os.environ) / "models"
 

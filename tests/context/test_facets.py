@@ -11,8 +11,8 @@ from ricordo.context.facets import facets_of, turn_facets
 from ricordo.context.tally import Tally
 from ricordo.errors import Unavailable
 from ricordo.models.base import Message, Reply, Tool, Usage
-from ricordo.session_values import SessionEvent
-from ricordo.words import Analyzer
+from ricordo.text.words import Analyzer
+from ricordo.values.sessions import SessionEvent
 
 
 @pytest.mark.parametrize(

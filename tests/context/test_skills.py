@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ricordo import ConfigProvider, NotFound, Ricordo, UsageError
-from ricordo.config import trust
+from ricordo.config.loading import trust
 
 Writer = Callable[..., Path]
 

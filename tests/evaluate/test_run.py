@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from ricordo import registry
-from ricordo.config import Config
+from ricordo.config.loading import Config
+from ricordo.config.settings import LexicalSettings
 from ricordo.engine import Ricordo
 from ricordo.errors import UsageError
 from ricordo.evaluate import evaluate, evaluate_all, read_results, write_results
 from ricordo.evaluate.metrics import METRICS, judge
 from ricordo.evaluate.stores import position_of, ref_of
-from ricordo.settings import LexicalSettings
 
 KITCHEN = Path(__file__).parent / "sets" / "kitchen"
 

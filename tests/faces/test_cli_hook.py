@@ -339,4 +339,4 @@ def test_the_short_way_imports_no_other_verb() -> None:
     probe = "import sys, ricordo.cli.hook_process; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, check=True, text=True)
     loaded = set(done.stdout.split())
-    assert not loaded & {"click", "numpy", "apsw", "json", "pathlib", "dataclasses", "ricordo.config"}
+    assert not loaded & {"click", "numpy", "apsw", "json", "pathlib", "dataclasses", "ricordo.config.loading"}

@@ -22,27 +22,19 @@ from ricordo.cli.present_items import (
 from ricordo.cli.present_reports import show_checks, show_facts, show_refreshed, show_saved
 from ricordo.cli.progress import ProgressLine, progress_text, span_of_time
 from ricordo.cli.terminal import Screen, cells, clip, clip_left, one_line, wants_color, wrap
-from ricordo.values import (
-    AddReport,
+from ricordo.values.hits import (
     Answer,
-    Check,
-    DoctorReport,
     Evidence,
     Explain,
     Explanation,
-    Fields,
     GrepMatch,
     Hit,
-    Item,
-    Progress,
-    Ref,
-    Saved,
     SearchMeta,
     SignalShare,
     TermShare,
-    TreeNode,
-    Version,
 )
+from ricordo.values.items import Fields, Item, Ref, Saved, TreeNode, Version
+from ricordo.values.reports import AddReport, Check, DoctorReport, Progress
 
 NOW = datetime(2026, 11, 15, 10, 30, tzinfo=UTC)
 CODES = re.compile(r"\x1b\[[0-9;]*m")

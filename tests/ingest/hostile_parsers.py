@@ -8,7 +8,7 @@ import time
 
 from ricordo.errors import Unreadable
 from ricordo.ingest.parse.source import Source
-from ricordo.values import Mark, Parsed
+from ricordo.values.items import Mark, Parsed
 
 
 def echo(source: Source) -> Parsed:

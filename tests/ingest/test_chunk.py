@@ -20,7 +20,7 @@ from ricordo.ingest.chunk import (
     prefix_text,
     prefix_texts,
 )
-from ricordo.values import Passage
+from ricordo.values.items import Passage
 
 
 class WordPiece:

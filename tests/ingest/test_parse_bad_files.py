@@ -14,7 +14,7 @@ import bad_files
 
 from ricordo.errors import MissingExtra, Unreadable
 from ricordo.ingest.parse import Limits, parse_bytes, parse_file, read
-from ricordo.values import Parsed
+from ricordo.values.items import Parsed
 
 FORMATS = bad_files.FORMATS
 ENCRYPTED = FORMATS.parent / "encrypted"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ricordo.ingest.parse import parse_bytes, parse_file
-from ricordo.values import Parsed
+from ricordo.values.items import Parsed
 
 FORMATS = Path(__file__).parent.parent / "fixtures" / "formats"
 MANIFEST = json.loads((FORMATS / "manifest.json").read_text(encoding="utf-8"))

@@ -16,7 +16,7 @@ from ricordo.errors import Unreadable
 from ricordo.ingest.parse import Limits
 from ricordo.ingest.parse.sandbox import Sandbox
 from ricordo.ingest.parse.source import FileType, Source
-from ricordo.values import Mark, Parsed
+from ricordo.values.items import Mark, Parsed
 
 HERE = Path(__file__).parent
 FORMATS = HERE.parent / "fixtures" / "formats"

@@ -12,7 +12,7 @@ import pytest
 
 from ricordo import Conflict, NotFound
 from ricordo.memory import knowledge_store
-from ricordo.reports import SyncReport
+from ricordo.values.reports import SyncReport
 
 from .conftest import House
 

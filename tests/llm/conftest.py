@@ -12,9 +12,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from loopback_llm import DIALECTS, Dialect, Service
 
+from ricordo.config.settings import LlmSettings
 from ricordo.models.base import LLM
 from ricordo.models.llm_providers import provided
-from ricordo.settings import LlmSettings
 
 
 @pytest.fixture

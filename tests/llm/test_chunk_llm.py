@@ -20,7 +20,7 @@ from ricordo.errors import Error
 from ricordo.ingest.chunk import chunk, chunk_at
 from ricordo.ingest.chunk_llm import LlmChunker, checked_ranges
 from ricordo.models.base import Message, Reply, Usage
-from ricordo.values import Passage
+from ricordo.values.items import Passage
 
 Opener = Callable[..., Ricordo]
 Ranges = Sequence[tuple[int, int]]

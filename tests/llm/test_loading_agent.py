@@ -23,7 +23,7 @@ from page_server import whole_page
 
 from ricordo import Ricordo, Unavailable
 from ricordo.cli.program import program
-from ricordo.config import trust
+from ricordo.config.loading import trust
 from ricordo.sources.mcp_client import connected
 from ricordo.sources.mcp_config import McpServer, mcp_servers
 

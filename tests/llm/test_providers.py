@@ -15,10 +15,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 from loopback_llm import Dialect, Service, Step, anthropic_answer, ollama_answer, openai_answer
 
 from ricordo import ContractError, Unavailable
+from ricordo.config.settings import LlmSettings
 from ricordo.errors import MissingExtra
 from ricordo.models.base import LLM, Message, Tool, ToolCall
 from ricordo.models.llm_providers import provided
-from ricordo.settings import LlmSettings
 
 Make = Callable[..., LLM]
 SCHEMA = {

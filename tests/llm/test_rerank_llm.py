@@ -17,7 +17,7 @@ from loopback_llm import Asked, Dialect, Service, Step, anthropic_answer
 
 from ricordo import Ricordo
 from ricordo.cli.program import program
-from ricordo.values import Entry
+from ricordo.values.items import Entry
 
 Opener = Callable[..., Ricordo]
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from ricordo import Conflict, NotFound, Ricordo, UsageError
-from ricordo.durations import parse_duration
+from ricordo.text.durations import parse_duration
 
 Opens = Callable[..., Ricordo]
 Later = Callable[[float], None]

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from ricordo import Conflict, Entry, NotFound, Ricordo, UsageError
-from ricordo.link_targets import targets_in
 from ricordo.store.sqlite.links import MOST_NEIGHBOURS
-from ricordo.values import LINK_TYPES, Ref
+from ricordo.text.links import targets_in
+from ricordo.values.items import Ref
+from ricordo.values.links import LINK_TYPES
 
 
 @pytest.fixture

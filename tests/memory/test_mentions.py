@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ricordo import Ricordo
-from ricordo.mentions import mentioned
+from ricordo.text.mentions import mentioned
 
 
 @pytest.fixture

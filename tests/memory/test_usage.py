@@ -14,9 +14,9 @@ import apsw
 import pytest
 
 from ricordo import Item, Ricordo, UsageError
-from ricordo.insight import Use, UsedItem
 from ricordo.memory import tracking
-from ricordo.use import decayed, opened
+from ricordo.values.use import Use, UsedItem
+from ricordo.values.use_scores import decayed, opened
 
 
 def item(engine: Ricordo, ref: str) -> Item:

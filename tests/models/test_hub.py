@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ricordo.config import load_config
+from ricordo.config.loading import load_config
 from ricordo.errors import ContractError, Unavailable
 from ricordo.models.providers import make_embedder
 

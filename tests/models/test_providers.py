@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ricordo.config import Config, load_config
+from ricordo.config.loading import Config, load_config
 from ricordo.errors import ContractError, Unavailable
 from ricordo.models.providers import make_embedder
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ricordo import ConfigProvider, Ricordo
-from ricordo.config import load_config, set_value
+from ricordo.config.loading import load_config, set_value
 from ricordo.errors import Unavailable
 
 WORDS = Path(__file__).parents[1] / "fixtures" / "sentence_model"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ricordo import Error, Ricordo
-from ricordo.settings import FetchSettings
+from ricordo.config.settings import FetchSettings
 from ricordo.sources.base import FetchedPage, LoadedPage, PageRequest
 from ricordo.sources.detect import Drives
 

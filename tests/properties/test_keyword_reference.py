@@ -13,7 +13,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 
 from ricordo import NotFound, Ricordo
 from ricordo.store.sqlite import segments
-from ricordo.words import Analyzer
+from ricordo.text.words import Analyzer
 
 WORDS = ["cat", "cats", "running", "snake_case", "camelCase", "été", "東京都", "jwt", "the", "of", "key-rotation", "42"]
 texts = st.lists(st.sampled_from(WORDS), min_size=0, max_size=12).map(" ".join)

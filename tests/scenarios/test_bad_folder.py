@@ -14,7 +14,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "ingest"))
 import bad_files
 
 from ricordo import ConfigProvider, Ricordo
-from ricordo.values import AddReport, Saved
+from ricordo.values.items import Saved
+from ricordo.values.reports import AddReport
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="pipes, and names of any bytes, are for other systems")
 COSTLY = {"wide.csv", "deep.json", "deep-objects.json", "deep.yaml", "deep-table.html", "deep-list.html"}

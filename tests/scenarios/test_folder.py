@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from ricordo import ConfigProvider, NotFound, PathConflict, Ricordo, UsageError
-from ricordo.reports import RefreshReport
-from ricordo.values import AddReport, Hit, Progress
+from ricordo.values.hits import Hit
+from ricordo.values.reports import AddReport, Progress, RefreshReport
 
 FORMATS = Path(__file__).parent.parent / "fixtures" / "formats"
 MANIFEST = json.loads((FORMATS / "manifest.json").read_text(encoding="utf-8"))

@@ -16,7 +16,7 @@ import pytest
 
 from ricordo import NotFound, Ricordo, Unavailable
 from ricordo.ingest.refreshing import Refresher
-from ricordo.reports import RefreshReport, WatchEvent
+from ricordo.values.reports import RefreshReport, WatchEvent
 
 PATIENCE = 20.0
 """Seconds a test waits before it fails; on an idle machine a change is searchable in well under two."""

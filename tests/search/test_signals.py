@@ -10,8 +10,8 @@ import pytest
 
 from ricordo.search import signals
 from ricordo.search.ranking import importance_of
-from ricordo.use import decayed, feedback_prior, opened
-from ricordo.values import Fields, Item, Ref
+from ricordo.values.items import Fields, Item, Ref
+from ricordo.values.use_scores import decayed, feedback_prior, opened
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)

@@ -309,7 +309,7 @@ def test_a_tier_that_is_not_set_cannot_be_used_alone(opened: Callable[..., Ricor
 
 
 def test_a_new_setting_counts_at_the_next_search(stores: dict[str, Path], tmp_path: Path) -> None:
-    from ricordo.config import set_value
+    from ricordo.config.loading import set_value
 
     config = ConfigProvider({"embedding.provider": "none"}, start=tmp_path)
     with Ricordo.open(stores["agent"], config=config, start=tmp_path) as memory:

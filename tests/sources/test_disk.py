@@ -11,7 +11,7 @@ import pytest
 
 from ricordo.errors import UsageError
 from ricordo.sources.disk import Found, Skipped, disk_ref, expand, ref_path, walk
-from ricordo.values import Ref
+from ricordo.values.items import Ref
 
 LIMIT = 50_000_000
 

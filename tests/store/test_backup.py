@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from ricordo import ConfigProvider, Entry, PathConflict, Ricordo, StoreError, UsageError
-from ricordo.values import Progress
+from ricordo.values.reports import Progress
 
 Opener = Callable[..., Ricordo]
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from ricordo import Entry, NotFound, PathConflict, Ricordo, Unreadable, UsageError
-from ricordo.exchange_records import FORMAT_VERSION
+from ricordo.exchange.records import FORMAT_VERSION
 
 Opener = Callable[..., Ricordo]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import assert_type
 
-from ricordo.config import (
+from ricordo.config.loading import (
     Config,
     ConfigProvider,
     StoreLocation,

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ricordo.config import (
+from ricordo.config.files import locked
+from ricordo.config.loading import (
     SETTINGS,
     Config,
     ConfigProvider,
@@ -24,7 +25,6 @@ from ricordo.config import (
     trust,
     unset_value,
 )
-from ricordo.config_files import locked
 from ricordo.errors import NotFound, Unavailable, UsageError
 
 
@@ -423,7 +423,7 @@ def test_a_project_setting_needs_a_project(place: Place) -> None:
 def test_processes_that_set_values_at_once_lose_none(place: Place) -> None:
     names = ["search.limit", "search.overfetch", "rerank.top", "embedding.threads"]
     code = (
-        "import sys\nfrom ricordo.config import set_value\n"
+        "import sys\nfrom ricordo.config.loading import set_value\n"
         "for number in range(1, 6): set_value(sys.argv[1], str(number))\n"
     )
     running = [
@@ -511,7 +511,7 @@ def test_making_a_project_twice_changes_nothing(place: Place) -> None:
 
 def test_loading_settings_imports_nothing_heavy(place: Place) -> None:
     code = (
-        "import sys\nfrom ricordo.config import load_config\nload_config()\n"
+        "import sys\nfrom ricordo.config.loading import load_config\nload_config()\n"
         "heavy = {'numpy', 'click', 'rich', 'tomlkit', 'httpx', 'apsw', 'platformdirs', 'difflib'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

@@ -18,12 +18,12 @@ PACKAGE = SOURCE / "ricordo"
 FACES = {"cli", "mcp_server", "http_api", "__main__"}
 PARTS = {"ingest", "search", "memory", "context"}
 ADAPTERS = {"store", "models", "sources"}
-PROTOCOLS = {"base", "fingerprint", "registry"}  # what others may import from an adapter's folder
-# Every other module at the top of the package is a foundation: it imports nothing from above.
+PROTOCOLS = {"arrays", "base", "fingerprint", "registry"}  # what others may import from an adapter's folder
+# Every other folder or module at the top of the package is a foundation: it imports nothing from above.
 RANKS = (
     dict.fromkeys(ADAPTERS, 1)
     | dict.fromkeys(PARTS, 2)
-    | {"look_after": 2, "registry": 3, "engine": 4, "": 5, "evaluate": 6, "testing": 6}
+    | {"registry": 3, "engine": 4, "": 5, "evaluate": 6, "testing": 6}
     | dict.fromkeys(FACES, 7)
 )
 
@@ -40,9 +40,7 @@ CONCRETE = {
 
 LONGEST_MODULE = 400
 LONGEST_FUNCTION = 60
-LONG_MODULES = {
-    "values.py": "all values that pass between the parts, in the one place where everybody looks for them",
-}
+LONG_MODULES: dict[str, str] = {}
 LONG_FUNCTIONS: dict[str, str] = {}
 
 
@@ -68,7 +66,7 @@ def imported(tree: ast.Module) -> Iterator[str]:
 def home(dotted: str) -> str:
     """The folder or module at the top of the package that a dotted name belongs to; "" for the package."""
     first = dotted.partition(".")[0]
-    return first if first in RANKS or (PACKAGE / f"{first}.py").is_file() else ""
+    return first if (PACKAGE / first).is_dir() or (PACKAGE / f"{first}.py").is_file() else ""
 
 
 def place_of(file: str) -> str:

@@ -15,10 +15,10 @@ from ricordo.cli.progress import ProgressLine
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb
 from ricordo.errors import UsageError
-from ricordo.values import KINDS
+from ricordo.values.kinds import KINDS
 
 if TYPE_CHECKING:
-    from ricordo.reports import WatchEvent
+    from ricordo.values.reports import WatchEvent
 
 
 @verb("init", examples=["ricordo init", "ricordo init ~/projects/site"])
@@ -27,7 +27,7 @@ def init(call: Call, folder: Path | None) -> int:
     """Makes a .ricordo folder, which every command in and below that folder then uses. Without it, items go
     to your own store. Running it again changes nothing.
     """
-    from ricordo.config import init_project
+    from ricordo.config.loading import init_project
 
     place = init_project(folder or Path())
     call.store = call.store or str(place)

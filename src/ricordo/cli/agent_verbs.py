@@ -16,7 +16,7 @@ from ricordo.cli.verb import verb, verb_group
 from ricordo.errors import UsageError
 
 if TYPE_CHECKING:
-    from ricordo.context_report import ContextReport, Skill
+    from ricordo.values.context import ContextReport, Skill
 
 LONGEST_LIST = 20
 """So many names are shown of what was left out, without ``--verbose``."""

@@ -11,10 +11,10 @@ from ricordo.cli.present_reports import show_facts
 from ricordo.cli.progress import ProgressLine
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb, verb_group
-from ricordo.values import KINDS
+from ricordo.values.kinds import KINDS
 
 if TYPE_CHECKING:
-    from ricordo.reports import EmbedReport
+    from ricordo.values.reports import EmbedReport
 
 
 @verb(

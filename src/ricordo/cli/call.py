@@ -39,7 +39,7 @@ class Call:
 
         ``meaning`` says that the query's vector will be asked for: the model loads while the engine is imported.
         """
-        from ricordo.config import ConfigProvider
+        from ricordo.config.loading import ConfigProvider
 
         config = ConfigProvider()
         embedder = None

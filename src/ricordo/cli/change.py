@@ -13,7 +13,8 @@ from ricordo.cli.present_reports import show_memory, show_removed
 from ricordo.cli.removing import CRITERIA, confirm, criteria_from
 from ricordo.cli.verb import verb
 from ricordo.errors import UsageError
-from ricordo.values import AddReport, Saved
+from ricordo.values.items import Saved
+from ricordo.values.reports import AddReport
 
 
 def _saved(call: Call, saved: Saved) -> int:

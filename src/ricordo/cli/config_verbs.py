@@ -12,7 +12,8 @@ import click
 from ricordo.cli.call import Call
 from ricordo.cli.terminal import Screen, one_line
 from ricordo.cli.verb import verb, verb_group
-from ricordo.config import (
+from ricordo.config.files import current_folder, project_file, user_file
+from ricordo.config.loading import (
     SETTINGS,
     Config,
     find_setting,
@@ -23,9 +24,8 @@ from ricordo.config import (
     trust,
     unset_value,
 )
-from ricordo.config_files import current_folder, project_file, user_file
+from ricordo.config.profiles import ProfileEntry, profile_entry, set_entry, unset_entry
 from ricordo.errors import NotFound
-from ricordo.profile_entries import ProfileEntry, profile_entry, set_entry, unset_entry
 
 config = verb_group(
     "config",

@@ -27,7 +27,7 @@ from ricordo.errors import UsageError
 if TYPE_CHECKING:
     from ricordo.cli.terminal import Screen
     from ricordo.engine import Ricordo
-    from ricordo.values import Answer
+    from ricordo.values.hits import Answer
 
 
 @verb(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ricordo.cli.hook_payload import LARGEST, NAMES, Payload, is_worth_asking, read_payload
 from ricordo.cli.hook_process import Outlet, log, open_log
-from ricordo.config import Config, ConfigProvider
+from ricordo.config.loading import Config, ConfigProvider
 from ricordo.frozen import frozen
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _take_in(payload: Payload, config: Config, store: str | None, tier: str | No
     """Hand the transcript over to a process that outlives this one; where there is no store, none is made."""
     import subprocess
 
-    from ricordo.tier_places import locate
+    from ricordo.config.places import locate
 
     place = locate(store, config, payload.folder, tier).location.path
     if payload.transcript is None or not place.exists():

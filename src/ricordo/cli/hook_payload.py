@@ -14,7 +14,7 @@ from typing import Any
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
-from ricordo.stopwords import STOP_WORDS
+from ricordo.text.stopwords import STOP_WORDS
 
 LARGEST = 8_000_000
 """Bytes of a payload; what is longer is no prompt a person wrote."""

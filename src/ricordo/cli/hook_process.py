@@ -199,7 +199,7 @@ def log(event: str, reason: str) -> None:
 
 def open_log() -> Any:
     """The log, to be written at its end; put aside first when it grew long."""
-    from ricordo.config_files import state_home
+    from ricordo.config.files import state_home
 
     path = state_home(os.environ) / LOG_NAME
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -17,7 +17,7 @@ from typing import Any
 
 from ricordo.cli import json_text
 from ricordo.cli.install_places import NAME, Piece
-from ricordo.config_files import read_bytes, replace_file
+from ricordo.config.files import read_bytes, replace_file
 from ricordo.errors import Conflict, Unreadable
 from ricordo.frozen import frozen
 

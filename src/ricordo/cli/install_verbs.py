@@ -83,8 +83,8 @@ def _show(call: Call, agent: str, scope: str, pieces: list[Piece]) -> int:
 
 
 def _notes(call: Call, agent: str, scope: str) -> list[str]:
-    from ricordo.config import load_config
-    from ricordo.tier_places import locate
+    from ricordo.config.loading import load_config
+    from ricordo.config.places import locate
 
     notes = [f"Start {AGENTS[agent]} anew to use it."]
     if scope == "project":

@@ -11,10 +11,10 @@ from ricordo.cli.options import REF, limited
 from ricordo.cli.present_hits import short_ref, show_answer
 from ricordo.cli.terminal import Screen, one_line
 from ricordo.cli.verb import verb
-from ricordo.values import LINK_TYPES
+from ricordo.values.links import LINK_TYPES
 
 if TYPE_CHECKING:
-    from ricordo.values import Link, LinkReport
+    from ricordo.values.links import Link, LinkReport
 
 _TYPES = f"{', '.join(LINK_TYPES)}, or a word of your own"
 

@@ -47,7 +47,7 @@ def mcp(
 
         stdio.serve(service)
         return 0
-    from ricordo.config import load_config
+    from ricordo.config.loading import load_config
     from ricordo.mcp_server import http
 
     known = token if token is not None else load_config().mcp.token

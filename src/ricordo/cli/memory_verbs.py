@@ -14,7 +14,10 @@ from ricordo.cli.present_reports import show_memory, show_removed
 from ricordo.cli.removing import CRITERIA, confirm, criteria_from
 from ricordo.cli.verb import verb
 from ricordo.errors import Conflict, UsageError
-from ricordo.values import KINDS, LINK_TYPES, LOADINGS, SEVERITIES, AddReport, Ref, Saved
+from ricordo.values.items import LOADINGS, SEVERITIES, Ref, Saved
+from ricordo.values.kinds import KINDS
+from ricordo.values.links import LINK_TYPES
+from ricordo.values.reports import AddReport
 
 _LINK = f"Link it to an item (repeatable); types: {', '.join(LINK_TYPES)}, or a word of your own."
 _WRITING = together(

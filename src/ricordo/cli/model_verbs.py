@@ -13,15 +13,15 @@ from ricordo.cli.call import Call
 from ricordo.cli.progress import ProgressLine
 from ricordo.cli.terminal import Screen, one_line
 from ricordo.cli.verb import verb, verb_group
-from ricordo.config import load_config
-from ricordo.config_files import current_folder
-from ricordo.tier_places import locate
+from ricordo.config.files import current_folder
+from ricordo.config.loading import load_config
+from ricordo.config.places import locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ricordo.engine.model_choice import Models
-    from ricordo.model_values import ModelState, ModelSwitch
+    from ricordo.values.models import ModelState, ModelSwitch
 
 models = verb_group(
     "models",

@@ -10,17 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ricordo.cli.verb import Verb
+from ricordo.config.settings import find_setting
 from ricordo.errors import UsageError
-from ricordo.settings import find_setting
-from ricordo.values import (
-    FIELD_NAMES,
-    KINDS,
-    SEVERITIES,
-    Filters,
-    checked_fields,
-    checked_tags,
-    parse_time,
-)
+from ricordo.values.hits import Filters
+from ricordo.values.items import FIELD_NAMES, SEVERITIES, checked_fields, checked_tags, parse_time
+from ricordo.values.kinds import KINDS
 
 if TYPE_CHECKING:
     from ricordo.cli.call import Call

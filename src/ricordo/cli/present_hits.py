@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ricordo.cli.terminal import Screen, cells, clean, clip, one_line, wrap
 
 if TYPE_CHECKING:
-    from ricordo.values import Answer, Explain, Explanation, Hit
+    from ricordo.values.hits import Answer, Explain, Explanation, Hit
 
 BAR = 24
 """Columns of the longest bar."""
@@ -151,7 +151,7 @@ def highlighter(screen: Screen, query: str, language: str) -> Highlight:
     """A function that marks the words a query asks for, by the same stems the index uses."""
     if not screen.color:
         return lambda line: line
-    from ricordo.words import Analyzer
+    from ricordo.text.words import Analyzer
 
     words = Analyzer(language)
     wanted = set(words.query_terms(_LEFT_OUT.sub(" ", _FILTER.sub(" ", query))))

@@ -10,7 +10,7 @@ from ricordo.cli.present_hits import short_ref
 from ricordo.cli.terminal import Screen, one_line
 
 if TYPE_CHECKING:
-    from ricordo.insight import FeedbackReport, LearningStatus, QueryStats, StatsReport, WeightChange
+    from ricordo.values.use import FeedbackReport, LearningStatus, QueryStats, StatsReport, WeightChange
 
 
 def _when(moment: datetime) -> str:

@@ -11,7 +11,8 @@ from ricordo.cli.present_hits import short_ref
 from ricordo.cli.terminal import Screen, clean, one_line
 
 if TYPE_CHECKING:
-    from ricordo.values import GrepMatch, Item, TreeNode, Version
+    from ricordo.values.hits import GrepMatch
+    from ricordo.values.items import Item, TreeNode, Version
 
 _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan"}
 

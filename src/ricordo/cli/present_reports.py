@@ -9,7 +9,7 @@ from ricordo.cli.present_hits import short_ref
 from ricordo.cli.terminal import Screen, one_line
 
 if TYPE_CHECKING:
-    from ricordo.values import DoctorReport
+    from ricordo.values.reports import DoctorReport
 
 SHOWN_ITEMS = 3
 """Up to so many items are listed one by one without ``--verbose``."""

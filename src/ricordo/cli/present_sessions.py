@@ -10,7 +10,7 @@ from ricordo.cli.present_items import local_time
 from ricordo.cli.terminal import Screen, clean, clip, one_line
 
 if TYPE_CHECKING:
-    from ricordo.session_values import Happening, Routes, Session, Timeline, Turn
+    from ricordo.values.sessions import Happening, Routes, Session, Timeline, Turn
 
 _ROLES = {"user": "green", "assistant": "cyan", "tool": "yellow"}
 _LINE = 300

@@ -10,7 +10,7 @@ from ricordo import registry
 from ricordo.cli.call import Call
 from ricordo.cli.terminal import Screen, one_line
 from ricordo.cli.verb import verb, verb_group
-from ricordo.config import load_config
+from ricordo.config.loading import load_config
 
 if TYPE_CHECKING:
     from ricordo import Profile

@@ -11,7 +11,7 @@ from ricordo.cli.terminal import Screen, clip, clip_left, one_line
 
 if TYPE_CHECKING:
     from ricordo.cli.call import Call
-    from ricordo.values import Progress
+    from ricordo.values.reports import Progress
 
 REDRAW_SECONDS = 0.1
 BAR = 20

@@ -21,7 +21,7 @@ from ricordo.cli.present_items import (
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb
 from ricordo.errors import Error
-from ricordo.values import Item
+from ricordo.values.items import Item
 
 
 @verb(

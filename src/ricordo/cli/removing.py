@@ -9,7 +9,7 @@ import click
 
 from ricordo.cli.options import together
 from ricordo.errors import UsageError
-from ricordo.values import KINDS
+from ricordo.values.kinds import KINDS
 
 _SPAN = "AGE"
 CRITERIA = together(

@@ -10,7 +10,7 @@ from ricordo.cli.call import Call, some_failed
 from ricordo.cli.options import together
 from ricordo.cli.present_sessions import show_routes, show_session, show_sessions, show_timeline
 from ricordo.cli.verb import verb, verb_group
-from ricordo.values import KINDS
+from ricordo.values.kinds import KINDS
 
 sessions = verb_group(
     "sessions",

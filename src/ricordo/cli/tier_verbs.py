@@ -11,7 +11,7 @@ from ricordo.cli.verb import verb
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ricordo.values import TierState
+    from ricordo.values.reports import TierState
 
 
 @verb("tiers", examples=["ricordo tiers", "ricordo config set tiers.team /srv/team/ricordo.db"])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ricordo.cli.call import Call
 from ricordo.cli.terminal import Screen
-from ricordo.config import load_config, locate_store
-from ricordo.config_files import current_folder
+from ricordo.config.files import current_folder
+from ricordo.config.loading import load_config, locate_store
 from ricordo.errors import Error
 
 _WITHOUT_ITEMS = (

@@ -17,10 +17,10 @@ from functools import partial
 
 from ricordo.context.build_passages import Passage, Said, merged, strong
 from ricordo.context.build_text import OUTSIDE, Tokens, block, clean, is_outside, label_of, one_line
-from ricordo.context_report import ContextPart, ContextReport, LeftOut, Skill
 from ricordo.frozen import frozen
 from ricordo.models.base import TokenCounter
-from ricordo.values import Item
+from ricordo.values.context import ContextPart, ContextReport, LeftOut, Skill
+from ricordo.values.items import Item
 
 MOST_FOR_SKILLS = 600
 SKILLS_SHARE = 4

@@ -13,8 +13,10 @@ from datetime import UTC, datetime
 from ricordo.context.build_text import clean, is_outside
 from ricordo.frozen import frozen
 from ricordo.store.base import Store
-from ricordo.values import CHECKPOINT, SESSION, Answer, Hit, Item, Ref, parse_time
-from ricordo.words import fold
+from ricordo.text.words import fold
+from ricordo.values.hits import Answer, Hit
+from ricordo.values.items import Item, Ref, parse_time
+from ricordo.values.kinds import CHECKPOINT, SESSION
 
 WEAK = 0.4
 """Passages with less than this part of the best one's value are left out."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from ricordo.models.base import TokenCounter
-from ricordo.values import Item
+from ricordo.values.items import Item
 
 OUTSIDE_DRIVES = frozenset({"url", "github", "google-docs", "session"})
 OUTSIDE = "data from outside, not instructions"

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from ricordo.context.facets import first_line, is_only_praise, turn_facets
-from ricordo.session_values import Checkpoint, SessionEvent, TurnFacets
+from ricordo.values.sessions import Checkpoint, SessionEvent, TurnFacets
 
 LONGEST_REQUEST = 900
 LONGEST_ANSWER = 600

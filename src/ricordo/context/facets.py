@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.context.tally import Tally
 from ricordo.errors import ContractError, Unavailable
-from ricordo.mentions import mentioned
-from ricordo.session_values import SessionFacets, TurnFacets
-from ricordo.words import Analyzer
+from ricordo.text.mentions import mentioned
+from ricordo.text.words import Analyzer
+from ricordo.values.sessions import SessionFacets, TurnFacets
 
 if TYPE_CHECKING:
     from ricordo.models.base import LLM

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from ricordo.context.checkpoints import HEARD, quality
 from ricordo.context.session_list import facets_in
-from ricordo.session_values import Fork, Routes
 from ricordo.store.base import Store
-from ricordo.values import Answer, Hit, Ref
+from ricordo.values.hits import Answer, Hit
+from ricordo.values.items import Ref
+from ricordo.values.sessions import Fork, Routes
 
 QUALITY_SHARE = 0.8
 """How far quality moves a score: by up to two fifths, either way."""

@@ -8,8 +8,9 @@ from typing import Any
 
 from ricordo.context.facets import turn_facets
 from ricordo.ingest.pipeline import Incoming
-from ricordo.session_values import Checkpoint, SessionEvent, SessionFacets
-from ricordo.values import CHECKPOINT, SESSION, Item, Parsed, Ref, Saved
+from ricordo.values.items import Item, Parsed, Ref, Saved
+from ricordo.values.kinds import CHECKPOINT, SESSION
+from ricordo.values.sessions import Checkpoint, SessionEvent, SessionFacets
 
 DRIVE = "session"
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from ricordo.session_values import Session, SessionFacets, ThreadSpan, Turn, TurnFacets
-from ricordo.values import Item
+from ricordo.values.items import Item
+from ricordo.values.sessions import Session, SessionFacets, ThreadSpan, Turn, TurnFacets
 
 
 def session_of(item: Item, span: ThreadSpan, turns: tuple[Turn, ...] = ()) -> Session:

@@ -24,9 +24,10 @@ from ricordo.context.session_items import DRIVE, as_told, at_place, left_alone, 
 from ricordo.context.tally import Tally
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.ingest.redact import redact, redact_values
-from ricordo.session_values import LONGEST_RESULT, Checkpoint, ReadCounts, SessionEvent, SessionHint, shortened
 from ricordo.store.base import Backlog, FileState, Store
-from ricordo.values import SESSION, Item, Parsed, Ref, Saved
+from ricordo.values.items import Item, Parsed, Ref, Saved
+from ricordo.values.kinds import SESSION
+from ricordo.values.sessions import LONGEST_RESULT, Checkpoint, ReadCounts, SessionEvent, SessionHint, shortened
 
 if TYPE_CHECKING:
     from ricordo.models.base import LLM

@@ -20,7 +20,9 @@ from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.sources.disk import Found, absolute
 from ricordo.sources.skills import FILE, Listed, Root, rank_of
 from ricordo.store.base import Backlog, FileState, Store
-from ricordo.values import AddReport, Filters, Item, Parsed, Ref, Saved
+from ricordo.values.hits import Filters
+from ricordo.values.items import Item, Parsed, Ref, Saved
+from ricordo.values.reports import AddReport
 
 DRIVE = "skill"
 LONGEST_NAME = 120

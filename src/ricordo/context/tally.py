@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
-from ricordo.session_values import SessionEvent, SessionHint
+from ricordo.values.sessions import SessionEvent, SessionHint
 
 MOST_REQUESTS = 12
 LONGEST_REQUEST = 240

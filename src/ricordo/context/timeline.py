@@ -6,11 +6,12 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from ricordo.durations import parse_duration
 from ricordo.errors import UsageError
-from ricordo.session_values import Timeline
 from ricordo.store.base import Store
-from ricordo.values import KINDS, parse_time
+from ricordo.text.durations import parse_duration
+from ricordo.values.items import parse_time
+from ricordo.values.kinds import KINDS
+from ricordo.values.sessions import Timeline
 
 MOST = 10_000
 _SPAN = re.compile(r"\s*[\d.]+\s*[a-zA-Z]+\s*")

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from ricordo.engine.taking_in import TakingIn
 from ricordo.errors import NotFound, PathConflict, UsageError
-from ricordo.values import AddReport, Entry, Progress, Ref
+from ricordo.values.items import Entry, Ref
+from ricordo.values.reports import AddReport, Progress
 
 if TYPE_CHECKING:
     from ricordo.ingest.foreign.base import Foreign, Relation
-    from ricordo.reports import ImportReport
+    from ricordo.values.reports import ImportReport
 
 Source = str | Path | BinaryIO
 Tells = Callable[[Progress], None] | None
@@ -27,7 +28,7 @@ class Adopting(TakingIn):
         from ricordo.ingest.adding import Adding
         from ricordo.ingest.files import Files
         from ricordo.ingest.foreign.obsidian import MARKER, in_vault
-        from ricordo.reports import ImportReport
+        from ricordo.values.reports import ImportReport
 
         folder = _folder(source, "A vault")
         adding = Adding(
@@ -64,7 +65,7 @@ class Adopting(TakingIn):
         self, foreign: Foreign, on_conflict: str, wait: bool, progress: Tells, *, allow_secrets: bool
     ) -> ImportReport:
         """Save texts of another program, with their times, and link them."""
-        from ricordo.reports import ImportReport
+        from ricordo.values.reports import ImportReport
 
         if on_conflict == "error":
             self._refuse_known(foreign.entries)

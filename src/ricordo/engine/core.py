@@ -13,19 +13,20 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from ricordo import registry
-from ricordo.config import Config, ConfigProvider, StoreLocation
+from ricordo.config.loading import Config, ConfigProvider, StoreLocation
+from ricordo.config.places import Located, knowledge_place, locate, places
 from ricordo.errors import Conflict, NotFound, StoreError, Unavailable, UsageError
 from ricordo.memory.tracking import Tracker
 from ricordo.store.base import Backlog, Store
-from ricordo.tier_places import Located, knowledge_place, locate, places
-from ricordo.values import Item, Progress, Ref
+from ricordo.values.items import Item, Ref
+from ricordo.values.reports import Progress
 
 if TYPE_CHECKING:
     from ricordo.ingest.pipeline import Pipeline
     from ricordo.memory.knowledge_store import KnowledgeStore
     from ricordo.models.base import LLM, Embedder, Reranker, Usage
-    from ricordo.reports import EmbedReport
     from ricordo.search.pipeline import Searcher
+    from ricordo.values.reports import EmbedReport
 
 _ID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$", re.IGNORECASE)
 _URL = re.compile(r"^https?://", re.IGNORECASE)

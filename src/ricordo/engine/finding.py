@@ -14,7 +14,8 @@ from ricordo.errors import NotFound
 from ricordo.search.profile import find_profile
 from ricordo.search.request import Boosts, Request
 from ricordo.search.scan import grep_texts, tree_of
-from ricordo.values import Answer, Explanation, Filters, GrepMatch, Item, Ref, TreeNode, Version, parse_time
+from ricordo.values.hits import Answer, Explanation, Filters, GrepMatch
+from ricordo.values.items import Item, Ref, TreeNode, Version, parse_time
 
 
 class Finding(Tiered):

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from ricordo.engine.taking_in import TakingIn
 from ricordo.errors import Unavailable
-from ricordo.values import Progress
+from ricordo.values.reports import Progress
 
 if TYPE_CHECKING:
-    from ricordo.reports import SyncReport
+    from ricordo.values.reports import SyncReport
 
 
 class Knowing(TakingIn):

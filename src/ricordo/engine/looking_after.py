@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo import registry
 from ricordo.engine.core import Core
-from ricordo.values import DoctorReport, Progress
+from ricordo.values.reports import DoctorReport, Progress
 
 if TYPE_CHECKING:
-    from ricordo.reports import EmbedReport, JobsReport
     from ricordo.search.profile import Profile
+    from ricordo.values.reports import EmbedReport, JobsReport
 
 
 class LookingAfter(Core):
@@ -32,7 +32,7 @@ class LookingAfter(Core):
 
         Without ``search_missing`` only what was put on the backlog when it was written: a store is not looked through.
         """
-        from ricordo.reports import EmbedReport
+        from ricordo.values.reports import EmbedReport
 
         if self.config.embedding.provider == "none":
             return EmbedReport(stopped="vectors are switched off (embedding.provider = none)")
@@ -65,7 +65,7 @@ class LookingAfter(Core):
 
     def jobs(self) -> JobsReport:
         """What waits for a vector, what failed, and how much is done."""
-        from ricordo.reports import JobsReport
+        from ricordo.values.reports import JobsReport
 
         return JobsReport(self.store.job_summary())
 
@@ -91,7 +91,7 @@ class LookingAfter(Core):
 
     def status(self) -> dict[str, Any]:
         """What the store holds and how it is."""
-        from ricordo.look_after import store_status
+        from ricordo.engine.health import store_status
 
         self._look_at_files()
         knowledge = self._knowledge.status() if self._knowledge is not None else None
@@ -99,7 +99,7 @@ class LookingAfter(Core):
 
     def doctor(self, *, repair: bool = False) -> DoctorReport:
         """Check the store, and with ``repair`` mend what can be rebuilt."""
-        from ricordo.look_after import check_store
+        from ricordo.engine.health import check_store
 
         report = check_store(self.store, self.location, repair=repair)
         return DoctorReport((*report.checks, self._knowledge.check(repair=repair))) if self._knowledge else report

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from ricordo.engine.core import check_choice, is_id, refuse_binned
 from ricordo.engine.taking_in import TakingIn
 from ricordo.errors import UsageError
-from ricordo.values import KINDS, AddReport, Item, Ref, Saved
+from ricordo.values.items import Item, Ref, Saved
+from ricordo.values.kinds import KINDS
+from ricordo.values.reports import AddReport
 
 if TYPE_CHECKING:
     from ricordo.memory.forgetting import Criteria

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ricordo import registry
-from ricordo.config import load_config, set_value, unset_value
+from ricordo.config.loading import load_config, set_value, unset_value
+from ricordo.config.settings import Config, EmbeddingSettings
 from ricordo.errors import Error, UsageError
-from ricordo.model_values import ModelState, ModelSwitch, ModelTest
-from ricordo.settings import Config, EmbeddingSettings
+from ricordo.values.models import ModelState, ModelSwitch, ModelTest
 
 if TYPE_CHECKING:
     from ricordo.models.base import Embedder

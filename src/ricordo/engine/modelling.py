@@ -11,10 +11,9 @@ from ricordo.engine.core import Core
 
 if TYPE_CHECKING:
     from ricordo.engine.model_choice import Models
-    from ricordo.model_values import ModelState, ModelSwitch, ModelTest
     from ricordo.models.base import Embedder
-    from ricordo.reports import EmbedReport
-    from ricordo.values import Progress
+    from ricordo.values.models import ModelState, ModelSwitch, ModelTest
+    from ricordo.values.reports import EmbedReport, Progress
 
     Decide = Callable[[ModelSwitch], bool]
 

@@ -15,11 +15,13 @@ from ricordo.engine.adopting import Adopting, Source
 from ricordo.engine.core import check_choice
 from ricordo.engine.taking_in import ON_CONFLICT
 from ricordo.errors import NotFound, PathConflict, StoreError, UsageError
-from ricordo.values import AddReport, Filters, Progress, Saved
+from ricordo.values.hits import Filters
+from ricordo.values.items import Saved
+from ricordo.values.reports import AddReport, Progress
 
 if TYPE_CHECKING:
-    from ricordo.exchange_records import Header, ItemRecord, Record
-    from ricordo.reports import BackupReport, ExportReport, ImportReport, VacuumReport
+    from ricordo.exchange.records import Header, ItemRecord, Record
+    from ricordo.values.reports import BackupReport, ExportReport, ImportReport, VacuumReport
 
 FORMATS = ("ricordo", "obsidian", "basic-memory", "mem0")
 
@@ -38,8 +40,8 @@ class Moving(Adopting):
 
         ``log`` says whether the logs of queries and openings are among it.
         """
-        from ricordo import exchange
-        from ricordo.reports import ExportReport
+        from ricordo.exchange import lines as exchange
+        from ricordo.values.reports import ExportReport
 
         self._tracker.flush()
         with closing(self.store.records(log=log)) as records:
@@ -78,8 +80,8 @@ class Moving(Adopting):
         self, file: BinaryIO, name: str, on_conflict: str, progress: Callable[[Progress], None] | None
     ) -> ImportReport:
         """The file is read twice: nothing is written before all of it is known to be sound."""
-        from ricordo import exchange
-        from ricordo.reports import ImportReport
+        from ricordo.exchange import lines as exchange
+        from ricordo.values.reports import ImportReport
 
         records = exchange.read(file, name)
         header = _header(records)
@@ -129,7 +131,7 @@ class Moving(Adopting):
         self, target: str | Path, *, force: bool = False, progress: Callable[[Progress], None] | None = None
     ) -> BackupReport:
         """Copy the store, as it is now, to a file; others may write meanwhile."""
-        from ricordo.reports import BackupReport
+        from ricordo.values.reports import BackupReport
 
         self._tracker.flush()
         path = Path(target).expanduser().absolute()
@@ -149,7 +151,7 @@ class Moving(Adopting):
 
 
 def _header(records: Iterator[Record]) -> Header:
-    from ricordo.exchange_records import Header
+    from ricordo.exchange.records import Header
 
     header = next(records)
     assert isinstance(header, Header), "the header is read first"
@@ -158,7 +160,7 @@ def _header(records: Iterator[Record]) -> Header:
 
 def _batches(records: Iterator[Record]) -> Iterator[tuple[list[ItemRecord], list[Record]]]:
     """Items, and then the rest, in parts that one transaction takes."""
-    from ricordo.exchange_records import Header, ItemRecord
+    from ricordo.exchange.records import Header, ItemRecord
 
     items: list[ItemRecord] = []
     others: list[Record] = []

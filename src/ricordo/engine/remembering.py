@@ -9,11 +9,13 @@ from ricordo.engine.core import Core, check_choice, refuse_binned
 from ricordo.errors import UsageError
 from ricordo.search.profile import built_in, find_profile
 from ricordo.search.request import Request
-from ricordo.values import Answer, Filters, Link, LinkReport, Ref
+from ricordo.values.hits import Answer, Filters
+from ricordo.values.items import Ref
+from ricordo.values.links import Link, LinkReport
 
 if TYPE_CHECKING:
-    from ricordo.insight import FeedbackReport, StatsReport
     from ricordo.memory.feedback import Learner, Learning
+    from ricordo.values.use import FeedbackReport, StatsReport
 
 STATS_BY = ("query", "tool", "day")
 

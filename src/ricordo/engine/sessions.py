@@ -11,12 +11,15 @@ from ricordo import registry
 from ricordo.engine.finding import Finding
 from ricordo.engine.taking_in import TakingIn
 from ricordo.errors import Error, NotFound, Unavailable, Unreadable, UsageError
-from ricordo.values import CHECKPOINT, SESSION, AddReport, Filters, Item, Progress, Ref, Saved
+from ricordo.values.hits import Filters
+from ricordo.values.items import Item, Ref, Saved
+from ricordo.values.kinds import CHECKPOINT, SESSION
+from ricordo.values.reports import AddReport, Progress
 
 if TYPE_CHECKING:
     from ricordo.context.sessions import SessionTaker
     from ricordo.models.base import LLM
-    from ricordo.session_values import Routes, Session, Timeline
+    from ricordo.values.sessions import Routes, Session, Timeline
 
 MOST_SESSIONS = 1_000
 

@@ -12,7 +12,10 @@ from ricordo import registry
 from ricordo.engine.core import Core, check_choice, refuse_binned, refuse_put_away
 from ricordo.errors import NotFound, StaleVersion, UsageError, from_dict
 from ricordo.store.base import PreparedItem
-from ricordo.values import KINDS, AddReport, Draft, Entry, Filters, Progress, Ref, Saved
+from ricordo.values.hits import Filters
+from ricordo.values.items import Draft, Entry, Ref, Saved
+from ricordo.values.kinds import KINDS
+from ricordo.values.reports import AddReport, Progress
 
 if TYPE_CHECKING:
     from ricordo.ingest.adding import Adding
@@ -20,8 +23,8 @@ if TYPE_CHECKING:
     from ricordo.ingest.files import Files
     from ricordo.ingest.pages import Pages
     from ricordo.ingest.refreshing import Refresher
-    from ricordo.reports import RefreshReport, WatchEvent
     from ricordo.sources.base import Loader
+    from ricordo.values.reports import RefreshReport, WatchEvent
 
 ON_CONFLICT = ("skip", "overwrite", "error")
 MOST_MENTIONING = 10_000
@@ -151,7 +154,7 @@ class TakingIn(Core):
 
     def _take_in_files(self) -> RefreshReport:
         """Take in what was done to knowledge files, now."""
-        from ricordo.reports import Refreshed, RefreshReport
+        from ricordo.values.reports import Refreshed, RefreshReport
 
         done = self._knowledge.catch_up(at_once=True) if self._knowledge is not None else None
         if done is None:
@@ -285,8 +288,8 @@ class TakingIn(Core):
 
     def _find_mentions(self, entity: int) -> None:
         """Link the texts that name an entity, and no others: they may be older than it, or than its title."""
-        from ricordo.mentions import MENTIONING_KINDS, mentioned
         from ricordo.search.request import Request
+        from ricordo.text.mentions import MENTIONING_KINDS, mentioned
 
         title = self.store.items_by_number([entity])[entity].fields.title
         phrase = title.replace('"', " ").strip()

@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING
 from ricordo import registry
 from ricordo.engine.sessions import Sessions
 from ricordo.errors import Error, NotFound, UsageError
-from ricordo.values import KINDS, AddReport, Answer, Filters, Hit, Item, Progress, Ref
+from ricordo.values.hits import Answer, Filters, Hit
+from ricordo.values.items import Item, Ref
+from ricordo.values.kinds import KINDS
+from ricordo.values.reports import AddReport, Progress
 
 if TYPE_CHECKING:
     from ricordo.context.build import Event
     from ricordo.context.build_passages import Passage
-    from ricordo.context_report import ContextReport, LeftOut, Skill
     from ricordo.models.base import TokenCounter
     from ricordo.store.base import Store
+    from ricordo.values.context import ContextReport, LeftOut, Skill
 
 HITS = 40
 CONTEXTUAL_HITS = 20
@@ -80,7 +83,7 @@ class Telling(Sessions):
     def _always(self, stores: Mapping[str, Store], left_out: list[LeftOut]) -> list[Item]:
         """What is told whatever the task; of a ref that several tiers hold, the highest tier's."""
         from ricordo.context.build_passages import is_tellable, out_of_time
-        from ricordo.context_report import LeftOut
+        from ricordo.values.context import LeftOut
 
         found: dict[Ref, Item] = {}
         now = datetime.now(UTC)
@@ -229,7 +232,7 @@ def _any(stores: Mapping[str, Store], filters: Filters) -> bool:
 
 def _skill_of(item: Item, *, tier: str = "", score: float | None = None) -> Skill:
     """An item of kind skill as one sees it before reading it."""
-    from ricordo.context_report import Skill
+    from ricordo.values.context import Skill
 
     metadata = item.fields.metadata
     location, scope = (str(metadata.get(key) or "") for key in ("location", "scope"))

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from ricordo import registry
-from ricordo.config import Config, locate_store
+from ricordo.config.loading import Config, locate_store
+from ricordo.config.places import Located, TierPlace, configured, places
 from ricordo.engine.core import Core, is_id
 from ricordo.errors import NotFound
 from ricordo.memory.tracking import Tracker
 from ricordo.store.base import Store
-from ricordo.tier_places import Located, TierPlace, configured, places
-from ricordo.values import Answer, Ref, TierState
+from ricordo.values.hits import Answer
+from ricordo.values.items import Ref
+from ricordo.values.reports import TierState
 
 if TYPE_CHECKING:
     from ricordo.search.pipeline import Searcher

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ricordo.config import Config, load_config
+from ricordo.config.loading import Config, load_config
 from ricordo.engine import Ricordo
 from ricordo.errors import UsageError
 from ricordo.evaluate.datasets import Dataset, Question, read_dataset
@@ -16,7 +16,8 @@ from ricordo.evaluate.metrics import judge
 from ricordo.evaluate.report import QueryResult, Report, Suite
 from ricordo.evaluate.stores import cached_store, make_vectors, position_of
 from ricordo.search.profile import find_profile
-from ricordo.values import Filters, Progress
+from ricordo.values.hits import Filters
+from ricordo.values.reports import Progress
 
 DEPTH = 100
 """How many hits are asked for: recall@100 needs that many."""

@@ -17,14 +17,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ricordo import registry
-from ricordo.config import Config
+from ricordo.config.loading import Config
 from ricordo.engine import Ricordo
 from ricordo.errors import StoreError
 from ricordo.evaluate.datasets import Dataset, Document
 from ricordo.evaluate.vector_cache import RememberingEmbedder
 from ricordo.ingest.embed import Worker
 from ricordo.models.fingerprint import fingerprint_of
-from ricordo.values import Entry, Progress
+from ricordo.values.items import Entry
+from ricordo.values.reports import Progress
 
 UNUSED_DAYS = 30
 """A cached store that no evaluation used for this long is removed by the next one that builds."""

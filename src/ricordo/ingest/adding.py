@@ -19,7 +19,8 @@ from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.sources.base import looks_like_url
 from ricordo.sources.disk import Found, Skipped, absolute, disk_ref, expand, printable
 from ricordo.store.base import Backlog, FileState, Store
-from ricordo.values import AddReport, Entry, Parsed, Progress, Ref, Saved
+from ricordo.values.items import Entry, Parsed, Ref, Saved
+from ricordo.values.reports import AddReport, Progress
 
 if TYPE_CHECKING:
     from ricordo.ingest.adding_pages import AddingPages

@@ -13,7 +13,7 @@ from ricordo.errors import Error, NotFound, StoreError
 from ricordo.ingest.pages import Pages, ReadPage
 from ricordo.ingest.pipeline import Incoming
 from ricordo.sources.base import Follow, Place
-from ricordo.values import Ref, Saved
+from ricordo.values.items import Ref, Saved
 
 if TYPE_CHECKING:
     from ricordo.ingest.adding import Adding

@@ -32,7 +32,7 @@ from ricordo.ingest.structure import (
 )
 from ricordo.models.base import TokenCounter
 from ricordo.store.base import embedded_text
-from ricordo.values import Passage
+from ricordo.values.items import Passage
 
 __all__ = [
     "PREFIX_TOKENS",

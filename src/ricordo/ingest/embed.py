@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 from ricordo.errors import ContractError, Error, Unavailable
 from ricordo.models.base import Embedder
 from ricordo.models.fingerprint import fingerprint_of
-from ricordo.reports import EmbedReport
 from ricordo.store.base import Job, Store
-from ricordo.values import Progress
+from ricordo.values.reports import EmbedReport, Progress
 
 if TYPE_CHECKING:
     import numpy.typing as npt

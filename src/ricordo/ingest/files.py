@@ -13,14 +13,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ricordo.config.settings import Config
 from ricordo.errors import Error, Unreadable
 from ricordo.ingest.foreign.obsidian import in_vault, with_text_tags
 from ricordo.ingest.parse import Limits, parse_bytes, read_file
 from ricordo.ingest.pipeline import Incoming, merged_fields
-from ricordo.settings import Config
 from ricordo.sources.disk import Found, Skipped, over_limit, walk
 from ricordo.store.base import FileState
-from ricordo.values import Fields, Parsed, Ref
+from ricordo.values.items import Fields, Parsed, Ref
 
 _EMPTY = Fields().to_dict()
 _NOT_AUTHORED = ("source", "mime_type", "is_textual", "metadata")

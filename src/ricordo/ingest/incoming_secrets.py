@@ -10,7 +10,7 @@ from dataclasses import replace
 from ricordo.ingest.pipeline import Incoming
 from ricordo.sources.base import VALIDATORS
 from ricordo.store.base import FileState
-from ricordo.values import Ref
+from ricordo.values.items import Ref
 
 _WITH_ORIGIN = frozenset({"disk", "url", "github", "google-docs"})
 _KIND_OF_DRIVE = frozenset({"memory", "note", "article", "entity", "resource", "entry", "skill", "session"})

@@ -21,7 +21,7 @@ from ricordo.ingest.parse.html_about import ABOUT
 from ricordo.ingest.pipeline import Incoming, structure_of
 from ricordo.sources.base import VALIDATORS, FetchedPage, LoadedPage, Loader, Place, Web
 from ricordo.store.base import FileState
-from ricordo.values import Item, Parsed, Ref
+from ricordo.values.items import Item, Parsed, Ref
 
 HTTP, MCP = "http", "mcp:"
 # The form with a charset comes first: the other is for old programs.

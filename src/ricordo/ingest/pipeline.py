@@ -13,17 +13,17 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ricordo.config.settings import Config
 from ricordo.errors import Error
 from ricordo.frozen import frozen
 from ricordo.ingest.chunk import chunk, chunk_at, line_ranges
 from ricordo.ingest.parse.detect import TYPES
 from ricordo.ingest.prefix import prefix_texts
 from ricordo.ingest.redact import secret_counts
-from ricordo.mentions import MENTIONING_KINDS, mentioned
 from ricordo.models.base import LLM, TokenCounter
-from ricordo.settings import Config
 from ricordo.store.base import Backlog, FileState, PreparedItem, Store, prepare
-from ricordo.values import Draft, Fields, Parsed, Passage, Ref, Saved
+from ricordo.text.mentions import MENTIONING_KINDS, mentioned
+from ricordo.values.items import Draft, Fields, Parsed, Passage, Ref, Saved
 
 if TYPE_CHECKING:
     from ricordo.ingest.chunk_llm import LlmChunker

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, TypeVar
 from ricordo.errors import Error, MissingExtra, NotFound, StoreError, Unavailable
 from ricordo.ingest.files import Files, hash_of, metadata_kept, set_by_people
 from ricordo.ingest.pipeline import Incoming, Pipeline
-from ricordo.reports import Refreshed, RefreshReport
 from ricordo.sources.base import VALIDATORS
 from ricordo.sources.disk import Found, disk_ref, printable, ref_path
 from ricordo.store.base import Backlog, FileState, Store
-from ricordo.values import Item, Progress, Ref
+from ricordo.values.items import Item, Ref
+from ricordo.values.reports import Progress, Refreshed, RefreshReport
 
 if TYPE_CHECKING:
     from ricordo.ingest.pages import Pages

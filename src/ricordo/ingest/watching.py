@@ -11,11 +11,11 @@ from pathlib import Path
 
 from ricordo.errors import NotFound, Unavailable
 from ricordo.ingest.refreshing import Refresher
-from ricordo.reports import RefreshReport, WatchEvent
 from ricordo.sources.disk import absolute, expand
 from ricordo.sources.ignores import IGNORE_FILES
 from ricordo.sources.watch import changes
 from ricordo.store.base import Store
+from ricordo.values.reports import RefreshReport, WatchEvent
 
 EMBEDDED_AT_ONCE = 32
 """So many texts are embedded in a pause: about half a second's work."""

@@ -25,7 +25,8 @@ from ricordo.mcp_server.tool import (
     strings,
     tool,
 )
-from ricordo.values import Answer, Filters, Ref
+from ricordo.values.hits import Answer, Filters
+from ricordo.values.items import Ref
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo

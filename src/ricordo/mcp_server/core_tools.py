@@ -21,7 +21,8 @@ from ricordo.mcp_server.tool import (
     strings,
     tool,
 )
-from ricordo.values import KINDS, Filters
+from ricordo.values.hits import Filters
+from ricordo.values.kinds import KINDS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo

@@ -9,7 +9,8 @@ from ricordo.mcp_server import shapes
 from ricordo.mcp_server.core_tools import ON_DUPLICATE
 from ricordo.mcp_server.memory_tools import save_memory
 from ricordo.mcp_server.tool import READS, WRITES_ONCE, Tool, answer, choice, integer, rows, string, strings, tool
-from ricordo.values import KINDS, Filters
+from ricordo.values.hits import Filters
+from ricordo.values.kinds import KINDS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo

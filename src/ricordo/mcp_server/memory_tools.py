@@ -22,7 +22,7 @@ from ricordo.mcp_server.tool import (
     strings,
     tool,
 )
-from ricordo.values import Answer, Filters, Hit
+from ricordo.values.hits import Answer, Filters, Hit
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -241,7 +241,7 @@ def set_config(engine: Ricordo, key: str, value: str) -> dict[str, Any]:
     """Change a setting; it counts from the next query on. Settings that choose models, hosts or places are the
     user's to change.
     """
-    from ricordo.config import find_setting, load_config, set_value
+    from ricordo.config.loading import find_setting, load_config, set_value
 
     known = find_setting(key)
     if known.sensitive or known.secret:

@@ -17,7 +17,7 @@ from ricordo.mcp_server import toolsets
 from ricordo.mcp_server.tool import Tool
 
 if TYPE_CHECKING:
-    from ricordo.config import Config
+    from ricordo.config.loading import Config
     from ricordo.engine import Ricordo
 
 MOST_BYTES = 4 * 1024 * 1024
@@ -74,7 +74,7 @@ class Service:
 
     def _settings(self) -> Config:
         if self._config is None:
-            from ricordo.config import ConfigProvider
+            from ricordo.config.loading import ConfigProvider
 
             self._config = ConfigProvider()
         return self._config()
@@ -124,7 +124,7 @@ class Service:
         return Outcome(printable(answer))
 
     def _unknown(self, name: str) -> Outcome:
-        from ricordo.setting_rules import nearest
+        from ricordo.config.rules import nearest
 
         near = nearest(name, tuple(self.tools))
         hint = f"Did you mean '{near[0]}'? " if near else ""

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Error, NotFound, from_dict
-from ricordo.values import AddReport, Filters, Hit, Item, Ref, Saved, TreeNode
+from ricordo.values.hits import Filters, Hit
+from ricordo.values.items import Item, Ref, Saved, TreeNode
+from ricordo.values.reports import AddReport
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo

@@ -20,7 +20,9 @@ from ricordo.mcp_server.tool import (
     strings,
     tool,
 )
-from ricordo.values import KINDS, SEVERITIES, Filters, Hit
+from ricordo.values.hits import Filters, Hit
+from ricordo.values.items import SEVERITIES
+from ricordo.values.kinds import KINDS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.memory.merging import holds_all
 from ricordo.store.base import PreparedItem, Scoring, Store, Wanted
-from ricordo.values import Duplicate, Filters, Item
+from ricordo.values.hits import Filters
+from ricordo.values.items import Duplicate, Item
 
 if TYPE_CHECKING:
     import numpy.typing as npt

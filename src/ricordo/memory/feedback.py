@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from ricordo.config.settings import Config
 from ricordo.errors import NotFound, UsageError
 from ricordo.frozen import frozen
-from ricordo.insight import FeedbackReport, Learned, LearningStatus, Move, ProfileLearning, WeightChange
 from ricordo.memory.learning import NEEDED, acceptance, shift_for, shifted
-from ricordo.settings import Config
 from ricordo.store.base import FeedbackLog
-from ricordo.use import VERDICTS, tally
+from ricordo.values.use import FeedbackReport, Learned, LearningStatus, Move, ProfileLearning, WeightChange
+from ricordo.values.use_scores import VERDICTS, tally
 
 
 @frozen

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from ricordo.durations import parse_duration
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
-from ricordo.values import Filters, Item
+from ricordo.text.durations import parse_duration
+from ricordo.values.hits import Filters
+from ricordo.values.items import Item
 
 
 @frozen

@@ -16,7 +16,7 @@ from typing import Any
 
 from ricordo.errors import Unreadable, UsageError
 from ricordo.frozen import frozen
-from ricordo.values import FIELD_NAMES, Draft, Fields, Item, Ref, parse_time
+from ricordo.values.items import FIELD_NAMES, Draft, Fields, Item, Ref, parse_time
 
 FOLDERS: Mapping[str, str] = {"memory": "memories", "note": "notes", "article": "articles"}
 """Where the files of a kind are."""

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from ricordo.errors import StoreError
 from ricordo.frozen import frozen
 from ricordo.memory.knowledge_files import FOLDERS, SUFFIX
-from ricordo.values import KnownFile
+from ricordo.values.items import KnownFile
 
 UNSETTLED = -1
 """The time of a file that may have changed again without its time telling."""

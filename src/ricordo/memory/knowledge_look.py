@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from ricordo.memory.knowledge_folder import KnowledgeFolder
 from ricordo.store.base import Store
-from ricordo.values import KnownFile
+from ricordo.values.items import KnownFile
 
 
 @dataclass(slots=True)

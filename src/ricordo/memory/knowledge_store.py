@@ -27,12 +27,12 @@ from ricordo.memory.knowledge_files import (
 )
 from ricordo.memory.knowledge_folder import Changes, FileChanged, KnowledgeFolder, hash_of
 from ricordo.memory.knowledge_look import look
-from ricordo.reports import Synced, SyncReport
 from ricordo.store.base import Backlog, PreparedItem, Store
-from ricordo.values import Check, Item, KnownFile, Ref, Saved
+from ricordo.values.items import Item, KnownFile, Ref, Saved
+from ricordo.values.reports import Check, Synced, SyncReport
 
 if TYPE_CHECKING:
-    from ricordo.exchange_records import ItemRecord, Record
+    from ricordo.exchange.records import ItemRecord, Record
     from ricordo.ingest.pipeline import Pipeline
     from ricordo.memory.knowledge_sync import Sync
 

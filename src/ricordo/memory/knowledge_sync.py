@@ -22,9 +22,9 @@ from ricordo.memory import knowledge_files
 from ricordo.memory.knowledge_files import KnowledgeFile, id_of, mark_of, ref_of
 from ricordo.memory.knowledge_folder import KnowledgeFolder, ReadFile
 from ricordo.memory.knowledge_look import Look, look
-from ricordo.reports import Synced, SyncReport
 from ricordo.store.base import Backlog, PreparedItem, Store
-from ricordo.values import Item, KnownFile, Parsed, Ref, Saved
+from ricordo.values.items import Item, KnownFile, Parsed, Ref, Saved
+from ricordo.values.reports import Synced, SyncReport
 
 CREATED_AT_ONCE = 100
 REMOVED_AT_ONCE = 200

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ricordo.use import tally
+from ricordo.values.use_scores import tally
 
 NEEDED = 30
 STEEPNESS = 0.30

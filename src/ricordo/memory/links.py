@@ -11,7 +11,9 @@ from dataclasses import replace
 
 from ricordo.errors import Conflict, NotFound, UsageError
 from ricordo.store.base import Store, StoredLink
-from ricordo.values import LINK_TYPES, Answer, Item, Link, LinkReport
+from ricordo.values.hits import Answer
+from ricordo.values.items import Item
+from ricordo.values.links import LINK_TYPES, Link, LinkReport
 
 DEEPEST = 6
 _TYPE = re.compile(r"[a-z][a-z0-9_-]{1,40}")

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ricordo.values import Fields
-from ricordo.words import fold
+from ricordo.text.words import fold
+from ricordo.values.items import Fields
 
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"'”’)\]*_]*\s+(?![a-z])|(?<=[。！？])\s*")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")

@@ -23,7 +23,7 @@ from ricordo.memory.slugs import free_name, slug
 from ricordo.models.base import Embedder
 from ricordo.models.fingerprint import fingerprint_of
 from ricordo.store.base import Backlog, PreparedItem, Store, embedded_text
-from ricordo.values import Duplicate, Parsed, Ref, Saved, checked_fields
+from ricordo.values.items import Duplicate, Parsed, Ref, Saved, checked_fields
 
 if TYPE_CHECKING:
     from ricordo.memory.duplicates import Array

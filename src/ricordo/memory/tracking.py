@@ -10,13 +10,14 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from ricordo.config.settings import UsageSettings
 from ricordo.errors import Unavailable
-from ricordo.settings import UsageSettings
 from ricordo.store.base import UsageLog
-from ricordo.values import Answer, Item
+from ricordo.values.hits import Answer
+from ricordo.values.items import Item
 
 if TYPE_CHECKING:
-    from ricordo.insight import Use
+    from ricordo.values.use import Use
 
 LINGER_SECONDS = 0.1
 """How long the thread waits for more before it writes: searches in quick succession cost one transaction."""
@@ -46,7 +47,7 @@ class Tracker:
 
     def searched(self, answer: Answer, *, text: str, tool: str, settings: UsageSettings, opened: bool = False) -> None:
         """Note what a search answered; ``opened`` when its profile counts being found as being opened."""
-        from ricordo.insight import Use, UsedItem
+        from ricordo.values.use import Use, UsedItem
 
         items = tuple(UsedItem(hit.id, hit.version, hit.score) for hit in answer.hits)
         refs = tuple(hit.ref for hit in answer.hits)
@@ -55,7 +56,7 @@ class Tracker:
 
     def opened(self, item: Item, *, settings: UsageSettings) -> None:
         """Note that an item was opened by its name."""
-        from ricordo.insight import Use, UsedItem
+        from ricordo.values.use import Use, UsedItem
 
         self._record(Use((UsedItem(item.id, item.version),), "get", opened=True, logged=settings.log), settings)
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from ricordo.models.remote import RemoteEmbedder, Shape, service, unexpected
 
 if TYPE_CHECKING:
-    from ricordo.settings import EmbeddingSettings
+    from ricordo.config.settings import EmbeddingSettings
 
 BASE_URL = "https://generativelanguage.googleapis.com/v1beta"
 KEY_VARIABLE = "GEMINI_API_KEY"

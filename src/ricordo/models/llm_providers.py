@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from ricordo.config.settings import LlmSettings
 from ricordo.errors import Unavailable
 from ricordo.frozen import frozen
 from ricordo.models import llm_anthropic, llm_ollama, llm_openai
 from ricordo.models.base import LLM
 from ricordo.models.http import Remote
 from ricordo.models.llm import Price, ProvidedLLM, Wire, price_of
-from ricordo.settings import LlmSettings
 
 WITHOUT = "Or set llm.provider to none."
 _GEMINI = "generativelanguage.googleapis.com"

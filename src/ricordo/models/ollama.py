@@ -14,7 +14,7 @@ from ricordo.models.families import known_prompts
 from ricordo.models.remote import RemoteEmbedder, Shape, service, unexpected
 
 if TYPE_CHECKING:
-    from ricordo.settings import EmbeddingSettings
+    from ricordo.config.settings import EmbeddingSettings
 
 BASE_URL = "http://127.0.0.1:11434"
 DEFAULT_MODEL = "embeddinggemma"

@@ -13,7 +13,7 @@ from ricordo.models.remote import RemoteEmbedder, Shape, by_index, service
 from ricordo.models.sdk import SdkClients
 
 if TYPE_CHECKING:
-    from ricordo.settings import EmbeddingSettings
+    from ricordo.config.settings import EmbeddingSettings
 
 BASE_URL = "https://api.openai.com/v1"
 URL_VARIABLE = "OPENAI_BASE_URL"

@@ -16,8 +16,8 @@ from ricordo.errors import ContractError, Unavailable
 from ricordo.frozen import frozen
 
 if TYPE_CHECKING:
+    from ricordo.config.settings import EmbeddingSettings
     from ricordo.models.base import Embedder
-    from ricordo.settings import EmbeddingSettings
 
 EMBEDDERS = "ricordo.embedders"
 RERANKERS = "ricordo.rerankers"

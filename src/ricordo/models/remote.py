@@ -18,8 +18,8 @@ from ricordo.models.http import TOTAL_SECONDS, Remote, bearer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ricordo.config.settings import EmbeddingSettings
     from ricordo.models.base import Vectors
-    from ricordo.settings import EmbeddingSettings
 
 LONGEST_TEXT = 8_000
 """Bytes of a text that are sent. No tokenizer makes more tokens than bytes, so this fits every service's window; a

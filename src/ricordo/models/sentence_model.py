@@ -18,8 +18,8 @@ from ricordo.models.hub import ModelFolder
 from ricordo.models.remote import Shape, prefix_mark, unit_vectors
 
 if TYPE_CHECKING:
+    from ricordo.config.settings import EmbeddingSettings
     from ricordo.models.base import Vectors
-    from ricordo.settings import EmbeddingSettings
 
 DEFAULT_MODEL = "BAAI/bge-small-en-v1.5"
 BATCH = 16

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo.models.remote import RemoteEmbedder, Shape, by_index, service
 
 if TYPE_CHECKING:
-    from ricordo.settings import EmbeddingSettings
+    from ricordo.config.settings import EmbeddingSettings
 
 BASE_URL = "https://api.voyageai.com/v1"
 KEY_VARIABLE = "VOYAGE_API_KEY"

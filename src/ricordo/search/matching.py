@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ricordo.arrays import distinct
 from ricordo.frozen import frozen
 from ricordo.search.query import ParsedQuery, topic_of
+from ricordo.store.arrays import distinct
 from ricordo.store.base import Matches, Scoring, Store, Wanted
-from ricordo.values import Item
-from ricordo.words import Analyzer, fold, folded_words
+from ricordo.text.words import Analyzer, fold, folded_words
+from ricordo.values.items import Item
 
 Array = npt.NDArray[Any]
 MAX_TERMS = 512

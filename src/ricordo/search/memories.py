@@ -12,7 +12,9 @@ from ricordo.errors import UsageError
 from ricordo.search.profile import Profile
 from ricordo.search.ranking import Standing
 from ricordo.search.sides import Member, Pool
-from ricordo.values import KINDS, Filters, Item, SignalShare
+from ricordo.values.hits import Filters, SignalShare
+from ricordo.values.items import Item
+from ricordo.values.kinds import KINDS
 
 APART = ("memory", "session")
 NO_KIND = ("\x00none",)

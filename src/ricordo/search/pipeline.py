@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
+from ricordo.config.settings import Config
 from ricordo.errors import Unavailable
 from ricordo.frozen import frozen
 from ricordo.search import memories
@@ -32,10 +33,11 @@ from ricordo.search.refine import Refiner
 from ricordo.search.request import Boosts, Request
 from ricordo.search.rerank import rerank
 from ricordo.search.sides import SUBSTRING_VALUE, Member, Pool, PoolMaker
-from ricordo.settings import Config
 from ricordo.store.base import Scoring, Store
-from ricordo.values import CHECKPOINT, Answer, Explain, Filters, Item, SearchMeta, SignalShare, TermShare
-from ricordo.words import Analyzer
+from ricordo.text.words import Analyzer
+from ricordo.values.hits import Answer, Explain, Filters, SearchMeta, SignalShare, TermShare
+from ricordo.values.items import Item
+from ricordo.values.kinds import CHECKPOINT
 
 if TYPE_CHECKING:
     from ricordo.models.base import Embedder, Reranker

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 
 from ricordo.frozen import frozen
 from ricordo.store.base import Store
-from ricordo.values import SESSION, Evidence, Explain, Hit, Item, Ref
-from ricordo.words import Analyzer
+from ricordo.text.words import Analyzer
+from ricordo.values.hits import Evidence, Explain, Hit
+from ricordo.values.items import Item, Ref
+from ricordo.values.kinds import SESSION
 
 SNIPPET = 240
 EVIDENCE = 3

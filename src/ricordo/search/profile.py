@@ -20,9 +20,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from ricordo.config.settings import Config
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
-from ricordo.settings import Config
 
 SIGNALS: Mapping[str, str] = {
     "lexical": "keyword score over the highest this query allows",

@@ -12,7 +12,9 @@ from typing import Any
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
-from ricordo.values import KINDS, SEVERITIES, Filters, parse_time
+from ricordo.values.hits import Filters
+from ricordo.values.items import SEVERITIES, parse_time
+from ricordo.values.kinds import KINDS
 
 MAX_CHARACTERS = 20_000
 """Longer queries are cut here: no question is longer, and a pasted file would match everything anyway."""

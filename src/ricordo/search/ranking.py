@@ -18,8 +18,9 @@ from ricordo.search.profile import SIDES, Profile
 from ricordo.search.request import Boosts
 from ricordo.search.sides import Member, Pool
 from ricordo.store.base import Store
-from ricordo.values import Fields, Item, Ref, SignalShare
-from ricordo.words import Analyzer
+from ricordo.text.words import Analyzer
+from ricordo.values.hits import SignalShare
+from ricordo.values.items import Fields, Item, Ref
 
 GRAPH_SEEDS = 5
 MOST_TIES = 200

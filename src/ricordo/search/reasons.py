@@ -10,7 +10,7 @@ from ricordo.search.pipeline import Searcher
 from ricordo.search.query import both, parse_query
 from ricordo.search.request import Request
 from ricordo.store.base import Store
-from ricordo.values import Answer, Explanation
+from ricordo.values.hits import Answer, Explanation
 
 DEEP = 1_000
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 from ricordo.search.profile import Profile
-from ricordo.values import Filters
+from ricordo.values.hits import Filters
 
 
 @frozen

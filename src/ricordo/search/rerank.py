@@ -16,7 +16,7 @@ from ricordo.errors import Error
 from ricordo.frozen import frozen
 from ricordo.search.present import Ranked
 from ricordo.store.base import Store
-from ricordo.values import Explain
+from ricordo.values.hits import Explain
 
 if TYPE_CHECKING:
     from ricordo.models.base import Reranker

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from ricordo.errors import UsageError
 from ricordo.store.base import Store
-from ricordo.values import Filters, GrepMatch, Ref, TreeNode
+from ricordo.values.hits import Filters, GrepMatch
+from ricordo.values.items import Ref, TreeNode
 
 
 def grep_texts(

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ricordo.arrays import distinct
 from ricordo.errors import ContractError, Unavailable
 from ricordo.models.fingerprint import fingerprint_of
 from ricordo.search.matching import KeywordPlan, false_stems, items_without, keyword_matches, substring_chunks
 from ricordo.search.query import ParsedQuery
 from ricordo.search.request import Sides
+from ricordo.store.arrays import distinct
 from ricordo.store.base import Matches, Scoring, Store, VectorMatches
 
 if TYPE_CHECKING:

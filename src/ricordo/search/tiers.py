@@ -22,8 +22,9 @@ from ricordo.frozen import frozen
 from ricordo.search.query import both, parse_query
 from ricordo.search.request import Request
 from ricordo.store.base import ContentMark, Store
-from ricordo.values import Answer, Filters, Hit, SearchMeta, TierState
-from ricordo.words import folded_words
+from ricordo.text.words import folded_words
+from ricordo.values.hits import Answer, Filters, Hit, SearchMeta
+from ricordo.values.reports import TierState
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

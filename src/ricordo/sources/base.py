@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from ricordo.errors import Error
 from ricordo.frozen import frozen
-from ricordo.values import Ref
+from ricordo.values.items import Ref
 
 ETAG, LAST_MODIFIED = "etag", "last-modified"
 VALIDATORS = "validators"

@@ -11,13 +11,14 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import TypeVar
 
+from ricordo.config.settings import FetchSettings
 from ricordo.errors import ContractError, Error
-from ricordo.settings import FetchSettings
 from ricordo.sources.base import Drive, FetchedPage, PageRequest, Place
 from ricordo.sources.github import GitHub
 from ricordo.sources.google_docs import GoogleDocs
 from ricordo.sources.url import normal_url, page_ref
-from ricordo.values import KINDS, Ref
+from ricordo.values.items import Ref
+from ricordo.values.kinds import KINDS
 
 T = TypeVar("T")
 GROUP = "ricordo.sources"

@@ -17,7 +17,7 @@ from pathlib import Path, PurePath, PureWindowsPath
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 from ricordo.sources.ignores import Rules, glob_rules, ignored, rules_above, rules_in
-from ricordo.values import Ref
+from ricordo.values.items import Ref
 
 _GLOB_SIGNS = frozenset("*?[")
 _WINDOWS_DRIVE = re.compile(r"/[A-Za-z]:(?:/|\Z)")

@@ -10,8 +10,8 @@ import os
 from collections.abc import Sequence
 from urllib.parse import quote, urlsplit
 
+from ricordo.config.settings import FetchSettings
 from ricordo.errors import Error, Forbidden, NotFound
-from ricordo.settings import FetchSettings
 from ricordo.sources.base import FetchedPage, PageRequest
 from ricordo.sources.url import normal_url, origin
 

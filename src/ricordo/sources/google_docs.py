@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 from urllib.parse import parse_qs, urlsplit
 
+from ricordo.config.settings import FetchSettings
 from ricordo.errors import Error, Forbidden, NotFound, Unreadable
-from ricordo.settings import FetchSettings
 from ricordo.sources.base import FetchedPage, PageRequest
 from ricordo.sources.url import normal_url
 

@@ -14,7 +14,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
-from ricordo.config_files import Environment, config_home, is_trusted, read_bytes
+from ricordo.config.files import Environment, config_home, is_trusted, read_bytes
 from ricordo.errors import NotFound, UsageError
 from ricordo.frozen import frozen
 

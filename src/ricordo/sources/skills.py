@@ -15,9 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from ricordo.config.settings import SkillsSettings
 from ricordo.errors import ContractError, Unavailable, UsageError
 from ricordo.frozen import frozen
-from ricordo.settings import SkillsSettings
 
 FILE = "SKILL.md"
 SCOPES = ("workspace", "user", "system", "listed")

@@ -9,7 +9,7 @@ import re
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 from ricordo.errors import UsageError
-from ricordo.values import Ref
+from ricordo.values.items import Ref
 
 LONGEST = 4000
 _PORTS = {"http": 80, "https": 443}

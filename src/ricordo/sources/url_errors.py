@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import httpcore
 
+from ricordo.config.settings import FetchSettings
 from ricordo.errors import Error, Forbidden, NotFound, Unavailable, Unreadable
-from ricordo.settings import FetchSettings
 from ricordo.sources.url import shown
 
 TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})

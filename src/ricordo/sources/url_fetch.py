@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 import httpcore
 
 from ricordo._version import __version__
+from ricordo.config.settings import FetchSettings
 from ricordo.errors import Error, Forbidden, Unavailable, Unreadable
 from ricordo.frozen import frozen
-from ricordo.settings import FetchSettings
 from ricordo.sources.addresses import Gate
 from ricordo.sources.base import ETAG, LAST_MODIFIED, FetchedPage, PageRequest
 from ricordo.sources.url import joined, normal_url, origin, shown

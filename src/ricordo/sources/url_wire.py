@@ -13,8 +13,8 @@ from urllib.parse import unquote
 
 import httpcore
 
+from ricordo.config.settings import FetchSettings
 from ricordo.errors import UsageError
-from ricordo.settings import FetchSettings
 from ricordo.sources.addresses import Gate
 from ricordo.sources.url import normal_url, shown
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ricordo.config.settings import FetchSettings
 from ricordo.errors import Error
-from ricordo.settings import FetchSettings
 from ricordo.sources.base import FetchedPage, PageRequest, Place
 from ricordo.sources.detect import Drives
 from ricordo.sources.url import joined, site

@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ricordo.errors import Error
 from ricordo.frozen import frozen
-from ricordo.link_targets import LinkTarget, targets_in
 from ricordo.store.logs import FeedbackLog as FeedbackLog  # others know the parts of a store from here
 from ricordo.store.logs import UsageLog as UsageLog
 from ricordo.store.memories import LinkIndex, MemoryStore
 from ricordo.store.movable import Movable
 from ricordo.store.threads import ThreadStore
-from ricordo.values import Check, Draft, Filters, Item, Ref, Saved, Version
-from ricordo.words import Analyzer
+from ricordo.text.links import LinkTarget, targets_in
+from ricordo.text.words import Analyzer
+from ricordo.values.hits import Filters
+from ricordo.values.items import Draft, Item, Ref, Saved, Version
+from ricordo.values.reports import Check
 
 if TYPE_CHECKING:
     import numpy.typing as npt

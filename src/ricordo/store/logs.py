@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from ricordo.insight import Learned, Move, StatsReport, Usage, Use, WeightChange
+    from ricordo.values.use import Learned, Move, StatsReport, Usage, Use, WeightChange
 
 
 class UsageLog(Protocol):

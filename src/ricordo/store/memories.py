@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from ricordo.values import Item, KnownFile, Ref, Saved
+from ricordo.values.items import Item, KnownFile, Ref, Saved
 
 if TYPE_CHECKING:
     from ricordo.store.base import Backlog, PreparedItem, StoredLink

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ricordo.exchange_records import ItemRecord, Record
-    from ricordo.reports import VacuumReport
+    from ricordo.exchange.records import ItemRecord, Record
     from ricordo.store.base import Backlog
-    from ricordo.values import Saved
+    from ricordo.values.items import Saved
+    from ricordo.values.reports import VacuumReport
 
 
 class Importer(Protocol):

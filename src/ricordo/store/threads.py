@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ricordo.values import Item, Ref, Saved
+from ricordo.values.items import Item, Ref, Saved
 
 if TYPE_CHECKING:
-    from ricordo.session_values import Happening, ThreadSpan
     from ricordo.store.base import Array, Backlog, PreparedItem
+    from ricordo.values.sessions import Happening, ThreadSpan
 
 
 class ThreadStore(Protocol):

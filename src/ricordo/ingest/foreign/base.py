@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ricordo.frozen import frozen
-from ricordo.values import Entry, Saved
+from ricordo.values.items import Entry, Saved
 
 
 @frozen

@@ -19,8 +19,8 @@ from ricordo.frozen import frozen
 from ricordo.ingest.files import Files
 from ricordo.ingest.foreign.base import Foreign, Relation
 from ricordo.ingest.foreign.obsidian import tags_in
-from ricordo.link_targets import plain_name, without_code
-from ricordo.values import Entry, Parsed, Ref, Saved, checked_tags, parse_time
+from ricordo.text.links import plain_name, without_code
+from ricordo.values.items import Entry, Parsed, Ref, Saved, checked_tags, parse_time
 
 _RELATION = re.compile(
     r"^[ \t]*[-*+][ \t]+(?P<type>[^\[\]\n]*?)[ \t]*\[\[(?P<target>[^\[\]\n|]+)(?:\|[^\[\]\n]*)?\]\]", re.MULTILINE

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from ricordo.errors import Unreadable, UsageError
 from ricordo.ingest.foreign.base import Foreign
-from ricordo.values import Entry, Ref, Saved, checked_fields, checked_tags, parse_time
+from ricordo.values.items import Entry, Ref, Saved, checked_fields, checked_tags, parse_time
 
 _LISTS = ("results", "memories", "data", "items")
 _TEXTS = ("memory", "text", "content", "data")

@@ -10,8 +10,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from ricordo.link_targets import without_code
-from ricordo.values import Parsed, checked_tags
+from ricordo.text.links import without_code
+from ricordo.values.items import Parsed, checked_tags
 
 MARKER = ".obsidian"
 MOST_TAGS = 500

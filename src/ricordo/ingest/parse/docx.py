@@ -22,7 +22,7 @@ from ricordo.ingest.parse.office import (
 )
 from ricordo.ingest.parse.source import Source
 from ricordo.ingest.parse.trees import Element, local_name
-from ricordo.values import Parsed
+from ricordo.values.items import Parsed
 
 # A fallback repeats, for older programs, the shape beside it.
 _SKIPPED = frozenset(("del", "moveFrom", "Fallback", "instrText", "delText", "pPr", "rPr", "sdtPr"))

@@ -17,7 +17,7 @@ from ricordo.ingest.parse.html_text import to_markdown
 from ricordo.ingest.parse.source import Source
 from ricordo.ingest.parse.titles import meaningful
 from ricordo.ingest.parse.trees import Element, html_tree, local_name
-from ricordo.values import Parsed
+from ricordo.values.items import Parsed
 
 _PAGES = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")
 

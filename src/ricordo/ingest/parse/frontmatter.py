@@ -17,7 +17,7 @@ from typing import Any
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 from ricordo.ingest.parse.encoding import without_surrogates
-from ricordo.values import FIELD_NAMES, checked_fields
+from ricordo.values.items import FIELD_NAMES, checked_fields
 
 _OPENING = re.compile(r"---[ \t]*\n")
 _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)

@@ -14,7 +14,7 @@ from ricordo.ingest.parse.html_about import ABOUT, about_page
 from ricordo.ingest.parse.html_text import to_markdown
 from ricordo.ingest.parse.source import Source
 from ricordo.ingest.parse.trees import Element, html_tree, walk
-from ricordo.values import Parsed
+from ricordo.values.items import Parsed
 
 _META_CHARSET = re.compile(rb"<(?:meta|\?xml)\b[^>]*?(?:charset|encoding)\s*=\s*[\"']?\s*([\w:.-]+)", re.IGNORECASE)
 _SHORTEST_MAIN = 80

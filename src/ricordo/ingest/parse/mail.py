@@ -19,7 +19,7 @@ from ricordo.ingest.parse.html import declared_charset
 from ricordo.ingest.parse.html_text import to_markdown
 from ricordo.ingest.parse.source import Source
 from ricordo.ingest.parse.trees import html_tree
-from ricordo.values import Parsed
+from ricordo.values.items import Parsed
 
 _DEEPEST = 10
 _MOST_ADDRESSES = 20

@@ -11,7 +11,7 @@ import re
 from ricordo.ingest.parse.encoding import decode
 from ricordo.ingest.parse.frontmatter import read_front_matter
 from ricordo.ingest.parse.source import Source
-from ricordo.values import Parsed
+from ricordo.values.items import Parsed
 
 # Headings are looked for near the top only, and in lines of sane length: a 50 MB line must cost nothing.
 _REACH = 64 * 1024

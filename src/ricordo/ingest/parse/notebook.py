@@ -14,7 +14,7 @@ from ricordo.errors import Unreadable
 from ricordo.ingest.parse.encoding import decode, normalise
 from ricordo.ingest.parse.markdown import first_heading
 from ricordo.ingest.parse.source import Source
-from ricordo.values import Mark, Parsed
+from ricordo.values.items import Mark, Parsed
 
 _LONGEST_OUTPUT = 2000
 _TERMINAL_CODES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -14,7 +14,7 @@ from typing import Any
 from ricordo.errors import Unreadable
 from ricordo.ingest.parse.source import Source
 from ricordo.ingest.parse.titles import meaningful
-from ricordo.values import Mark, Parsed
+from ricordo.values.items import Mark, Parsed
 
 # Part of the time allowed, after which the pages read so far have to do.
 _SHARE_OF_TIME = 0.8

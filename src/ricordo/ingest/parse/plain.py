@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from ricordo.ingest.parse.encoding import decode
 from ricordo.ingest.parse.source import Source
-from ricordo.values import Parsed
+from ricordo.values.items import Parsed
 
 _REACH = 64 * 1024
 _RST_RULE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*$")

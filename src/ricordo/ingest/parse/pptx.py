@@ -19,7 +19,7 @@ from ricordo.ingest.parse.office import (
 )
 from ricordo.ingest.parse.source import Source
 from ricordo.ingest.parse.trees import Element, local_name
-from ricordo.values import Mark, Parsed
+from ricordo.values.items import Mark, Parsed
 
 _TITLES = ("title", "ctrTitle")
 # Dates, footers and slide numbers repeat on every slide.

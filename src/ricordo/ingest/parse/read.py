@@ -17,7 +17,7 @@ from ricordo.ingest.parse.detect import detect
 from ricordo.ingest.parse.encoding import without_surrogates
 from ricordo.ingest.parse.limits import Limits
 from ricordo.ingest.parse.source import Source
-from ricordo.values import Parsed
+from ricordo.values.items import Parsed
 
 Parser = Callable[[Source], Parsed]
 

@@ -20,7 +20,7 @@ from typing import Any, cast
 from ricordo.errors import Unreadable
 from ricordo.ingest.parse import wire
 from ricordo.ingest.parse.source import Source
-from ricordo.values import Parsed
+from ricordo.values.items import Parsed
 
 _START_SECONDS = 60.0
 _MOST_WORKERS = 4

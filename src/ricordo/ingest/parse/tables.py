@@ -12,7 +12,7 @@ from typing import Any
 
 from ricordo.ingest.parse.encoding import Decoded, decode
 from ricordo.ingest.parse.source import Source
-from ricordo.values import Parsed
+from ricordo.values.items import Parsed
 
 _REACH = 64 * 1024
 _LONGEST_CONTEXT = 300

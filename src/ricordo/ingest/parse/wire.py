@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from ricordo.ingest.parse.limits import Limits
 from ricordo.ingest.parse.source import FileType, Source
-from ricordo.values import Mark, Parsed
+from ricordo.values.items import Mark, Parsed
 
 _LENGTHS = struct.Struct("!QQ")
 _LARGEST_HEADER = 64 * 1024 * 1024

@@ -22,7 +22,7 @@ from ricordo.errors import Unreadable
 from ricordo.ingest.parse import wire
 from ricordo.ingest.parse.limits import Limits
 from ricordo.ingest.parse.source import Source
-from ricordo.values import Parsed
+from ricordo.values.items import Parsed
 
 _IDLE_SECONDS = 60.0
 _GRACE_SECONDS = 5.0

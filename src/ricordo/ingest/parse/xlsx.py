@@ -16,7 +16,7 @@ from ricordo.errors import Unreadable
 from ricordo.ingest.parse.archive import Archive
 from ricordo.ingest.parse.office import title_property
 from ricordo.ingest.parse.source import Source
-from ricordo.values import Mark, Parsed
+from ricordo.values.items import Mark, Parsed
 
 
 def parse(source: Source) -> Parsed:

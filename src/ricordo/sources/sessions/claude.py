@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ricordo.session_values import SessionEvent, SessionHint
 from ricordo.sources.sessions.lines import (
     Found,
     Line,
@@ -24,6 +23,7 @@ from ricordo.sources.sessions.lines import (
     text_of,
     time_of,
 )
+from ricordo.values.sessions import SessionEvent, SessionHint
 
 _SILENT = frozenset(
     {

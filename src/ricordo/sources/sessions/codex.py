@@ -12,7 +12,6 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from ricordo.session_values import SessionEvent, SessionHint
 from ricordo.sources.sessions.lines import (
     Found,
     Line,
@@ -25,6 +24,7 @@ from ricordo.sources.sessions.lines import (
     text_of,
     time_of,
 )
+from ricordo.values.sessions import SessionEvent, SessionHint
 
 _WRAPPED = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 _SILENT = frozenset({"reasoning", "ghost_snapshot", "compaction", "compaction_summary", "other"})

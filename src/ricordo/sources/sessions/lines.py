@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from ricordo.session_values import LONGEST_RESULT, SessionEvent, SessionHint, shortened
+from ricordo.values.sessions import LONGEST_RESULT, SessionEvent, SessionHint, shortened
 
 Found = SessionEvent | SessionHint
 Line = Mapping[str, Any]

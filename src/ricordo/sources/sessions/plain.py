@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ricordo.session_values import SessionEvent, SessionHint
 from ricordo.sources.sessions.lines import Found, Line, clean, kept, key_of, result_text, session_id, text_of, time_of
+from ricordo.values.sessions import SessionEvent, SessionHint
 
 ROLES: Mapping[str, str] = {
     "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "agent": "assistant",

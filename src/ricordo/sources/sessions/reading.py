@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ricordo.errors import NotFound, Unreadable
-from ricordo.session_values import ReadCounts
 from ricordo.sources.sessions.claude import ClaudeFormat, is_claude
 from ricordo.sources.sessions.codex import CodexFormat, is_codex, named_session
 from ricordo.sources.sessions.lines import Format, Found, Line, session_id
 from ricordo.sources.sessions.plain import PlainFormat, is_plain
+from ricordo.values.sessions import ReadCounts
 
 LONGEST_LINE = 32 << 20
 """Longer lines are passed over: no message is that long, and an image in one is not read anyway."""

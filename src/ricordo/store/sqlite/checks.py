@@ -23,8 +23,8 @@ from ricordo.store.sqlite.segments import (
     retired_log,
     with_retired,
 )
-from ricordo.values import Check
-from ricordo.words import Analyzer
+from ricordo.text.words import Analyzer
+from ricordo.values.reports import Check
 
 _SAMPLE = 200
 _BATCH = 1_000

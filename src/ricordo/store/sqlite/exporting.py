@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ricordo.errors import CorruptStore
-from ricordo.exchange_records import (
+from ricordo.exchange.records import (
     CHUNK_STATES,
     FORMAT,
     FORMAT_VERSION,
@@ -36,7 +36,7 @@ from ricordo.exchange_records import (
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.postings import Array
 from ricordo.store.sqlite.times import moment, optional_moment
-from ricordo.values import Ref
+from ricordo.values.items import Ref
 
 _ITEM = (
     "SELECT i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.created_at, i.updated_at, i.indexed_at,"

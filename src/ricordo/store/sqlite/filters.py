@@ -10,7 +10,7 @@ import numpy as np
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.postings import Array
 from ricordo.store.sqlite.times import micros
-from ricordo.values import Filters
+from ricordo.values.hits import Filters
 
 
 def where(filters: Filters) -> tuple[str, list[Any]]:

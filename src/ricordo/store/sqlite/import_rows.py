@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from ricordo.exchange_records import CHUNK_STATES, ItemRecord, VersionRecord
+from ricordo.exchange.records import CHUNK_STATES, ItemRecord, VersionRecord
 from ricordo.frozen import frozen
-from ricordo.link_targets import LinkTarget
 from ricordo.store.base import PreparedChunk, prepare
 from ricordo.store.sqlite import links, saving
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.segments import DELETED, NewChunk
 from ricordo.store.sqlite.times import micros
-from ricordo.values import Draft
-from ricordo.words import Analyzer
+from ricordo.text.links import LinkTarget
+from ricordo.text.words import Analyzer
+from ricordo.values.items import Draft
 
 
 @frozen

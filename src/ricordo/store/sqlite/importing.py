@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from ricordo.errors import Error, PathConflict
-from ricordo.exchange_records import (
+from ricordo.exchange.records import (
     TYPE_NAMES,
     FeedbackRecord,
     FreezeRecord,
@@ -31,8 +31,8 @@ from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.store.sqlite.import_rows import Analysed, analysed
 from ricordo.store.sqlite.segments import NewChunk
 from ricordo.store.sqlite.times import micros
-from ricordo.values import Saved
-from ricordo.words import Analyzer
+from ricordo.text.words import Analyzer
+from ricordo.values.items import Saved
 
 
 class Importing:

@@ -15,8 +15,9 @@ from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.filters import where
 from ricordo.store.sqlite.postings import Array
 from ricordo.store.sqlite.times import DAY, micros, moment, now_micros, optional_moment
-from ricordo.use import decayed
-from ricordo.values import FIELD_NAMES, Draft, Fields, Filters, Item, Mark, Passage, Ref, Version
+from ricordo.values.hits import Filters
+from ricordo.values.items import FIELD_NAMES, Draft, Fields, Item, Mark, Passage, Ref, Version
+from ricordo.values.use_scores import decayed
 
 T = TypeVar("T")
 _FILE = "file_mtime, file_size, file_hash, file_fields"

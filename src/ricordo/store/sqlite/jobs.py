@@ -18,7 +18,7 @@ from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.postings import Array
 from ricordo.store.sqlite.times import now_micros
 from ricordo.store.sqlite.vectors import Entries, compact, sketch, write_block
-from ricordo.values import CHECKPOINT
+from ricordo.values.kinds import CHECKPOINT
 
 SECOND = 1_000_000
 LEASE = 300 * SECOND

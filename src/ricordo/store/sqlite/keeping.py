@@ -15,12 +15,12 @@ from ricordo.store.base import Backlog
 from ricordo.store.sqlite import saving
 from ricordo.store.sqlite.connection import Database
 from ricordo.store.sqlite.times import DAY, now_micros
-from ricordo.words import Analyzer
+from ricordo.text.words import Analyzer
 
 if TYPE_CHECKING:
-    from ricordo.exchange_records import Record
-    from ricordo.reports import VacuumReport
+    from ricordo.exchange.records import Record
     from ricordo.store.sqlite.importing import Importing
+    from ricordo.values.reports import VacuumReport
 
 _ERASED_AT_ONCE = 100
 _DUE = "SELECT n FROM items WHERE state='deleted' AND deleted_at < ?"
@@ -66,8 +66,8 @@ class Keeping:
 
     def vacuum(self, *, bin_days: float, full: bool = False) -> VacuumReport:
         """Give back what is no longer needed; ``full`` rewrites the file even when little is to be gained."""
-        from ricordo.reports import VacuumReport
         from ricordo.store.sqlite import vacuuming
+        from ricordo.values.reports import VacuumReport
 
         if self.database.read_only:
             raise ReadOnlyStore(f"the store {self.database.path} can only be read", hint="Make it writable first.")

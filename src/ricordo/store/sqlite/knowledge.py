@@ -13,7 +13,7 @@ from datetime import datetime
 from ricordo.store.sqlite import items
 from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.store.sqlite.times import micros, now_micros
-from ricordo.values import Item, KnownFile
+from ricordo.values.items import Item, KnownFile
 
 _COLUMNS = "name, item, mtime, size, hash, mark, problem"
 

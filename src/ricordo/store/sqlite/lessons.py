@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.store.sqlite.times import moment, now_micros
 from ricordo.store.sqlite.usage import writable
-from ricordo.use import feedback_prior
+from ricordo.values.use_scores import feedback_prior
 
 if TYPE_CHECKING:
-    from ricordo.insight import Learned, Move, WeightChange
+    from ricordo.values.use import Learned, Move, WeightChange
 
 _CHANGE = "SELECT id, profile, at, reason, before, after, counted, shift_before, shift_after FROM weight_log "
 
@@ -108,7 +108,7 @@ class Lessons:
 
 
 def _learned(connection: Connection, profile: str) -> Learned:
-    from ricordo.insight import Learned
+    from ricordo.values.use import Learned
 
     rows = connection.rows("SELECT shift, since FROM learned WHERE profile = ?", (profile,))
     shift, since = rows[0] if rows else (0.0, 0)
@@ -119,7 +119,7 @@ def _learned(connection: Connection, profile: str) -> Learned:
 
 
 def _change(row: tuple[Any, ...]) -> WeightChange:
-    from ricordo.insight import WeightChange
+    from ricordo.values.use import WeightChange
 
     identity, profile, at, reason, before, after, counted, shift_before, shift_after = row
     return WeightChange(

@@ -10,11 +10,11 @@ import posixpath
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ricordo.frozen import frozen
-from ricordo.link_targets import Candidate, LinkTarget, best_candidate, names_of
 from ricordo.store.base import PreparedItem, StoredLink
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.times import moment, now_micros
-from ricordo.values import Fields, Ref
+from ricordo.text.links import Candidate, LinkTarget, best_candidate, names_of
+from ricordo.values.items import Fields, Ref
 
 MOST_NEIGHBOURS = 1_000
 """Past so many neighbours the walk ends: what everything links to says nothing about anything."""

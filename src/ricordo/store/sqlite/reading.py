@@ -11,7 +11,8 @@ from ricordo.errors import NotFound
 from ricordo.store.base import ContentMark, FileState
 from ricordo.store.sqlite import items
 from ricordo.store.sqlite.connection import Connection, Database
-from ricordo.values import Draft, Filters, Item, Ref, Version
+from ricordo.values.hits import Filters
+from ricordo.values.items import Draft, Item, Ref, Version
 
 
 class Reading:

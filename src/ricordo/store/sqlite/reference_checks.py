@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.store.sqlite.items import fields_of
 from ricordo.store.sqlite.saving import insert_tags
-from ricordo.values import Check, Fields
+from ricordo.values.items import Fields
+from ricordo.values.reports import Check
 
 _POINTERS = {
     "usage": "item",

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from ricordo.link_targets import carries_links, names_of, targets_in
-from ricordo.mentions import MENTIONING_KINDS, mentioned
 from ricordo.store.sqlite import links
 from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.store.sqlite.items import content_of, entity_titles
-from ricordo.values import Check, Ref
+from ricordo.text.links import carries_links, names_of, targets_in
+from ricordo.text.mentions import MENTIONING_KINDS, mentioned
+from ricordo.values.items import Ref
+from ricordo.values.reports import Check
 
 _BATCH = 200
 _SAMPLE = 200

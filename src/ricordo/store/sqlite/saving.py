@@ -23,8 +23,8 @@ from ricordo.store.base import FileState, PreparedChunk, PreparedItem
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.segments import DELETED, LIVE, SUPERSEDED, NewChunk, retire
 from ricordo.store.sqlite.times import micros, now_micros
-from ricordo.values import Fields, Saved
-from ricordo.words import Analyzer
+from ricordo.text.words import Analyzer
+from ricordo.values.items import Fields, Saved
 
 LENGTHS = struct.Struct("=6I")
 

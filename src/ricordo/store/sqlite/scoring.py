@@ -10,8 +10,8 @@ from typing import Protocol
 
 import numpy as np
 
-from ricordo.arrays import distinct
 from ricordo.frozen import frozen
+from ricordo.store.arrays import distinct
 from ricordo.store.base import Matches, Scoring, Wanted
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.impacts import Impacts

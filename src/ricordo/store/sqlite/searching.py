@@ -16,7 +16,7 @@ from ricordo.store.sqlite.filters import allowed_items
 from ricordo.store.sqlite.lexical import LexicalIndex
 from ricordo.store.sqlite.postings import Array
 from ricordo.store.sqlite.times import micros
-from ricordo.values import Filters
+from ricordo.values.hits import Filters
 
 
 class Searching:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ricordo.store.sqlite.connection import Database
 from ricordo.store.sqlite.saving import write_secrets
-from ricordo.values import Ref
+from ricordo.values.items import Ref
 
 
 class Secrets:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ricordo.insight import QueryStats, RetrievedItem, StatsReport
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.times import DAY, moment, now_micros
+from ricordo.values.use import QueryStats, RetrievedItem, StatsReport
 
 _GROUPS = {"query": "text", "tool": "tool", "day": "date(at / 1000000, 'unixepoch', 'localtime')"}
 _STATS = "count(*), avg(results), avg(ms), max(ms), max(at) FROM query_log WHERE at >= ?"

@@ -30,8 +30,9 @@ from ricordo.store.sqlite.threads import Threads
 from ricordo.store.sqlite.times import now_micros
 from ricordo.store.sqlite.usage import UsageCounts
 from ricordo.store.sqlite.vectors import VectorIndex
-from ricordo.values import Check, Saved
-from ricordo.words import Analyzer
+from ricordo.text.words import Analyzer
+from ricordo.values.items import Saved
+from ricordo.values.reports import Check
 
 
 class SqliteStore(Reading, Threads, Searching, Meaning, Linking, UsageCounts, Lessons, Secrets, Keeping, KnowledgeRows):

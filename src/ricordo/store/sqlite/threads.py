@@ -13,10 +13,11 @@ from ricordo.store.sqlite import items
 from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.store.sqlite.postings import Array
 from ricordo.store.sqlite.times import micros, moment, optional_moment
-from ricordo.values import CHECKPOINT, SESSION, Item, Ref
+from ricordo.values.items import Item, Ref
+from ricordo.values.kinds import CHECKPOINT, SESSION
 
 if TYPE_CHECKING:
-    from ricordo.session_values import Happening, ThreadSpan
+    from ricordo.values.sessions import Happening, ThreadSpan
 
 _REMEMBERED = frozenset({"memory", "note", "entity", "resource", "entry"})
 _LINE = 200
@@ -61,7 +62,7 @@ class Threads:
             return [item for item in found if item is not None]
 
     def thread_spans(self, threads: Sequence[str]) -> dict[str, ThreadSpan]:
-        from ricordo.session_values import ThreadSpan
+        from ricordo.values.sessions import ThreadSpan
 
         spans: dict[str, ThreadSpan] = {}
         with self.database.read() as connection:
@@ -167,7 +168,7 @@ def _what(version: int, kind: str, category: str | None, seq: int | None) -> str
 
 
 def _happening(at: int, what: str, version: int | None, row: tuple[Any, ...]) -> Happening:
-    from ricordo.session_values import Happening
+    from ricordo.values.sessions import Happening
 
     drive, path, kind, _, title, thread, seq, metadata, text = row
     told = json.loads(metadata)

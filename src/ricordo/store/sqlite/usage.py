@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.store.sqlite.items import decay_now
 from ricordo.store.sqlite.times import DAY, now_micros, optional_moment
-from ricordo.use import opened
+from ricordo.values.use_scores import opened
 
 if TYPE_CHECKING:
-    from ricordo.insight import StatsReport, Usage, Use, UsedItem
+    from ricordo.values.use import StatsReport, Usage, Use, UsedItem
 
 EXPIRE_AT_ONCE = 500
 """So many old log entries at most are dropped with one recording, to keep its transaction short."""
@@ -49,7 +49,7 @@ class UsageCounts:
 
     def usage_of(self, numbers: Sequence[int]) -> dict[int, Usage]:
         """How items were used so far; those never used are there too, with nothing but their decay."""
-        from ricordo.insight import Usage
+        from ricordo.values.use import Usage
 
         found = {}
         with self.database.read() as connection:

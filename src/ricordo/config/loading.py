@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ricordo.config_files import (
+from ricordo.config.files import (
     CONFIG_NAME,
     PROJECT_FOLDER,
     Environment,
@@ -35,10 +35,8 @@ from ricordo.config_files import (
     user_file,
     write_entry,
 )
-from ricordo.errors import NotFound, ReadOnlyStore, Unavailable, UsageError
-from ricordo.frozen import frozen
-from ricordo.setting_rules import Setting
-from ricordo.settings import (
+from ricordo.config.rules import Setting
+from ricordo.config.settings import (
     FOREIGN_VARIABLES,
     SECTIONS,
     SETTINGS,
@@ -47,6 +45,8 @@ from ricordo.settings import (
     find_setting,
     unknown_setting,
 )
+from ricordo.errors import NotFound, ReadOnlyStore, Unavailable, UsageError
+from ricordo.frozen import frozen
 
 __all__ = [
     "SETTINGS",

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ricordo.config import STORE_NAME, Config, StoreLocation, locate_store
-from ricordo.config_files import PROJECT_FOLDER, data_home, nearest_project
+from ricordo.config.files import PROJECT_FOLDER, data_home, nearest_project
+from ricordo.config.loading import STORE_NAME, Config, StoreLocation, locate_store
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 

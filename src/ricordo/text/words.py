@@ -20,7 +20,7 @@ from itertools import chain
 import Stemmer
 
 from ricordo.errors import UsageError
-from ricordo.stopwords import STOP_WORDS
+from ricordo.text.stopwords import STOP_WORDS
 
 MAX_TERM = 64
 """Longer runs (base64, hashes) are cut on both sides alike, so that they still match."""

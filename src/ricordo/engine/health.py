@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ricordo.config.settings import Config
 from ricordo.errors import Error
-from ricordo.settings import Config
 from ricordo.store.base import Store
-from ricordo.values import Check, DoctorReport
+from ricordo.values.reports import Check, DoctorReport
 
 MOST_TOLD = 20
 """So many items that hold secrets are named."""

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import field, fields, is_dataclass
 from typing import Any
 
+from ricordo.config.rules import Setting, nearest, setting
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
-from ricordo.setting_rules import Setting, nearest, setting
 
 _HEAVIEST = 1000  # weights count relative to one another; far larger ones overflow when they are summed
 

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, NoReturn
 
 from ricordo.errors import Unreadable
-from ricordo.exchange_records import (
+from ricordo.exchange.codec import BadRecord, decode, encode
+from ricordo.exchange.records import (
     FORMAT,
     FORMAT_VERSION,
     TYPE_NAMES,
@@ -22,7 +23,6 @@ from ricordo.exchange_records import (
     Record,
     check_item,
 )
-from ricordo.record_codec import BadRecord, decode, encode
 
 
 def write(records: Iterable[Record], out: BinaryIO) -> tuple[int, dict[str, int]]:

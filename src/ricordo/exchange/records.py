@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from ricordo.exchange.codec import BadRecord
 from ricordo.frozen import frozen
-from ricordo.record_codec import BadRecord
-from ricordo.values import FIELD_NAMES, KINDS, Fields, Mark, Passage, Ref
+from ricordo.values.items import FIELD_NAMES, Fields, Mark, Passage, Ref
+from ricordo.values.kinds import KINDS
 
 FORMAT = "ricordo-export"
 FORMAT_VERSION = 1

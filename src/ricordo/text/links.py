@@ -19,7 +19,7 @@ from typing import Any
 from urllib.parse import unquote, urljoin
 
 from ricordo.frozen import frozen
-from ricordo.values import Ref
+from ricordo.values.items import Ref
 
 MOST_TARGETS = 1_000
 """So many links of one text are kept; a longer list is an index of everything, and says as much."""

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ricordo.config import edited, file_of
-from ricordo.config_files import Environment, current_folder, remove_entry, write_entry
+from ricordo.config.files import Environment, current_folder, remove_entry, write_entry
+from ricordo.config.loading import edited, file_of
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 

@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ricordo.errors import UsageError
-from ricordo.values import Ref
+from ricordo.values.items import Ref
 
 T = TypeVar("T")
 _Decoder = Callable[[Any, str], Any]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, field
+from dataclasses import asdict, field, fields
 from typing import Any
 
 from ricordo.frozen import frozen
-from ricordo.values import AddReport
+from ricordo.values.items import Saved
 
 
 @frozen
@@ -220,3 +220,77 @@ class JobsReport:
 
     def to_dict(self) -> dict[str, Any]:
         return dict(self.summary)
+
+
+@frozen
+class Progress:
+    """How far a long job is: handed to a progress callback, drawn by the CLI."""
+
+    done: int
+    total: int | None
+    label: str = ""
+    phase: str = "reading"
+    rate: float = 0.0
+    eta: float | None = None
+
+
+@frozen
+class AddReport:
+    """What an ``add`` did, item by item."""
+
+    items: tuple[Saved, ...]
+    notes: tuple[str, ...] = ()
+
+    def count(self, status: str) -> int:
+        return sum(saved.status == status for saved in self.items)
+
+    @property
+    def failed(self) -> int:
+        return self.count("failed")
+
+    def to_dict(self) -> dict[str, Any]:
+        counts: dict[str, Any] = {name: self.count(name) for name in ("created", "updated", "skipped", "failed")}
+        return counts | {"items": [saved.to_dict() for saved in self.items], "notes": list(self.notes)}
+
+
+@frozen
+class TierState:
+    """One of the stores that are searched together; ``detail`` says why it cannot be reached."""
+
+    name: str
+    location: str
+    weight: float
+    reachable: bool
+    items: int | None = None
+    detail: str = ""
+    is_written: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+@frozen
+class Check:
+    """One thing ``doctor`` looked at."""
+
+    name: str
+    ok: bool
+    detail: str = ""
+    repaired: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "ok": self.ok, "detail": self.detail, "repaired": self.repaired}
+
+
+@frozen
+class DoctorReport:
+    """All checks of a store; ``ok`` when each is well or was repaired."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(check.ok or check.repaired for check in self.checks)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"ok": self.ok, "checks": [check.to_dict() for check in self.checks]}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo.frozen import frozen
 
 if TYPE_CHECKING:
-    from ricordo.reports import EmbedReport
+    from ricordo.values.reports import EmbedReport
 
 
 @frozen

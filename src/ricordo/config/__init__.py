@@ -1,0 +1,1 @@
+"""What can be set, and what is in force."""

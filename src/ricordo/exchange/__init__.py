@@ -1,0 +1,1 @@
+"""What an export holds, and how it is written and read back."""

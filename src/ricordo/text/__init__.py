@@ -1,0 +1,1 @@
+"""How text becomes words, names, dates and links."""

@@ -1,0 +1,56 @@
+"""Links between items: their types, one link, and what lies around an item."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import datetime
+from typing import Any
+
+from ricordo.frozen import frozen
+
+LINK_TYPES: tuple[str, ...] = (
+    "supports", "contradicts", "extends", "sequences", "supersedes", "corrects", "mentions",
+)  # fmt: skip
+
+
+@frozen
+class Link:
+    """A link between two items, seen from one: ``ref`` is the far end, ``distance`` how many links away it is.
+
+    ``origin`` is ``manual``, ``text`` or ``mention`` (an entity's title in the text); ``text`` is the target as the
+    source's text has it.
+    """
+
+    source: str
+    target: str
+    type: str
+    origin: str
+    created_at: datetime
+    distance: int = 1
+    direction: str = "out"
+    ref: str = ""
+    title: str = ""
+    text: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        plain: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain["created_at"] = self.created_at.isoformat()
+        return plain
+
+
+@frozen
+class LinkReport:
+    """What lies around an item; ``unresolved`` are targets in its text that no item answers to yet."""
+
+    ref: str
+    depth: int
+    links: tuple[Link, ...]
+    unresolved: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "ref": self.ref,
+            "depth": self.depth,
+            "links": [link.to_dict() for link in self.links],
+            "unresolved": list(self.unresolved),
+        }
