@@ -14,7 +14,7 @@ from ricordo.errors import NotFound
 from ricordo.search.profile import find_profile
 from ricordo.search.request import Boosts, Request
 from ricordo.search.scan import grep_texts, tree_of
-from ricordo.values.hits import Answer, Explanation, Filters, GrepMatch
+from ricordo.values.hits import Answer, Evidence, Explanation, Filters, GrepMatch
 from ricordo.values.items import Item, Ref, TreeNode, Version, parse_time
 
 
@@ -151,6 +151,19 @@ class Finding(Tiered):
             refuse_binned(item)
         blob = tier.store.draft(n, item.version).blob
         return blob if blob is not None else item.content.encode("utf-8", "surrogatepass")
+
+    def passages(self, ref: str | Ref, *, version: int | None = None) -> tuple[Evidence, ...]:
+        """The passages that an item is cut into, with their lines and headings; they are what search compares."""
+        from ricordo.ingest.chunk import line_ranges
+
+        tier, n = self._holder(ref)
+        item = tier.store.item(n, version=version)
+        draft = tier.store.draft(n, item.version)
+        lines = line_ranges(draft.content, draft.passages, draft.first_line)
+        return tuple(
+            Evidence(at, lines[at], draft.content[one.start : one.end], one.heading)
+            for at, one in enumerate(draft.passages)
+        )
 
     def list(self, *, filters: Filters | None = None, limit: int = 50, offset: int = 0) -> list[Item]:
         """Items without their content, newest first."""

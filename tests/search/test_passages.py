@@ -1,0 +1,32 @@
+"""The passages of an item as the engine shows them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ricordo import NotFound, Ricordo
+
+
+def test_passages_cover_the_text_and_know_their_lines_and_headings(engine: Ricordo, tmp_path: Path) -> None:
+    body = "\n\n".join(f"## Part {n}\n\n" + f"Sentence about subject {n}. " * 60 for n in range(3))
+    file = tmp_path / "long.md"
+    file.write_text(f"---\ntitle: Long\n---\n{body}\n", encoding="utf-8")
+    engine.add(file)
+    passages = engine.passages(str(file))
+    assert "".join(passage.text for passage in passages) == engine.get(str(file)).content
+    assert passages[0].lines[0] == 4  # the front matter counts
+    assert {"Part 0", "Part 1", "Part 2"} <= {passage.heading.split(" › ")[-1] for passage in passages}
+
+
+def test_the_passages_of_an_earlier_version_are_its_own(engine: Ricordo) -> None:
+    engine.save("note:/a", "First text.")
+    engine.edit("note:/a", "Second text.")
+    assert [one.text for one in engine.passages("note:/a", version=1)] == ["First text."]
+    assert [one.text for one in engine.passages("note:/a")] == ["Second text."]
+
+
+def test_an_unknown_item_has_no_passages_but_an_error(engine: Ricordo) -> None:
+    with pytest.raises(NotFound):
+        engine.passages("note:/nowhere")
