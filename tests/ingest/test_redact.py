@@ -50,6 +50,14 @@ def test_a_private_key_goes_as_a_block_and_so_does_one_that_was_cut_off() -> Non
     assert cut.endswith("that was it")
 
 
+def test_a_secret_that_shows_only_once_the_one_before_it_is_gone_goes_too() -> None:
+    glued = ("aB3dE5fG7h" * 50) + TOKENS["github token"]  # the first takes 500 characters and no more
+    assert redact(f"Bearer {glued} end") == (
+        "Bearer [redacted: authorization][redacted: github token] end",
+        ("authorization", "github token"),
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "clean"),
     [

@@ -88,9 +88,16 @@ def test_any_ref_has_a_file_name_that_every_system_takes(path: str) -> None:
         assert not set(part) & set('<>:"\\|?*\n\t')
         assert len(part.encode()) <= 121
         assert part.rstrip(". ") == part
-        assert not part.startswith((".", "~"))
+        assert not part.startswith((".", "~", "#"))
         assert part.split(".")[0].lower() not in {"con", "nul", "aux", "com1", "lpt9"}
     assert ref_of(name).drive == "note"
+
+
+@pytest.mark.parametrize("name", [".plans", "~draft", "#todo", "deep/.plans"])
+def test_a_ref_that_begins_like_a_temporary_file_has_a_file_that_is_seen(house: House, name: str) -> None:
+    house.open().save(f"note:/{name}", "The keys rotate every quarter.")
+    house.forget_store()
+    assert house.open().get(f"note:/{name}").content == "The keys rotate every quarter."
 
 
 def test_two_refs_that_some_systems_cannot_tell_apart_have_two_files(house: House) -> None:

@@ -274,18 +274,6 @@ def test_purging_an_item_takes_its_use_along(memory: Ricordo) -> None:
     assert item(memory, "note:/keys").retrieval_count == 0
 
 
-def test_usage_of_items_is_told_by_number(memory: Ricordo, later: Callable[[float], None]) -> None:
-    memory.get("note:/keys")
-    memory._tracker.flush()
-    numbers = [memory.store.require(memory.resolve(ref)) for ref in ("note:/keys", "note:/lunch")]
-    later(30)
-    used = memory.store.usage_of([*numbers, 999])
-    assert set(used) == set(numbers)
-    assert (used[numbers[0]].access_count, used[numbers[1]].access_count) == (1, 0)
-    assert used[numbers[0]].decay_score == pytest.approx(0.5, abs=1e-4)
-    assert used[numbers[1]].last_retrieved_at is None
-
-
 def test_stats_say_what_was_asked_how_often_and_what_was_found(memory: Ricordo) -> None:
     for _ in range(3):
         memory.search("keys")

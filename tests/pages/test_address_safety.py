@@ -28,6 +28,7 @@ NOT_PUBLIC = [
     "::", "::1", "::7f00:1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254", "64:ff9b::7f00:1",
     "64:ff9b::a9fe:a9fe", "64:ff9b:1::1", "2002:7f00:1::", "2002:a00:1::1", "2001:0:4136:e378:8000:63bf:3fff:fdd2",
     "2001:db8::1", "fc00::1", "fd00:ec2::254", "fe80::1", "fe80::1%eth0", "fec0::1", "ff02::1", "100::1",
+    "2606:2800:220:1::1%eth0",
 ]  # fmt: skip
 
 
@@ -70,6 +71,13 @@ class Net:
 @pytest.fixture
 def net(monkeypatch: pytest.MonkeyPatch) -> Net:
     return Net(monkeypatch)
+
+
+def test_an_address_with_a_zone_is_refused_before_anything_is_asked(pages: Ricordo, net: Net) -> None:
+    report = pages.add("http://[2606:2800:220:1::1%25eth0]/")
+    assert report.failed == 1
+    assert "no host" in str(report.items[0].to_dict())
+    assert net.connected == []
 
 
 TRICKS = [

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from ricordo import Ricordo
-from ricordo.sources.robots import fits, read_robots
+from ricordo.sources.robots import matches, read_robots
 
 from .conftest import Answer, Site, article, redirect, with_etag
 
@@ -197,7 +197,7 @@ def test_a_broken_page_of_a_walk_fails_alone(pages: Ricordo, site: Site) -> None
     ],
 )  # fmt: skip
 def test_rules_of_robots_txt_match_as_they_are_written(rule: str, path: str, fitting: bool) -> None:
-    assert fits(rule, path) is fitting
+    assert matches(rule, path) is fitting
 
 
 def test_the_rules_for_us_come_before_those_for_all() -> None:
@@ -206,6 +206,31 @@ def test_the_rules_for_us_come_before_those_for_all() -> None:
     assert (robots.allows("https://e.org/a"), robots.allows("https://e.org/x"), robots.delay) == (True, False, 2.0)
     assert not read_robots("user-agent: *\ndisallow: /").allows("https://e.org/")
     assert read_robots("User-agent: *\nDisallow:\n").allows("https://e.org/a")
+
+
+@pytest.mark.parametrize(
+    ("robots_txt", "allowed"),
+    [
+        ("User-agent: ric\nDisallow: /\n", True),  # a part of our name is the name of another program
+        ("User-agent: ricordo-extra\nDisallow: /\n", True),
+        ("User-agent: Ricordo/2.0\nDisallow: /\n", False),
+        ("User-agent: r\nDisallow: /\nUser-agent: ricordo\nAllow: /\nUser-agent: *\nDisallow: /\n", True),
+        ("User-agent: ricordo\nDisallow: /b\nUser-agent: x\nAllow: /\nUser-agent: RICORDO\nDisallow: /a\n", False),
+        ("User-agent: ricordo\nCrawl-delay: 1\nUser-agent: x\nDisallow: /\n", False),
+        ("User-agent: *\nDisallow: /\nUser-agent: ricordo\n", True),  # a group without rules allows everything
+        ("Disallow: /\nUser-agent: *\nAllow: /\n", True),  # a rule that belongs to no group
+    ],
+)
+def test_the_group_for_us_is_the_one_with_our_whole_name_and_all_such_groups_count(
+    robots_txt: str, allowed: bool
+) -> None:
+    assert read_robots(robots_txt).allows("https://e.org/a") is allowed
+
+
+def test_a_letter_and_its_percent_code_are_the_same_to_a_rule() -> None:
+    robots = read_robots("User-agent: *\nDisallow: /grün\nDisallow: /%7euser\n")
+    assert not robots.allows("https://e.org/gr%c3%bcn")
+    assert not robots.allows("https://e.org/%7Euser")
 
 
 def test_links_go_from_where_a_page_was_found(pages: Ricordo, site: Site) -> None:

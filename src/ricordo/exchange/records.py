@@ -13,7 +13,7 @@ from typing import Any
 
 from ricordo.exchange.codec import BadRecord
 from ricordo.frozen import frozen
-from ricordo.values.items import FIELD_NAMES, Fields, Mark, Passage, Ref
+from ricordo.values.items import FIELD_NAMES, Fields, Passage, Ref
 from ricordo.values.kinds import KINDS
 
 FORMAT = "ricordo-export"
@@ -103,9 +103,6 @@ class VersionRecord:
         """The fields as a value; names of another time are left out."""
         plain = {name: value for name, value in self.fields.items() if name in FIELD_NAMES}
         return Fields(**{**plain, "tags": tuple(plain.get("tags", ()))})
-
-    def all_marks(self) -> tuple[Mark, ...]:
-        return tuple(Mark(offset, label) for offset, label in self.marks)
 
 
 @frozen

@@ -1,7 +1,7 @@
 """How far feedback moves the weights of a profile: pure functions, nothing is read or written here.
 
 With at least 30 verdicts that count, the weight of the text signal is the profile's own plus
-(rate - 0.5) · 0.30, within ±0.15; the other weights keep their proportions and fill up to 1.
+(rate - 0.5) · 0.30, which is at most ±0.15; the other weights keep their proportions and fill up to 1.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from ricordo.values.use_scores import tally
 
 NEEDED = 30
 STEEPNESS = 0.30
-FARTHEST = 0.15
 
 TEXT_SIGNALS: Mapping[str, str] = {"default": "lexical", "vault": "semantic"}
 """The profiles that learn, and which of their signals is the text one; all others are fixed."""
@@ -37,7 +36,7 @@ def shift_for(counts: Mapping[str, int]) -> float | None:
     entries, total = tally(counts)
     if entries < NEEDED:
         return None
-    return max(-FARTHEST, min(FARTHEST, (total / entries - 0.5) * STEEPNESS))
+    return (total / entries - 0.5) * STEEPNESS
 
 
 def shifted(weights: Mapping[str, float], text_signal: str, shift: float) -> dict[str, float]:

@@ -5,12 +5,17 @@ Rules are matched piece by piece rather than as regular expressions, so that no 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from ricordo.frozen import frozen
 
+PRODUCT = "ricordo"
+"""The name that a robots.txt knows us by; the ``User-Agent`` header begins with it."""
 _MOST_LINES = 20_000
+_TOKEN = re.compile(r"[A-Za-z_-]+|\*")
+_KEPT = "/:@!$&'()*+,;=~%-._?#[]"
 
 
 @frozen
@@ -22,18 +27,18 @@ class Robots:
     sitemaps: tuple[str, ...] = ()
 
     def allows(self, url: str) -> bool:
-        """Whether a page may be fetched: the longest rule that fits decides, and of two as long the kinder one."""
+        """Whether a page may be fetched: the longest matching rule decides; of two that are equally long, "allow"."""
         parts = urlsplit(url)
-        path = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
-        fitting = [(len(rule), allowed) for rule, allowed in self.rules if rule and fits(rule, path)]
-        return max(fitting)[1] if fitting else True
+        path = _encoded(f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/")
+        matching = [(len(rule), allowed) for rule, allowed in self.rules if rule and matches(rule, path)]
+        return max(matching)[1] if matching else True
 
 
 NOTHING_ALLOWED = Robots(rules=(("/", False),))
 
 
-def fits(rule: str, path: str) -> bool:
-    """Whether a path starts as a rule says; ``*`` stands for anything, ``$`` at the end for the end."""
+def matches(rule: str, path: str) -> bool:
+    """Whether a path starts as a rule says; ``*`` stands for anything, ``$`` at the end for the end of the path."""
     to_end = rule.endswith("$")
     first, *pieces = rule.removesuffix("$").split("*")
     if not path.startswith(first):
@@ -50,31 +55,46 @@ def fits(rule: str, path: str) -> bool:
     return path.endswith(last) and len(path) - len(last) >= at if to_end else path.find(last, at) >= 0
 
 
-def read_robots(text: str, agent: str = "ricordo") -> Robots:
-    """The rules that a robots.txt has for a program of this name, else those for all."""
-    groups: dict[str, list[tuple[str, bool]]] = {}
+def read_robots(text: str, product: str = PRODUCT) -> Robots:
+    """The rules that a robots.txt has for a program of this name; if it names the program nowhere, those for all.
+
+    Names are compared whole and without regard to case. A program that several groups name follows all of them.
+    """
+    rules: dict[str, list[tuple[str, bool]]] = {}
     delays: dict[str, float] = {}
     sitemaps: list[str] = []
-    current: list[str] = []
-    in_rules = False
+    group: list[str] = []
+    group_has_rules = False
     for line in text.removeprefix("\ufeff").splitlines()[:_MOST_LINES]:
-        name, _, value = line.partition("#")[0].partition(":")
-        name, value = name.strip().lower(), value.strip()
-        if name == "user-agent":
-            current = [value.lower()] if in_rules else [*current, value.lower()]
-            in_rules = False
-            groups.setdefault(value.lower(), [])
-        elif name in ("allow", "disallow"):
-            in_rules = True
-            for one in current:
-                groups[one].append((value, name == "allow"))
-        elif name == "crawl-delay":
-            in_rules = True
-            delays |= dict.fromkeys(current, _seconds(value))
-        elif name == "sitemap":
+        field, _, value = line.partition("#")[0].partition(":")
+        field, value = field.strip().lower(), value.strip()
+        if field == "user-agent":
+            if group_has_rules:
+                group, group_has_rules = [], False
+            group.append(_product_token(value))
+            rules.setdefault(group[-1], [])
+        elif field in ("allow", "disallow"):
+            group_has_rules = True
+            for name in group:
+                rules[name].append((_encoded(value), field == "allow"))
+        elif field == "crawl-delay":
+            for name in group:
+                delays[name] = max(delays.get(name, 0.0), _seconds(value))
+        elif field == "sitemap":
             sitemaps.append(value)
-    own = next((one for one in groups if one != "*" and one and one in agent.lower()), "*")
-    return Robots(tuple(groups.get(own, ())), delays.get(own, 0.0), tuple(sitemaps))
+    ours = product.lower() if product.lower() in rules else "*"
+    return Robots(tuple(rules.get(ours, ())), delays.get(ours, 0.0), tuple(sitemaps))
+
+
+def _product_token(value: str) -> str:
+    """The name of a program without its version: ``Ricordo/1.0`` names ``ricordo``. Empty if there is no name."""
+    found = _TOKEN.match(value)
+    return found[0].lower() if found else ""
+
+
+def _encoded(path: str) -> str:
+    """A path with everything but ASCII written as ``%XX``, so that both ways to write a letter are the same."""
+    return re.sub(r"%[0-9a-fA-F]{2}", lambda found: found[0].upper(), quote(path, safe=_KEPT))
 
 
 def _seconds(value: str) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from ricordo.values.use import Learned, Move, StatsReport, Usage, Use, WeightChange
+    from ricordo.values.use import Learned, Move, StatsReport, Use, WeightChange
 
 
 class UsageLog(Protocol):
@@ -14,7 +14,6 @@ class UsageLog(Protocol):
 
     def can_record(self) -> bool: ...
     def record_uses(self, uses: Sequence[Use], *, keep_days: float, wait: float | None = None) -> None: ...
-    def usage_of(self, numbers: Sequence[int]) -> dict[int, Usage]: ...
     def stats(self, *, days: float, by: str, limit: int) -> StatsReport: ...
     def clear_log(self) -> int: ...
 

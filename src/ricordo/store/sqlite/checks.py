@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -221,6 +221,3 @@ def leftovers(database: Database, repair: bool) -> Check:
         clear_replaced(database)
     detail = "none" if not stale else f"{stale} segments wait to be cleared (harmless; the next write does it)"
     return Check("leftovers", True, detail, repaired=bool(stale and repair))
-
-
-Checks = list[tuple[str, Callable[[bool], Check]]]

@@ -22,7 +22,9 @@ from ricordo.values.kinds import CHECKPOINT
 
 SECOND = 1_000_000
 LEASE = 300 * SECOND
+"""How long a worker may keep a job before others may take it."""
 MAX_ATTEMPTS = 5
+"""A job that failed this often is not tried again until somebody asks for it."""
 BACKOFF = (5, 30, 120, 600)
 
 
@@ -73,10 +75,10 @@ def claim(connection: Connection, fingerprint: int, owner: str, limit: int, kind
     """Lease the next jobs; those of processes that are gone count as free."""
     _free_abandoned(connection)
     now = now_micros()
-    condition = "AND kind=?5" if kind else ""
-    values: list[Any] = [fingerprint, now, owner, limit]
+    condition = "AND kind=?6" if kind else ""
+    values: list[Any] = [fingerprint, now, owner, limit, now + LEASE]
     rows = connection.rows(
-        "UPDATE jobs SET state='running', owner=?3, lease_until=?2 + 300000000, attempts=attempts + 1"
+        "UPDATE jobs SET state='running', owner=?3, lease_until=?5, attempts=attempts + 1"
         " WHERE fingerprint=?1 AND chunk IN (SELECT chunk FROM jobs WHERE fingerprint=?1 AND"
         " (state='pending' AND not_before<=?2 OR state='running' AND lease_until<?2)"
         f" {condition} ORDER BY chunk LIMIT ?4) RETURNING chunk",

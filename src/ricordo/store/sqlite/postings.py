@@ -18,7 +18,6 @@ import numpy.typing as npt
 from ricordo.frozen import frozen
 
 FIELDS: tuple[str, ...] = ("title", "path", "description", "tags", "context", "body")
-BODY = FIELDS.index("body")
 MAX_FREQUENCY = 65535
 _WIDE = 0x80
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.store.sqlite.items import decay_now
-from ricordo.store.sqlite.times import DAY, now_micros, optional_moment
+from ricordo.store.sqlite.times import DAY, now_micros
 from ricordo.values.use_scores import opened
 
 if TYPE_CHECKING:
-    from ricordo.values.use import StatsReport, Usage, Use, UsedItem
+    from ricordo.values.use import StatsReport, Use, UsedItem
 
 EXPIRE_AT_ONCE = 500
 """So many old log entries at most are dropped with one recording, to keep its transaction short."""
@@ -46,23 +46,6 @@ class UsageCounts:
                     f"DELETE FROM {table} WHERE id IN (SELECT id FROM {table} WHERE at < ? ORDER BY at LIMIT ?)",
                     (now - int(keep_days * DAY), EXPIRE_AT_ONCE),
                 )
-
-    def usage_of(self, numbers: Sequence[int]) -> dict[int, Usage]:
-        """How items were used so far; those never used are there too, with nothing but their decay."""
-        from ricordo.values.use import Usage
-
-        found = {}
-        with self.database.read() as connection:
-            for row in _usage_rows(connection, "i.n", numbers):
-                n, retrieved, last_retrieved, accessed, last_accessed, decay = row[0], *row[3:8]
-                found[n] = Usage(
-                    retrieved or 0,
-                    optional_moment(last_retrieved),
-                    accessed or 0,
-                    optional_moment(last_accessed),
-                    decay_now(decay, row[8], bool(row[9])),
-                )
-        return found
 
     def stats(self, *, days: float, by: str, limit: int) -> StatsReport:
         """Sums over the last days of the log, by query, tool or local day."""

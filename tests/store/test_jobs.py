@@ -1,0 +1,91 @@
+"""The backlog of texts that wait for a vector: how often a text is tried, and how long a worker may keep it."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ricordo import ContractError, Ricordo
+
+SECOND = 1_000_000_000
+Opener = Callable[..., Ricordo]
+
+
+class Embedder:
+    """Counts how often it is asked, and does first what a test wants done meanwhile."""
+
+    fingerprint = "test/1"
+    dimensions = 4
+    max_tokens = 256
+
+    def __init__(self, first: Callable[[], None] = lambda: None) -> None:
+        self.first = first
+        self.calls = 0
+
+    def embed_documents(self, texts: Sequence[str]) -> Any:
+        self.calls += 1
+        self.first()
+        return np.ones((len(texts), 4), np.float32) / 2
+
+    def embed_query(self, text: str) -> Any:
+        return self.embed_documents([text])[0]
+
+
+@pytest.fixture
+def wait(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Lets seconds pass on the clock that stores read."""
+    present, passed = time.time_ns, 0.0
+
+    def let_pass(seconds: float) -> None:
+        nonlocal passed
+        passed += seconds
+        monkeypatch.setattr(time, "time_ns", lambda: present() + int(passed * SECOND))
+
+    return let_pass
+
+
+def test_a_text_that_fails_is_tried_five_times_and_then_only_when_asked(
+    open_engine: Opener, monkeypatch: pytest.MonkeyPatch, wait: Callable[[float], None]
+) -> None:
+    def fail() -> None:
+        raise ContractError("the answer is not a vector", hint="")
+
+    embedder = Embedder(fail)
+    open_engine().save("note:/a", "A text.")
+    monkeypatch.setattr("ricordo.registry.embedder", lambda config: embedder)
+    engine = open_engine(vectors=True)
+    for attempt in range(1, 8):
+        engine.embed()
+        assert embedder.calls == min(attempt, 5)
+        wait(3600)
+    embedder.first = lambda: None
+    assert engine.embed().embedded == 0
+    assert engine.retry_jobs() == 1
+    assert engine.embed().embedded == 1
+
+
+def test_a_worker_may_keep_a_text_for_five_minutes_and_then_another_takes_it(
+    open_engine: Opener, monkeypatch: pytest.MonkeyPatch, wait: Callable[[float], None]
+) -> None:
+    embedders: list[Embedder] = []
+    taken: list[int] = []
+    open_engine().save("note:/a", "A text.")
+    monkeypatch.setattr("ricordo.registry.embedder", lambda config: embedders[0])
+    slow, quick = open_engine(vectors=True), open_engine(vectors=True)
+
+    def another_worker_comes() -> None:
+        embedders[0].first = lambda: None
+        with monkeypatch.context() as there:
+            there.setattr(socket, "gethostname", lambda: "another-machine")
+            for seconds in (0, 290, 20):
+                wait(seconds)
+                taken.append(quick.embed().embedded)
+
+    embedders.append(Embedder(another_worker_comes))
+    slow.embed()
+    assert taken == [0, 0, 1]
