@@ -87,12 +87,12 @@ def exact_nearest(vectors: Matrix, query: Matrix, count: int) -> npt.NDArray[Any
 def give_vectors(engine: Ricordo, embedder: Embedder, vectors: Matrix) -> list[int]:
     """Finish the backlog with vectors at hand; answers the chunks in the order of their vectors."""
     fingerprint = fingerprint_of(embedder)
-    engine.store.enqueue_missing(fingerprint, embedder.dimensions)
+    engine.store.jobs.enqueue_missing(fingerprint, embedder.dimensions)
     chunks: list[int] = []
     given: dict[bytes, Matrix] = {}
-    while jobs := engine.store.claim_jobs(fingerprint, embedder.dimensions, "bench", 2_000):
+    while jobs := engine.store.jobs.claim(fingerprint, embedder.dimensions, "bench", 2_000):
         for job in jobs:
             given.setdefault(job.hash, vectors[len(given) % len(vectors)])
-        engine.store.finish_jobs(fingerprint, jobs, {job.hash: given[job.hash] for job in jobs})
+        engine.store.jobs.finish(fingerprint, jobs, {job.hash: given[job.hash] for job in jobs})
         chunks += [job.chunk for job in jobs]
     return chunks

@@ -20,7 +20,7 @@ from corpus import add_corpus_options, documents_with, read_corpus
 from embeddings import shipped_embedder
 from ricordo.config.loading import Config
 from ricordo.engine import Ricordo
-from ricordo.store.base import embedded_text
+from ricordo.store.prepare import embedded_text
 from stores import entry_of
 from timing import aligned, print_json
 

@@ -43,7 +43,7 @@ def ask_ours(store: SqliteStore) -> Ask:
 
     def ask(words: Sequence[str]) -> list[int]:
         terms = dict.fromkeys(store.analyzer.query_terms(" ".join(words)))
-        found = store.keyword_search([Wanted(term, (term,)) for term in terms], scoring=scoring, limit=RESULTS)
+        found = store.index.keyword_search([Wanted(term, (term,)) for term in terms], scoring=scoring, limit=RESULTS)
         return [int(chunk) for chunk in found.chunks[:RESULTS]]
 
     return ask

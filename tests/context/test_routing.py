@@ -30,7 +30,7 @@ def converse(path: Path, *said: str) -> Path:
 
 def points(engine: Ricordo) -> dict[int, str]:
     """The turns that can be forked from, with their titles."""
-    items = engine.store.listing(Filters(categories=("checkpoint",), states=("archived",)), 100, 0)
+    items = engine.store.items.listing(Filters(categories=("checkpoint",), states=("archived",)), 100, 0)
     return {item.fields.metadata["turn"]: item.title for _, item in items}
 
 
@@ -81,14 +81,16 @@ def test_no_search_shows_a_point_unless_it_is_asked_for(engine: Ricordo) -> None
     asked = engine.search(f"{query} category:checkpoint", track=False).hits
     assert {hit.ref.split("/")[2] for hit in asked} == {"checkpoints"}
     browsed = engine.search("category:checkpoint", limit=50, track=False).hits
-    assert len(browsed) == len(engine.store.listing(Filters(categories=("checkpoint",), states=("archived",)), 50, 0))
+    assert len(browsed) == len(
+        engine.store.items.listing(Filters(categories=("checkpoint",), states=("archived",)), 50, 0)
+    )
 
 
 def test_points_do_not_change_what_words_are_worth_elsewhere(engine: Ricordo) -> None:
     engine.save("note:/bread", "Why does my sourdough rise too fast in the mountains?")
-    before = engine.store.document_frequencies(["sourdough"])
+    before = engine.store.index.document_frequencies(["sourdough"])
     engine.sessions_add(FIXTURES / "chat.jsonl")
-    total, found = engine.store.document_frequencies(["sourdough"])
+    total, found = engine.store.index.document_frequencies(["sourdough"])
     turns = sum(session.count for session in engine.sessions())
     assert total == before[0] + turns + len(engine.sessions())
     assert found["sourdough"] == 3, "the note, the turn and the session"
@@ -128,7 +130,7 @@ def test_a_growing_session_only_adds_points_and_moves_its_last_one(engine: Ricor
 def test_points_get_vectors_of_another_model_too(meaning: Ricordo, tmp_path: Path) -> None:
     meaning.sessions_add(converse(tmp_path / "a.jsonl", "> The dough will not rise", "Use more yeast."), wait=False)
     assert meaning.jobs().to_dict()["pending"] == 4, "two turns, the session, and the point"
-    meaning.store.drop_waiting(meaning.store.active_fingerprint() or "")
+    meaning.store.jobs.drop_waiting(meaning.store.vectors.active_fingerprint() or "")
     assert meaning.embed(enqueue_only=True).enqueued == 4
     assert meaning.embed().embedded == 4
     assert meaning.doctor().ok

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import Conflict, NotFound
-from ricordo.memory import knowledge_store
+from ricordo.memory import knowledge as knowledge_store
 from ricordo.values.reports import SyncReport
 
 from .conftest import House

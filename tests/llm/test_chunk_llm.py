@@ -189,8 +189,8 @@ def claude(service: Service) -> Mapping[str, Any]:
 
 
 def chunks_of(engine: Ricordo, ref: str) -> list[tuple[int, int]]:
-    n = engine.store.require(engine.resolve(ref))
-    draft = engine.store.draft(n, engine.store.item(n).version)
+    n = engine.store.items.require(engine.resolve(ref))
+    draft = engine.store.items.draft(n, engine.store.items.get(n).version)
     return [(passage.start, passage.end) for passage in draft.passages]
 
 

@@ -73,10 +73,10 @@ def test_a_forgotten_item_is_out_of_search_by_word_by_meaning_and_by_link(open_e
 
 
 def test_the_counts_of_the_keyword_index_leave_archived_texts_out(aged: Ricordo) -> None:
-    total, frequencies = aged.store.document_frequencies(["memori"])
+    total, frequencies = aged.store.index.document_frequencies(["memori"])
     assert (total, frequencies["memori"]) == (7, 6)
     aged.forget("memory:/old")
-    total, frequencies = aged.store.document_frequencies(["memori"])
+    total, frequencies = aged.store.index.document_frequencies(["memori"])
     assert (total, frequencies["memori"]) == (6, 5)
 
 

@@ -329,34 +329,34 @@ def test_a_report_is_plain_data(chain: Ricordo) -> None:
 
 def test_neighbours_are_counted_whichever_way_the_links_point(chain: Ricordo) -> None:
     store = chain.store
-    numbers = {name: store.require(Ref.parse(f"note:/{name}")) for name in "abcde"}
+    numbers = {name: store.items.require(Ref.parse(f"note:/{name}")) for name in "abcde"}
     by_name = {
         start: {name: distance for name, n in numbers.items() if (distance := found.get(n)) is not None}
         for start in "abcde"
-        for found in [store.neighbours([numbers[start]])]
+        for found in [store.links.neighbours([numbers[start]])]
     }
     assert by_name["a"] == {"a": 0, "b": 1, "c": 2}
     assert by_name["d"] == {"d": 0, "c": 1, "b": 2}
     assert by_name["e"] == {"e": 0}
-    assert store.neighbours([numbers["a"], numbers["d"]], depth=1) == {
+    assert store.links.neighbours([numbers["a"], numbers["d"]], depth=1) == {
         numbers["a"]: 0, numbers["d"]: 0, numbers["b"]: 1, numbers["c"]: 1,
     }  # fmt: skip
-    assert store.neighbours([]) == {}
+    assert store.links.neighbours([]) == {}
 
 
 def test_removed_items_are_no_neighbours_and_no_bridge(chain: Ricordo) -> None:
-    a = chain.store.require(Ref.parse("note:/a"))
+    a = chain.store.items.require(Ref.parse("note:/a"))
     chain.rm("note:/b")
-    assert chain.store.neighbours([a]) == {a: 0}
+    assert chain.store.links.neighbours([a]) == {a: 0}
 
 
 def test_what_everything_links_to_does_not_flood_the_neighbours(memory: Ricordo) -> None:
     memory.save("note:/hub", "the hub")
     memory.save_many(Entry(f"note:/n{i}", "see [[hub]]") for i in range(MOST_NEIGHBOURS + 200))
-    hub = memory.store.require(Ref.parse("note:/hub"))
-    found = memory.store.neighbours([hub])
+    hub = memory.store.items.require(Ref.parse("note:/hub"))
+    found = memory.store.links.neighbours([hub])
     assert len(found) == MOST_NEIGHBOURS + 1
-    assert found == memory.store.neighbours([hub])
+    assert found == memory.store.links.neighbours([hub])
 
 
 # -- items that are already in ----------------------------------------------------------------------------------

@@ -263,7 +263,7 @@ def test_saving_and_editing_what_agents_write_redacts_too_but_documents_stay_as_
 
 def test_repairing_looks_for_secrets_in_all_texts_anew(mind: Ricordo) -> None:
     mind.save("disk:/a.md", f"a file with {TOKEN}")
-    mind.store.note_secrets({mind.store.require(mind.resolve("disk:/a.md")): {"aws key": 3}})
+    mind.store.secrets.note({mind.store.items.require(mind.resolve("disk:/a.md")): {"aws key": 3}})
     assert mind.status()["secrets"] == {"aws key": 3}
     mind.doctor(repair=True)
     assert mind.status()["secrets"] == {"github token": 1}

@@ -257,7 +257,7 @@ def test_an_item_that_left_before_its_use_was_written_is_passed_over(memory: Ric
     answer = memory.search("keys", track=False)
     memory.rm("note:/keys", purge=True)
     used = tuple(UsedItem(hit.id, hit.version, hit.score) for hit in answer.hits)
-    memory.store.record_uses([Use(used, "search", "keys")], keep_days=90)
+    memory.store.usage.record([Use(used, "search", "keys")], keep_days=90)
     assert item(memory, "note:/locks").retrieval_count == 1
     assert memory.doctor().ok
 

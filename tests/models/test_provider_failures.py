@@ -114,10 +114,10 @@ class TestFallback:
         first.breaks("500")
         fill(engine)
         own, others = fingerprint_of(engine._embedder()), fingerprint_of(engine._fallback())
-        assert engine.store.vector_counts(own) == {
+        assert engine.store.vectors.counts(own) == {
             "chunks": 3, "embedded": 0, "pending": 3, "running": 0, "failed": 0,
         }  # fmt: skip
-        assert engine.store.vector_counts(others)["embedded"] == 3
+        assert engine.store.vectors.counts(others)["embedded"] == 3
         answer = engine.search("how much flour for bread", lexical=False)
         assert answer.hits[0].ref == "note:/bread"
         assert any("stands in, for 3 of 3 passages" in reason for reason in answer.meta.degraded)
@@ -169,5 +169,5 @@ class TestFallback:
         others = fingerprint_of(engine._fallback())
         first.mends()
         engine.embed()
-        engine.store.activate("another", engine._kept_fingerprints())
-        assert engine.store.vector_counts(others)["embedded"] == 3
+        engine.store.vectors.activate("another", engine._kept_fingerprints())
+        assert engine.store.vectors.counts(others)["embedded"] == 3

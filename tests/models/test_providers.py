@@ -334,7 +334,7 @@ class TestPlugins:
         engine = open_engine(vectors=True, **{"embedding.provider": "parrot"})
         engine.save("note:/one", "polly wants a cracker")
         assert engine.search("cracker").meta.degraded == ()
-        assert engine.store.active_fingerprint() == "parrot/1/chunker-1"
+        assert engine.store.vectors.active_fingerprint() == "parrot/1/chunker-1"
 
     @pytest.mark.parametrize(
         ("name", "error", "reason"),

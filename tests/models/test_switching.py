@@ -60,17 +60,17 @@ def test_without_new_vectors_words_still_find_and_the_answer_says_why(kitchen: A
 
 def test_searches_keep_the_old_model_until_the_new_vectors_are_whole(kitchen: Any) -> None:
     engine, _ = kitchen
-    old = engine.store.active_fingerprint()
+    old = engine.store.vectors.active_fingerprint()
     seen: list[tuple[str, str | None]] = []
 
     def look(_: Any) -> None:
-        seen.append((load_config().embedding.provider, engine.store.active_fingerprint()))
+        seen.append((load_config().embedding.provider, engine.store.vectors.active_fingerprint()))
 
     switch = engine.use_model("hub", model=str(WORDS), reembed=True, progress=look)
     assert seen
     assert set(seen) == {("voyage", old)}
     assert switch.embedding.embedded == 4
-    assert engine.store.active_fingerprint() == switch.fingerprint
+    assert engine.store.vectors.active_fingerprint() == switch.fingerprint
     assert engine.search("hot tea", lexical=False).hits[0].ref == "note:/0"
     assert engine.search("hot tea").meta.degraded == ()
 

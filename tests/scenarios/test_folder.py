@@ -444,6 +444,6 @@ class TestStandardInput:
 
 
 def chunks_of(engine: Ricordo, path: Path) -> list[int]:
-    n = engine.store.require(engine.resolve(path))
-    layout, _ = engine.store.places(n)
+    n = engine.store.items.require(engine.resolve(path))
+    layout, _ = engine.store.index.places(n)
     return [int(row[0]) for row in layout]

@@ -64,6 +64,6 @@ def test_twenty_kills_lose_nothing_and_repeat_no_committed_work(tmp_path: Path) 
     repeated = len(computed) - len(set(computed))
     assert repeated <= 20 * 8 + 8, "at most one batch per killed worker is done again"
     with Ricordo.open(path, config=ConfigProvider({"embedding.provider": "none"})) as engine:
-        counts = engine.store.vector_counts("slow/1/chunker-1")
+        counts = engine.store.vectors.counts("slow/1/chunker-1")
         assert counts == {"chunks": total, "embedded": total, "pending": 0, "running": 0, "failed": 0}
         assert engine.doctor().ok

@@ -42,7 +42,7 @@ def joined(records: list[dict[str, Any]]) -> bytes:
 
 
 def archive(engine: Ricordo, ref: str) -> None:
-    engine.store.archive([engine.store.require(engine.resolve(ref))])
+    engine.store.changes.archive([engine.store.items.require(engine.resolve(ref))])
 
 
 @pytest.fixture
@@ -139,7 +139,9 @@ def test_what_was_taken_in_behaves_as_before(full: Ricordo, open_engine: Opener)
     assert other.stats().to_dict() == full.stats().to_dict()
     assert other.restore("memory:/gone").status == "updated"
     assert other.get("memory:/gone").content == "The same name again."
-    assert other.get("memory:/gone").id == full.store.item(full.store.require(full.resolve("memory:/gone"))).id
+    assert (
+        other.get("memory:/gone").id == full.store.items.get(full.store.items.require(full.resolve("memory:/gone"))).id
+    )
     assert other.doctor().ok
 
 

@@ -18,7 +18,14 @@ PACKAGE = SOURCE / "ricordo"
 FACES = {"cli", "mcp_server", "http_api", "__main__"}
 PARTS = {"ingest", "search", "memory", "context"}
 ADAPTERS = {"store", "models", "sources"}
-PROTOCOLS = {"arrays", "base", "fingerprint", "registry"}  # what others may import from an adapter's folder
+PROTOCOLS = {
+    "arrays",
+    "base",
+    "parts",
+    "prepare",
+    "fingerprint",
+    "registry",
+}  # what others may import from an adapter's folder
 # Every other folder or module at the top of the package is a foundation: it imports nothing from above.
 RANKS = (
     dict.fromkeys(ADAPTERS, 1)

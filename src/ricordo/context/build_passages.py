@@ -75,10 +75,10 @@ def passages_of(hits: Sequence[Hit], stores: Mapping[str, Store]) -> list[Passag
     now = datetime.now(UTC)
     for hit in hits:
         store = stores.get(hit.tier)
-        n = store.number(Ref.parse(hit.ref)) if store is not None else None
+        n = store.items.number(Ref.parse(hit.ref)) if store is not None else None
         if store is None or n is None:
             continue
-        item = store.items_by_number([n])[n]
+        item = store.items.get_many([n])[n]
         if not is_tellable(item) or out_of_time(item, now):
             continue
         if item.kind == SESSION:  # a turn is told under its session's title, having none of its own
@@ -88,10 +88,10 @@ def passages_of(hits: Sequence[Hit], stores: Mapping[str, Store]) -> list[Passag
 
 
 def _passages(store: Store, n: int, item: Item, hit: Hit) -> Iterable[Passage]:
-    layout, _ = store.places(n, item.version)
+    layout, _ = store.index.places(n, item.version)
     rows = layout.tolist()
     position = {row[0]: index for index, row in enumerate(rows)}
-    texts = store.chunk_texts([part.chunk for part in hit.evidence])
+    texts = store.index.chunk_texts([part.chunk for part in hit.evidence])
     best = max((part.score for part in hit.evidence), default=0.0)
     for place, part in enumerate(hit.evidence):
         if part.chunk not in texts or part.chunk not in position:

@@ -38,12 +38,12 @@ def _fork(hit: Hit, store: Store) -> Fork | None:
     if item is None or not item.fields.thread:
         return None
     session, told = item.fields.thread, item.fields.metadata
-    n = store.number(Ref("session", f"/{session}"))
-    if n is None or store.items_by_number([n])[n].state != "live":
+    n = store.items.number(Ref("session", f"/{session}"))
+    if n is None or store.items.get_many([n])[n].state != "live":
         return None
     turn, files = told.get("turn"), told.get("files")
     turn = turn if isinstance(turn, int) else 0
-    worth = quality([facets_in(said) for said in store.said_after(session, turn, len(HEARD))])
+    worth = quality([facets_in(said) for said in store.threads.said_after(session, turn, len(HEARD))])
     return Fork(
         session,
         turn,

@@ -145,14 +145,14 @@ class SessionTaker:
 
     def _stored(self, ref: Ref) -> tuple[Item | None, FileState | None]:
         """A session, and what is remembered of its transcript, if it is there."""
-        n = self.store.number(ref)
+        n = self.store.items.number(ref)
         if n is None:
             return None, None
-        return self.store.items_by_number([n])[n], self.store.file_states([n]).get(n)
+        return self.store.items.get_many([n])[n], self.store.files.states([n]).get(n)
 
     def _thread(self, session: str, *, grew: bool) -> _Thread:
         ref = Ref(DRIVE, f"/{session}")
-        known = self.store.thread_keys(session)
+        known = self.store.threads.keys(session)
         item, state = self._stored(ref)
         kept = state.fields if state is not None else {}
         before = int(kept.get("last_seq") or 0) if grew else 0
@@ -226,7 +226,7 @@ class SessionTaker:
             passed = [entry for entry in fresh if statuses.get(str(entry[2].ref)) == "skipped"]
             again = []
             for thread in {id(thread): thread for thread, _, _ in passed}.values():
-                stored = self.store.thread_keys(thread.id)
+                stored = self.store.threads.keys(thread.id)
                 thread.following = max(stored.values(), default=0) + 1
                 for _, key, one in (entry for entry in passed if entry[0] is thread):
                     if key in stored:
@@ -253,11 +253,11 @@ class SessionTaker:
             if thread.item is None or thread.reached > thread.read_before or thread.titles:
                 answers.append(self._answer(thread, self._about(thread, transcript, self.llm)))
                 self._checkpoints(thread, with_current=True)
-            states[self.store.require(thread.ref)] = _mark(transcript, _kept(thread), thread.ref == main)
-        n = self.store.number(main)
+            states[self.store.items.require(thread.ref)] = _mark(transcript, _kept(thread), thread.ref == main)
+        n = self.store.items.number(main)
         if n is not None and n not in states and kept:  # nothing new but lines that say nothing
             states[n] = _mark(transcript, dict(kept), True)
-        self.store.note_files(states)
+        self.store.files.note(states)
         return answers or [Saved(str(main), "skipped", reason="nothing new")]
 
     def _note(self, transcript: TranscriptFile, threads: Mapping[str, _Thread], main: Ref) -> None:
@@ -268,14 +268,14 @@ class SessionTaker:
         for thread in threads.values():
             if thread.is_left_alone or not thread.known:
                 continue
-            n = self.store.number(thread.ref)
+            n = self.store.items.number(thread.ref)
             if n is None:
                 self._about(thread, transcript, None)
-                n = self.store.require(thread.ref)
+                n = self.store.items.require(thread.ref)
             self._checkpoints(thread, with_current=False)
             fields = _kept(thread) | (place if thread.ref == main else {})
             states[n] = FileState(transcript.mtime, -1, check, fields)
-        self.store.note_files(states)
+        self.store.files.note(states)
 
     def _answer(self, thread: _Thread, saved: Saved) -> Saved:
         """What is said of a session: how many events are new, and what was taken out of them."""
@@ -296,8 +296,8 @@ class SessionTaker:
             if hint.about in thread.known or f"{hint.about}#1" in thread.known:
                 thread.tally.hint(replace(hint, about=""))
         tally = thread.tally
-        analyzer, count = self.store.analyzer, self.store.document_frequencies
-        facets = facets_of(tally, analyzer, count, self.store.entity_titles(), llm)
+        analyzer, count = self.store.analyzer, self.store.index.document_frequencies
+        facets = facets_of(tally, analyzer, count, self.store.items.entity_titles(), llm)
         told: dict[str, Any] = dict(thread.item.fields.metadata) if thread.item is not None else {}
         if thread.item is not None and told.get("facets_by") == "model" and llm is None:
             facets = as_told(facets, thread.item)
@@ -331,7 +331,7 @@ class SessionTaker:
         thread.ended = []
         prepared = [self.pipeline.prepare(point_item(point, thread.tally.folder)) for point in points]
         if prepared:
-            self.store.save_apart(prepared, backlog=self.backlog)
+            self.store.changes.save_archived(prepared, backlog=self.backlog)
 
 
 def _kept(thread: _Thread) -> dict[str, Any]:

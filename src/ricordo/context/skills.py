@@ -60,8 +60,8 @@ class Collector:
         self.notes: list[str] = []
         self.taken: dict[str, str] = {}
         """By name: where the skill that has it lies."""
-        found = store.listing(Filters(kinds=("skill",), drives=(DRIVE,)), 1 << 30, 0)
-        states = store.file_states([n for n, _ in found])
+        found = store.items.listing(Filters(kinds=("skill",), drives=(DRIVE,)), 1 << 30, 0)
+        states = store.files.states([n for n, _ in found])
         self.known = {item.ref.path[1:]: Known(n, item, states.get(n)) for n, item in found}
         self._names = {known.location: name for name, known in self.known.items() if known.location}
 
@@ -76,7 +76,7 @@ class Collector:
             if name in self.taken or not _is_gone(known, listed):
                 continue
             if prune:
-                refused = self.store.remove_many([known.n]).get(known.n)
+                refused = self.store.changes.remove_many([known.n]).get(known.n)
                 error = refused.to_dict() if refused else None
                 self.done.append(Saved(str(known.item.ref), "failed" if refused else "removed", error=error))
             else:

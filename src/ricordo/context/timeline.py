@@ -45,6 +45,6 @@ def timeline_of(
         if kind not in KINDS:
             raise UsageError(f"kind cannot be '{kind}'", hint=f"One of: {', '.join(KINDS)}.")
     moment = moment_since(since)
-    found = store.happenings(since=moment, thread=thread, kinds=tuple(kinds), limit=limit + 1)
+    found = store.threads.happenings(since=moment, thread=thread, kinds=tuple(kinds), limit=limit + 1)
     events = found[:limit]
     return Timeline(tuple(events if newest_first else reversed(events)), moment, more=len(found) > limit)

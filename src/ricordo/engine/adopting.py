@@ -80,7 +80,7 @@ class Adopting(TakingIn):
     def _refuse_known(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
             ref = Ref.parse(entry.ref)
-            if self.store.known_files(ref.drive, [ref.path]):
+            if self.store.files.known(ref.drive, [ref.path]):
                 raise PathConflict(
                     f"{ref} is already in the store; nothing was written", hint="Pass --on-conflict skip or overwrite."
                 )
@@ -89,9 +89,9 @@ class Adopting(TakingIn):
         """Link what was saved; how many links are new."""
         made = 0
         for relation in relations:
-            ends = [self.store.number(Ref.parse(ref)) for ref in (relation.source, relation.target)]
+            ends = [self.store.items.number(Ref.parse(ref)) for ref in (relation.source, relation.target)]
             if ends[0] is not None and ends[1] is not None:
-                made += self.store.add_link(ends[0], ends[1], relation.type)
+                made += self.store.links.add(ends[0], ends[1], relation.type)
         return made
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 from ricordo import registry
 from ricordo.config.loading import Config, ConfigProvider, StoreLocation
@@ -23,7 +23,7 @@ from ricordo.values.reports import Progress
 
 if TYPE_CHECKING:
     from ricordo.ingest.pipeline import Pipeline
-    from ricordo.memory.knowledge_store import KnowledgeStore
+    from ricordo.memory.knowledge import Knowledge
     from ricordo.models.base import LLM, Embedder, Reranker, Usage
     from ricordo.search.pipeline import Searcher
     from ricordo.values.reports import EmbedReport
@@ -46,7 +46,8 @@ class Core:
         self._judge: tuple[Any, Reranker] | None = None
         self._talker: tuple[Any, LLM] | None = None
         self._tracker = Tracker(store)
-        self._with_files: list[KnowledgeStore] = []
+        self._with_files: list[Knowledge] = []
+        self._knowledge: Knowledge | None = None
 
     @classmethod
     def open(
@@ -78,7 +79,7 @@ class Core:
         opened = cls(_opened(located, settings, create=create), located, provider, folder)
         if embedder is not None:
             opened._made = (settings.embedding, embedder)
-        opened.store = opened._in_files(opened.store, located.location)
+        opened._knowledge = opened._in_files(opened.store, located.location)
         return opened
 
     def close(self) -> None:
@@ -94,27 +95,22 @@ class Core:
     ) -> None:
         self.close()
 
-    def _in_files(self, store: Store, location: StoreLocation) -> Store:
-        """The store with its memories, notes and articles in files, where that is so."""
+    def _in_files(self, store: Store, location: StoreLocation) -> Knowledge | None:
+        """The files of a store's memories, notes and articles, where they are kept in files."""
         config = self.config
         place = knowledge_place(location, config)
-        if place is None or not store.can_record():
-            return store
+        if place is None or not store.usage.can_record():
+            return None
+        from ricordo.memory.knowledge import Knowledge
         from ricordo.memory.knowledge_folder import KnowledgeFolder
-        from ricordo.memory.knowledge_store import KnowledgeStore
 
         most = int(config.ingest.max_file_mb * 1_000_000)
         pipeline = partial(self._pipeline_of, store)
-        kept = KnowledgeStore(
+        kept = Knowledge(
             store, KnowledgeFolder(place), pipeline, self._backlog, place=_beside(location.path, place), most_bytes=most
         )
         self._with_files.append(kept)
-        return cast("Store", kept)
-
-    @property
-    def _knowledge(self) -> KnowledgeStore | None:
-        """The store itself, if it keeps files."""
-        return next((kept for kept in self._with_files if kept is cast("object", self.store)), None)
+        return kept
 
     def _look_at_files(self) -> None:
         """Take in what people did to knowledge files; what stands in the way now is seen to at the next look."""
@@ -222,7 +218,7 @@ class Core:
         if isinstance(text, Path):
             return registry.disk_ref(text)
         if is_id(text):
-            found = self.store.ref_by_id(text)
+            found = self.store.items.ref_by_id(text)
             if found is None:
                 raise NotFound(f"there is no item with the id {text}", hint="'ricordo list' shows what is there.")
             return found
@@ -235,7 +231,7 @@ class Core:
         return registry.disk_ref(Path(text))
 
     def _number(self, name: str | Path | Ref) -> int:
-        return self.store.require(self.resolve(name))
+        return self.store.items.require(self.resolve(name))
 
 
 def _beside(store: Path, place: Path) -> str:

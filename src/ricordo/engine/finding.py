@@ -132,10 +132,10 @@ class Finding(Tiered):
         tier, n = self._holder(ref)
         if as_of is not None:
             when = parse_time(as_of) if isinstance(as_of, str) else as_of
-            version = tier.store.version_at(n, when)
+            version = tier.store.items.version_at(n, when)
             if version is None:
                 raise NotFound(f"{ref} did not exist at {when.isoformat()}", hint="See its history for since when.")
-        item = replace(tier.store.item(n, version=version), tier=tier.name)
+        item = replace(tier.store.items.get(n, version=version), tier=tier.name)
         if version is None:
             refuse_binned(item)
         config = self.config
@@ -146,10 +146,10 @@ class Finding(Tiered):
     def original(self, ref: str | Ref, *, version: int | None = None) -> bytes:
         """The bytes of an item that is kept without text; for any other, its text in UTF-8."""
         tier, n = self._holder(ref)
-        item = tier.store.item(n, version=version)
+        item = tier.store.items.get(n, version=version)
         if version is None:
             refuse_binned(item)
-        blob = tier.store.draft(n, item.version).blob
+        blob = tier.store.items.draft(n, item.version).blob
         return blob if blob is not None else item.content.encode("utf-8", "surrogatepass")
 
     def passages(self, ref: str | Ref, *, version: int | None = None) -> tuple[Evidence, ...]:
@@ -168,12 +168,12 @@ class Finding(Tiered):
     def list(self, *, filters: Filters | None = None, limit: int = 50, offset: int = 0) -> list[Item]:
         """Items without their content, newest first."""
         self._look_at_files()
-        return [item for _, item in self.store.listing(filters or Filters(), limit, offset)]
+        return [item for _, item in self.store.items.listing(filters or Filters(), limit, offset)]
 
     def count(self, filters: Filters | None = None) -> int:
         """How many items pass the filters."""
         self._look_at_files()
-        return self.store.count(filters or Filters())
+        return self.store.items.count(filters or Filters())
 
     def tree(self, prefix: str | None = None, *, depth: int | None = None) -> TreeNode:
         """Refs as folders, from all drives or below one ref."""
@@ -182,16 +182,16 @@ class Finding(Tiered):
 
     def history(self, ref: str | Ref) -> Sequence[Version]:
         """An item's versions, the newest first."""
-        return self.store.history(self._number(ref))
+        return self.store.items.history(self._number(ref))
 
     def diff(self, ref: str | Ref, old: int | None = None, new: int | None = None) -> str:
         """What changed between two versions, as a unified diff; by default the last change."""
         n = self._number(ref)
-        numbers = [version.number for version in self.store.history(n)]
+        numbers = [version.number for version in self.store.items.history(n)]
         new = numbers[0] if new is None else new
         earlier = [number for number in numbers if number < new]
         old = (earlier[0] if earlier else new) if old is None else old
-        before, after = self.store.item(n, version=old), self.store.item(n, version=new)
+        before, after = self.store.items.get(n, version=old), self.store.items.get(n, version=new)
         return "".join(
             difflib.unified_diff(
                 _lines_for_diff(before), _lines_for_diff(after), f"{before.ref}@{old}", f"{after.ref}@{new}"
@@ -208,7 +208,7 @@ class Finding(Tiered):
         """The items whose passages are nearest in meaning to those of one item."""
         tier, n = self._holder(ref)
         answer = tier.label(tier.searcher.similar(n, limit=limit, filters=filters or Filters()))
-        return self._tracked(answer, str(tier.store.items_by_number([n])[n].ref), "similar", track)
+        return self._tracked(answer, str(tier.store.items.get_many([n])[n].ref), "similar", track)
 
 
 def _lines_for_diff(item: Item) -> list[str]:

@@ -27,11 +27,11 @@ def store_status(store: Store, location: str, config: Config) -> dict[str, Any]:
         "store": location,
         "bytes": size,
         **store.counts(),
-        "roots": [root for root, _ in store.roots()],
+        "roots": [root for root, _ in store.files.roots()],
         "backend": config.search.backend,
         "profile": config.search.profile,
         "untrusted_settings": list(config.untrusted),
-        "secrets": store.secret_counts(),
+        "secrets": store.secrets.counts(),
     }
 
 
@@ -56,10 +56,10 @@ def _secrets(store: Store, repair: bool) -> Check:
     if repair:
         from ricordo.ingest.redact import secret_counts
 
-        known = {str(ref): counts for ref, counts in store.secret_refs()}
-        found = ((n, str(ref), secret_counts(text)) for n, ref, text, _ in store.texts())
-        store.note_secrets({n: counts for n, ref, counts in found if counts != known.get(ref, {})})
-    holders = store.secret_refs()
+        known = {str(ref): counts for ref, counts in store.secrets.refs()}
+        found = ((n, str(ref), secret_counts(text)) for n, ref, text, _ in store.items.texts())
+        store.secrets.note({n: counts for n, ref, counts in found if counts != known.get(ref, {})})
+    holders = store.secrets.refs()
     if not holders:
         return Check("secrets", True, "none found in the texts")
     told = [f"{ref} ({', '.join(counts)})" for ref, counts in holders[:MOST_TOLD]]

@@ -40,7 +40,7 @@ class LookingAfter(Core):
         backlog = self._backlog()
         if search_missing and backlog is not None:
             for kind in kinds or (None,):
-                found += self.store.enqueue_missing(backlog.fingerprint, backlog.dimensions, kind)
+                found += self.store.jobs.enqueue_missing(backlog.fingerprint, backlog.dimensions, kind)
         if enqueue_only and backlog is not None:
             return EmbedReport(enqueued=found)
         report = self._drain(progress, kinds=kinds, limit=limit, workers=workers, whole=search_missing)
@@ -52,7 +52,7 @@ class LookingAfter(Core):
         """What was left alone because it failed before; whoever mended the cause wants to know how to go on."""
         left = [
             row
-            for row in self.store.job_summary()["kinds"]
+            for row in self.store.jobs.summary()["kinds"]
             if row["error"] and row["state"] != "running" and (not kinds or row["kind"] in kinds)
         ]
         if not left:
@@ -67,11 +67,11 @@ class LookingAfter(Core):
         """What waits for a vector, what failed, and how much is done."""
         from ricordo.values.reports import JobsReport
 
-        return JobsReport(self.store.job_summary())
+        return JobsReport(self.store.jobs.summary())
 
     def retry_jobs(self) -> int:
         """Put failed jobs back; answers how many."""
-        return self.store.retry_jobs()
+        return self.store.jobs.retry()
 
     def reembed(self, *, progress: Callable[[Progress], None] | None = None) -> EmbedReport:
         """Give every text a vector of the model in force; searches use the old ones until all are there."""
@@ -81,8 +81,8 @@ class LookingAfter(Core):
         embedder = self._embedder()
         if embedder is not None and not report.stopped and not report.failed:
             fingerprint = fingerprint_of(embedder)
-            if not self.store.waiting_jobs(fingerprint) and self.store.active_fingerprint() != fingerprint:
-                self.store.activate(fingerprint, self._kept_fingerprints())
+            if not self.store.jobs.waiting(fingerprint) and self.store.vectors.active_fingerprint() != fingerprint:
+                self.store.vectors.activate(fingerprint, self._kept_fingerprints())
         return report
 
     def profiles(self) -> dict[str, Profile]:

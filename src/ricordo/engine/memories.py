@@ -80,10 +80,10 @@ class Memories(TakingIn):
         memory = memory_of(text, kind, self._memory_ref(ref, kind), given, allow_secrets=allow_secrets)
         saved = self._keeper().keep(memory, on_duplicate)
         if saved.status in ("created", "updated"):
-            n = self.store.require(Ref.parse(saved.ref))
+            n = self.store.items.require(Ref.parse(saved.ref))
             for type_, target in targets:
                 if target != n:
-                    self.store.add_link(n, target, type_)
+                    self.store.links.add(n, target, type_)
             if kind == "entity" and saved.status == "created":
                 self._find_mentions(n)
         self._embedded(AddReport((saved,)), wait)
@@ -107,7 +107,7 @@ class Memories(TakingIn):
 
         check_choice("source", source, WRITERS)
         n = self._item_number(ref)
-        old = self.store.item(n)
+        old = self.store.items.get(n)
         if old.content.strip() == text.strip():
             return Saved(str(old.ref), "skipped", old.id, old.version, reason="that is what it says")
         kept = {name: value for name, value in old.fields.to_dict().items() if name not in ("mime_type", "is_textual")}
@@ -122,10 +122,10 @@ class Memories(TakingIn):
         before, after = self._item_number(old), self._item_number(new)
         if before == after:
             raise UsageError("an item cannot supersede itself", hint="Name the old item, then the new one.")
-        successor = self.store.items_by_number([after])[after]
+        successor = self.store.items.get_many([after])[after]
         if successor.state == "archived":
             raise UsageError(f"{successor.ref} is archived itself", hint=f"First: ricordo restore {successor.ref}")
-        saved = self.store.archive([before], successor=after)[0]
+        saved = self.store.changes.archive([before], successor=after)[0]
         return replace(saved, reason=f"superseded by {successor.ref}") if saved.status == "archived" else saved
 
     def forget(
@@ -150,7 +150,7 @@ class Memories(TakingIn):
         numbers = list(chosen)
         # What was named goes together or not at all; what was swept up goes in steps that hold no lock for long.
         step = len(numbers) if criteria.is_empty() else ARCHIVED_AT_ONCE
-        parts = [self.store.archive(numbers[at : at + step]) for at in range(0, len(numbers), step or 1)]
+        parts = [self.store.changes.archive(numbers[at : at + step]) for at in range(0, len(numbers), step or 1)]
         return AddReport(tuple(saved for part in parts for saved in part), notes)
 
     def rm(
@@ -185,12 +185,12 @@ class Memories(TakingIn):
         self._look_at_files()
         named = dict(self._named(refs, in_bin=False))
         if criteria.is_empty():
-            return self.store.items_by_number(list(named)), ()
+            return self.store.items.get_many(list(named)), ()
         self._tracker.flush()
         now = datetime.now(UTC)
         found = {
             n: item
-            for n, item in self.store.listing(criteria.filters(now), 1 << 30, 0)
+            for n, item in self.store.items.listing(criteria.filters(now), 1 << 30, 0)
             if (not refs or n in named) and criteria.meets(item, now)
         }
         chosen = {n: item for n, item in found.items() if not is_protected(item)}
@@ -215,5 +215,5 @@ class Memories(TakingIn):
 
     def _item_number(self, name: str | Ref) -> int:
         n = self._number(name)
-        refuse_binned(self.store.items_by_number([n])[n])
+        refuse_binned(self.store.items.get_many([n])[n])
         return n

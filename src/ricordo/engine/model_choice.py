@@ -157,14 +157,14 @@ class Models:
     def _counted(self, switch: ModelSwitch, embedder: Embedder) -> ModelSwitch:
         """With what there is to embed, and how fast that goes with some of the store's own passages."""
         assert self.store is not None
-        counts = self.store.vector_counts(switch.fingerprint)
+        counts = self.store.vectors.counts(switch.fingerprint)
         chunks = max(0, counts["chunks"] - counts["embedded"])
         if not chunks:
             return switch
         sample: list[str] = []
         characters = 0
         step = max(1, counts["chunks"] // SAMPLE)
-        for at, (_, _, text) in enumerate(self.store.live_chunks()):
+        for at, (_, _, text) in enumerate(self.store.index.live_chunks()):
             characters += len(text)
             if at % step == 0 and len(sample) < SAMPLE:
                 sample.append(text)

@@ -59,7 +59,7 @@ class Modelling(Core):
         switch = models.write(switch, scope)
         # What others added meanwhile has only a vector of the old model.
         self._embed_all(switch, embedder, progress)
-        self.store.activate(switch.fingerprint, self._kept_fingerprints())
+        self.store.vectors.activate(switch.fingerprint, self._kept_fingerprints())
         return replace(switch, embedding=report)
 
     def _embed_all(
@@ -67,7 +67,7 @@ class Modelling(Core):
     ) -> EmbedReport:
         from ricordo.ingest.embed import Worker
 
-        self.store.enqueue_missing(switch.fingerprint, embedder.dimensions)
+        self.store.jobs.enqueue_missing(switch.fingerprint, embedder.dimensions)
         return Worker(self.store, embedder, registry.worker_name(), progress).drain()
 
     def _models(self) -> Models:

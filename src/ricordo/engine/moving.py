@@ -44,7 +44,7 @@ class Moving(Adopting):
         from ricordo.values.reports import ExportReport
 
         self._tracker.flush()
-        with closing(self.store.records(log=log)) as records:
+        with closing(self.store.transfer.records(log=log)) as records:
             if not isinstance(target, (str, Path)):
                 return ExportReport("-", *exchange.write(records, target))
             path = Path(target).expanduser()
@@ -87,9 +87,9 @@ class Moving(Adopting):
         header = _header(records)
         self._check_records(records, name, on_conflict)
         file.seek(0)
-        was_empty = self.store.count(Filters(states=("live", "archived", "deleted"))) == 0
+        was_empty = self.store.items.count(Filters(states=("live", "archived", "deleted"))) == 0
         notes = self._settle_language(header)
-        importer = self.store.importing(on_conflict, self._backlog())
+        importer = self.store.transfer.importer(on_conflict, self._backlog())
         done: list[Saved] = []
         others: Counter[str] = Counter()
         started = time.monotonic()
@@ -100,8 +100,8 @@ class Moving(Adopting):
             if rest:
                 others.update(importer.others(rest))
         self.store.maintain()
-        if not was_empty and self.store.entity_titles():
-            self.store.relink()  # what is here may speak of what came, and the other way round
+        if not was_empty and self.store.items.entity_titles():
+            self.store.links.relink()  # what is here may speak of what came, and the other way round
         return ImportReport(AddReport(tuple(done), notes), {name: count for name, count in others.items() if count})
 
     def _check_records(self, records: Iterator[Record], name: str, on_conflict: str) -> None:
@@ -119,11 +119,11 @@ class Moving(Adopting):
 
     def _occupied(self, item: ItemRecord) -> bool:
         if item.state == "deleted":
-            return self.store.ref_by_id(item.id) is not None
-        return bool(self.store.known_files(item.ref.drive, [item.ref.path]))
+            return self.store.items.ref_by_id(item.id) is not None
+        return bool(self.store.files.known(item.ref.drive, [item.ref.path]))
 
     def _settle_language(self, header: Header) -> tuple[str, ...]:
-        if self.store.adopt_language(header.language):
+        if self.store.transfer.adopt_language(header.language):
             return ()
         return (f"the words were indexed as {self.store.language}, as in this store, not {header.language}",)
 
@@ -141,13 +141,13 @@ class Moving(Adopting):
             if progress is not None:
                 progress(Progress(done, total, str(path), "copying pages"))
 
-        self.store.backup(path, force=force, progress=tell)
+        self.store.transfer.backup(path, force=force, progress=tell)
         return BackupReport(str(path), path.stat().st_size, time.monotonic() - started)
 
     def vacuum(self, *, full: bool = False) -> VacuumReport:
         """Empty the bin of what is past its days, drop what nothing needs any more, and give the space back."""
         self._tracker.flush()
-        return self.store.vacuum(bin_days=self.config.store.bin_days, full=full)
+        return self.store.transfer.vacuum(bin_days=self.config.store.bin_days, full=full)
 
 
 def _header(records: Iterator[Record]) -> Header:

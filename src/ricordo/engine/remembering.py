@@ -41,7 +41,7 @@ class Remembering(Core):
     def feedback(self, query: str, ref: str | Ref, verdict: str) -> FeedbackReport:
         """Say what became of an item that a query found: accepted, modified, dismissed or failed."""
         found = self.resolve(ref)
-        return self.learn.take(query, self.store.require(found), str(found), verdict)
+        return self.learn.take(query, self.store.items.require(found), str(found), verdict)
 
     def stats(self, *, days: float = 30, by: str = "query", limit: int = 10) -> StatsReport:
         """What was asked and found in the last days, by query, tool or day."""
@@ -49,12 +49,12 @@ class Remembering(Core):
         if not 0 < days <= 36500 or limit < 1:
             raise UsageError("the limit is at least 1, and days are more than 0", hint="At most 36500 days.")
         self._tracker.flush()
-        return self.store.stats(days=days, by=by, limit=limit)
+        return self.store.usage.stats(days=days, by=by, limit=limit)
 
     def clear_log(self) -> int:
         """Erase the log of queries and of what they found; answers how many queries it held."""
         self._tracker.flush()
-        return self.store.clear_log()
+        return self.store.usage.clear()
 
     def link(self, source: str | Ref, target: str | Ref, type: str = "mentions") -> Link:  # noqa: A002 - the domain's word
         """Link one item to another; doing so again changes nothing."""
@@ -77,10 +77,10 @@ class Remembering(Core):
     def suggest_links(self, ref: str | Ref, *, limit: int = 10) -> Answer:
         """Items that are like one but not linked with it: by meaning or, without vectors, by the words of its title."""
         n = self._present(ref)
-        deep = limit + len(self.store.neighbours([n], 1))
+        deep = limit + len(self.store.links.neighbours([n], 1))
         answer = self._searcher.similar(n, limit=deep, filters=Filters())
         if not answer.hits:
-            title = self.store.items_by_number([n])[n].title
+            title = self.store.items.get_many([n])[n].title
             answer = self._searcher.search(Request(title, limit=deep, vectors=False, literal=True))
         from ricordo.memory.links import without_linked
 
@@ -88,9 +88,9 @@ class Remembering(Core):
 
     def relink(self) -> int:
         """Find the links in all texts anew; how many items were looked at."""
-        return self.store.relink()
+        return self.store.links.relink()
 
     def _present(self, name: str | Ref) -> int:
         n = self._number(name)
-        refuse_binned(self.store.items_by_number([n])[n])
+        refuse_binned(self.store.items.get_many([n])[n])
         return n

@@ -98,8 +98,8 @@ class Sessions(TakingIn, Finding):
         from ricordo.context.session_list import session_of
 
         filters = Filters(kinds=(SESSION,), categories=(SESSION,))
-        items = [item for _, item in self.store.listing(filters, MOST_SESSIONS, 0)]
-        spans = self.store.thread_spans([item.fields.thread or "" for item in items])
+        items = [item for _, item in self.store.items.listing(filters, MOST_SESSIONS, 0)]
+        spans = self.store.threads.spans([item.fields.thread or "" for item in items])
         found = [session_of(item, spans[item.fields.thread or ""]) for item in items]
         found.sort(key=lambda session: (session.ended.timestamp() if session.ended else 0.0, session.id), reverse=True)
         return tuple(found[offset : offset + limit])
@@ -110,17 +110,17 @@ class Sessions(TakingIn, Finding):
 
         item = self._session_item(name)
         thread = item.fields.thread or item.ref.path[1:]
-        turns = [turn_of(one) for one in self.store.thread_items(thread, first, first + limit - 1)]
-        return session_of(item, self.store.thread_spans([thread])[thread], tuple(turns))
+        turns = [turn_of(one) for one in self.store.threads.items(thread, first, first + limit - 1)]
+        return session_of(item, self.store.threads.spans([thread])[thread], tuple(turns))
 
     def _session_item(self, name: str) -> Item:
         wanted = Ref.parse(name).path[1:] if Ref.looks_like(name) else name.strip()
         wanted = wanted.partition("/")[0]
         if not wanted:
             raise UsageError("a session has a name", hint="'ricordo sessions list' shows them.")
-        n = self.store.number(Ref(SESSION, f"/{wanted}"))
+        n = self.store.items.number(Ref(SESSION, f"/{wanted}"))
         if n is not None:
-            item = self.store.items_by_number([n])[n]
+            item = self.store.items.get_many([n])[n]
             if item.state == "live":
                 return item
         begin = [session for session in self.sessions(limit=MOST_SESSIONS) if session.id.startswith(wanted)]
@@ -130,15 +130,15 @@ class Sessions(TakingIn, Finding):
             )
         if not begin:
             raise NotFound(f"there is no session {wanted}", hint="'ricordo sessions list' shows what is there.")
-        n = self.store.require(Ref.parse(begin[0].ref))
-        return self.store.items_by_number([n])[n]
+        n = self.store.items.require(Ref.parse(begin[0].ref))
+        return self.store.items.get_many([n])[n]
 
     def _named(self, names: Sequence[str | Ref], *, in_bin: bool) -> list[tuple[int, Ref]]:
         """As for any item; with a session, its turns are named."""
         found = dict(super()._named(names, in_bin=in_bin))
         for ref in list(found.values()):
             if ref.drive == SESSION and ref.path.count("/") == 1:
-                found |= {number: below for number, below, _ in self.store.refs_below(SESSION, ref.path)}
+                found |= {number: below for number, below, _ in self.store.items.refs_below(SESSION, ref.path)}
         return list(found.items())
 
     def _rm(self, refs: Sequence[str | Ref], *, purge: bool, dry_run: bool) -> AddReport:
@@ -147,22 +147,22 @@ class Sessions(TakingIn, Finding):
         gone = [Ref.parse(saved.ref) for saved in report.items]
         for ref in gone if not dry_run else ():
             if ref.drive == SESSION and ref.path.count("/") == 1:
-                for number, _ in self.store.archived_below(SESSION, f"{ref.path}/checkpoints"):
-                    self.store.remove(number, purge=purge)
+                for number, _ in self.store.threads.archived_below(SESSION, f"{ref.path}/checkpoints"):
+                    self.store.changes.remove(number, purge=purge)
         return report
 
     def restore(self, ref: str | Ref, version: int | None = None) -> Saved:
         """As for any item; the turns and points to fork from that went with a session come back with it."""
-        item = self.store.item(self._number(ref))
+        item = self.store.items.get(self._number(ref))
         saved = super().restore(ref, version)
         if item.ref.drive == SESSION and item.ref.path.count("/") == 1 and item.state != "live":
             away = Filters(drives=(SESSION,), paths=(f"{item.ref.path}/*",), states=(item.state,))
-            for n, part in self.store.listing(away, 1 << 30, 0):
+            for n, part in self.store.items.listing(away, 1 << 30, 0):
                 if part.fields.category == CHECKPOINT:
                     if item.state == "archived":
                         continue  # points to fork from are kept there
-                    draft = self._pipeline.prepare_draft(self.store.draft(n, part.version))
-                    self.store.save_apart([draft], backlog=self._backlog())
+                    draft = self._pipeline.prepare_draft(self.store.items.draft(n, part.version))
+                    self.store.changes.save_archived([draft], backlog=self._backlog())
                 else:
                     super().restore(part.ref)
         return saved

@@ -194,7 +194,7 @@ class TakingIn(Core):
         if saved.error is not None:
             raise from_dict(saved.error)
         if kind == "entity" and saved.status != "skipped":
-            self._find_mentions(self.store.require(resolved))
+            self._find_mentions(self.store.items.require(resolved))
         return replace(saved, redacted=redacted)
 
     def save_many(
@@ -253,7 +253,7 @@ class TakingIn(Core):
         from ricordo.ingest.redact import redact_item
 
         n = self._number(ref)
-        kind = self.store.items_by_number([n])[n].kind
+        kind = self.store.items.get_many([n])[n].kind
         text, fields, redacted = redact_item(kind, content or "", fields or {}, allow_secrets=allow_secrets)
 
         def changed(draft: Draft) -> PreparedItem:
@@ -265,9 +265,9 @@ class TakingIn(Core):
     def _change(self, n: int, changed: Callable[[Draft], PreparedItem], wait: bool, base: int | None = None) -> Saved:
         """Make an item's next version of its current one; of that made meanwhile elsewhere, if there is one."""
         for attempt in range(_ATTEMPTS):
-            item = self.store.item(n)
+            item = self.store.items.get(n)
             refuse_put_away(item)
-            prepared = changed(self.store.draft(n, item.version))
+            prepared = changed(self.store.items.draft(n, item.version))
             try:
                 saved = self._rewrite(n, prepared, base=item.version, wait=wait)
             except StaleVersion:
@@ -280,7 +280,7 @@ class TakingIn(Core):
         raise AssertionError("the last attempt returns or raises")
 
     def _rewrite(self, n: int, item: PreparedItem, base: int | None = None, *, wait: bool = True) -> Saved:
-        saved = self.store.rewrite(n, item, durable=True, backlog=self._backlog(), base=base)
+        saved = self.store.changes.rewrite(n, item, durable=True, backlog=self._backlog(), base=base)
         if item.draft.kind == "entity" and saved.status != "skipped":
             self._find_mentions(n)
         self._embedded(AddReport((saved,)), wait)
@@ -291,17 +291,17 @@ class TakingIn(Core):
         from ricordo.search.request import Request
         from ricordo.text.mentions import MENTIONING_KINDS, mentioned
 
-        title = self.store.items_by_number([entity])[entity].fields.title
+        title = self.store.items.get_many([entity])[entity].fields.title
         phrase = title.replace('"', " ").strip()
         naming: list[int] = []
         if phrase:
             filters = Filters(kinds=tuple(sorted(MENTIONING_KINDS)))
             request = Request(f'"{phrase}"', limit=MOST_MENTIONING, filters=filters, vectors=False)
             for hit in self._searcher.search(request).hits:
-                n = self.store.require(Ref.parse(hit.ref))
-                if mentioned(self.store.item(n).content, [(entity, title)]):
+                n = self.store.items.require(Ref.parse(hit.ref))
+                if mentioned(self.store.items.get(n).content, [(entity, title)]):
                     naming.append(n)
-        self.store.set_mentions(entity, naming)
+        self.store.links.set_mentions(entity, naming)
 
     def mv(self, ref: str | Ref, new_ref: str | Ref, *, wait: bool = True) -> Saved:
         """Give an item another ref; its history moves with it."""
@@ -317,11 +317,11 @@ class TakingIn(Core):
         removed = []
         for number, ref in self._named(refs, in_bin=purge):
             if not dry_run:
-                self.store.remove(number, purge=purge)
+                self.store.changes.remove(number, purge=purge)
             status = "would be removed" if dry_run else "purged" if purge else "removed"
             removed.append(Saved(str(ref), status))
         if not dry_run:
-            self.store.empty_bin(self.config.store.bin_days)
+            self.store.transfer.empty_bin(self.config.store.bin_days)
         return AddReport(tuple(removed))
 
     def _named(self, names: Sequence[str | Ref], *, in_bin: bool) -> list[tuple[int, Ref]]:
@@ -332,13 +332,13 @@ class TakingIn(Core):
             if text.endswith(("/", "/*")) and not self._is_page(text):
                 base = text.removesuffix("*").rstrip("/")
                 ref = self.resolve(f"{base}/" if not base or base.endswith(":") else base)
-                below = self.store.refs_below(ref.drive, ref.path)
+                below = self.store.items.refs_below(ref.drive, ref.path)
                 if not below:
                     raise NotFound(f"there is nothing below {ref}", hint="'ricordo tree' shows what is in the store.")
                 found |= {number: below_ref for number, below_ref, _ in below}
                 continue
             number = self._number(name)
-            item = self.store.item(number)
+            item = self.store.items.get(number)
             if not in_bin:
                 refuse_binned(item)
             found[number] = item.ref
@@ -348,15 +348,15 @@ class TakingIn(Core):
         """Whether a name is that of a page: its address may end like that of a folder."""
         if not name.startswith(("http://", "https://", "url:/")) or name.endswith("*"):
             return False
-        return self.store.number(self.resolve(name)) is not None
+        return self.store.items.number(self.resolve(name)) is not None
 
     def restore(self, ref: str | Ref, version: int | None = None) -> Saved:
         """Bring an item back from the bin or the archive, or an earlier version to the front (as a newer version)."""
         n = self._number(ref)
-        item = self.store.item(n)
+        item = self.store.items.get(n)
         if version is None and item.state == "live":
             raise UsageError(
                 f"{item.ref} is not in the bin", hint="Name the version to go back to: --version N (see history)."
             )
-        draft = self.store.draft(n, version or item.version)
+        draft = self.store.items.draft(n, version or item.version)
         return self._rewrite(n, self._pipeline.prepare_draft(replace(draft, ref=item.ref)))

@@ -88,13 +88,13 @@ class Telling(Sessions):
         found: dict[Ref, Item] = {}
         now = datetime.now(UTC)
         for store in stores.values():
-            for n, item in store.listing(Filters(loadings=("always",)), 1 << 30, 0):
+            for n, item in store.items.listing(Filters(loadings=("always",)), 1 << 30, 0):
                 if item.ref in found or not is_tellable(item):
                     continue
                 if reason := out_of_time(item, now):
                     left_out.append(LeftOut(str(item.ref), reason))
                 else:
-                    found[item.ref] = store.item(n)
+                    found[item.ref] = store.items.get(n)
         return sorted(found.values(), key=lambda item: item.ref)
 
     def _contextual(self, task: str, stores: Mapping[str, Store]) -> list[Passage]:
@@ -179,7 +179,7 @@ class Telling(Sessions):
         """All skills, by name; of a name that several tiers hold, the highest tier's."""
         found: dict[str, Skill] = {}
         for tier, store in self._stores([]).items():
-            for _, item in store.listing(_SKILLS, 1 << 30, 0):
+            for _, item in store.items.listing(_SKILLS, 1 << 30, 0):
                 skill = _skill_of(item, tier=tier)
                 found.setdefault(skill.name, skill)
         return tuple(sorted(found.values(), key=lambda skill: (skill.name.casefold(), skill.name)))
@@ -198,8 +198,8 @@ class Telling(Sessions):
         found = []
         for hit in hits:
             store = stores[hit.tier]
-            n = store.require(Ref.parse(hit.ref))
-            found.append(_skill_of(store.items_by_number([n])[n], tier=hit.tier, score=hit.score))
+            n = store.items.require(Ref.parse(hit.ref))
+            found.append(_skill_of(store.items.get_many([n])[n], tier=hit.tier, score=hit.score))
         return tuple(found)
 
     def skill(self, name: str) -> Item:
@@ -227,7 +227,7 @@ class Telling(Sessions):
 
 def _any(stores: Mapping[str, Store], filters: Filters) -> bool:
     """Whether it is worth asking: most stores have none of some kinds, and a search is not free."""
-    return any(store.listing(filters, 1, 0) for store in stores.values())
+    return any(store.items.listing(filters, 1, 0) for store in stores.values())
 
 
 def _skill_of(item: Item, *, tier: str = "", score: float | None = None) -> Skill:

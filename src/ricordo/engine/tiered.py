@@ -80,7 +80,8 @@ class Tiered(Core):
                 patience = min(config.store.busy_seconds, config.tiers.seconds)
                 brief = replace(config, store=replace(config.store, busy_seconds=patience))
                 where = locate_store(place.store, config, self._start)
-                self._others[place.store] = self._in_files(registry.open_store(where, brief, create=False), where)
+                self._others[place.store] = other = registry.open_store(where, brief, create=False)
+                self._in_files(other, where)
                 self._look_at_files()
             return self._others[place.store]
 
@@ -110,9 +111,9 @@ class Tiered(Core):
         if own is None or len(federation.tiers) > 1:
 
             def find(store: Store) -> int | None:
-                known = store.ref_by_id(name) if isinstance(name, str) and is_id(name) else self.resolve(name)
-                n = store.number(known) if known is not None else None
-                return n if n is not None and store.items_by_number([n])[n].state != "deleted" else None
+                known = store.items.ref_by_id(name) if isinstance(name, str) and is_id(name) else self.resolve(name)
+                n = store.items.number(known) if known is not None else None
+                return n if n is not None and store.items.get_many([n])[n].state != "deleted" else None
 
             found = federation.first(find)
             if found is not None:

@@ -74,7 +74,7 @@ def make_vectors(
     if embedder is None:
         return ""
     fingerprint = fingerprint_of(embedder)
-    if not engine.store.waiting_jobs(fingerprint):
+    if not engine.store.jobs.waiting(fingerprint):
         return ""
     root = cache_dir or default_cache_folder()
     folder = root / f"{dataset.corpus_digest[:16]}-vectors-{_short_hash({'fingerprint': fingerprint})}"

@@ -150,11 +150,11 @@ class Adding:
 
     def _remember(self, root: str, globs: tuple[str, ...]) -> None:
         """Note a root; what was wanted of it before is wanted still."""
-        before = dict(self.store.roots()).get(root)
+        before = dict(self.store.files.roots()).get(root)
         if before is not None and before != globs:
             globs = () if not before or not globs else tuple(dict.fromkeys((*before, *globs)))
         if str(printable(root)) == root:
-            self.store.remember_root(root, globs)
+            self.store.files.remember_root(root, globs)
 
     def _pass_over(self, entry: Skipped) -> None:
         name = str(disk_ref(printable(str(entry.path))))
@@ -175,7 +175,7 @@ class Adding:
         return {
             Ref(drive, path): state
             for drive, wanted in paths.items()
-            for path, state in self.store.known_files(drive, wanted).items()
+            for path, state in self.store.files.known(drive, wanted).items()
         }
 
     def _refuse_existing(self, refs: Sequence[Ref]) -> None:

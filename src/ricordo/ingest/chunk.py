@@ -31,7 +31,7 @@ from ricordo.ingest.structure import (
     outline_text,
 )
 from ricordo.models.base import TokenCounter
-from ricordo.store.base import embedded_text
+from ricordo.store.prepare import embedded_text
 from ricordo.values.items import Passage
 
 __all__ = [

@@ -44,7 +44,7 @@ class Worker:
     def drain(self, *, kinds: Sequence[str] = (), limit: int | None = None, workers: int = 1) -> EmbedReport:
         """Work until the backlog is empty, the limit is reached, or the embedder is gone."""
         self._left = limit
-        self._total = self.store.vector_counts(self.fingerprint)["pending"]
+        self._total = self.store.vectors.counts(self.fingerprint)["pending"]
         try:
             if workers > 1:
                 with ThreadPoolExecutor(workers) as pool:
@@ -52,7 +52,7 @@ class Worker:
             else:
                 self._run(kinds)
         finally:
-            self.store.release_jobs(self.owner)
+            self.store.jobs.release(self.owner)
         seconds = time.monotonic() - self._started
         return EmbedReport(self.embedded, self.cached, self.failed, seconds, self.stopped)
 
@@ -74,11 +74,11 @@ class Worker:
             except Unavailable as error:
                 self.stopped = _told(error)
             except ContractError as error:
-                self.store.fail_jobs(self.fingerprint, jobs, error.message)
+                self.store.jobs.fail(self.fingerprint, jobs, error.message)
                 self.failed += len(jobs)
                 self.stopped = _told(error)
             except Error as error:
-                self.store.fail_jobs(self.fingerprint, jobs, error.message)
+                self.store.jobs.fail(self.fingerprint, jobs, error.message)
                 self.failed += len(jobs)
 
     def _claim(self, kind: str | None) -> list[Job]:
@@ -86,13 +86,13 @@ class Worker:
             size = BATCH if self._left is None else min(BATCH, self._left)
             if size <= 0:
                 return []
-            jobs = self.store.claim_jobs(self.fingerprint, self.embedder.dimensions, self.owner, size, kind)
+            jobs = self.store.jobs.claim(self.fingerprint, self.embedder.dimensions, self.owner, size, kind)
             if self._left is not None:
                 self._left -= len(jobs)
             return jobs
 
     def _embed(self, jobs: Sequence[Job]) -> None:
-        known = self.store.known_vectors(self.fingerprint, [job.hash for job in jobs])
+        known = self.store.jobs.known_vectors(self.fingerprint, [job.hash for job in jobs])
         texts = {job.hash: job.text for job in jobs if job.hash not in known}
         vectors: npt.NDArray[Any] | list[Any] = []
         if texts:
@@ -102,7 +102,7 @@ class Worker:
                     f"{self.embedder.fingerprint} gave {len(vectors)} vectors for {len(texts)} texts",
                     hint="Nothing was stored. Check the embedding settings, then run 'ricordo embed'.",
                 )
-        self.store.finish_jobs(self.fingerprint, jobs, dict(zip(texts, vectors, strict=True)))
+        self.store.jobs.finish(self.fingerprint, jobs, dict(zip(texts, vectors, strict=True)))
         self.embedded += len(texts)
         self.cached += len(jobs) - len(texts)
         self._tell()
@@ -158,14 +158,14 @@ def drain(
 def _stand_in(store: Store, worker: Worker, waits_for: str, options: dict[str, Any]) -> EmbedReport:
     dimensions = worker.embedder.dimensions
     if waits_for:
-        store.enqueue_waiting(waits_for, worker.fingerprint, dimensions)
+        store.jobs.enqueue_waiting(waits_for, worker.fingerprint, dimensions)
     else:
-        store.enqueue_missing(worker.fingerprint, dimensions)
+        store.jobs.enqueue_missing(worker.fingerprint, dimensions)
     try:
         return worker.drain(**options)
     finally:
         # The first embedder's backlog is the one that counts; this one is made again when it is needed.
-        store.drop_waiting(worker.fingerprint)
+        store.jobs.drop_waiting(worker.fingerprint)
 
 
 def _told(error: Error) -> str:

@@ -21,7 +21,8 @@ from ricordo.ingest.parse.detect import TYPES
 from ricordo.ingest.prefix import prefix_texts
 from ricordo.ingest.redact import secret_counts
 from ricordo.models.base import LLM, TokenCounter
-from ricordo.store.base import Backlog, FileState, PreparedItem, Store, prepare
+from ricordo.store.base import Backlog, FileState, PreparedItem, Store
+from ricordo.store.prepare import prepare
 from ricordo.text.mentions import MENTIONING_KINDS, mentioned
 from ricordo.values.items import Draft, Fields, Parsed, Passage, Ref, Saved
 
@@ -132,11 +133,11 @@ class Pipeline:
 
     def _cut_before(self, ref: Ref, text: str) -> tuple[Passage, ...]:
         """The passages of an item that says the same already: a model is not asked twice, and might say otherwise."""
-        n = self.store.number(ref)
-        item = self.store.item(n) if n is not None else None
+        n = self.store.items.number(ref)
+        item = self.store.items.get(n) if n is not None else None
         if n is None or item is None or item.content != text or item.fields.metadata.get(CHUNKER) == FELL_BACK:
             return ()
-        return self.store.draft(n, item.version).passages
+        return self.store.items.draft(n, item.version).passages
 
     def prepare_draft(self, draft: Draft, file: FileState | None = None) -> PreparedItem:
         """Hash and analyse a draft whose passages are known."""
@@ -153,10 +154,10 @@ class Pipeline:
             self.store.analyzer,
             prefixes=prefixes,
             lines=line_ranges(draft.content, draft.passages, draft.first_line),
-            known=self.store.live_keys(draft.ref),
+            known=self.store.items.live_keys(draft.ref),
             file=file,
         )
-        entities = self.store.entity_titles() if draft.kind in MENTIONING_KINDS else ()
+        entities = self.store.items.entity_titles() if draft.kind in MENTIONING_KINDS else ()
         return replace(item, mentions=mentioned(draft.content, entities), secrets=secret_counts(draft.content))
 
     def save_all(
@@ -167,7 +168,7 @@ class Pipeline:
         problems: dict[str, str] = {}
 
         def written() -> Iterator[Saved]:
-            for saved in self.store.save(batch, on_conflict=on_conflict, durable=durable, backlog=backlog):
+            for saved in self.store.changes.save(batch, on_conflict=on_conflict, durable=durable, backlog=backlog):
                 problem = problems.get(saved.ref) if saved.status in ("created", "updated") else None
                 yield replace(saved, reason=f"{FELL_BACK}: {problem}") if problem else saved
 

@@ -12,7 +12,7 @@ from math import ceil
 
 from ricordo.ingest.structure import CRUMB
 from ricordo.models.base import TokenCounter
-from ricordo.store.base import embedded_text
+from ricordo.store.prepare import embedded_text
 from ricordo.values.items import Passage
 
 PREFIX_TOKENS = 48

@@ -68,8 +68,8 @@ class Refresher:
 
     def everything(self) -> Work:
         """Every item, and every file below the roots."""
-        work = Work({n: ref for n, ref, _ in self.store.refs_below(None, "/")})
-        for root, globs in self.store.roots():
+        work = Work({n: ref for n, ref, _ in self.store.items.refs_below(None, "/")})
+        for root, globs in self.store.files.roots():
             self._add_files(work, Path(root), globs)
         return work
 
@@ -77,12 +77,12 @@ class Refresher:
         """The items at these refs, or below them; and new files below folders that were added before."""
         work = Work()
         for ref in refs:
-            below = {number: found for number, found, _ in self.store.refs_below(ref.drive, ref.path)}
+            below = {number: found for number, found, _ in self.store.items.refs_below(ref.drive, ref.path)}
             work.items |= below
             folder = ref_path(ref) if ref.drive == "disk" else None
             is_there = folder is not None and self._add_new_files(work, [folder]) and folder.exists()
             if not below and not is_there:
-                self.store.require(ref)  # says not found, with the nearest refs
+                self.store.items.require(ref)  # says not found, with the nearest refs
                 raise NotFound(f"{ref} is in the bin", hint=f"'ricordo restore {ref}' brings it back.")
         return work
 
@@ -91,7 +91,7 @@ class Refresher:
         work = Work()
         wanted = list(paths)
         for path in wanted:
-            work.items |= {n: found for n, found, _ in self.store.refs_below("disk", disk_ref(path).path)}
+            work.items |= {n: found for n, found, _ in self.store.items.refs_below("disk", disk_ref(path).path)}
         self._add_new_files(work, wanted)
         for path in named:
             self._add_files(work, path, ())
@@ -100,7 +100,7 @@ class Refresher:
     def _add_new_files(self, work: Work, paths: Sequence[Path]) -> bool:
         """Look for files at or below the paths, as far as they are below roots; whether any of them is."""
         found = False
-        for name, globs in self.store.roots():
+        for name, globs in self.store.files.roots():
             root = Path(name)
             inside = [path for path in paths if path == root or root in path.parents]
             if any(path == root or path in root.parents for path in paths):
@@ -125,12 +125,12 @@ class Refresher:
         self.total = len(work.items) + len(fresh)
         missing: dict[int, Ref] = {}
         touched: dict[int, FileState] = {}
-        states = self.store.file_states(work.items)
+        states = self.store.files.states(work.items)
         skills = [n for n, ref in work.items.items() if ref.drive == "skill" and n in states]
-        self.skill_files = _skill_files(self.store.items_by_number(skills)) if skills else {}
+        self.skill_files = _skill_files(self.store.items.get_many(skills)) if skills else {}
         files = {n: ref for n, ref in work.items.items() if ref.drive == "disk" or n in self.skill_files}
         self._save((self._look(n, ref, states.get(n), missing, touched) for n, ref in files.items()), "overwrite")
-        self.store.note_files(touched)
+        self.store.files.note(touched)
         self._refetch({n: ref for n, ref in work.items.items() if n not in files}, states)
         gone = Gone({n: (ref, states[n].hash) for n, ref in missing.items() if n in states and ref.drive == "disk"})
         self._save((self._take(ref, entry, gone) for ref, entry in fresh.items()), "skip")
@@ -148,7 +148,7 @@ class Refresher:
     def _fresh(self, work: Work) -> dict[Ref, Found]:
         """The files that no item stands for yet."""
         refs = {disk_ref(path): entry for path, entry in work.files.items()}
-        known = self.store.known_files("disk", [ref.path for ref in refs])
+        known = self.store.files.known("disk", [ref.path for ref in refs])
         return {ref: entry for ref, entry in refs.items() if ref.path not in known}
 
     def _save(self, incoming: Iterable[Incoming | None], policy: str) -> None:
@@ -187,7 +187,7 @@ class Refresher:
             touched[n] = replace(state, mtime=entry.mtime_ns, size=entry.size)
             self._note(Refreshed(str(ref), "unchanged"))
             return None
-        return self._try(ref, lambda: self._incoming(ref, entry, data, self.store.item(n), state))
+        return self._try(ref, lambda: self._incoming(ref, entry, data, self.store.items.get(n), state))
 
     def _refetch(self, items: Mapping[int, Ref], states: Mapping[int, FileState]) -> None:
         """Ask for pages again, and save each at once: the next may take long. One that is gone stays in the store."""
@@ -200,7 +200,7 @@ class Refresher:
                     continue
                 pages = pages or self.pages()
                 try:
-                    now = pages.again(self.store.item(n), state)
+                    now = pages.again(self.store.items.get(n), state)
                 except StoreError:
                     raise
                 except NotFound as error:
@@ -219,7 +219,7 @@ class Refresher:
             self._save([now], "overwrite")
             return
         if now is not None:
-            self.store.note_files({n: now})
+            self.store.files.note({n: now})
         self._note(Refreshed(str(ref), "unchanged"))
 
     def _incoming(self, ref: Ref, entry: Found, data: bytes, item: Item | None, state: FileState | None) -> Incoming:
@@ -246,9 +246,9 @@ class Refresher:
         return None
 
     def _move(self, n: int, ref: Ref, entry: Found, data: bytes) -> bool:
-        state = FileState(entry.mtime_ns, entry.size, hash_of(data), self.store.file_states([n])[n].fields)
-        draft = replace(self.store.draft(n, self.store.item(n).version), ref=ref)
-        saved = self.store.rewrite(n, self.pipeline.prepare_draft(draft, state), backlog=self.backlog)
+        state = FileState(entry.mtime_ns, entry.size, hash_of(data), self.store.files.states([n])[n].fields)
+        draft = replace(self.store.items.draft(n, self.store.items.get(n).version), ref=ref)
+        saved = self.store.changes.rewrite(n, self.pipeline.prepare_draft(draft, state), backlog=self.backlog)
         self._note(Refreshed(str(ref), "moved", chunks=saved.chunks))
         return True
 
@@ -256,7 +256,7 @@ class Refresher:
         numbers = list(gone)
         for at in range(0, len(numbers), REMOVED_AT_ONCE):
             batch = numbers[at : at + REMOVED_AT_ONCE]
-            refused = self.store.remove_many(batch)
+            refused = self.store.changes.remove_many(batch)
             for n in batch:
                 error = refused[n].to_dict() if n in refused else None
                 self._note(Refreshed(str(gone[n]), "failed" if error else "removed", error))

@@ -50,8 +50,8 @@ class Watcher:
         folders = [path for path in paths if path.is_dir()]
         files = [path for path in paths if path not in folders]
         for folder in folders:
-            if str(folder) not in dict(self.store.roots()):
-                self.store.remember_root(str(folder), ())
+            if str(folder) not in dict(self.store.files.roots()):
+                self.store.files.remember_root(str(folder), ())
         followed = [*folders, self.knowledge] if self.knowledge is not None else folders
         caught_up = False
         for batch in changes(followed, files, stop):

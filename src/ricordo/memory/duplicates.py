@@ -48,8 +48,8 @@ class DuplicateFinder:
         """A live item of the same kind with the same text, or into which that text was merged."""
         draft = item.draft
         wanted = plain_text(draft.content)
-        for n in (*self.store.same_text(item.text_hash, draft.kind), *alike):
-            found = self.store.item(n)
+        for n in (*self.store.items.same_text(item.text_hash, draft.kind), *alike):
+            found = self.store.items.get(n)
             if plain_text(found.content) == wanted:
                 return found
             if found.fields.metadata.get("merged_from") and holds_all(found.content, draft.content):
@@ -65,7 +65,7 @@ class DuplicateFinder:
         text = plain_text(item.draft.content)[:_MOST_CHARACTERS]
         found = []
         for n in numbers:
-            other = self.store.item(n)
+            other = self.store.items.get(n)
             if other.ref == item.draft.ref or other.state != "live":
                 continue
             ratio = _ratio(text, plain_text(other.content)[:_MOST_CHARACTERS])
@@ -78,12 +78,12 @@ class DuplicateFinder:
     def alike(self, item: PreparedItem) -> list[int]:
         """The live items of the same kind that share the rarest words of a text."""
         terms = list(self.store.analyzer.content_counts(item.draft.content))[:_MOST_TERMS]
-        _, frequencies = self.store.document_frequencies(terms)
+        _, frequencies = self.store.index.document_frequencies(terms)
         rare = sorted((count, term) for term, count in frequencies.items() if count)[:_RARE_TERMS]
         if not rare:
             return []
         wanted = [Wanted(term, (term,)) for _, term in rare]
-        matches = self.store.keyword_search(
+        matches = self.store.index.keyword_search(
             wanted, scoring=Scoring(), limit=COMPARED, allowed=self._same_kind(item.draft.kind)
         )
         return list(dict.fromkeys(matches.items.tolist()))[:COMPARED]
@@ -92,15 +92,15 @@ class DuplicateFinder:
         """The nearest items with their cosines, where one passage is the whole of the text on both sides."""
         if len(item.chunks) != 1:
             return {}
-        near = self.store.vector_search(*vector, limit=COMPARED, allowed=self._same_kind(item.draft.kind))
+        near = self.store.vectors.nearest(*vector, limit=COMPARED, allowed=self._same_kind(item.draft.kind))
         cosines: dict[int, float] = {}
         for n, cosine in zip(near.items.tolist(), near.cosines.tolist(), strict=True):
-            if cosine >= NEAR and n not in cosines and len(self.store.places(n)[0]) == 1:
+            if cosine >= NEAR and n not in cosines and len(self.store.index.places(n)[0]) == 1:
                 cosines[n] = min(1.0, cosine)
         return cosines
 
     def _same_kind(self, kind: str) -> Array | None:
-        return self.store.allowed(Filters(kinds=(kind,)))
+        return self.store.index.allowed(Filters(kinds=(kind,)))
 
 
 def _ratio(one: str, other: str) -> float:

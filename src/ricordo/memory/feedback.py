@@ -13,7 +13,7 @@ from ricordo.config.settings import Config
 from ricordo.errors import NotFound, UsageError
 from ricordo.frozen import frozen
 from ricordo.memory.learning import NEEDED, acceptance, shift_for, shifted
-from ricordo.store.base import FeedbackLog
+from ricordo.store.base import Store
 from ricordo.values.use import FeedbackReport, Learned, LearningStatus, Move, ProfileLearning, WeightChange
 from ricordo.values.use_scores import VERDICTS, tally
 
@@ -33,7 +33,7 @@ class Learning:
     """What one store's profiles learn from feedback. ``learners`` gives the profiles that do, by name."""
 
     def __init__(
-        self, store: FeedbackLog, config: Callable[[], Config], learners: Callable[[], Mapping[str, Learner]]
+        self, store: Store, config: Callable[[], Config], learners: Callable[[], Mapping[str, Learner]]
     ) -> None:
         self.store = store
         self.config = config
@@ -46,24 +46,24 @@ class Learning:
         if not query.strip():
             raise UsageError("feedback needs the query that it is about", hint="ricordo feedback QUERY REF VERDICT")
         counted = VERDICTS[verdict] is not None and self._is_on()
-        self.store.add_feedback(query, n, verdict, counted=counted)
+        self.store.lessons.add_feedback(query, n, verdict, counted=counted)
         changes: list[WeightChange] = []
         if counted:
             for name, learner in self.learners().items():
-                change = self.store.move_weights(name, partial(_next_move, learner))
+                change = self.store.lessons.move_weights(name, partial(_next_move, learner))
                 if change is not None:
                     changes.append(change)
         return FeedbackReport(query, ref, verdict, counted, tuple(changes))
 
     def shift(self, profile: str) -> float:
         """How far a profile's text weight is moved now; 0 when learning is switched off."""
-        return self.store.learned_shift(profile) if self.config().learning.enabled else 0.0
+        return self.store.lessons.learned_shift(profile) if self.config().learning.enabled else 0.0
 
     def status(self) -> LearningStatus:
         """What was learned so far, and from what."""
         profiles = []
         for name, learner in self.learners().items():
-            state = self.store.learned(name)
+            state = self.store.lessons.learned(name)
             entries, _ = tally(state.verdicts)
             profiles.append(
                 ProfileLearning(
@@ -78,12 +78,12 @@ class Learning:
                 )
             )
         return LearningStatus(
-            self.config().learning.enabled, self._is_frozen(), self.store.feedback_counts(), tuple(profiles)
+            self.config().learning.enabled, self._is_frozen(), self.store.lessons.feedback_counts(), tuple(profiles)
         )
 
     def freeze(self) -> None:
         """Keep what was learned; verdicts given from now on move nothing."""
-        self.store.freeze_learning(True)
+        self.store.lessons.freeze_learning(True)
 
     def unfreeze(self) -> None:
         """Learn again, from the verdicts that come."""
@@ -92,7 +92,7 @@ class Learning:
                 "learning is frozen by the setting learning.frozen",
                 hint="ricordo config unset learning.frozen",
             )
-        self.store.freeze_learning(False)
+        self.store.lessons.freeze_learning(False)
 
     def rollback(self, change: int | None = None) -> tuple[WeightChange, ...]:
         """Undo one change and all later ones of its profile, or all that was learned; verdicts so far stop counting."""
@@ -101,7 +101,7 @@ class Learning:
             if not names:
                 raise NotFound("nothing was learned that could be undone", hint="ricordo learn status")
         else:
-            found = self.store.weight_change(change)
+            found = self.store.lessons.weight_change(change)
             if found is None:
                 raise NotFound(f"there is no change {change}", hint="'ricordo learn history' lists them.")
             names, shift, reason = [found.profile], found.shift_before, f"rollback of {change}"
@@ -109,20 +109,22 @@ class Learning:
         made = []
         for name in names:
             learner = learners.get(name) or Learner("", {})
-            done = self.store.move_weights(name, partial(_move, learner, shift=shift, reason=reason, restart=True))
+            done = self.store.lessons.move_weights(
+                name, partial(_move, learner, shift=shift, reason=reason, restart=True)
+            )
             if done is not None:
                 made.append(done)
         return tuple(made)
 
     def history(self, limit: int = 50) -> list[WeightChange]:
         """Every change of weights, the newest first."""
-        return self.store.weight_changes(limit=limit)
+        return self.store.lessons.weight_changes(limit=limit)
 
     def _in_force(self) -> list[Learned]:
-        return [state for name in self.learners() if (state := self.store.learned(name)).shift]
+        return [state for name in self.learners() if (state := self.store.lessons.learned(name)).shift]
 
     def _is_frozen(self) -> bool:
-        return self.config().learning.frozen or self.store.learning_frozen()
+        return self.config().learning.frozen or self.store.lessons.learning_frozen()
 
     def _is_on(self) -> bool:
         return self.config().learning.enabled and not self._is_frozen()

@@ -33,13 +33,13 @@ class Look:
 def look(store: Store, folder: KnowledgeFolder, only: Collection[str] | None = None) -> Look:
     """Compare the folder, or some names in it, with what is known."""
     present = folder.scan() if only is None else folder.look(only)
-    known = store.knowledge_looks()
+    known = store.knowledge.times_and_sizes()
     found = Look(len(known))
     other = [name for name, looks in present.items() if known.get(name) != looks]
     missing = [name for name in (known if only is None else only) if name in known and name not in present]
     if not other and not missing:
         return found
-    rows = store.knowledge_files([*other, *missing])
+    rows = store.knowledge.files([*other, *missing])
     for name in other:
         row = rows.get(name)
         if row is None or row.size != present[name].size:

@@ -75,14 +75,14 @@ class Sync:
             seen = look(self.store, self.folder, only=again)
         self._tell_problems(only)
         listed = {one.file for one in self.done}
-        unchanged = len(self.store.knowledge_files().keys() - listed) if only is None else 0
+        unchanged = len(self.store.knowledge.files().keys() - listed) if only is None else 0
         return SyncReport(str(self.folder.path), tuple(self.done), unchanged, tuple(self.notes))
 
     def _once(self, seen: Look, *, is_last: bool) -> set[str]:
         """One pass; the names that have to be looked at once more."""
         gone = self._really_gone(seen)
         found = self._read_all(seen)
-        self.store.note_knowledge(seen.touched)
+        self.store.knowledge.note(seen.touched)
         standing, new, gone = self._assigned(found, gone)
         self._remove(gone)
         again = {one.name for one, n in standing if not self._settled(one, n, is_last=is_last)}
@@ -110,7 +110,7 @@ class Sync:
     def _read_all(self, seen: Look) -> list[Found]:
         """What is new or changed, the files with an id first."""
         found: list[Found] = []
-        rows = self.store.knowledge_files(seen.fresh)
+        rows = self.store.knowledge.files(seen.fresh)
         for name in sorted(seen.fresh, key=lambda name: (len(name), name)):
             known = rows.get(name)
             read = self._read(name, known)
@@ -142,13 +142,13 @@ class Sync:
         """Remember that a file cannot be read, so that it is not tried again before it changes."""
         row = known or KnownFile(name, None, 0, 0, "", "")
         looks = read.looks
-        self.store.note_knowledge(
+        self.store.knowledge.note(
             [replace(row, mtime=looks.mtime, size=looks.size, hash=read.hash, problem=error.message)]
         )
 
     def _tell_problems(self, only: Collection[str] | None) -> None:
         """Every file that cannot be read is told each time."""
-        for name, row in self.store.knowledge_files().items():
+        for name, row in self.store.knowledge.files().items():
             if row.problem and (only is None or name in only):
                 self._fail(name, Unreadable(row.problem, hint="Mend its front matter; what was known of it is kept."))
 
@@ -159,7 +159,7 @@ class Sync:
     ) -> tuple[list[tuple[Found, int]], list[Found], dict[str, KnownFile]]:
         """Files with their items' numbers, files that are new, and the files whose items go."""
         left = dict(gone)
-        names = {row.item: name for name, row in self.store.knowledge_files().items() if row.item is not None}
+        names = {row.item: name for name, row in self.store.knowledge.files().items() if row.item is not None}
         ids = {one.name: one.says.id for one in found}
         claimed: dict[int, str] = {}
         standing: list[tuple[Found, int]] = []
@@ -195,7 +195,7 @@ class Sync:
         self, one: Found, names: Mapping[int, str], ids: Mapping[str, str], claimed: Collection[int]
     ) -> tuple[int | None, Found]:
         """The item with the id that a file names; a copy of a file that still has that id is a file of its own."""
-        ref = self.store.ref_by_id(one.says.id) if one.says.id else None
+        ref = self.store.items.ref_by_id(one.says.id) if one.says.id else None
         n = self._number_of(ref, one.says.id) if ref is not None else None
         original = names.get(n) if n is not None else None
         is_copy = original not in (None, one.name) and ids.get(original or "", one.says.id) == one.says.id
@@ -209,11 +209,11 @@ class Sync:
 
     def _number_of(self, ref: Ref, identity: str) -> int | None:
         """The number of the item with an id, in the bin or not."""
-        n = self.store.number(ref)
-        if n is not None and self.store.items_by_number([n])[n].id == identity:
+        n = self.store.items.number(ref)
+        if n is not None and self.store.items.get_many([n])[n].id == identity:
             return n
         with self.store.transaction():
-            return next(iter(self.store.standing((), [identity])), None)
+            return next(iter(self.store.knowledge.items_in_transaction((), [identity])), None)
 
     def _by_bytes(self, one: Found, gone: Mapping[str, KnownFile]) -> int | None:
         """The item of a file that vanished and held the same."""
@@ -222,8 +222,8 @@ class Sync:
 
     def _by_ref(self, one: Found, names: Mapping[int, str]) -> int | None:
         """The item that has the file's ref, if no file stands for it."""
-        n = self.store.number(one.says.ref)
-        if n is None or n in names or self.store.items_by_number([n])[n].state == "deleted":
+        n = self.store.items.number(one.says.ref)
+        if n is None or n in names or self.store.items.get_many([n])[n].state == "deleted":
             return None
         return n
 
@@ -233,12 +233,12 @@ class Sync:
         names = list(gone)
         for at in range(0, len(names), REMOVED_AT_ONCE):
             batch = {gone[name].item: name for name in names[at : at + REMOVED_AT_ONCE]}
-            with self.store.transaction(durable=True):
-                items = self.store.standing([n for n in batch if n is not None])
+            with self.store.transaction(durable=True, mirrored=False):
+                items = self.store.knowledge.items_in_transaction([n for n in batch if n is not None])
                 there = [n for n, item in items.items() if item.state != "deleted"]
-                refused = self.store.remove_many(there)
+                refused = self.store.changes.remove_many(there)
                 # A file that must not go is forgotten too: it is written again.
-                self.store.note_knowledge((), list(gone)[at : at + REMOVED_AT_ONCE])
+                self.store.knowledge.note((), list(gone)[at : at + REMOVED_AT_ONCE])
             for n in there:
                 if n in refused:
                     self._fail(batch[n], refused[n])
@@ -247,19 +247,19 @@ class Sync:
 
     def _update(self, one: Found, n: int) -> Synced | None:
         """Give an item what its file says."""
-        item = self.store.item(n)
+        item = self.store.items.get(n)
         prepared = self._prepared(one)
         state = "archived" if one.says.archived else "live"
         is_same = prepared.hash == item.content_hash and item.state == state
-        known = self.store.knowledge_files_of([n]).get(n)
+        known = self.store.knowledge.files_of([n]).get(n)
         was_moved = known is not None and known.name != one.name
         times = self._times(one, item, is_text_same=one.says.text == item.content)
-        with self.store.transaction(durable=True):
+        with self.store.transaction(durable=True, mirrored=False):
             if not is_same:
                 self._rewrite(n, item, prepared, state)
-            self.store.set_times(n, *times)
-            now = self.store.standing([n])[n]
-            self.store.note_knowledge([_row(one, n, now)])
+            self.store.changes.set_times(n, *times)
+            now = self.store.knowledge.items_in_transaction([n])[n]
+            self.store.knowledge.note([_row(one, n, now)])
         if is_same and not was_moved:
             return None
         if known is not None and known.mark != mark_of(item) and not is_same:
@@ -270,9 +270,9 @@ class Sync:
 
     def _rewrite(self, n: int, item: Item, prepared: PreparedItem, state: str) -> None:
         if prepared.hash != item.content_hash or item.state != "live":
-            self.store.rewrite(n, prepared, durable=True, backlog=self.backlog, base=item.version)
+            self.store.changes.rewrite(n, prepared, durable=True, backlog=self.backlog, base=item.version)
         if state == "archived":
-            self.store.archive([n])
+            self.store.changes.archive([n])
 
     def _create(self, batch: Sequence[Found]) -> set[str]:
         """Make items of files, in one transaction; what is in the way of some is told."""
@@ -280,13 +280,17 @@ class Sync:
         for one in batch:
             times = self._times(one, None, is_text_same=False)
             ready.append((one, replace(self._prepared(one), times=times, id=one.says.id or id_of(one.name))))
-        with self.store.transaction(durable=True):
-            answers = self.store.save([p for _, p in ready], on_conflict="error", durable=True, backlog=self.backlog)
+        with self.store.transaction(durable=True, mirrored=False):
+            answers = self.store.changes.save(
+                [p for _, p in ready], on_conflict="error", durable=True, backlog=self.backlog
+            )
             made = {saved.id: one for saved, (one, _) in zip(answers, ready, strict=True) if saved.id}
-            standing = self.store.standing((), [identity for identity in made if identity])
-            self.store.archive([n for n, item in standing.items() if made[item.id].says.archived])
-            rows = [_row(made[item.id], n, item) for n, item in self.store.standing(standing).items()]
-            self.store.note_knowledge(rows)
+            standing = self.store.knowledge.items_in_transaction((), [identity for identity in made if identity])
+            self.store.changes.archive([n for n, item in standing.items() if made[item.id].says.archived])
+            rows = [
+                _row(made[item.id], n, item) for n, item in self.store.knowledge.items_in_transaction(standing).items()
+            ]
+            self.store.knowledge.note(rows)
         return {name for saved, (one, _) in zip(answers, ready, strict=True) if (name := self._told(saved, one))}
 
     def _told(self, saved: Saved, one: Found) -> str:
@@ -296,7 +300,7 @@ class Sync:
             return ""
         error = from_dict(saved.error)
         if isinstance(error, PathConflict):
-            if one.name in self.store.knowledge_files():
+            if one.name in self.store.knowledge.files():
                 return one.name  # another process was faster
             error = Conflict(f"{saved.ref} is another item, with a file of its own", hint="Rename this file.")
         self._fail(one.name, error)

@@ -34,8 +34,8 @@ def link(store: Store, source: int, target: int, type_: str) -> Link:
     checked_type(type_)
     if source == target:
         raise UsageError("an item cannot be linked to itself", hint="Name two different items.")
-    store.add_link(source, target, type_)
-    return next(one for one in around(store, source, 1).links if _is(one, store.item(target), type_))
+    store.links.add(source, target, type_)
+    return next(one for one in around(store, source, 1).links if _is(one, store.items.get(target), type_))
 
 
 def _is(one: Link, target: Item, type_: str) -> bool:
@@ -46,11 +46,11 @@ def unlink(store: Store, source: int, target: int, type_: str | None) -> int:
     """Take away what ``link`` made, of one type or of all; how many links there were."""
     if type_ is not None:
         checked_type(type_)
-    removed = store.remove_links(source, target, type_)
+    removed = store.links.remove(source, target, type_)
     if removed:
         return removed
-    left = [one for one in store.links_of([source]) if (one.source, one.target) == (source, target)]
-    names = f"{store.item(source).ref} to {store.item(target).ref}"
+    left = [one for one in store.links.of([source]) if (one.source, one.target) == (source, target)]
+    names = f"{store.items.get(source).ref} to {store.items.get(target).ref}"
     if any(one.origin != "manual" and type_ in (None, one.type) for one in left):
         raise Conflict(f"the link from {names} stands in the text", hint="Edit the text to take it out.")
     if left:
@@ -68,7 +68,7 @@ def around(store: Store, n: int, depth: int) -> LinkReport:
     seen: set[StoredLink] = set()
     frontier = [n]
     for distance in range(1, depth + 1):
-        edges = [edge for edge in store.links_of(frontier) if edge not in seen]
+        edges = [edge for edge in store.links.of(frontier) if edge not in seen]
         seen.update(edges)
         written = {(edge.source, edge.target, edge.type) for edge in edges if edge.origin != "mention"}
         edges = [e for e in edges if e.origin != "mention" or (e.source, e.target, e.type) not in written]
@@ -76,7 +76,7 @@ def around(store: Store, n: int, depth: int) -> LinkReport:
             distances.setdefault(far, distance)
             found.append((distances[far], forward, far, edge))
         frontier = [far for far, reached in distances.items() if reached == distance]
-    items = store.items_by_number(list(distances))
+    items = store.items.get_many(list(distances))
     links = [_link(items, distance, forward, far, edge) for distance, forward, far, edge in found]
     links.sort(key=lambda one: (one.distance, one.direction != "out", one.type, one.ref, one.origin))
     unresolved = [edge.text for edge in seen if edge.source == n and edge.target is None and "://" not in edge.name]
@@ -109,6 +109,6 @@ def _link(items: dict[int, Item], distance: int, forward: bool, far: int, edge: 
 
 def without_linked(store: Store, n: int, answer: Answer, limit: int) -> Answer:
     """An answer about items like one, without those it is linked with already."""
-    known = {str(item.ref) for item in store.items_by_number(list(store.neighbours([n], 1))).values()}
+    known = {str(item.ref) for item in store.items.get_many(list(store.links.neighbours([n], 1))).values()}
     hits = tuple(hit for hit in answer.hits if hit.ref not in known)[:limit]
     return replace(answer, hits=hits, meta=replace(answer.meta, returned=len(hits)))

@@ -22,7 +22,8 @@ from ricordo.memory.merging import merged_fields, merged_text
 from ricordo.memory.slugs import free_name, slug
 from ricordo.models.base import Embedder
 from ricordo.models.fingerprint import fingerprint_of
-from ricordo.store.base import Backlog, PreparedItem, Store, embedded_text
+from ricordo.store.base import Backlog, PreparedItem, Store
+from ricordo.store.prepare import embedded_text
 from ricordo.values.items import Duplicate, Parsed, Ref, Saved, checked_fields
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class Keeper:
 
     def succeed(self, old: int, memory: Memory, link: str) -> Saved:
         """Save a memory in the place of an item, which is archived and linked."""
-        return self._written(memory, lambda item: self.store.succeed(old, item, link, backlog=self.backlog))
+        return self._written(memory, lambda item: self.store.changes.succeed(old, item, link, backlog=self.backlog))
 
     def _written(self, memory: Memory, write: Callable[[PreparedItem], Saved]) -> Saved:
         """Prepare under a free ref and write; again under another when that one is gone by then."""
@@ -118,7 +119,7 @@ class Keeper:
 
     def _free_ref(self, memory: Memory) -> Ref:
         drive = drive_of(memory.kind)
-        return Ref(drive, free_name(f"/{memory.name}", self.store.paths_like(drive, f"/{memory.name}")))
+        return Ref(drive, free_name(f"/{memory.name}", self.store.items.paths_like(drive, f"/{memory.name}")))
 
     def _decide(self, memory: Memory, item: PreparedItem, on_duplicate: str | None) -> Saved:
         seen = self.store.changes_seen()
@@ -137,8 +138,8 @@ class Keeper:
         if on_duplicate == "merge":
             return self._merge(memory, item, best)
         if on_duplicate == "supersede":
-            old = self.store.require(Ref.parse(best.ref))
-            saved = self.store.succeed(old, item, "supersedes", backlog=self.backlog)
+            old = self.store.items.require(Ref.parse(best.ref))
+            saved = self.store.changes.succeed(old, item, "supersedes", backlog=self.backlog)
             return replace(saved, reason=f"supersedes {best.ref}")
         if on_duplicate == "skip":
             return Saved(best.ref, "skipped", reason=f"nearly the same is saved as {best.ref}", candidates=near)
@@ -147,8 +148,8 @@ class Keeper:
         )
 
     def _refuse_taken(self, ref: Ref) -> None:
-        n = self.store.number(ref)
-        if n is not None and self.store.items_by_number([n])[n].state != "deleted":
+        n = self.store.items.number(ref)
+        if n is not None and self.store.items.get_many([n])[n].state != "deleted":
             raise PathConflict(
                 f"{ref} already exists", hint=f"'ricordo edit {ref}' changes it; without a ref, a free one is made."
             )
@@ -164,7 +165,7 @@ class Keeper:
             raise StaleVersion("nearly the same was saved in this moment", hint="Look again.")
 
     def _create(self, item: PreparedItem, still_new: Callable[[], None] | None = None) -> Saved:
-        saved = self.store.save(
+        saved = self.store.changes.save(
             [item], on_conflict="error", durable=True, backlog=self.backlog, still_wanted=still_new
         )[0]
         if saved.error is not None:
@@ -178,7 +179,7 @@ class Keeper:
             if embedder is None or len(item.chunks) != 1:
                 return None
             fingerprint = fingerprint_of(embedder)
-            if self.store.active_fingerprint() != fingerprint:
+            if self.store.vectors.active_fingerprint() != fingerprint:
                 return None
             chunk = item.chunks[0]
             return fingerprint, embedder.embed_documents([embedded_text(chunk.prefix, chunk.text)])[0]
@@ -188,8 +189,8 @@ class Keeper:
     def _merge(self, memory: Memory, item: PreparedItem, best: Duplicate) -> Saved:
         """Add what is new to the item that is nearly the same, as its next version; history keeps both."""
         for attempt in range(_ATTEMPTS):
-            n = self.store.require(Ref.parse(best.ref))
-            old = self.store.item(n)
+            n = self.store.items.require(Ref.parse(best.ref))
+            old = self.store.items.get(n)
             if old.state != "live":
                 return self._create(item)
             text = merged_text(old.content, memory.text)
@@ -203,11 +204,11 @@ class Keeper:
                 "source": memory.fields.get("source"),
                 "text_hash": item.text_hash,
             }
-            draft = self.store.draft(n, old.version)
+            draft = self.store.items.draft(n, old.version)
             draft = replace(draft, fields=merged_fields(draft.fields, memory.fields, origin))
             merged = self.pipeline.prepare_text(draft, text)
             try:
-                saved = self.store.rewrite(n, merged, durable=True, backlog=self.backlog, base=old.version)
+                saved = self.store.changes.rewrite(n, merged, durable=True, backlog=self.backlog, base=old.version)
             except StaleVersion:
                 if attempt == _ATTEMPTS - 1:
                     raise

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ricordo.config.settings import UsageSettings
 from ricordo.errors import Unavailable
-from ricordo.store.base import UsageLog
+from ricordo.store.base import Store
 from ricordo.values.hits import Answer
 from ricordo.values.items import Item
 
@@ -36,7 +36,7 @@ MOST_WAITING = 10_000
 class Tracker:
     """Remembers the use of one store's items."""
 
-    def __init__(self, store: UsageLog) -> None:
+    def __init__(self, store: Store) -> None:
         self.store = store
         self._lock = threading.Lock()
         self._waiting: list[Use] = []
@@ -77,7 +77,7 @@ class Tracker:
         self.flush()
 
     def _record(self, use: Use, settings: UsageSettings) -> None:
-        if not self.store.can_record():
+        if not self.store.usage.can_record():
             return
         with self._lock:
             if self._last_attempt is not None or len(self._waiting) >= MOST_WAITING:
@@ -105,7 +105,7 @@ class Tracker:
     def _write(self, batch: list[Use]) -> None:
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                self.store.record_uses(batch, keep_days=self._keep_days, wait=ATTEMPT_SECONDS)
+                self.store.usage.record(batch, keep_days=self._keep_days, wait=ATTEMPT_SECONDS)
                 return
             except Unavailable:
                 if attempt == ATTEMPTS or self._is_too_late():

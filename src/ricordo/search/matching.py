@@ -69,7 +69,7 @@ def plan(query: ParsedQuery, analyzer: Analyzer, store: Store) -> KeywordPlan:
         for term, times in list(counts.items())[:MAX_TERMS]
     ]
     for prefix in query.prefixes:
-        terms = store.terms_starting_with(fold(prefix))
+        terms = store.index.terms_starting_with(fold(prefix))
         wanted.append(Wanted(f"{prefix}*", tuple(terms)))
     excluded = [tuple(analyzer.terms(word)) for word in query.excluded]
     return KeywordPlan(
@@ -95,7 +95,7 @@ def false_stems(store: Store, plan: KeywordPlan, chunks: Sequence[int]) -> dict[
     """
     found: dict[int, set[str]] = {}
     starts = [(term, re.compile(rf"\b{re.escape(word[: max(len(word) - 3, 1)])}")) for term, word in plan.doubtful]
-    for chunk, (_, heading, text) in store.chunk_texts(chunks).items() if starts else ():
+    for chunk, (_, heading, text) in store.index.chunk_texts(chunks).items() if starts else ():
         folded = fold(f"{heading}\n{text}")
         missing = {term for term, start in starts if not start.search(folded)}
         if missing:
@@ -118,7 +118,7 @@ def keyword_matches(
         allowed = items_without(store, replace(plan, excluded=()), scoring, allowed, times)
 
     def search(count: int) -> Matches:
-        return store.keyword_search(
+        return store.index.keyword_search(
             plan.wanted,
             scoring=scoring,
             limit=count,
@@ -148,9 +148,9 @@ def _verified(store: Store, found: Matches, plan: KeywordPlan, limit: int) -> Ma
     titles: dict[int, str] = {}
     for at in range(0, len(found.chunks), _CHECKED_AT_ONCE):
         part = found.chunks[at : at + _CHECKED_AT_ONCE].tolist()
-        texts = store.chunk_texts(part)
+        texts = store.index.chunk_texts(part)
         missing = [n for n in {texts[c][0] for c in part if c in texts} if n not in titles]
-        titles |= {n: _item_text(item) for n, item in store.items_by_number(missing).items()}
+        titles |= {n: _item_text(item) for n, item in store.items.get_many(missing).items()}
         for offset, chunk in enumerate(part):
             if chunk not in texts:
                 continue
@@ -191,11 +191,11 @@ def items_without(
         if not terms:
             continue
         wanted = tuple(Wanted(term, (term,)) for term in dict.fromkeys(terms))
-        found = store.keyword_search(wanted, scoring=scoring, limit=1 << 30, required=(terms,), times=times)
+        found = store.index.keyword_search(wanted, scoring=scoring, limit=1 << 30, required=(terms,), times=times)
         if phrase:
             found = _verified(store, found, KeywordPlan(wanted, (terms,), (), (phrase,), (), ()), 1 << 30)
         barred.update(found.items.tolist())
-    everything = allowed if allowed is not None else store.live_items()
+    everything = allowed if allowed is not None else store.index.live_items()
     return everything[~np.isin(everything, np.fromiter(barred, np.int64, len(barred)))]
 
 
@@ -229,7 +229,7 @@ def substring_chunks(store: Store, needle: str, *, limit: int, allowed: Array | 
     if not wanted:
         return []
     found: dict[int, int] = {}
-    for chunk, n, text in store.live_chunks(allowed):
+    for chunk, n, text in store.index.live_chunks(allowed):
         if n not in found and wanted in fold(text):
             found[n] = chunk
             if len(found) >= limit:

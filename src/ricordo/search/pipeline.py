@@ -83,7 +83,7 @@ class Searcher:
     def search(self, request: Request) -> Answer:
         """Answer a request, as the store is at this moment."""
         request.check()
-        with self.store.snapshot():
+        with self.store.index.snapshot():
             return self._search(request)
 
     def _search(self, request: Request) -> Answer:
@@ -130,7 +130,7 @@ class Searcher:
         started = time.perf_counter()
         request = Request("", limit=limit, profile="vector")
         profile = self._profile(request)
-        pool = self.pools.around(n, limit, self.store.allowed(filters))
+        pool = self.pools.around(n, limit, self.store.index.allowed(filters))
         found = Found(pool, *self.ranker.rank(pool, profile, "", Boosts(), limit))
         page = self._page(found, profile, request, "")
         hits = present(self.store, page, terms=frozenset(), analyzer=self.analyzer, full=False)
@@ -170,18 +170,18 @@ class Searcher:
         found = self._find(query, words, rest, profile, replace(request, memories=False))
         sides = replace(request.sides(profile), lexical=True, vectors=False)
         pool = self.pools.make(query, words, sides, self.scoring, *self._masks(apart, request.as_of))
-        items = self.store.items_by_number(list(pool.members))
+        items = self.store.items.get_many(list(pool.members))
         standings = memories.merged(found.standings, found.pool, pool, items, score)
         return replace(found, standings=standings, items={**found.items, **items})
 
     def _masks(self, filters: Filters, as_of: datetime | None) -> tuple[Array | None, Array | None]:
         if as_of is None:
-            allowed = self.store.allowed(filters)
+            allowed = self.store.index.allowed(filters)
             if filters.states == APART and allowed is not None:
-                return allowed, self.store.current_chunks(allowed)
+                return allowed, self.store.index.current_chunks(allowed)
             return allowed, None
         filters = replace(filters, states=("live", "archived"))
-        return self.store.allowed(filters, as_of=True), self.store.chunks_at(as_of)
+        return self.store.index.allowed(filters, as_of=True), self.store.index.chunks_at(as_of)
 
     def _grep(self, query: ParsedQuery, allowed: Array | None, request: Request) -> Found:
         """The backend ``grep``: texts that hold the query, newest first."""
@@ -196,9 +196,9 @@ class Searcher:
         pool = Pool(notes=["nothing to search for; these are the newest"])
         kept = None
         if words.excluded or words.excluded_phrases:
-            kept = set(items_without(self.store, words, self.scoring, self.store.allowed(filters), None).tolist())
+            kept = set(items_without(self.store, words, self.scoring, self.store.index.allowed(filters), None).tolist())
         wanted = request.limit + request.offset
-        for n, _ in self.store.listing(filters, wanted if kept is None else 1 << 30, 0):
+        for n, _ in self.store.items.listing(filters, wanted if kept is None else 1 << 30, 0):
             if kept is None or n in kept:
                 pool.members[n] = Member()
                 if len(pool.members) >= wanted:
@@ -211,7 +211,7 @@ class Searcher:
         shares = (SignalShare("substring", value, 1.0, value),) if value else ()
         standings = [Standing(n, value, shares) for n in pool.members]
         return Found(
-            pool, standings, self.store.items_by_number(list(pool.members)), {"substring": 1.0} if value else {}
+            pool, standings, self.store.items.get_many(list(pool.members)), {"substring": 1.0} if value else {}
         )
 
     def _page(self, found: Found, profile: Profile, request: Request, text: str) -> list[Ranked]:
@@ -236,8 +236,8 @@ class Searcher:
         """The best and, among the next, those that say something new."""
         window = ranked[: max(3 * count, 30)]
         best = [entry.chunks[0][0] if entry.chunks else 0 for entry in window]
-        vectors = self.store.vectors_of(self.store.active_fingerprint() or "", best)
-        texts = self.store.chunk_texts(best)
+        vectors = self.store.vectors.of_chunks(self.store.vectors.active_fingerprint() or "", best)
+        texts = self.store.index.chunk_texts(best)
         words = [frozenset(self.analyzer.counts(texts[c][2])) if c in texts else frozenset() for c in best]
         similarity = similarity_of([vectors.get(chunk) for chunk in best], words)
         order = diverse_order([entry.score for entry in window], similarity, count)
@@ -262,8 +262,8 @@ class Searcher:
     def _as_it_was(self, item: Item, n: int, when: datetime | None) -> Item | None:
         if when is None:
             return item
-        number = self.store.version_at(n, when)
-        return self.store.item(n, version=number) if number is not None else None
+        number = self.store.items.version_at(n, when)
+        return self.store.items.get(n, version=number) if number is not None else None
 
     def _guarded(self, found: Found, profile: Profile, limit: int) -> int:
         """A small store is not cut to less than half of what it found, where the profile says so."""
@@ -272,10 +272,10 @@ class Searcher:
 
     def _explained(self, page: list[Ranked], words: KeywordPlan, found: Found, request: Request) -> list[Ranked]:
         """Give each matched word its share of the keyword signal."""
-        times = self.store.chunks_at(request.as_of) if request.as_of is not None else None
+        times = self.store.index.chunks_at(request.as_of) if request.as_of is not None else None
         pool = found.pool
         best = [chunk for entry in page if (chunk := pool.members[entry.n].lexical_chunk) is not None]
-        shares = self.store.keyword_shares(words.wanted, best, scoring=self.scoring, times=times)
+        shares = self.store.index.keyword_shares(words.wanted, best, scoring=self.scoring, times=times)
         explained = []
         for entry in page:
             chunk = pool.members[entry.n].lexical_chunk

@@ -36,7 +36,7 @@ def present(
 ) -> tuple[Hit, ...]:
     """Load what a reader needs to see of each hit, and nothing of the others."""
     wanted = [chunk for entry in ranked for chunk, _ in entry.chunks[:EVIDENCE]]
-    texts = store.chunk_texts(wanted)
+    texts = store.index.chunk_texts(wanted)
     marker = Marker(terms, analyzer)
     titles = turn_titles(store, [entry.item for entry in ranked])
     hits = []
@@ -51,8 +51,8 @@ def turn_titles(store: Store, items: Sequence[Item]) -> dict[Ref, str]:
     turns = [item for item in items if item.kind == SESSION and item.fields.seq is not None and not item.fields.title]
     sessions: dict[str, str] = {}
     for thread in dict.fromkeys(item.fields.thread or "" for item in turns):
-        n = store.number(Ref(SESSION, f"/{thread}")) if thread else None
-        sessions[thread] = store.items_by_number([n])[n].title if n is not None else thread or "a session"
+        n = store.items.number(Ref(SESSION, f"/{thread}")) if thread else None
+        sessions[thread] = store.items.get_many([n])[n].title if n is not None else thread or "a session"
     titles = {}
     for item in turns:
         title = " ".join(sessions[item.fields.thread or ""].split())
@@ -84,7 +84,7 @@ def _hit(store: Store, entry: Ranked, evidence: tuple[Evidence, ...], full: bool
         token_estimate=item.size // 4,
         version=item.version,
         evidence=evidence,
-        item=store.item(entry.n, version=item.version) if full else None,
+        item=store.items.get(entry.n, version=item.version) if full else None,
         explain=entry.explain,
     )
 
@@ -92,14 +92,14 @@ def _hit(store: Store, entry: Ranked, evidence: tuple[Evidence, ...], full: bool
 def _evidence(
     store: Store, entry: Ranked, texts: dict[int, tuple[int, str, str]], marker: Marker
 ) -> tuple[Evidence, ...]:
-    layout, marks = store.places(entry.n, entry.item.version)
+    layout, marks = store.index.places(entry.n, entry.item.version)
     parts = []
     for chunk, score in entry.chunks[:EVIDENCE] or [(row[0], 0.0) for row in layout[:1].tolist()]:
         here = (layout[:, 0] == chunk).nonzero()[0]
         if not len(here):
             continue
         row = layout[here[0]].tolist()
-        found = texts.get(chunk) or store.chunk_texts([chunk]).get(chunk)
+        found = texts.get(chunk) or store.index.chunk_texts([chunk]).get(chunk)
         if found is None:
             continue
         _, heading, text = found

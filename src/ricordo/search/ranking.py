@@ -130,7 +130,7 @@ class Ranker:
             return *self._by_pool_alone(pool, profile, weights, max(wanted, limit)), weights
         if "graph" in used:
             distances = self._join_neighbours(pool)
-        items = self.store.items_by_number(list(pool.members))
+        items = self.store.items.get_many(list(pool.members))
         context = Context(pool, items, boosts, datetime.now(UTC))
         self._measure(context, per_side=profile.per_side(limit))
         if "graph" in used:
@@ -138,7 +138,7 @@ class Ranker:
         if "tfidf" in used:
             context.tfidf = self._tfidf(pool, items, query_text)
         if "feedback" in used:
-            context.priors = self.store.feedback_priors(list(pool.members))
+            context.priors = self.store.lessons.feedback_priors(list(pool.members))
         standings = [
             self._standing(context, profile, weights, n, member) for n, member in pool.members.items() if n in items
         ]
@@ -159,7 +159,7 @@ class Ranker:
         if len(best) > wanted:
             last = values[best[wanted - 1]]
             best = [n for n in best[: wanted + MOST_TIES] if values[n] >= last]
-        items = self.store.items_by_number(best)
+        items = self.store.items.get_many(best)
         standings = [self._standing(context, profile, weights, n, pool.members[n]) for n in best if n in items]
         standings.sort(key=lambda entry: (-entry.value, str(items[entry.n].ref)))
         return standings, items
@@ -168,7 +168,7 @@ class Ranker:
         weights = profile.weights(vectors=pool.has_vectors)
         if profile.fusion == "spread" and all(weights.get(side) for side in SIDES):
             weights = self._spread(pool, weights)  # a side that was given no weight gets none
-        shift = self.store.learned_shift(profile.name) if profile.learns else 0.0
+        shift = self.store.lessons.learned_shift(profile.name) if profile.learns else 0.0
         return shifted(weights, profile.learns, shift) if profile.learns and shift else weights
 
     def _spread(self, pool: Pool, weights: Mapping[str, float]) -> dict[str, float]:
@@ -207,7 +207,7 @@ class Ranker:
         """Distances from the best text matches; linked items outside the pool join it."""
         best = sorted(pool.members.items(), key=lambda entry: (-entry[1].lexical, -entry[1].cosine, entry[0]))
         seeds = [n for n, member in best[:GRAPH_SEEDS] if member.lexical > 0 or member.cosine > 0]
-        distances = self.store.neighbours(seeds, depth=2) if seeds else {}
+        distances = self.store.links.neighbours(seeds, depth=2) if seeds else {}
         if pool.join is not None:
             pool.join(distances)
         return distances
@@ -215,7 +215,7 @@ class Ranker:
     def _tfidf(self, pool: Pool, items: Mapping[int, Item], query_text: str) -> dict[int, float]:
         """TF-IDF cosine of the query with each item's best chunk and its fields, stop words left out."""
         chunks = {n: m.lexical_chunk or m.vector_chunk for n, m in pool.members.items()}
-        texts = self.store.chunk_texts([chunk for chunk in chunks.values() if chunk is not None])
+        texts = self.store.index.chunk_texts([chunk for chunk in chunks.values() if chunk is not None])
         counts: dict[int, dict[str, int]] = {}
         for n, item in items.items():
             chunk = chunks.get(n)
@@ -225,6 +225,6 @@ class Ranker:
             counts[n] = self.analyzer.content_counts(whole)
         query = self.analyzer.content_counts(query_text)
         terms = {term for table in counts.values() for term in table} | set(query)
-        total, frequencies = self.store.document_frequencies(terms)
+        total, frequencies = self.store.index.document_frequencies(terms)
         idf = {term: signals.tfidf_idf(total, frequencies.get(term, 0)) for term in terms}
         return {n: signals.tfidf_cosine(query, table, idf) for n, table in counts.items()}

@@ -20,7 +20,7 @@ def explain_item(
 ) -> Explanation:
     """Search as asked (all tiers, say), but far deeper, and look for the item that ``searcher``'s store holds."""
     store = searcher.store
-    item = store.item(n)
+    item = store.items.get(n)
     ref = str(item.ref)
 
     def not_found(reason: str) -> Explanation:
@@ -42,12 +42,12 @@ def explain_item(
 
 
 def _missing(searcher: Searcher, store: Store, request: Request, n: int) -> str:
-    item = store.item(n)
+    item = store.items.get(n)
     if item.state == "archived" and request.as_of is None:
         return "it is archived (superseded or forgotten); --as-of or history still shows it"
     query = parse_query(request.query, literal=request.literal)
     filters = both(request.filters, query.filters)
-    allowed = store.allowed(filters)
+    allowed = store.index.allowed(filters)
     if allowed is not None and n not in allowed:
         return "a filter leaves it out"
     words = plan(query, searcher.analyzer, store)

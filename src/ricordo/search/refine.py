@@ -67,7 +67,7 @@ class Refiner:
 
     def _neighbours(self, pool: Pool) -> Mapping[int, list[tuple[int, int]]]:
         """Neighbours in the threads of the members; those outside the pool join it with their own values."""
-        near = self.store.thread_neighbours(list(pool.members), REACH)
+        near = self.store.threads.neighbours(list(pool.members), REACH)
         if near and pool.join is not None:
             pool.join({other for others in near.values() for other, _ in others})
         return near
@@ -83,7 +83,7 @@ class Refiner:
         merit = cosines / spread_vector + (lexical_share * lexical / spread_lexical if lexical.any() else 0.0)
         best = np.argsort(-merit, kind="stable")[:FEEDBACK_ITEMS]
         chunks = {int(i): pool.members[numbers[i]].vector_chunk for i in best}
-        rows = self.store.vectors_of(fingerprint, [chunk for chunk in chunks.values() if chunk is not None])
+        rows = self.store.vectors.of_chunks(fingerprint, [chunk for chunk in chunks.values() if chunk is not None])
         held = [(i, rows[chunk]) for i, chunk in chunks.items() if chunk in rows]
         if not held:
             return None
@@ -104,7 +104,7 @@ class Refiner:
         found = np.array([m.cosine if m.vector_chunk is None else 0.0 for m in members])
         held = [(i, chunk) for i, member in enumerate(members) for chunk in member.chunks]
         owners, chunks = np.array(held, np.int64).reshape(-1, 2).T
-        cosines = self.store.chunk_cosines(fingerprint, aim.astype(np.float32), chunks)
+        cosines = self.store.vectors.cosines(fingerprint, aim.astype(np.float32), chunks)
         np.maximum.at(found, owners, cosines)
         return found
 

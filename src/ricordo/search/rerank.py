@@ -74,7 +74,7 @@ def _with_step(explain: Explain | None, opinion: float, value: float) -> Explain
 
 
 def _texts(store: Store, page: Sequence[Ranked]) -> list[str]:
-    found = store.chunk_texts([entry.chunks[0][0] for entry in page if entry.chunks])
+    found = store.index.chunk_texts([entry.chunks[0][0] for entry in page if entry.chunks])
     texts = []
     for entry in page:
         body = found[entry.chunks[0][0]][2] if entry.chunks and entry.chunks[0][0] in found else ""

@@ -16,10 +16,10 @@ def grep_texts(
 ) -> list[GrepMatch]:
     """Matching lines with their numbers in the original, newest items first."""
     expression = _compiled(pattern, ignore_case=ignore_case, fixed=fixed)
-    allowed = None if filters.is_empty() else store.allowed(filters)
+    allowed = None if filters.is_empty() else store.index.allowed(filters)
     wanted = None if allowed is None else set(allowed.tolist())
     matches: list[GrepMatch] = []
-    for n, ref, text, first_line in store.texts():
+    for n, ref, text, first_line in store.items.texts():
         if wanted is None or n in wanted:
             for match in _matches(ref, text, first_line, expression, context):
                 matches.append(match)
@@ -64,7 +64,7 @@ def tree_of(store: Store, prefix: str | None, depth: int | None) -> TreeNode:
             Ref(drive, "/")  # refuses what cannot be a drive
     root: dict[str, dict[str, object]] = {}
     leaves: dict[tuple[str, ...], tuple[str, str]] = {}
-    for _, ref, title in store.refs_below(drive, path):
+    for _, ref, title in store.items.refs_below(drive, path):
         parts = (f"{ref.drive}:", *ref.path.strip("/").split("/"))
         leaves[parts] = (str(ref), title)
         level: dict[str, object] = root  # type: ignore[assignment]

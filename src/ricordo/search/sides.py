@@ -130,7 +130,7 @@ class PoolMaker:
         false = false_stems(self.store, plan, chunks)
         doubted = {label for labels in false.values() for label in labels}
         words = [word for word in plan.wanted if word.label in doubted]
-        shares = self.store.keyword_shares(words, list(false), scoring=scoring, times=times) if false else {}
+        shares = self.store.index.keyword_shares(words, list(false), scoring=scoring, times=times) if false else {}
         lost = {
             chunk: sum(share for label, _, _, share in rows if label in false[chunk]) / pool.maximum
             for chunk, rows in shares.items()
@@ -170,7 +170,7 @@ class PoolMaker:
         for n in numbers.tolist():
             pool.member(n)
         if vector is not None and len(numbers):
-            _take_cosines(pool, self.store.vector_scores(*vector, numbers, times=times))
+            _take_cosines(pool, self.store.vectors.scores(*vector, numbers, times=times))
             _stand_in(pool)
 
     def around(self, n: int, limit: int, allowed: Array | None) -> Pool:
@@ -178,7 +178,7 @@ class PoolMaker:
         pool = Pool()
         embedder = self.embedder()
         fingerprint = fingerprint_of(embedder) if embedder is not None else ""
-        own = self.store.chunk_vectors(fingerprint, n)
+        own = self.store.vectors.of_item(fingerprint, n)
         if not len(own):
             none_yet = "vectors: this item has none yet; run 'ricordo embed'"
             pool.degraded.append(none_yet if embedder is not None else SWITCHED_OFF)
@@ -198,12 +198,12 @@ class PoolMaker:
             if embedder is None:
                 return None
             fingerprint = fingerprint_of(embedder)
-            active = self.store.active_fingerprint()
+            active = self.store.vectors.active_fingerprint()
             if active is None:
                 return None  # nothing was ever embedded: nothing to compare with, and no model to load
             if active != fingerprint:
                 pool.degraded.append(f"vectors: made by another model ({active}); run 'ricordo reembed'")
-            waiting = self.store.waiting_jobs(fingerprint)
+            waiting = self.store.jobs.waiting(fingerprint)
             if waiting:
                 told = "1 passage is" if waiting == 1 else f"{waiting:,} passages are"
                 pool.degraded.append(f"vectors: {told} not embedded yet; run 'ricordo embed'")
@@ -219,7 +219,7 @@ class PoolMaker:
             if second is None:
                 return None
             fingerprint = fingerprint_of(second)
-            counts = self.store.vector_counts(fingerprint)
+            counts = self.store.vectors.counts(fingerprint)
             if not counts["embedded"]:
                 pool.degraded.append(f"vectors: the fallback {second.fingerprint} has none yet")
                 return None
@@ -233,14 +233,14 @@ class PoolMaker:
 
     def _near(self, vector: tuple[str, Array], limit: int, allowed: Array | None, times: Array | None) -> VectorMatches:
         fingerprint, query = vector
-        return self.store.vector_search(fingerprint, query, limit=limit, allowed=allowed, times=times)
+        return self.store.vectors.nearest(fingerprint, query, limit=limit, allowed=allowed, times=times)
 
     def _complete(self, pool: Pool, vector: tuple[str, Array], near: VectorMatches | None, times: Array | None) -> None:
         """Cosines for the items that only the keyword side found, and for their other chunks."""
         fingerprint, query = vector
         known = set(near.items.tolist()) if near is not None else set()
         missing = np.array([n for n in pool.members if n not in known], np.int64)
-        _take_cosines(pool, self.store.vector_scores(fingerprint, query, missing, times=times))
+        _take_cosines(pool, self.store.vectors.scores(fingerprint, query, missing, times=times))
         pool.has_vectors = any(member.vector_chunk is not None for member in pool.members.values())
         _stand_in(pool)
 

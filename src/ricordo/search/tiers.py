@@ -83,7 +83,7 @@ class Tier:
     def state(self) -> TierState:
         """Where it is, and whether it can be reached now."""
         try:
-            items = self.store.count(Filters())
+            items = self.store.items.count(Filters())
         except (Error, OSError) as error:
             return TierState(self.name, self.location, self.weight, False, detail=reason(error))
         return TierState(self.name, self.location, self.weight, True, items)
@@ -162,7 +162,7 @@ def ask(tier: Tier, request: Request) -> Reply:
     """One tier's answer."""
     floor = request.min_score / tier.weight if tier.weight else request.min_score
     answer = tier.searcher.search(replace(request, min_score=min(1.0, floor * (1 - 1e-9))))
-    marks = tier.store.content_marks([(hit.id, hit.version) for hit in answer.hits])
+    marks = tier.store.items.content_marks([(hit.id, hit.version) for hit in answer.hits])
     return Reply(tier, answer, marks)
 
 

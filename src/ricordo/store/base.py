@@ -1,34 +1,26 @@
 """What a store is given and what it answers: prepared items in, values out, no SQL outside ``store/``.
 
-``prepare`` does all that needs no lock (hashing, counting terms, finding links), so that the write transaction stays
-short.
+``Store`` is a record of narrow parts; callers take the part they need. The protocols of the parts are in ``parts``.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ricordo.errors import Error
 from ricordo.frozen import frozen
-from ricordo.store.logs import FeedbackLog as FeedbackLog  # others know the parts of a store from here
-from ricordo.store.logs import UsageLog as UsageLog
-from ricordo.store.memories import LinkIndex, MemoryStore
-from ricordo.store.movable import Movable
-from ricordo.store.threads import ThreadStore
-from ricordo.text.links import LinkTarget, targets_in
+from ricordo.text.links import LinkTarget
 from ricordo.text.words import Analyzer
-from ricordo.values.hits import Filters
-from ricordo.values.items import Draft, Item, Ref, Saved, Version
+from ricordo.values.items import Draft, Saved
 from ricordo.values.reports import Check
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from ricordo.store import parts
 
     Array = npt.NDArray[Any]
 
@@ -168,218 +160,86 @@ class PreparedItem:
     """When a new item was made and last changed, and its id, if it had them before it came here."""
 
 
-def text_hash(content: str, blob: bytes | None = None) -> str:
-    """SHA-256 of the content alone."""
-    return hashlib.sha256(blob if blob is not None else content.encode("utf-8", "surrogatepass")).hexdigest()
+class Mirror(Protocol):
+    """Keeps a copy of some items outside the store, such as the Markdown files of memories."""
+
+    def placed(self, item: PreparedItem) -> PreparedItem:
+        """The item as it is to be written, its lines counted as in its copy."""
+        ...
+
+    def committing(self, touched: frozenset[int], *, durable: bool) -> AbstractContextManager[None]:
+        """Bring the copies of these items up to date; the transaction commits inside the block.
+
+        What was written is undone when the block fails.
+        """
+        ...
+
+    def tried_again(self, write: Callable[[], list[Saved]]) -> list[Saved]:
+        """Do a write; when a copy was changed by somebody else meanwhile, take that in and do it again."""
+        ...
 
 
-def version_hash(draft: Draft, content_hash: str) -> str:
-    """SHA-256 of all that makes a version: content, kind, ref and every field."""
-    identity: dict[str, Any] = {
-        "ref": str(draft.ref),
-        "kind": draft.kind,
-        "content": content_hash,
-        "fields": draft.fields.to_dict(),
-    }
-    canonical = json.dumps(identity, sort_keys=True, ensure_ascii=True, default=str)
-    return hashlib.sha256(canonical.encode()).hexdigest()
+class Store(Protocol):
+    """An open store, as a record of its parts."""
 
-
-def embedded_text(prefix: str, text: str) -> str:
-    """Exactly what is embedded for a chunk: what it is about, a bar, what it says.
-
-    A model's tokenizer does not see a line break; the bar keeps a name from running into the sentence behind it.
-    """
-    body = text.strip()
-    return f"{prefix} | {body}" if prefix else body
-
-
-def embed_hash(prefix: str, text: str) -> bytes:
-    """The key of the embedding cache: SHA-256 of exactly what is embedded."""
-    return hashlib.sha256(embedded_text(prefix, text).encode("utf-8", "surrogatepass")).digest()
-
-
-def prepare(
-    draft: Draft,
-    analyzer: Analyzer,
-    *,
-    prefixes: Sequence[str],
-    lines: list[tuple[int, int]],
-    known: Collection[bytes] = (),
-    file: FileState | None = None,
-) -> PreparedItem:
-    """Hash and analyse a draft. ``prefixes[i]`` is embedded in front of passage i; ``known`` keys need no analysis."""
-    content_hash = text_hash(draft.content, draft.blob)
-    fields = draft.fields
-    shared_text = (fields.title, draft.ref.path, fields.description, "\n".join(fields.tags), fields.context)
-    shared: tuple[dict[str, int], ...] | None = None
-    base = _digest(analyzer.language, *shared_text)
-    chunks = []
-    for index, passage in enumerate(draft.passages):
-        text = draft.content[passage.start : passage.end]
-        key = _digest(passage.heading, text, after=base).digest()
-        counts: TermCounts | None = None
-        if key not in known:
-            if shared is None:
-                shared = tuple(analyzer.counts(part) for part in shared_text)
-            context = shared[4]
-            if passage.heading:
-                context = analyzer.counts(f"{fields.context}\n{passage.heading}")
-            counts = (*shared[:4], context, analyzer.counts(text))
-        chunks.append(
-            PreparedChunk(
-                passage.start,
-                lines[index],
-                text,
-                passage.heading,
-                prefixes[index],
-                key,
-                embed_hash(prefixes[index], text),
-                counts,
-            )
-        )
-    return PreparedItem(
-        draft,
-        version_hash(draft, content_hash),
-        content_hash,
-        tuple(chunks),
-        file,
-        targets_in(draft.content, draft.ref, fields.mime_type),
-    )
-
-
-def _digest(*parts: str, after: hashlib.blake2b | None = None) -> hashlib.blake2b:
-    """A hash in which ("ab", "c") and ("a", "bc") differ; ``after`` continues one that others share."""
-    digest = after.copy() if after is not None else hashlib.blake2b(digest_size=16)
-    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
-    digest.update(b"".join(len(data).to_bytes(8, "little") + data for data in encoded))
-    return digest
-
-
-class ItemStore(Protocol):
-    """Items and their versions. ``n`` is an item's number in this store, never reused."""
-
-    analyzer: Analyzer
-    language: str
-
-    def save(
-        self,
-        prepared: Sequence[PreparedItem],
-        *,
-        on_conflict: str = "overwrite",
-        durable: bool = False,
-        backlog: Backlog | None = None,
-        still_wanted: Callable[[], None] | None = None,
-    ) -> list[Saved]: ...
-    def rewrite(
-        self,
-        n: int,
-        item: PreparedItem,
-        *,
-        durable: bool = False,
-        backlog: Backlog | None = None,
-        base: int | None = None,
-    ) -> Saved: ...
-    def remove(self, n: int, *, purge: bool = False) -> None: ...
-    def remove_many(self, numbers: Sequence[int]) -> dict[int, Error]: ...
-    def number(self, ref: Ref) -> int | None: ...
-    def require(self, ref: Ref) -> int: ...
-    def ref_by_id(self, identity: str) -> Ref | None: ...
-    def item(self, n: int, *, version: int | None = None) -> Item: ...
-    def items_by_number(self, numbers: Sequence[int]) -> dict[int, Item]: ...
-    def listing(self, filters: Filters, limit: int, offset: int) -> list[tuple[int, Item]]: ...
-    def count(self, filters: Filters) -> int: ...
-    def refs_below(self, drive: str | None, prefix: str) -> list[tuple[int, Ref, str]]: ...
-    def history(self, n: int) -> list[Version]: ...
-    def version_at(self, n: int, when: datetime) -> int | None: ...
-    def draft(self, n: int, number: int) -> Draft: ...
-    def live_keys(self, ref: Ref) -> set[bytes]: ...
-    def known_files(self, drive: str, paths: Collection[str]) -> dict[str, FileState | None]: ...
-    def thread_neighbours(self, numbers: Sequence[int], reach: int) -> dict[int, list[tuple[int, int]]]: ...
-    def file_states(self, numbers: Collection[int]) -> dict[int, FileState]: ...
-    def note_files(self, states: Mapping[int, FileState]) -> None: ...
-    def content_marks(self, versions: Sequence[tuple[str, int]]) -> dict[str, ContentMark]: ...
-    def texts(self) -> Iterator[tuple[int, Ref, str, int]]: ...
-
-
-class LexicalIndex(Protocol):
-    """Keyword search; filters and times are masks that apply before the best are picked."""
-
-    analyzer: Analyzer
-    language: str
-
-    def snapshot(self) -> AbstractContextManager[object]: ...
-    def allowed(self, filters: Filters, *, as_of: bool = False) -> Array | None: ...
-    def live_items(self) -> Array: ...
-    def chunks_at(self, when: datetime) -> Array: ...
-    def keyword_search(
-        self,
-        wanted: Sequence[Wanted],
-        *,
-        scoring: Scoring,
-        limit: int,
-        allowed: Array | None = None,
-        required: Sequence[Sequence[str]] = (),
-        excluded: Sequence[Sequence[str]] = (),
-        times: Array | None = None,
-        also: Array | None = None,
-        cover: bool = False,
-    ) -> Matches: ...
-    def keyword_shares(
-        self, wanted: Sequence[Wanted], chunks: Sequence[int], *, scoring: Scoring, times: Array | None = None
-    ) -> dict[int, list[tuple[str, dict[str, int], float, float]]]: ...
-    def document_frequencies(self, terms: Collection[str]) -> tuple[int, dict[str, int]]: ...
-    def terms_starting_with(self, prefix: str) -> list[str]: ...
-    def chunk_texts(self, chunks: Sequence[int]) -> dict[int, tuple[int, str, str]]: ...
-    def live_chunks(self, allowed: Array | None = None) -> Iterator[tuple[int, int, str]]: ...
-    def places(self, n: int, version: int | None = None) -> tuple[Array, list[tuple[int, str]]]: ...
-
-
-class VectorIndex(Protocol):
-    """Nearest neighbours among the vectors of one fingerprint."""
-
-    def vector_search(
-        self, fingerprint: str, query: Array, *, limit: int, allowed: Array | None = None, times: Array | None = None
-    ) -> VectorMatches: ...
-    def vector_scores(
-        self, fingerprint: str, query: Array, items: Array, *, times: Array | None = None
-    ) -> VectorMatches: ...
-    def chunk_vectors(self, fingerprint: str, n: int) -> Array: ...
-    def chunk_cosines(self, fingerprint: str, query: Array, chunks: Array) -> Array: ...
-    def vectors_of(self, fingerprint: str, chunks: Sequence[int]) -> dict[int, Array]: ...
-    def active_fingerprint(self) -> str | None: ...
-    def vector_counts(self, fingerprint: str) -> dict[str, int]: ...
-    def waiting_jobs(self, fingerprint: str) -> int: ...
-    def activate(self, fingerprint: str, keep: Collection[str] = ()) -> None: ...
-
-
-class JobQueue(Protocol):
-    """Texts that wait to be embedded."""
-
-    def enqueue_missing(self, fingerprint: str, dimensions: int, kind: str | None = None) -> int: ...
-    def enqueue_waiting(self, fingerprint: str, other: str, dimensions: int) -> int: ...
-    def drop_waiting(self, fingerprint: str) -> None: ...
-    def claim_jobs(
-        self, fingerprint: str, dimensions: int, owner: str, limit: int, kind: str | None = None
-    ) -> list[Job]: ...
-    def known_vectors(self, fingerprint: str, hashes: Sequence[bytes]) -> set[bytes]: ...
-    def finish_jobs(self, fingerprint: str, done: Sequence[Job], computed: Mapping[bytes, Array]) -> None: ...
-    def fail_jobs(self, fingerprint: str, failed: Sequence[Job], error: str) -> None: ...
-    def release_jobs(self, owner: str) -> None: ...
-    def retry_jobs(self) -> int: ...
-    def job_summary(self) -> dict[str, Any]: ...
-
-
-class Store(
-    ItemStore, LexicalIndex, VectorIndex, JobQueue, LinkIndex, UsageLog, FeedbackLog, MemoryStore, ThreadStore, Movable,
-    Protocol,
-):  # fmt: skip
-    """All parts of a store, as the engine uses them."""
+    @property
+    def items(self) -> parts.Items: ...
+    @property
+    def changes(self) -> parts.Changes: ...
+    @property
+    def index(self) -> parts.Index: ...
+    @property
+    def vectors(self) -> parts.Vectors: ...
+    @property
+    def jobs(self) -> parts.Jobs: ...
+    @property
+    def links(self) -> parts.Links: ...
+    @property
+    def usage(self) -> parts.UsageLog: ...
+    @property
+    def lessons(self) -> parts.Lessons: ...
+    @property
+    def threads(self) -> parts.Threads: ...
+    @property
+    def files(self) -> parts.Files: ...
+    @property
+    def secrets(self) -> parts.Secrets: ...
+    @property
+    def knowledge(self) -> parts.KnowledgeRows: ...
+    @property
+    def transfer(self) -> parts.Transfer: ...
+    @property
+    def language(self) -> str: ...
+    @property
+    def analyzer(self) -> Analyzer: ...
 
     def close(self) -> None: ...
-    def maintain(self) -> None: ...
-    def remember_root(self, path: str, globs: Sequence[str]) -> None: ...
-    def roots(self) -> list[tuple[str, tuple[str, ...]]]: ...
-    def empty_bin(self, days: float) -> int: ...
-    def counts(self) -> dict[str, Any]: ...
-    def checks(self) -> list[tuple[str, Callable[[bool], Check]]]: ...
+    def maintain(self) -> None:
+        """Do the small chores that have fallen due, such as merging parts of an index."""
+        ...
+
+    def mirror_to(self, mirror: Mirror) -> None:
+        """Let ``mirror`` copy every changed item, before each commit."""
+        ...
+
+    def transaction(
+        self, *, durable: bool = False, wait: float | None = None, mirrored: bool = True
+    ) -> AbstractContextManager[None]:
+        """Let several writes be one: all that this thread writes in the block is committed at its end, or nothing.
+
+        ``wait`` is how many seconds to wait for other writers, if not the usual. Without ``mirrored`` the mirror is
+        not asked: for changes that came from there.
+        """
+        ...
+
+    def changes_seen(self) -> int:
+        """A number that differs after every write of items, by any process."""
+        ...
+
+    def counts(self) -> dict[str, Any]:
+        """How much there is: items, chunks, versions, by kind and by drive."""
+        ...
+
+    def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
+        """The checks of this store, by name; each takes whether to repair."""
+        ...

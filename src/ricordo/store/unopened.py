@@ -16,6 +16,10 @@ class UnopenedStore:
     def __getattr__(self, name: str) -> NoReturn:
         raise self._error
 
+    @property
+    def usage(self) -> UnopenedStore:
+        return self
+
     def can_record(self) -> bool:
         return False
 

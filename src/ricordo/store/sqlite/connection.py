@@ -10,9 +10,9 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import apsw
 
@@ -22,8 +22,17 @@ APPLICATION_ID = 0x5269_636F  # "Rico"
 Row = tuple[Any, ...]
 
 
+class AroundCommit(Protocol):
+    """Called just before a transaction commits; the commit happens inside the block it gives."""
+
+    def __call__(self, touched: frozenset[int], *, durable: bool) -> AbstractContextManager[None]: ...
+
+
 class Connection(apsw.Connection):
     """A connection whose statements run to their end at once (SQLite's cursors are lazy)."""
+
+    touched: set[int]
+    """On the writer: the numbers of the items that the open transaction wrote, binned or erased."""
 
     def rows(self, sql: str, values: Sequence[Any] | None = None) -> list[Row]:
         """Run a statement and read all it answers."""
@@ -52,6 +61,8 @@ class Database:
         self._writer: Connection | None = None
         self._closed = False
         self.read_only = False
+        self.around_commit: AroundCommit | None = None
+        self._mirrored = True
         _prepare_file(path, create)
         with self.translated():
             self._open_first()
@@ -112,10 +123,11 @@ class Database:
                 _end(connection, "COMMIT")
 
     @contextmanager
-    def write(self, *, durable: bool = False, wait: float | None = None) -> Iterator[Connection]:
+    def write(self, *, durable: bool = False, wait: float | None = None, mirrored: bool = True) -> Iterator[Connection]:
         """A write transaction; ``durable`` waits for the disk (what an agent was told is saved must stay).
 
         ``wait`` is for work that may as well not be done: so many seconds for other processes, instead of the usual.
+        Just before it commits, ``around_commit`` is told which items it touched, unless ``mirrored`` is off.
         """
         if self.read_only:
             raise ReadOnlyStore(
@@ -130,13 +142,25 @@ class Database:
             writer.pragma("synchronous", "FULL" if durable else "NORMAL")
             self._begin(writer, self.busy_seconds if wait is None else wait)
             started = time.perf_counter()
+            writer.touched = set()
+            self._mirrored = mirrored
             try:
                 yield writer
+                with self._around_commit(writer, durable=durable, mirrored=mirrored):
+                    writer.rows("COMMIT")
             except BaseException:
-                _end(writer, "ROLLBACK")
+                _end(writer, "ROLLBACK")  # also after a COMMIT that failed: the next write must not join this one
                 raise
-            writer.rows("COMMIT")
             self.longest_write = max(self.longest_write, time.perf_counter() - started)
+
+    def _around_commit(self, writer: Connection, *, durable: bool, mirrored: bool) -> AbstractContextManager[None]:
+        if self.around_commit is None or not mirrored or not writer.touched:
+            return nullcontext()
+        return self.around_commit(frozenset(writer.touched), durable=durable)
+
+    def is_mirrored(self) -> bool:
+        """Whether what this thread writes now is mirrored: always, but inside a transaction that said otherwise."""
+        return self._mirrored if self.is_writing() else True
 
     def is_writing(self) -> bool:
         """Whether this thread is inside a write transaction."""

@@ -11,7 +11,8 @@ import numpy as np
 
 from ricordo.exchange.records import CHUNK_STATES, ItemRecord, VersionRecord
 from ricordo.frozen import frozen
-from ricordo.store.base import PreparedChunk, prepare
+from ricordo.store.base import PreparedChunk
+from ricordo.store.prepare import prepare
 from ricordo.store.sqlite import links, saving
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.segments import DELETED, NewChunk
@@ -97,6 +98,7 @@ def _insert_item(connection: Connection, item: ItemRecord, identity: str) -> int
             *((file.mtime, file.size, file.hash, json.dumps(dict(file.fields))) if file else (None,) * 4),
         ),
     )[0][0]  # fmt: skip
+    connection.touched.add(n)
     saving.write_secrets(connection, n, item.secrets)
     if item.state != "deleted":
         saving.insert_tags(connection, n, fields)

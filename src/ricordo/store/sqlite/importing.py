@@ -27,22 +27,20 @@ from ricordo.exchange.records import (
 )
 from ricordo.store.base import Backlog
 from ricordo.store.sqlite import import_rows, jobs, links, saving, segments
-from ricordo.store.sqlite.connection import Connection, Database
+from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.import_rows import Analysed, analysed
+from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.store.sqlite.segments import NewChunk
 from ricordo.store.sqlite.times import micros
-from ricordo.text.words import Analyzer
 from ricordo.values.items import Saved
 
 
 class Importing:
     """One import into one store."""
 
-    def __init__(
-        self, database: Database, analyzer: Callable[[], Analyzer], on_conflict: str, backlog: Backlog | None
-    ) -> None:
-        self.database = database
-        self.analyzer = analyzer
+    def __init__(self, file: OpenFile, on_conflict: str, backlog: Backlog | None) -> None:
+        self._file = file
+        self.database = file.database
         self.on_conflict = on_conflict
         self.backlog = backlog
         self._stands_for: dict[str, str] = {}
@@ -54,7 +52,11 @@ class Importing:
 
     def items(self, batch: Sequence[ItemRecord]) -> list[Saved]:
         """Write items in one transaction; each is answered, and one that cannot be written leaves nothing behind."""
-        analyzer = self.analyzer()
+        mirror = self._file.mirror
+        return self._write_items(batch) if mirror is None else mirror.tried_again(lambda: self._write_items(batch))
+
+    def _write_items(self, batch: Sequence[ItemRecord]) -> list[Saved]:
+        analyzer = self._file.analyzer
         ready = [analysed(item, analyzer) for item in batch]
         counts = [
             part.counts

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ricordo.store.base import Job, embedded_text
+from ricordo.store.base import Job
+from ricordo.store.prepare import embedded_text
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.postings import Array
 from ricordo.store.sqlite.times import now_micros

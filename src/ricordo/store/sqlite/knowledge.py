@@ -6,57 +6,43 @@ known without the other.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
-from datetime import datetime
+from collections.abc import Collection, Sequence
 
 from ricordo.store.sqlite import items
-from ricordo.store.sqlite.connection import Connection, Database
-from ricordo.store.sqlite.times import micros, now_micros
+from ricordo.store.sqlite.connection import Connection
+from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.values.items import Item, KnownFile
 
 _COLUMNS = "name, item, mtime, size, hash, mark, problem"
 
 
 class KnowledgeRows:
-    """Remembers what files look like."""
+    """What is known of the files in the knowledge folder."""
 
-    database: Database
+    def __init__(self, file: OpenFile) -> None:
+        self._file = file
+        self._database = file.database
 
-    @contextmanager
-    def transaction(self, *, durable: bool = False, wait: float | None = None) -> Iterator[None]:
-        """Let several writes be one: all that this thread writes in the block is committed at its end, or nothing.
-
-        ``wait`` is how many seconds to wait for others, if not the usual.
-        """
-        with self.database.write(durable=durable, wait=wait):
-            yield
-
-    def changes_seen(self) -> int:
-        """A number that differs after every write of items, by any process."""
-        with self.database.read() as connection:
-            return int(connection.rows("SELECT value FROM meta WHERE name='index_epoch'")[0][0])
-
-    def settle_knowledge(self, place: str) -> None:
+    def set_folder(self, place: str) -> None:
         """Say where the files are; what was known of those in another place is forgotten."""
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             rows = connection.rows("SELECT value FROM meta WHERE name='knowledge_folder'")
         if rows and rows[0][0] == place:
             return
-        with self.database.write() as connection:
+        with self._database.write() as connection:
             if rows:
                 connection.rows("DELETE FROM knowledge_files")
             connection.rows("INSERT OR REPLACE INTO meta VALUES('knowledge_folder', ?)", (place,))
 
-    def knowledge_looks(self) -> dict[str, tuple[int, int]]:
+    def times_and_sizes(self) -> dict[str, tuple[int, int]]:
         """The times and sizes that files were last seen with, by name."""
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             rows = connection.rows("SELECT name, mtime, size FROM knowledge_files")
         return {name: (mtime, size) for name, mtime, size in rows}
 
-    def knowledge_files(self, names: Collection[str] | None = None) -> dict[str, KnownFile]:
+    def files(self, names: Collection[str] | None = None) -> dict[str, KnownFile]:
         """The files as they were last seen, by name: all of them, or some."""
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             if names is None:
                 return {row[0]: KnownFile(*row) for row in connection.rows(f"SELECT {_COLUMNS} FROM knowledge_files")}
             found: dict[str, KnownFile] = {}
@@ -66,26 +52,26 @@ class KnowledgeRows:
                 found |= {row[0]: KnownFile(*row) for row in rows}
             return found
 
-    def knowledge_files_of(self, numbers: Collection[int]) -> dict[int, KnownFile]:
+    def files_of(self, numbers: Collection[int]) -> dict[int, KnownFile]:
         """The files of some items, by their numbers."""
         found: dict[int, KnownFile] = {}
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             for part in items.batched(sorted(numbers)):
                 marks = ",".join("?" * len(part))
                 rows = connection.rows(f"SELECT {_COLUMNS} FROM knowledge_files WHERE item IN ({marks})", part)
                 found |= {row[1]: KnownFile(*row) for row in rows}
         return found
 
-    def has_knowledge_file(self, name: str) -> bool:
+    def has_file(self, name: str) -> bool:
         """Whether a file of this name is known, in capital letters or small."""
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             return bool(connection.rows("SELECT 1 FROM knowledge_files WHERE name=? COLLATE NOCASE", (name,)))
 
-    def note_knowledge(self, seen: Sequence[KnownFile], gone: Collection[str] = ()) -> None:
+    def note(self, seen: Sequence[KnownFile], gone: Collection[str] = ()) -> None:
         """Remember what files look like now, and forget others; an item has one file."""
         if not seen and not gone:
             return
-        with self.database.write() as connection:
+        with self._database.write() as connection:
             connection.run_many("DELETE FROM knowledge_files WHERE name=?", [(name,) for name in gone])
             connection.run_many(
                 "DELETE FROM knowledge_files WHERE item=? AND name<>?", [(f.item, f.name) for f in seen]
@@ -95,17 +81,31 @@ class KnowledgeRows:
                 [(f.name, f.item, f.mtime, f.size, f.hash, f.mark, f.problem) for f in seen],
             )
 
-    def standing(self, numbers: Collection[int], ids: Collection[str] = ()) -> dict[int, Item]:
+    def items_in_transaction(self, numbers: Collection[int], ids: Collection[str] = ()) -> dict[int, Item]:
         """Items with their content, in the bin or not, as they stand in the transaction that is open."""
-        with self.database.write() as connection:  # this thread's own, which sees what it wrote
+        with self._database.write() as connection:  # this thread's own, which sees what it wrote
             wanted = {*numbers, *(n for identity in ids if (n := _number(connection, identity)) is not None)}
             found = {n: items.by_number(connection, n) for n in sorted(wanted)}
         return {n: item for n, item in found.items() if item is not None}
 
-    def adrift(self, kinds: Collection[str], drives: Collection[str]) -> list[int]:
+    def belonging(self, numbers: Collection[int], kinds: Collection[str], drives: Collection[str]) -> list[int]:
+        """Which of these items have one of the kinds on one of the drives, in the transaction that is open."""
+        some, places = (",".join("?" * len(names)) for names in (kinds, drives))
+        found: list[int] = []
+        with self._database.write() as connection:  # this thread's own, which sees what it wrote
+            for part in items.batched(sorted(numbers)):
+                rows = connection.rows(
+                    f"SELECT n FROM items WHERE n IN ({','.join('?' * len(part))})"
+                    f" AND kind IN ({some}) AND drive IN ({places})",
+                    (*part, *kinds, *drives),
+                )
+                found += [n for (n,) in rows]
+        return found
+
+    def without_current_file(self, kinds: Collection[str], drives: Collection[str]) -> list[int]:
         """Items of these kinds and drives that have no file, and items whose file has another version."""
         some, places = (",".join("?" * len(names)) for names in (kinds, drives))
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             rows = connection.rows(
                 f"SELECT n FROM items WHERE kind IN ({some}) AND drive IN ({places}) AND state IN ('live', 'archived')"
                 " AND json_extract(fields, '$.is_textual') <> 0 AND n NOT IN"
@@ -115,16 +115,6 @@ class KnowledgeRows:
                 (*kinds, *drives),
             )
         return [n for (n,) in rows]
-
-    def set_times(self, n: int, created: datetime, updated: datetime) -> None:
-        """Say when an item was made, and when its text last changed."""
-        last = min(now_micros(), micros(updated))
-        first = min(last, micros(created))
-        with self.database.write() as connection:
-            connection.rows(
-                "UPDATE items SET created_at=?1, updated_at=?2 WHERE n=?3 AND (created_at, updated_at) IS NOT (?1, ?2)",
-                (first, last, n),
-            )
 
 
 def _number(connection: Connection, identity: str) -> int | None:

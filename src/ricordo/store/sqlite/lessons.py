@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ricordo.store.sqlite.connection import Connection, Database
+from ricordo.store.sqlite.connection import Connection
+from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.store.sqlite.times import moment, now_micros
 from ricordo.store.sqlite.usage import writable
 from ricordo.values.use_scores import feedback_prior
@@ -18,13 +19,15 @@ _CHANGE = "SELECT id, profile, at, reason, before, after, counted, shift_before,
 
 
 class Lessons:
-    """Feedback, the shifts in force, and the log of every change."""
+    """Feedback, the weight shifts in force, and the log of every change."""
 
-    database: Database
+    def __init__(self, file: OpenFile) -> None:
+        self._file = file
+        self._database = file.database
 
     def add_feedback(self, query: str, n: int, verdict: str, *, counted: bool) -> None:
         """Keep a verdict on an item; with ``counted`` the profiles learn from it."""
-        with self.database.write(durable=True) as connection:
+        with self._database.write(durable=True) as connection:
             connection.rows(
                 "INSERT INTO feedback(query, item, ref, verdict, counted, at)"
                 " SELECT ?, n, drive || ':' || path, ?, ?, ? FROM items WHERE n = ?",
@@ -33,13 +36,13 @@ class Lessons:
 
     def feedback_counts(self) -> dict[str, int]:
         """How often each verdict was given, whether it counted or not."""
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             return dict(connection.rows("SELECT verdict, count(*) FROM feedback GROUP BY verdict ORDER BY verdict"))
 
     def feedback_priors(self, numbers: Sequence[int]) -> dict[int, float]:
         """What the verdicts on items say, in [0, 1]; 0.5 is no opinion. See ``use.feedback_prior``."""
         counts: dict[int, dict[str, int]] = {n: {} for n in numbers}
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             for at in range(0, len(numbers), 500):
                 part = list(numbers[at : at + 500])
                 for n, verdict, count in connection.rows(
@@ -52,12 +55,12 @@ class Lessons:
 
     def learned(self, profile: str) -> Learned:
         """What a profile has learned, and the verdicts that count for it."""
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             return _learned(connection, profile)
 
     def learned_shift(self, profile: str) -> float:
         """How far the text weight of a profile stands from its own; 0 when nothing was learned."""
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             rows = connection.rows("SELECT shift FROM learned WHERE profile = ?", (profile,))
         return float(rows[0][0]) if rows else 0.0
 
@@ -65,7 +68,7 @@ class Lessons:
         """Let ``decide`` look at what was learned and, where it wants another shift, put it in force and log it."""
         if decide(self.learned(profile)) is None:
             return None  # most verdicts move nothing, and need no second transaction
-        with self.database.write(durable=True) as connection:
+        with self._database.write(durable=True) as connection:
             state = _learned(connection, profile)
             move = decide(state)
             if move is None:
@@ -86,24 +89,24 @@ class Lessons:
 
     def weight_changes(self, *, limit: int = 50) -> list[WeightChange]:
         """The latest changes of weights, the newest first."""
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             return [_change(row) for row in connection.rows(f"{_CHANGE} ORDER BY id DESC LIMIT ?", (limit,))]
 
     def weight_change(self, identity: int) -> WeightChange | None:
         """One change by its number."""
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             rows = connection.rows(f"{_CHANGE} WHERE id = ?", (identity,))
         return _change(rows[0]) if rows else None
 
     def learning_frozen(self) -> bool:
         """Whether this store's weights stay as they are, whatever verdicts come."""
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             rows = connection.rows("SELECT value FROM meta WHERE name = 'learning_frozen'")
         return bool(rows and rows[0][0])
 
     def freeze_learning(self, frozen: bool) -> None:
         """Hold the weights as they are, or let them move again; for every process that uses the store."""
-        with self.database.write(durable=True) as connection:
+        with self._database.write(durable=True) as connection:
             connection.rows("INSERT OR REPLACE INTO meta VALUES('learning_frozen', ?)", (int(frozen),))
 
 

@@ -6,41 +6,43 @@ from collections.abc import Sequence
 
 from ricordo.store.base import StoredLink
 from ricordo.store.sqlite import links
-from ricordo.store.sqlite.connection import Database
+from ricordo.store.sqlite.open_file import OpenFile
 
 
-class Linking:
-    """Links between items of one store."""
+class Links:
+    """Links between the items of one store."""
 
-    database: Database
+    def __init__(self, file: OpenFile) -> None:
+        self._file = file
+        self._database = file.database
 
-    def add_link(self, source: int, target: int, type: str) -> bool:  # noqa: A002 - the domain's word
+    def add(self, source: int, target: int, type: str) -> bool:  # noqa: A002 - the domain's word
         """Link two items; whether the link is new."""
-        with self.database.write(durable=True) as connection:
+        with self._database.write(durable=True) as connection:
             return links.add(connection, source, target, type)
 
     def set_mentions(self, entity: int, sources: Sequence[int]) -> None:
         """Note which items name an entity; those that were noted before and are not among them no longer do."""
-        with self.database.write() as connection:
+        with self._database.write() as connection:
             links.set_mentions(connection, entity, sources)
 
-    def remove_links(self, source: int, target: int, type: str | None = None) -> int:  # noqa: A002
+    def remove(self, source: int, target: int, type: str | None = None) -> int:  # noqa: A002
         """Take manual links between two items away, of one type or of all; how many there were."""
-        with self.database.write(durable=True) as connection:
+        with self._database.write(durable=True) as connection:
             return links.remove(connection, source, target, type)
 
-    def links_of(self, numbers: Sequence[int]) -> list[StoredLink]:
+    def of(self, numbers: Sequence[int]) -> list[StoredLink]:
         """Links from and to some items; an end in the bin hides a link."""
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             return links.of_items(connection, numbers)
 
     def neighbours(self, numbers: Sequence[int], depth: int = 2) -> dict[int, int]:
         """Distances to all live items within ``depth`` links, whichever way they point; the given ones have 0."""
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             return links.neighbours(connection, numbers, depth)
 
     def relink(self) -> int:
         """Find the links in all texts anew, and what each means; how many items were looked at."""
         from ricordo.store.sqlite.relinking import relink
 
-        return relink(self.database)
+        return relink(self._database)

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from ricordo.errors import NotFound
-from ricordo.store.base import ContentMark, FileState
+from ricordo.store.base import ContentMark
 from ricordo.store.sqlite import items
-from ricordo.store.sqlite.connection import Connection, Database
+from ricordo.store.sqlite.connection import Connection
+from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.values.hits import Filters
 from ricordo.values.items import Draft, Item, Ref, Version
 
 
-class Reading:
-    """Looks things up; writes nothing."""
+class Items:
+    """Items, versions and refs. Looks things up; writes nothing."""
 
-    database: Database
-    _entities: tuple[int, list[tuple[int, str]]] | None = None
+    def __init__(self, file: OpenFile) -> None:
+        self._file = file
+        self._database = file.database
+        self._entities: tuple[int, list[tuple[int, str]]] | None = None
 
     def number(self, ref: Ref) -> int | None:
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             return items.number_of(connection, ref)
 
     def require(self, ref: Ref) -> int:
@@ -36,7 +39,7 @@ class Reading:
 
     def nearest(self, ref: Ref, count: int = 3) -> list[str]:
         """Refs that look most like one that was not found."""
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             rows = connection.rows(
                 "SELECT drive || ':' || path, path FROM items WHERE state='live'"
                 " ORDER BY drive=? DESC, n DESC LIMIT 5000",
@@ -50,12 +53,12 @@ class Reading:
         return [text for name in names for text in by_name[name]][:count]
 
     def ref_by_id(self, identity: str) -> Ref | None:
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             return items.ref_by_id(connection, identity)
 
-    def item(self, n: int, *, version: int | None = None) -> Item:
+    def get(self, n: int, *, version: int | None = None) -> Item:
         """An item with its content, now or in one of its versions."""
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             item = items.by_number(connection, n)
             if item is None:
                 raise NotFound("the item is gone", hint="It was removed a moment ago.")
@@ -81,71 +84,45 @@ class Reading:
                 )
         raise NotFound(f"{item.ref} has no version {number}", hint=f"'ricordo history {item.ref}' lists them.")
 
-    def items_by_number(self, numbers: Sequence[int]) -> dict[int, Item]:
-        with self.database.read() as connection:
+    def get_many(self, numbers: Sequence[int]) -> dict[int, Item]:
+        with self._database.read() as connection:
             return items.by_numbers(connection, numbers)
 
     def listing(self, filters: Filters, limit: int, offset: int) -> list[tuple[int, Item]]:
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             return items.listing(connection, filters, limit, offset)
 
     def count(self, filters: Filters) -> int:
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             return items.count(connection, filters)
 
     def refs_below(self, drive: str | None, prefix: str) -> list[tuple[int, Ref, str]]:
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             return list(items.refs_below(connection, drive, prefix))
 
     def history(self, n: int) -> list[Version]:
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             return items.history(connection, n)
 
     def version_at(self, n: int, when: datetime) -> int | None:
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             return items.version_at(connection, n, when)
 
     def draft(self, n: int, number: int) -> Draft:
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             draft = items.draft_of(connection, n, number)
         if draft is None:
             raise NotFound(f"there is no version {number}", hint="'ricordo history REF' lists the versions kept.")
         return draft
 
     def live_keys(self, ref: Ref) -> set[bytes]:
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             return items.live_keys(connection, ref)
-
-    def known_files(self, drive: str, paths: Collection[str]) -> dict[str, FileState | None]:
-        """Which of these paths hold an item, and what its file looked like when it was read (None if it has none)."""
-        with self.database.read() as connection:
-            return items.known_files(connection, drive, paths)
-
-    def thread_neighbours(self, numbers: Sequence[int], reach: int) -> dict[int, list[tuple[int, int]]]:
-        """For items of a thread, the items up to ``reach`` places away: ``(number, places away)``."""
-        found: dict[int, list[tuple[int, int]]] = {}
-        with self.database.read() as connection:
-            for at in range(0, len(numbers), 500):
-                part = list(numbers[at : at + 500])
-                marks = ",".join("?" * len(part))
-                for n, other, away in connection.rows(
-                    "SELECT a.n, b.n, b.seq - a.seq FROM items a JOIN items b ON b.thread = a.thread"
-                    f" AND b.seq BETWEEN a.seq - {int(reach)} AND a.seq + {int(reach)} AND b.n <> a.n"
-                    f" AND b.state = 'live' WHERE a.thread IS NOT NULL AND a.n IN ({marks})",
-                    part,
-                ):
-                    found.setdefault(n, []).append((other, away))
-        return found
-
-    def file_states(self, numbers: Collection[int]) -> dict[int, FileState]:
-        """What the files of items looked like when they were read; items that came otherwise are left out."""
-        with self.database.read() as connection:
-            return items.file_states(connection, numbers)
 
     def content_marks(self, versions: Sequence[tuple[str, int]]) -> dict[str, ContentMark]:
         """What tells whether two stores hold the same text, for versions of items named by id."""
         marks: dict[str, ContentMark] = {}
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             for identity, version in versions:
                 for text_hash, changed in connection.rows(
                     "SELECT iif(v.size > 0, v.text_hash, ''), i.updated_at FROM items i JOIN versions v"
@@ -157,7 +134,7 @@ class Reading:
 
     def same_text(self, text_hash: str, kind: str) -> list[int]:
         """Live items of a kind with exactly this text, by the hash of the content alone."""
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             rows = connection.rows(
                 "SELECT n FROM items INDEXED BY items_text_hash"
                 " WHERE text_hash=? AND kind=? AND state='live' ORDER BY n",
@@ -167,7 +144,7 @@ class Reading:
 
     def paths_like(self, drive: str, path: str) -> set[str]:
         """The paths ``path`` and ``path-…`` that items hold, live, archived or in the bin."""
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             rows = connection.rows(
                 "SELECT path FROM items WHERE drive=?1 AND (path=?2 OR path>?2 || '-' AND path<?2 || '.')",
                 (drive, path),
@@ -176,7 +153,7 @@ class Reading:
 
     def entity_titles(self) -> Sequence[tuple[int, str]]:
         """Numbers and titles of all live entities."""
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             epoch = connection.rows("SELECT value FROM meta WHERE name='index_epoch'")[0][0]
             if self._entities is None or self._entities[0] != epoch:
                 self._entities = epoch, items.entity_titles(connection)
@@ -184,7 +161,7 @@ class Reading:
 
     def texts(self) -> Iterator[tuple[int, Ref, str, int]]:
         """Number, ref, whole text and first line of each live item, newest first; a row at a time."""
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             sql = "SELECT n, drive, path, version FROM items WHERE state='live' ORDER BY updated_at DESC, drive, path"
             for number, drive, path, version in connection.rows(sql):
                 content, first_line = items.content_of(connection, number, version)

@@ -97,7 +97,7 @@ def save(
     return Saved(ref, "updated", head.id, head.version + 1, head.version, item.hash, chunks=len(chunks)), chunks
 
 
-def save_apart(
+def save_archived(
     connection: Connection, item: PreparedItem, analyzer: Analyzer, keep_versions: int
 ) -> tuple[Saved, list[NewChunk]]:
     """Write an item that was never live: its chunks are superseded in the moment they are made."""
@@ -182,6 +182,7 @@ def _write_head(
     connection: Connection, head: Head, item: PreparedItem, number: int, fields_json: str, now: int
 ) -> None:
     draft, fields = item.draft, item.draft.fields
+    connection.touched.add(head.n)
     connection.rows(
         "UPDATE items SET drive=?, path=?, kind=?, state='live', version=?, hash=?, text_hash=?, title=?,"
         " description=?, category=?, domain=?, severity=?, importance=?, loading=?, thread=?, seq=?, source_url=?,"
@@ -344,6 +345,7 @@ def archive(connection: Connection, head: Head) -> None:
     """Take an item out of normal search; its chunks stay searchable as of the time they were current."""
     rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=? AND state=?", (head.n, LIVE))
     supersede(connection, rows, now_micros())
+    connection.touched.add(head.n)
     connection.rows("UPDATE items SET state='archived', deleted_at=? WHERE n=?", (now_micros(), head.n))
 
 
@@ -351,6 +353,7 @@ def to_bin(connection: Connection, head: Head) -> None:
     """Delete an item from every index; its versions stay in the bin."""
     rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (head.n,))
     delete_chunks(connection, rows, erase=False)
+    connection.touched.add(head.n)
     connection.rows("UPDATE items SET state='deleted', deleted_at=? WHERE n=?", (now_micros(), head.n))
     connection.rows("DELETE FROM item_tags WHERE item=?", (head.n,))
 
@@ -360,5 +363,6 @@ def erase_item(connection: Connection, n: int) -> None:
     rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,))
     delete_chunks(connection, rows, erase=True)
     held = connection.rows("SELECT blob FROM versions WHERE item=?", (n,))
+    connection.touched.add(n)
     connection.rows("DELETE FROM items WHERE n=?", (n,))
     _drop_blobs(connection, [row[0] for row in held])

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ricordo.store.sqlite.connection import Database
+from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.store.sqlite.saving import write_secrets
 from ricordo.values.items import Ref
 
 
 class Secrets:
-    """Secrets in the current texts of items that are not in the bin."""
+    """Counts of the secrets in the current texts of items that are not in the bin."""
 
-    database: Database
+    def __init__(self, file: OpenFile) -> None:
+        self._file = file
+        self._database = file.database
 
-    def secret_counts(self) -> dict[str, int]:
+    def counts(self) -> dict[str, int]:
         """How many there are, by kind."""
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             return dict(
                 connection.rows(
                     "SELECT s.kind, sum(s.count) FROM secrets s JOIN items i ON i.n = s.item AND i.state <> 'deleted'"
@@ -24,10 +26,10 @@ class Secrets:
                 )
             )
 
-    def secret_refs(self) -> list[tuple[Ref, dict[str, int]]]:
+    def refs(self) -> list[tuple[Ref, dict[str, int]]]:
         """The items that hold some, with how many of each kind."""
         found: dict[Ref, dict[str, int]] = {}
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             for drive, path, kind, count in connection.rows(
                 "SELECT i.drive, i.path, s.kind, s.count FROM secrets s JOIN items i ON i.n = s.item"
                 " WHERE i.state <> 'deleted' ORDER BY i.drive, i.path, s.kind"
@@ -35,8 +37,8 @@ class Secrets:
                 found.setdefault(Ref(drive, path), {})[kind] = count
         return list(found.items())
 
-    def note_secrets(self, found: Mapping[int, Mapping[str, int]]) -> None:
+    def note(self, found: Mapping[int, Mapping[str, int]]) -> None:
         """Replace what is known of some items."""
-        with self.database.write() as connection:
+        with self._database.write() as connection:
             for n, counts in found.items():
                 write_secrets(connection, n, counts)

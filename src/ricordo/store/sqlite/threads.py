@@ -7,11 +7,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ricordo.store.sqlite import items
-from ricordo.store.sqlite.connection import Connection, Database
-from ricordo.store.sqlite.postings import Array
+from ricordo.store.sqlite.connection import Connection
+from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.store.sqlite.times import micros, moment, optional_moment
 from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import CHECKPOINT, SESSION
@@ -28,12 +26,14 @@ _COLUMNS = (
 
 
 class Threads:
-    """Looks at items by their place in a thread and by time; writes nothing."""
+    """Items by their place in a conversation and by time. Writes nothing."""
 
-    database: Database
+    def __init__(self, file: OpenFile) -> None:
+        self._file = file
+        self._database = file.database
 
-    def thread_keys(self, thread: str) -> dict[str, int]:
-        with self.database.read() as connection:
+    def keys(self, thread: str) -> dict[str, int]:
+        with self._database.read() as connection:
             return dict(
                 connection.rows(
                     "SELECT json_extract(metadata, '$.key'), seq FROM items WHERE thread=? AND seq IS NOT NULL"
@@ -43,7 +43,7 @@ class Threads:
             )
 
     def said_after(self, thread: str, place: int, count: int) -> list[Mapping[str, Any]]:
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             rows = connection.rows(
                 "SELECT metadata FROM items WHERE thread=? AND seq>? AND state='live' AND kind='session'"
                 " AND json_extract(metadata, '$.role') = 'user' AND json_extract(metadata, '$.aside') IS NULL"
@@ -52,8 +52,8 @@ class Threads:
             )
         return [json.loads(row[0]) for row in rows]
 
-    def thread_items(self, thread: str, first: int, last: int) -> list[Item]:
-        with self.database.read() as connection:
+    def items(self, thread: str, first: int, last: int) -> list[Item]:
+        with self._database.read() as connection:
             rows = connection.rows(
                 "SELECT n FROM items WHERE thread=? AND seq BETWEEN ? AND ? AND state='live' ORDER BY seq, n",
                 (thread, first, last),
@@ -61,11 +61,11 @@ class Threads:
             found = (items.by_number(connection, row[0]) for row in rows)
             return [item for item in found if item is not None]
 
-    def thread_spans(self, threads: Sequence[str]) -> dict[str, ThreadSpan]:
+    def spans(self, threads: Sequence[str]) -> dict[str, ThreadSpan]:
         from ricordo.values.sessions import ThreadSpan
 
         spans: dict[str, ThreadSpan] = {}
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             for thread in threads:
                 count, first, last = connection.rows(
                     "SELECT count(*), min(created_at), max(created_at) FROM items"
@@ -79,7 +79,7 @@ class Threads:
         self, *, since: datetime | None, thread: str | None, kinds: Sequence[str], limit: int
     ) -> list[Happening]:
         after = micros(since) if since is not None else 0
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             found = [
                 *_versions(connection, after, thread, kinds, limit),
                 *_put_away(connection, after, thread, kinds, limit),
@@ -87,28 +87,30 @@ class Threads:
         found.sort(key=lambda one: (one.at, one.seq or 0, one.ref, one.version or 0), reverse=True)
         return found[:limit]
 
+    def neighbours(self, numbers: Sequence[int], reach: int) -> dict[int, list[tuple[int, int]]]:
+        """For items of a thread, the items up to ``reach`` places away: ``(number, places away)``."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        with self._database.read() as connection:
+            for at in range(0, len(numbers), 500):
+                part = list(numbers[at : at + 500])
+                marks = ",".join("?" * len(part))
+                for n, other, away in connection.rows(
+                    "SELECT a.n, b.n, b.seq - a.seq FROM items a JOIN items b ON b.thread = a.thread"
+                    f" AND b.seq BETWEEN a.seq - {int(reach)} AND a.seq + {int(reach)} AND b.n <> a.n"
+                    f" AND b.state = 'live' WHERE a.thread IS NOT NULL AND a.n IN ({marks})",
+                    part,
+                ):
+                    found.setdefault(n, []).append((other, away))
+        return found
+
     def archived_below(self, drive: str, prefix: str) -> list[tuple[int, Ref]]:
         folder = prefix.rstrip("/")
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             rows = connection.rows(
                 "SELECT n, path FROM items WHERE drive=? AND path>? AND path<? AND state='archived' ORDER BY path",
                 (drive, f"{folder}/", f"{folder}0"),  # "0" is the character after "/"
             )
         return [(n, Ref(drive, path)) for n, path in rows]
-
-    def current_chunks(self, numbers: Array) -> Array:
-        layouts: list[bytes] = []
-        with self.database.read() as connection:
-            for part in items.batched(numbers.tolist()):
-                layouts += (
-                    row[0]
-                    for row in connection.rows(
-                        "SELECT v.layout FROM items i JOIN versions v ON v.item = i.n AND v.number = i.version"
-                        f" WHERE i.n IN ({','.join('?' * len(part))})",
-                        part,
-                    )
-                )
-        return np.frombuffer(b"".join(layouts), np.int64).reshape(-1, 4)[:, 0].copy()
 
 
 def _where(thread: str | None, kinds: Sequence[str]) -> tuple[str, list[Any]]:

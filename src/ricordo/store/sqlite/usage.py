@@ -9,8 +9,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ricordo.store.sqlite.connection import Connection, Database
+from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.items import decay_now
+from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.store.sqlite.times import DAY, now_micros
 from ricordo.values.use_scores import opened
 
@@ -24,20 +25,22 @@ _PART = 500
 _LOGS = ("query_log", "retrieval_log")
 
 
-class UsageCounts:
-    """Use of items, and its log."""
+class UsageLog:
+    """How often items were found and opened, and the log of queries."""
 
-    database: Database
+    def __init__(self, file: OpenFile) -> None:
+        self._file = file
+        self._database = file.database
 
     def can_record(self) -> bool:
         """Whether use can be remembered here at all."""
-        return not self.database.read_only
+        return not self._database.read_only
 
-    def record_uses(self, uses: Sequence[Use], *, keep_days: float, wait: float | None = None) -> None:
+    def record(self, uses: Sequence[Use], *, keep_days: float, wait: float | None = None) -> None:
         """Remember searches and openings, all in one transaction, and drop log entries older than ``keep_days``."""
-        if not uses or self.database.read_only:
+        if not uses or self._database.read_only:
             return
-        with self.database.write(wait=wait) as connection:
+        with self._database.write(wait=wait) as connection:
             now = now_micros()
             for use in uses:
                 _record(connection, use, now)
@@ -51,16 +54,16 @@ class UsageCounts:
         """Sums over the last days of the log, by query, tool or local day."""
         from ricordo.store.sqlite.statistics import stats_of
 
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             return stats_of(connection, days, by, limit)
 
-    def clear_log(self) -> int:
+    def clear(self) -> int:
         """Erase both logs from the file; answers how many queries they held. Counts per item stay."""
-        with self.database.write(durable=True) as connection:
+        with self._database.write(durable=True) as connection:
             count: int = connection.rows("SELECT count(*) FROM query_log")[0][0]
             for table in _LOGS:
                 connection.rows(f"DELETE FROM {table}")
-        self.database.checkpoint()
+        self._database.checkpoint()
         return count
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ricordo.errors import ReadOnlyStore
 from ricordo.store.base import Backlog
 from ricordo.store.sqlite import saving
-from ricordo.store.sqlite.connection import Database
+from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.store.sqlite.times import DAY, now_micros
 from ricordo.text.words import Analyzer
 
@@ -26,63 +26,63 @@ _ERASED_AT_ONCE = 100
 _DUE = "SELECT n FROM items WHERE state='deleted' AND deleted_at < ?"
 
 
-class Keeping:
-    """Keeps what a store holds safe, elsewhere, and small."""
+class Transfer:
+    """Export, import, backup and vacuum."""
 
-    database: Database
-    analyzer: Analyzer
-    language: str
+    def __init__(self, file: OpenFile) -> None:
+        self._file = file
+        self._database = file.database
 
     def records(self, *, log: bool = True) -> Generator[Record]:
         """Everything the store holds, as it was at one moment; ``log`` for the logs of queries and openings too."""
         from ricordo.store.sqlite import exporting
 
-        with self.database.read() as connection:
-            yield from exporting.records(connection, self.language, log=log)
+        with self._database.read() as connection:
+            yield from exporting.records(connection, self._file.language, log=log)
 
-    def importing(self, on_conflict: str, backlog: Backlog | None) -> Importing:
+    def importer(self, on_conflict: str, backlog: Backlog | None) -> Importing:
         """Takes records of an export into this store."""
         from ricordo.store.sqlite.importing import Importing
 
-        return Importing(self.database, lambda: self.analyzer, on_conflict, backlog)
+        return Importing(self._file, on_conflict, backlog)
 
     def adopt_language(self, language: str) -> bool:
         """Take another language for the words of a store that never held any; whether it has that language now."""
-        if language == self.language:
+        if language == self._file.language:
             return True
         analyzer = Analyzer(language)
-        with self.database.write() as connection:
+        with self._database.write() as connection:
             if connection.rows("SELECT 1 FROM sqlite_sequence WHERE name='chunks' AND seq > 0"):
                 return False
             connection.rows("INSERT OR REPLACE INTO meta VALUES('language', ?)", (language,))
-        self.language, self.analyzer = language, analyzer
+        self._file.language, self._file.analyzer = language, analyzer
         return True
 
     def backup(self, target: Path, *, force: bool = False, progress: Callable[[int, int], None] | None = None) -> None:
         """Copy the store, as it is at one moment, to a file."""
         from ricordo.store.sqlite import backing_up
 
-        backing_up.back_up(self.database, target, force=force, progress=progress or (lambda done, total: None))
+        backing_up.back_up(self._database, target, force=force, progress=progress or (lambda done, total: None))
 
     def vacuum(self, *, bin_days: float, full: bool = False) -> VacuumReport:
         """Give back what is no longer needed; ``full`` rewrites the file even when little is to be gained."""
         from ricordo.store.sqlite import vacuuming
         from ricordo.values.reports import VacuumReport
 
-        if self.database.read_only:
-            raise ReadOnlyStore(f"the store {self.database.path} can only be read", hint="Make it writable first.")
+        if self._database.read_only:
+            raise ReadOnlyStore(f"the store {self._database.path} can only be read", hint="Make it writable first.")
         started = time.perf_counter()
-        before = vacuuming.size_on_disk(self.database.path)
+        before = vacuuming.size_on_disk(self._database.path)
         parts_before = self._segments()
         emptied = self.empty_bin(bin_days)
-        blobs = vacuuming.drop_unused_blobs(self.database)
-        vacuuming.drop_idle_jobs(self.database)
-        vectors = vacuuming.drop_unused_vectors(self.database)
-        vacuuming.merge_segments(self.database)
-        rewritten = vacuuming.rewrite_file(self.database, always=full)
+        blobs = vacuuming.drop_unused_blobs(self._database)
+        vacuuming.drop_idle_jobs(self._database)
+        vectors = vacuuming.drop_unused_vectors(self._database)
+        vacuuming.merge_segments(self._database)
+        rewritten = vacuuming.rewrite_file(self._database, always=full)
         return VacuumReport(
             before,
-            vacuuming.size_on_disk(self.database.path),
+            vacuuming.size_on_disk(self._database.path),
             emptied,
             vectors,
             blobs,
@@ -97,10 +97,10 @@ class Keeping:
         limit = now_micros() - int(days * DAY)
         erased = 0
         while True:
-            with self.database.read() as connection:
+            with self._database.read() as connection:
                 if not connection.rows(f"{_DUE} LIMIT 1", (limit,)):
                     return erased
-            with self.database.write() as connection:
+            with self._database.write() as connection:
                 # Looked up again: an item may have been brought back.
                 due = [row[0] for row in connection.rows(f"{_DUE} LIMIT {_ERASED_AT_ONCE}", (limit,))]
                 for n in due:
@@ -108,5 +108,5 @@ class Keeping:
             erased += len(due)
 
     def _segments(self) -> int:
-        with self.database.read() as connection:
+        with self._database.read() as connection:
             return int(connection.rows("SELECT count(*) FROM segments WHERE state=1")[0][0])

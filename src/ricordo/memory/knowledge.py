@@ -1,0 +1,166 @@
+"""The knowledge folder of a store: taking in what people did to its files, and writing those that are missing.
+
+Writing the file of an item that changes is the mirror's (``knowledge_mirror``).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ricordo.errors import Unavailable
+from ricordo.memory.knowledge_files import FOLDERS, OWN_DRIVES
+from ricordo.memory.knowledge_folder import KnowledgeFolder
+from ricordo.memory.knowledge_look import look
+from ricordo.memory.knowledge_mirror import KnowledgeMirror
+from ricordo.store.base import Backlog, Store
+from ricordo.values.reports import Check, Synced, SyncReport
+
+if TYPE_CHECKING:
+    from ricordo.ingest.pipeline import Pipeline
+    from ricordo.memory.knowledge_sync import Sync
+
+LOOK_SECONDS = 1.0
+"""A process that stays looks at the folder at most this often, and less often when that takes long."""
+LOOK_SHARE = 20
+LONGEST_WAIT = 1.0
+NOTED_AT_ONCE = 16
+"""So many files that were only touched are worth a write of their own."""
+WRITTEN_UNASKED = 100
+"""So many items that have no file yet get one without being asked for it."""
+WRITTEN_AT_ONCE = 100
+MOST_LISTED = 5
+
+
+class Knowledge:
+    """The files of one store's memories, notes and articles."""
+
+    def __init__(
+        self,
+        store: Store,
+        folder: KnowledgeFolder,
+        pipeline: Callable[[], Pipeline],
+        backlog: Callable[[], Backlog | None],
+        *,
+        place: str,
+        most_bytes: int,
+    ) -> None:
+        self.store = store
+        self._place: str | None = place
+        self.folder = folder
+        self.mirror = KnowledgeMirror(store, folder, self._take_in)
+        self._pipeline = pipeline
+        self._backlog = backlog
+        self._most_bytes = most_bytes
+        self._next_look = 0.0
+        store.mirror_to(self.mirror)
+
+    def catch_up(self, *, at_once: bool = False) -> SyncReport | None:
+        """Take in what was done to the files since the last look; next to nothing when that is nothing."""
+        started = time.monotonic()
+        if started < self._next_look and not at_once:
+            return None
+        self._next_look = started + LOOK_SECONDS
+        self._settle()
+        if not self.folder.exists():
+            return self._give_files()
+        seen = look(self.store, self.folder)
+        self._next_look = max(self._next_look, started + LOOK_SHARE * (time.monotonic() - started))
+        if not seen.is_quiet:
+            with self.store.transaction(wait=LONGEST_WAIT):
+                pass  # while another process writes for long, searches go on with what is known
+            return self._sync(asked=False).run(seen)
+        if len(seen.touched) >= NOTED_AT_ONCE:
+            self.store.knowledge.note(seen.touched)
+        return None if seen.known else self._give_files()
+
+    def _settle(self) -> None:
+        """Files in a folder that was set anew are not those that were known: they are none that vanished."""
+        if self._place is not None:
+            self.store.knowledge.set_folder(self._place)
+            self._place = None
+
+    def _give_files(self) -> SyncReport | None:
+        """Write files for the items of a store that never had any, unless they are very many."""
+        if self.store.knowledge.files():
+            return None
+        missing = self.store.knowledge.without_current_file(tuple(FOLDERS), tuple(OWN_DRIVES))
+        if not missing or len(missing) > WRITTEN_UNASKED:
+            return None
+        return SyncReport(str(self.folder.path), tuple(self._write_files(missing)))
+
+    def sync(self, *, write: bool = False) -> SyncReport:
+        """Bring files and store together: take in what was done to the files, then write what has no file yet.
+
+        With ``write`` a file that is missing is written again, instead of taking its item to the bin.
+        """
+        self._settle()
+        if write:
+            self.store.knowledge.note((), look(self.store, self.folder).gone)
+        elif not self.folder.exists() and self.store.knowledge.files():
+            raise Unavailable(
+                f"the knowledge folder {self.folder.path} is gone; nothing was changed",
+                hint="Bring it back, or have its files written again from the store: ricordo sync --write",
+            )
+        self.folder.clear_leftovers()
+        report = self._sync(asked=True).run(look(self.store, self.folder))
+        missing = self.store.knowledge.without_current_file(tuple(FOLDERS), tuple(OWN_DRIVES))
+        written = self._write_files(missing)
+        self._next_look = 0.0
+        return replace(report, items=(*report.items, *written))
+
+    def status(self) -> dict[str, Any]:
+        """Where the files are, and how many."""
+        rows = self.store.knowledge.files().values()
+        broken = [row.name for row in rows if row.problem]
+        return {"folder": str(self.folder.path), "files": len(rows), "unreadable": broken}
+
+    def check(self, *, repair: bool) -> Check:
+        """Whether files and store agree; to ``repair`` is to sync."""
+        self._settle()
+        told = self._differences()
+        if told and repair and (self.folder.exists() or not self.store.knowledge.files()):
+            self.sync()
+            left = self._differences()
+            return Check("knowledge files", not left, _some(left or told), repaired=not left)
+        count = len(self.store.knowledge.files())
+        return Check("knowledge files", not told, _some(told) if told else f"{count:,} agree with the store")
+
+    def _differences(self) -> list[str]:
+        """How files and store disagree, in words; nothing is changed."""
+        seen = look(self.store, self.folder)
+        told = [f"{name} is new or changed" for name in seen.fresh]
+        told += [f"{name} is gone" for name in seen.gone]
+        told += [f"{row.name}: {row.problem}" for row in self.store.knowledge.files().values() if row.problem]
+        missing = self.store.knowledge.without_current_file(tuple(FOLDERS), tuple(OWN_DRIVES))
+        items = self.store.items.get_many(missing)
+        return told + [f"{items[n].ref} is not in its file" for n in missing]
+
+    def _sync(self, *, asked: bool) -> Sync:
+        from ricordo.memory.knowledge_sync import Sync
+
+        return Sync(
+            self.store, self.folder, self._pipeline(), self._backlog(), most_bytes=self._most_bytes, asked=asked
+        )
+
+    def _write_files(self, numbers: Sequence[int]) -> list[Synced]:
+        """Write the files of items that have none, or whose file has an older version."""
+        done: list[Synced] = []
+        for at in range(0, len(numbers), WRITTEN_AT_ONCE):
+            batch = numbers[at : at + WRITTEN_AT_ONCE]
+            self.store.changes.touch(batch)
+            rows = self.store.knowledge.files_of(batch)
+            items = self.store.items.get_many(list(batch))
+            done += [Synced(str(items[n].ref), "written", row.name, items[n].version) for n, row in rows.items()]
+        return done
+
+    def _take_in(self, name: str) -> None:
+        """Take in one file that was edited while it was to be written."""
+        self._sync(asked=True).run(look(self.store, self.folder, only=[name]), only=[name])
+
+
+def _some(listed: Sequence[str]) -> str:
+    more = f" and {len(listed) - MOST_LISTED:,} more" if len(listed) > MOST_LISTED else ""
+    return f"{'; '.join(listed[:MOST_LISTED])}{more}"

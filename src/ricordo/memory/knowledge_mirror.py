@@ -1,0 +1,154 @@
+"""Memories, notes and articles are mirrored in Markdown files: each change of such an item writes its file first.
+
+The store tells the mirror which items a transaction touched, just before it commits; the mirror puts their files in
+place, and the transaction commits. The store's one write lock keeps all processes in order. When the process is killed
+in between, the file is ahead of the store, and the next sync takes it in. A file that somebody edited meanwhile is
+never overwritten: the transaction is rolled back, the edit becomes a version, and then the write is done on top of it,
+and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+
+from ricordo.errors import Conflict, Unavailable
+from ricordo.memory.knowledge_files import (
+    FOLDERS,
+    OWN_DRIVES,
+    belongs,
+    file_name,
+    first_line,
+    mark_of,
+    numbered,
+    render,
+)
+from ricordo.memory.knowledge_folder import Changes, FileChanged, KnowledgeFolder, hash_of
+from ricordo.store.base import PreparedItem, Store
+from ricordo.values.items import Item, KnownFile, Saved
+
+_ATTEMPTS = 50
+
+
+class KnowledgeMirror:
+    """Writes the files of whatever a transaction changes. ``take_in`` syncs one file that was edited meanwhile."""
+
+    def __init__(self, store: Store, folder: KnowledgeFolder, take_in: Callable[[str], None]) -> None:
+        self.store = store
+        self.folder = folder
+        self._take_in = take_in
+
+    def placed(self, item: PreparedItem) -> PreparedItem:
+        """The item with the lines of its chunks counted as in its file."""
+        if not belongs(item.draft):
+            return item
+        first = first_line(item.draft)
+        down = first - item.draft.first_line
+        chunks = (replace(chunk, lines=(chunk.lines[0] + down, chunk.lines[1] + down)) for chunk in item.chunks)
+        return replace(item, draft=replace(item.draft, first_line=first), chunks=tuple(chunks))
+
+    @contextmanager
+    def committing(self, touched: frozenset[int], *, durable: bool) -> Iterator[None]:
+        """Write the files of the touched items; undone when the commit inside the block fails."""
+        rows = self.store.knowledge.files_of(touched)
+        now = self.store.knowledge.items_in_transaction(
+            {*rows, *self.store.knowledge.belonging(touched, tuple(FOLDERS), tuple(OWN_DRIVES))}
+        )
+        if not rows and not now:
+            yield
+            return
+        with self.folder.changes(durable=durable) as changes:
+            before = self.store.items.get_many(list(rows))
+            _Files(self.store, changes, rows, before).write(now)
+            changes.settle()
+            yield
+
+    def tried_again(self, write: Callable[[], list[Saved]]) -> list[Saved]:
+        """Do a write; when a file was edited in the same moment, take the edit in and do the write again."""
+        edited: set[str] = set()
+        for _ in range(_ATTEMPTS):
+            try:
+                answers = write()
+            except FileChanged as change:
+                edited.add(change.name)
+                self._take_in(change.name)
+                continue
+            return self._with_reasons(answers, edited) if edited else answers
+        raise Unavailable(
+            f"{', '.join(sorted(edited))} kept changing while it was to be written", hint="Try again in a moment."
+        )
+
+    def _with_reasons(self, answers: Sequence[Saved], edited: Collection[str]) -> list[Saved]:
+        """Say it when an edit of the file was taken in just before."""
+        numbers = {row.item for row in self.store.knowledge.files(edited).values() if row.item is not None}
+        ids = {item.id for item in self.store.items.get_many(sorted(numbers)).values()}
+        return [_with_reason(saved) if saved.status == "updated" and saved.id in ids else saved for saved in answers]
+
+
+def _with_reason(saved: Saved) -> Saved:
+    meanwhile = f"its file was changed meanwhile: that is kept as version {saved.previous_version}"
+    return replace(saved, reason=f"{saved.reason}; {meanwhile}" if saved.reason else meanwhile)
+
+
+class _Files:
+    """Writes the files of the items that one transaction touched."""
+
+    def __init__(
+        self, store: Store, changes: Changes, rows: Mapping[int, KnownFile], before: Mapping[int, Item]
+    ) -> None:
+        self.store = store
+        self.changes = changes
+        self.rows = rows
+        self.before = before
+        self.seen: list[KnownFile] = []
+        self.gone: list[str] = []
+
+    def write(self, now: Mapping[int, Item]) -> None:
+        """Bring the files to what the items are now; those that go make room first."""
+        for n, row in self.rows.items():
+            item = now.get(n)
+            if item is None or item.state == "deleted" or not belongs(item):
+                self.changes.take(row.name, None if item is None else _sound(row))
+                self.gone.append(row.name)
+        for n, item in now.items():
+            if item.state != "deleted" and belongs(item):
+                self._put(n, item)
+        self.store.knowledge.note(self.seen, self.gone)
+
+    def _put(self, n: int, item: Item) -> None:
+        row = self.rows.get(n)
+        if row is not None and row.mark == mark_of(item):
+            return
+        name = row.name if row is not None and self._keeps_name(n, item) else self._new_name(item)
+        if row is not None and name != row.name:
+            self.changes.move(row.name, name)
+            self.gone.append(row.name)
+        data = render(item, name)
+        looks = self.changes.put(name, data, None if row is None else _sound(row))
+        self.seen.append(KnownFile(name, n, looks.mtime, looks.size, hash_of(data), mark_of(item)))
+
+    def _keeps_name(self, n: int, item: Item) -> bool:
+        before = self.before[n]
+        return (before.ref, before.kind) == (item.ref, item.kind)
+
+    def _new_name(self, item: Item) -> str:
+        """A name that is free, whatever the system makes of capital letters."""
+        best = file_name(item.ref, item.kind)
+        given = {row.name.casefold() for row in self.seen}
+        for number in count(1):
+            name = best if number == 1 else numbered(best, number)
+            is_known = self.store.knowledge.has_file(name) and name not in self.gone
+            if not is_known and name.casefold() not in given:
+                return name
+        raise AssertionError("there is always another number")
+
+
+def _sound(row: KnownFile) -> KnownFile:
+    """A file that cannot be read holds something that is not in the store, and is not written over."""
+    if row.problem:
+        raise Conflict(
+            f"{row.name} was changed by hand, and {row.problem}; nothing was written", hint="Mend it, then try again."
+        )
+    return row

@@ -1,0 +1,104 @@
+"""Getting an item ready to be written: hashing, counting terms, finding links.
+
+All of it happens before the write transaction begins, so that the transaction stays short.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from ricordo.store.base import FileState, PreparedChunk, PreparedItem, TermCounts
+from ricordo.text.links import targets_in
+from ricordo.text.words import Analyzer
+from ricordo.values.items import Draft
+
+
+def text_hash(content: str, blob: bytes | None = None) -> str:
+    """SHA-256 of the content alone."""
+    return hashlib.sha256(blob if blob is not None else content.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def version_hash(draft: Draft, content_hash: str) -> str:
+    """SHA-256 of all that makes a version: content, kind, ref and every field."""
+    identity: dict[str, Any] = {
+        "ref": str(draft.ref),
+        "kind": draft.kind,
+        "content": content_hash,
+        "fields": draft.fields.to_dict(),
+    }
+    canonical = json.dumps(identity, sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def embedded_text(prefix: str, text: str) -> str:
+    """Exactly what is embedded for a chunk: what it is about, a bar, what it says.
+
+    A model's tokenizer does not see a line break; the bar keeps a name from running into the sentence behind it.
+    """
+    body = text.strip()
+    return f"{prefix} | {body}" if prefix else body
+
+
+def embed_hash(prefix: str, text: str) -> bytes:
+    """The key of the embedding cache: SHA-256 of exactly what is embedded."""
+    return hashlib.sha256(embedded_text(prefix, text).encode("utf-8", "surrogatepass")).digest()
+
+
+def prepare(
+    draft: Draft,
+    analyzer: Analyzer,
+    *,
+    prefixes: Sequence[str],
+    lines: list[tuple[int, int]],
+    known: Collection[bytes] = (),
+    file: FileState | None = None,
+) -> PreparedItem:
+    """Hash and analyse a draft. ``prefixes[i]`` is embedded in front of passage i; ``known`` keys need no analysis."""
+    content_hash = text_hash(draft.content, draft.blob)
+    fields = draft.fields
+    shared_text = (fields.title, draft.ref.path, fields.description, "\n".join(fields.tags), fields.context)
+    shared: tuple[dict[str, int], ...] | None = None
+    base = _digest(analyzer.language, *shared_text)
+    chunks = []
+    for index, passage in enumerate(draft.passages):
+        text = draft.content[passage.start : passage.end]
+        key = _digest(passage.heading, text, after=base).digest()
+        counts: TermCounts | None = None
+        if key not in known:
+            if shared is None:
+                shared = tuple(analyzer.counts(part) for part in shared_text)
+            context = shared[4]
+            if passage.heading:
+                context = analyzer.counts(f"{fields.context}\n{passage.heading}")
+            counts = (*shared[:4], context, analyzer.counts(text))
+        chunks.append(
+            PreparedChunk(
+                passage.start,
+                lines[index],
+                text,
+                passage.heading,
+                prefixes[index],
+                key,
+                embed_hash(prefixes[index], text),
+                counts,
+            )
+        )
+    return PreparedItem(
+        draft,
+        version_hash(draft, content_hash),
+        content_hash,
+        tuple(chunks),
+        file,
+        targets_in(draft.content, draft.ref, fields.mime_type),
+    )
+
+
+def _digest(*parts: str, after: hashlib.blake2b | None = None) -> hashlib.blake2b:
+    """A hash in which ("ab", "c") and ("a", "bc") differ; ``after`` continues one that others share."""
+    digest = after.copy() if after is not None else hashlib.blake2b(digest_size=16)
+    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
+    digest.update(b"".join(len(data).to_bytes(8, "little") + data for data in encoded))
+    return digest

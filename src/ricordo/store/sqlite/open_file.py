@@ -1,0 +1,39 @@
+"""What every part of the SQLite store shares: the open database, the language of its words, and the caches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ricordo.store.base import Mirror
+from ricordo.store.sqlite.connection import Database
+from ricordo.store.sqlite.lexical import LexicalIndex
+from ricordo.store.sqlite.schema import migrate
+from ricordo.store.sqlite.vectors import VectorIndex
+from ricordo.text.words import Analyzer
+
+
+class OpenFile:
+    """One store file, open, at the newest schema."""
+
+    def __init__(self, path: Path, *, language: str, busy_seconds: float, keep_versions: int, create: bool) -> None:
+        self.path = path
+        self.keep_versions = keep_versions
+        self.database = Database(path, busy_seconds=busy_seconds, create=create)
+        migrate(self.database)
+        self.language = self._own_language(language)
+        self.analyzer = Analyzer(self.language)
+        self.lexical = LexicalIndex()
+        self.vector_index = VectorIndex()
+        self.mirror: Mirror | None = None
+
+    def _own_language(self, language: str) -> str:
+        """A store keeps the language it was made with: its terms are stems of that language."""
+        with self.database.read() as connection:
+            rows = connection.rows("SELECT value FROM meta WHERE name='language'")
+        if rows:
+            return str(rows[0][0])
+        if not self.database.read_only:
+            Analyzer(language)  # refuses an unknown language before it is written down
+            with self.database.write() as connection:
+                connection.rows("INSERT OR IGNORE INTO meta VALUES('language', ?)", (language,))
+        return language
