@@ -227,7 +227,7 @@ def test_a_failure_to_remember_never_reaches_the_caller(memory: Ricordo, monkeyp
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("disk on fire")
 
-    monkeypatch.setattr(memory.store, "record_uses", broken)
+    monkeypatch.setattr(memory.store.usage, "record", broken)
     assert memory.search("keys").meta.returned == 2
     assert memory._tracker.flush(10)
     monkeypatch.undo()

@@ -157,8 +157,8 @@ class Finding(Tiered):
         from ricordo.ingest.chunk import line_ranges
 
         tier, n = self._holder(ref)
-        item = tier.store.item(n, version=version)
-        draft = tier.store.draft(n, item.version)
+        item = tier.store.items.get(n, version=version)
+        draft = tier.store.items.draft(n, item.version)
         lines = line_ranges(draft.content, draft.passages, draft.first_line)
         return tuple(
             Evidence(at, lines[at], draft.content[one.start : one.end], one.heading)
