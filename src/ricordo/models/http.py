@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar
 
+from ricordo.bounded import BoundedCall
 from ricordo.errors import ContractError, Error, Unavailable
 
 if TYPE_CHECKING:
@@ -260,27 +261,19 @@ def trouble_in(response: httpx.Response) -> Trouble:
 
 def _bounded(ask: Callable[[str, float], _Result], key: str, seconds: float) -> _Result:
     """Ask in a thread, and wait no longer than is allowed; for a service that is not even reached, much less."""
-    reached, done = threading.Event(), threading.Event()
-    result: list[_Result] = []
-    failure: list[BaseException] = []
+    reached = threading.Event()
 
-    def run() -> None:
+    def work() -> _Result:
         _here.reached = reached
-        try:
-            result.append(ask(key, seconds))
-        except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
-            failure.append(error)
-        done.set()
+        return ask(key, seconds)
 
-    threading.Thread(target=run, name="ask", daemon=True).start()
+    call = BoundedCall(work, "ricordo-request")
     at_first = min(seconds, REACH_SECONDS)
-    if not done.wait(at_first) and not (reached.is_set() and done.wait(seconds - at_first)):
+    if not call.wait(at_first) and not (reached.is_set() and call.wait(seconds - at_first)):
         if reached.is_set():
             raise Trouble("slow", f"did not answer within {seconds:.3g} s")
         raise Trouble("unreachable", f"cannot be reached within {at_first:.3g} s")
-    if failure:
-        raise failure[0]
-    return result[0]
+    return call.result()
 
 
 def watch(request: httpx.Request) -> None:

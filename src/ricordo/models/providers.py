@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import ContractError, Unavailable
 from ricordo.frozen import frozen
+from ricordo.plugins import call_plugin
 
 if TYPE_CHECKING:
     from ricordo.config.settings import EmbeddingSettings
@@ -126,15 +128,16 @@ def _plugin(group: str, name: str) -> Callable[[Any, Path], Any] | None:
     from importlib.metadata import entry_points
 
     for point in entry_points(group=group, name=name):
-        try:
-            loaded: Callable[[Any, Path], Any] = point.load()
-        except Exception as error:  # the boundary to plugins: whatever one raises when it is imported
-            raise Unavailable(
-                f"the plugin '{name}' cannot be loaded: {type(error).__name__}: {error}",
-                hint=f"Reinstall {point.value.partition(':')[0]}, or choose another provider.",
-            ) from error
-        return loaded
+        hint = f"Reinstall {point.value.partition(':')[0]}, or choose another provider."
+        make: Callable[[Any, Path], Any] = call_plugin(
+            point.load, f"the plugin '{name}' cannot be loaded", hint=hint, kind=Unavailable
+        )
+        return partial(_made_by_plugin, make, name, hint)
     return None
+
+
+def _made_by_plugin(make: Callable[[Any, Path], Any], name: str, hint: str, settings: Any, kept_in: Path) -> Any:
+    return call_plugin(lambda: make(settings, kept_in), f"the plugin '{name}' failed", hint=hint)
 
 
 def _checked(made: Any, name: str) -> Embedder:

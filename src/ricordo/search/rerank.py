@@ -7,13 +7,14 @@ so that a confident first hit is not lost. Too slow or broken, and the first ord
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ricordo.bounded import BoundedCall
 from ricordo.errors import Error
 from ricordo.frozen import frozen
+from ricordo.log import report
 from ricordo.search.present import Ranked
 from ricordo.store.base import Store
 from ricordo.values.hits import Explain
@@ -84,24 +85,16 @@ def _texts(store: Store, page: Sequence[Ranked]) -> list[str]:
 
 def _within(reranker: Reranker, query: str, texts: Sequence[str], seconds: float) -> list[float] | str:
     """Opinions in [0, 1], or why there are none. A judge that does not answer in time is left behind."""
-    answer: list[list[float] | str] = []
-
-    def ask() -> None:
-        try:
-            answer.append([float(opinion) for opinion in reranker.score(query, texts)])
-        except Error as error:
-            answer.append(f"{error.message}; the first order stands")
-        except Exception as error:  # noqa: BLE001 - whatever a judge raises must not cost the hits
-            answer.append(f"the judge failed ({type(error).__name__}: {error}); the first order stands")
-
-    thread = threading.Thread(target=ask, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if not answer:
+    call = BoundedCall(lambda: [float(opinion) for opinion in reranker.score(query, texts)], "ricordo-rerank")
+    if not call.wait(seconds):
         return f"rerank: no answer within {seconds * 1000:.0f} ms; the first order stands"
-    opinions = answer[0]
-    if isinstance(opinions, str):
-        return f"rerank: {opinions}"
+    if isinstance(call.error, Error):
+        return f"rerank: {call.error.message}; the first order stands"
+    if call.error is not None:
+        # A plugin's judge may raise anything, and that must not cost the hits.
+        report("the reranker failed", call.error)
+        return f"rerank: the judge failed ({type(call.error).__name__}: {call.error}); the first order stands"
+    opinions = call.result()
     if len(opinions) != len(texts) or not all(math.isfinite(opinion) for opinion in opinions):
         return "rerank: the judge gave an unusable answer; the first order stands"
     return [min(1.0, max(0.0, opinion)) for opinion in opinions]

@@ -7,10 +7,10 @@ and another when it is used. Allowing hosts or private addresses is the user's o
 from __future__ import annotations
 
 import socket
-import threading
 from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
+from ricordo.bounded import call_within
 from ricordo.errors import Forbidden, Unavailable
 
 Address = IPv4Address | IPv6Address
@@ -74,28 +74,22 @@ class Gate:
 
     def lookup(self, host: str, port: int) -> list[str]:
         """All addresses of a host, each once; within the time that reaching it may take."""
-        answers: list[Sequence[str] | OSError] = []
-
-        def ask() -> None:
-            try:
-                rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-                answers.append([str(row[4][0]) for row in rows])
-            except (OSError, UnicodeError) as error:
-                answers.append(error if isinstance(error, OSError) else OSError(str(error)))
-
-        # The system's resolver cannot be told when to give up, so it is left behind.
-        asking = threading.Thread(target=ask, name="ricordo-dns", daemon=True)
-        asking.start()
-        asking.join(self._seconds)
-        if not answers:
+        reason = "no address"
+        try:
+            # The system's resolver has no time limit that could be set.
+            rows = call_within(
+                self._seconds, lambda: socket.getaddrinfo(host, port, type=socket.SOCK_STREAM), "ricordo-dns"
+            )
+        except TimeoutError:
             raise Unavailable(
                 f"the address of {host} was not found within {self._seconds:g} s",
                 hint="Check the network connection, then try again.",
-            )
-        answer = answers[0]
-        if isinstance(answer, OSError) or not answer:
+            ) from None
+        except (OSError, UnicodeError) as error:
+            rows, reason = [], getattr(error, "strerror", "") or reason
+        if not rows:
             raise Unavailable(
-                f"there is no host {host}, or no network: {getattr(answer, 'strerror', '') or 'no address'}",
+                f"there is no host {host}, or no network: {reason}",
                 hint="Check the spelling of the URL and the network connection.",
             )
-        return list(dict.fromkeys(answer))
+        return list(dict.fromkeys(str(row[4][0]) for row in rows))

@@ -12,7 +12,8 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TypeVar
 
 from ricordo.config.settings import FetchSettings
-from ricordo.errors import ContractError, Error
+from ricordo.errors import Error
+from ricordo.plugins import call_plugin
 from ricordo.sources.base import Drive, FetchedPage, PageRequest, Place
 from ricordo.sources.github import GitHub
 from ricordo.sources.google_docs import GoogleDocs
@@ -23,6 +24,7 @@ from ricordo.values.kinds import KINDS
 T = TypeVar("T")
 GROUP = "ricordo.sources"
 BUILT_IN: tuple[Callable[[FetchSettings], Drive], ...] = (GitHub, GoogleDocs)
+_PLUGIN_HINT = "Update or remove the package that brings it."
 _TAKEN = frozenset({"disk", "url", "agent", *KINDS})
 
 
@@ -51,7 +53,7 @@ class PluggedDrive:
         self._drive = drive
 
     def path_of(self, url: str, *, served: bool = False) -> str | None:
-        return self._drive.path_of(url, served=served)
+        return self._asked(lambda: self._drive.path_of(url, served=served))
 
     def request(self, url: str) -> PageRequest:
         return self._asked(lambda: self._drive.request(url))
@@ -60,16 +62,7 @@ class PluggedDrive:
         return self._asked(lambda: self._drive.problem(page))
 
     def _asked(self, ask: Callable[[], T]) -> T:
-        try:
-            return ask()
-        except Error:
-            raise
-        except Exception as problem:
-            # The boundary to plugins: what one raises has no common base.
-            raise ContractError(
-                f"the source plugin of the drive '{self.name}' failed: {type(problem).__name__}: {problem}",
-                hint="Update or remove the package that brings it.",
-            ) from problem
+        return call_plugin(ask, f"the source plugin of the drive '{self.name}' failed", hint=_PLUGIN_HINT)
 
 
 class Drives:
@@ -104,12 +97,12 @@ class Drives:
         return (*self._own, *self._plugins())
 
     def _path(self, drive: Drive, url: str, *, served: bool) -> str | None:
-        if drive in self._own:
-            return drive.path_of(url, served=served)
         try:
             path = drive.path_of(url, served=served)
             return None if path is None else Ref(drive.name, path).path
-        except Exception as problem:  # noqa: BLE001 - the boundary to plugins: whatever one raises is its own fault
+        except Error as problem:
+            if drive in self._own:
+                raise
             self._warn(drive.name, problem)
             return None
 
@@ -119,20 +112,23 @@ class Drives:
         return self._others
 
     def _loaded(self, entry: EntryPoint) -> Drive | None:
-        try:
+        def make() -> PluggedDrive:
             drive = PluggedDrive(entry.load()(self._settings))
             Ref(drive.name, "/")
             if drive.name in _TAKEN or any(drive.name == own.name for own in self._own):
                 raise ValueError(f"the drive '{drive.name}' is taken")
-        except Exception as problem:  # noqa: BLE001 - the boundary to plugins: whatever one raises is its own fault
+            return drive
+
+        try:
+            return call_plugin(make, "it cannot be used", hint=_PLUGIN_HINT)
+        except Error as problem:
             self._warn(entry.name, problem)
             return None
-        return drive
 
-    def _warn(self, name: str, problem: Exception) -> None:
-        told = f"the source plugin '{name}' is left out: {type(problem).__name__}: {problem}"
-        if told not in self.warnings:
-            self.warnings.append(told)
+    def _warn(self, name: str, problem: Error) -> None:
+        warning = f"the source plugin '{name}' is left out: {problem.message}"
+        if warning not in self.warnings:
+            self.warnings.append(warning)
 
 
 def is_for(server: str, drive: Drive) -> bool:

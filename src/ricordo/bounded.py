@@ -1,0 +1,54 @@
+"""Calls that may take too long: each runs in a thread of its own, and nobody waits for it longer than allowed.
+
+A thread cannot be stopped from outside. One that is late is left behind as a daemon, which does not keep the process
+alive. Use this for what has no time limit of its own: looking up host names, libraries, plugins.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class BoundedCall(Generic[T]):
+    """A call that has been started. ``wait`` until it is done, then ask for its ``error`` or its ``result``."""
+
+    def __init__(self, work: Callable[[], T], name: str) -> None:
+        self._work = work
+        self._done = threading.Event()
+        self._results: list[T] = []
+        self.error: BaseException | None = None
+        """What the call raised; None if it raised nothing, or is not done yet."""
+        threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            self._results.append(self._work())
+        except BaseException as error:  # noqa: BLE001 - nothing is lost: whoever waits gets it
+            self.error = error
+        self._done.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for no longer than that; answers whether the call is done."""
+        return self._done.wait(seconds)
+
+    def result(self) -> T:
+        """What the call returned; what it raised is raised here."""
+        if self.error is not None:
+            raise self.error
+        return self._results[0]
+
+
+def call_within(seconds: float, work: Callable[[], T], name: str) -> T:
+    """The result of ``work()``, or what it raised; a ``TimeoutError`` if that takes longer.
+
+    >>> call_within(1.0, lambda: "quick", "example")
+    'quick'
+    """
+    call = BoundedCall(work, name)
+    if not call.wait(seconds):
+        raise TimeoutError
+    return call.result()

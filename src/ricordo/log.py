@@ -1,0 +1,84 @@
+"""What went wrong without stopping the work, written down with its trace for whoever looks into it.
+
+The faces say where that goes: always to ``ricordo.log`` in the folder for logs, and with ``--verbose`` to standard
+error too. A program that uses Ricordo as a library gets the same records from Python's ``logging``, under the name
+``ricordo``. Nothing is opened, and ``logging`` is not imported, before there is something to write.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import logging
+    from collections.abc import Iterator
+    from pathlib import Path
+
+FILE_NAME = "ricordo.log"
+LARGEST_BYTES = 1_000_000
+"""A longer log is renamed to ``ricordo.log.1``; the one that had this name is deleted."""
+
+_to_file = False
+_to_screen = False
+_handlers: list[logging.Handler] = []
+_made_for: tuple[Path | None, bool] = (None, False)
+
+
+def keep_log(*, verbose: bool = False) -> None:
+    """Called by a face when it starts: write the log to its file, and with ``verbose`` to standard error as well."""
+    global _to_file, _to_screen
+    _to_file = True
+    _to_screen = verbose
+
+
+def report(message: str, error: BaseException | None = None, *, trace: str = "") -> None:
+    """Write one line, with the trace of ``error``, or with a ``trace`` that another process sent as text."""
+    logger = _logger()
+    text = f"{message}\n{trace.rstrip()}" if trace else message
+    logger.warning("%s", text, exc_info=error)
+
+
+def _logger() -> logging.Logger:
+    import logging
+
+    from ricordo.config.files import state_home
+
+    global _made_for
+    logger = logging.getLogger("ricordo")
+    wanted = (state_home(os.environ) / FILE_NAME if _to_file else None, _to_screen)
+    if wanted != _made_for:
+        while _handlers:
+            logger.removeHandler(_handlers[-1])
+            _handlers.pop().close()
+        _handlers.extend(_make_handlers(*wanted))
+        for handler in _handlers:
+            logger.addHandler(handler)
+        _made_for = wanted
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())  # a library prints nothing that it was not asked for
+    return logger
+
+
+def _make_handlers(path: Path | None, to_screen: bool) -> Iterator[logging.Handler]:
+    import logging
+
+    if path is not None and (to_file := _file_handler(path)) is not None:
+        yield to_file
+    if to_screen:
+        yield logging.StreamHandler()
+
+
+def _file_handler(path: Path) -> logging.Handler | None:
+    """Writes to the file, readable by its owner alone; None where that is impossible, which must not stop the work."""
+    import logging
+    from logging.handlers import RotatingFileHandler
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+        handler = RotatingFileHandler(path, maxBytes=LARGEST_BYTES, backupCount=1, encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
+    return handler
