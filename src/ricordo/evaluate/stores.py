@@ -31,8 +31,8 @@ UNUSED_DAYS = 30
 """A cached store that no evaluation used for this long is removed by the next one that builds."""
 
 INDEXING_CODE: tuple[str, ...] = (
-    "words.py",
-    "stopwords.py",
+    "text/words.py",
+    "text/stopwords.py",
     "ingest/chunk.py",
     "ingest/structure.py",
     "ingest/prefix.py",
