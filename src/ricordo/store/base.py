@@ -15,12 +15,12 @@ from ricordo.frozen import frozen
 from ricordo.text.links import LinkTarget
 from ricordo.text.words import Analyzer
 from ricordo.values.items import Draft, Saved
-from ricordo.values.reports import Check
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ricordo.store import parts
+    from ricordo.values.reports import Check
 
     Array = npt.NDArray[Any]
 

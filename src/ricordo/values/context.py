@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, field
-from typing import Any
+from dataclasses import field
 
 from ricordo.frozen import frozen
+from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, Plain
 
 
 @frozen
-class Skill:
+class Skill(Plain):
     """A skill as one sees it before reading it: its name, what it is for, and where it lies."""
 
     name: str
@@ -20,17 +20,11 @@ class Skill:
     scope: str = ""
     """Whose it is: workspace, user, system or listed."""
     tier: str = ""
-    score: float | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        plain = asdict(self)
-        if self.score is None:
-            del plain["score"]
-        return plain
+    score: float | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)
 
 
 @frozen
-class ContextPart:
+class ContextPart(Plain):
     """One piece of a context: why it is there, whose it is, which lines, and what it costs with its label."""
 
     section: str
@@ -45,23 +39,17 @@ class ContextPart:
     cut: bool = False
     """Whether only its beginning is there."""
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"lines": list(self.lines) if self.lines else None}
-
 
 @frozen
-class LeftOut:
+class LeftOut(Plain):
     """Something that would have belonged there, and why it does not stand there."""
 
     ref: str
     reason: str
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 @frozen
-class ContextReport:
+class ContextReport(Plain):
     """The text to put before an agent, never more than ``budget`` tokens, and how it came about."""
 
     text: str
@@ -74,13 +62,3 @@ class ContextReport:
     def spent(self, *sections: str) -> int:
         """Tokens of the parts of these sections, labels included, headings of sections not."""
         return sum(part.tokens for part in self.parts if part.section in sections)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "text": self.text,
-            "tokens": self.tokens,
-            "budget": self.budget,
-            "parts": [part.to_dict() for part in self.parts],
-            "left_out": [one.to_dict() for one in self.left_out],
-            "warnings": list(self.warnings),
-        }

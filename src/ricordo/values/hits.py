@@ -9,6 +9,7 @@ from typing import Any
 
 from ricordo.frozen import frozen
 from ricordo.values.items import Item
+from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain
 
 
 @frozen
@@ -37,7 +38,7 @@ class Filters:
 
 
 @frozen
-class TermShare:
+class TermShare(Plain):
     """What one query word gave to a hit: in which fields it stands, how rare it is, what it added."""
 
     term: str
@@ -45,17 +46,9 @@ class TermShare:
     idf: float
     contribution: float
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "term": self.term,
-            "frequencies": dict(self.frequencies),
-            "idf": self.idf,
-            "contribution": self.contribution,
-        }
-
 
 @frozen
-class SignalShare:
+class SignalShare(Plain):
     """One signal's raw value, its weight, and their product: what it added to the ranking value."""
 
     name: str
@@ -63,12 +56,9 @@ class SignalShare:
     weight: float
     contribution: float
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "value": self.value, "weight": self.weight, "contribution": self.contribution}
-
 
 @frozen
-class Explain:
+class Explain(Plain):
     """Why a hit stands where it does. ``signals`` add up exactly to ``value``; ``steps`` lead from it to the score."""
 
     value: float
@@ -77,37 +67,23 @@ class Explain:
     steps: tuple[tuple[str, float], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "value": self.value,
-            "signals": [share.to_dict() for share in self.signals],
-            "terms": [share.to_dict() for share in self.terms],
-            "steps": [{"step": name, "value": value} for name, value in self.steps],
-        }
+        return Plain.to_dict(self) | {"steps": [{"step": name, "value": value} for name, value in self.steps]}
 
 
 @frozen
-class Evidence:
+class Evidence(Plain):
     """A passage of a hit that matched: its lines in the original, and the place's label (a page, say)."""
 
-    chunk: int
+    chunk: int = field(metadata=NOT_SHOWN)
     lines: tuple[int, int]
     text: str
     heading: str = ""
     place: str = ""
     score: float = 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "lines": list(self.lines),
-            "heading": self.heading,
-            "place": self.place,
-            "text": self.text,
-            "score": self.score,
-        }
-
 
 @frozen
-class Hit:
+class Hit(Plain):
     """One ranked item with the passage that earned its place."""
 
     ref: str
@@ -124,31 +100,14 @@ class Hit:
     tier: str = ""
     place: str = ""
     token_estimate: int = 0
-    version: int = 0
+    version: int = field(default=0, metadata=NOT_SHOWN)
     evidence: tuple[Evidence, ...] = ()
-    item: Item | None = None
-    explain: Explain | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        plain: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in (
-                "ref", "id", "title", "description", "kind", "domain", "severity", "tier", "score",
-                "snippet", "place", "token_estimate",
-            )
-        }  # fmt: skip
-        plain["tags"] = list(self.tags)
-        plain["lines"] = list(self.lines)
-        plain["evidence"] = [part.to_dict() for part in self.evidence]
-        if self.item is not None:
-            plain["item"] = self.item.to_dict()
-        if self.explain is not None:
-            plain["explain"] = self.explain.to_dict()
-        return plain
+    item: Item | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)
+    explain: Explain | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)
 
 
 @frozen
-class SearchMeta:
+class SearchMeta(Plain):
     """How an answer came about: counts, time, profile, tiers, and what could not be used."""
 
     candidates: int
@@ -160,32 +119,17 @@ class SearchMeta:
     degraded: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "candidates": self.candidates,
-            "returned": self.returned,
-            "milliseconds": self.milliseconds,
-            "profile": self.profile,
-            "weights": dict(self.weights),
-            "tiers": list(self.tiers),
-            "degraded": list(self.degraded),
-            "notes": list(self.notes),
-        }
-
 
 @frozen
-class Answer:
+class Answer(Plain):
     """The answer to a search."""
 
     hits: tuple[Hit, ...]
     meta: SearchMeta
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"hits": [hit.to_dict() for hit in self.hits], "meta": self.meta.to_dict()}
-
 
 @frozen
-class GrepMatch:
+class GrepMatch(Plain):
     """A line of a stored text that a pattern matches, with its neighbours."""
 
     ref: str
@@ -194,18 +138,9 @@ class GrepMatch:
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "ref": self.ref,
-            "line": self.line,
-            "text": self.text,
-            "before": list(self.before),
-            "after": list(self.after),
-        }
-
 
 @frozen
-class Explanation:
+class Explanation(Plain):
     """The answer to "why is this item where it is, or why is it not found?"."""
 
     query: str
@@ -214,13 +149,3 @@ class Explanation:
     reason: str
     rank: int | None = None
     hit: Hit | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "query": self.query,
-            "ref": self.ref,
-            "found": self.found,
-            "rank": self.rank,
-            "reason": self.reason,
-            "hit": self.hit.to_dict() if self.hit else None,
-        }

@@ -10,6 +10,7 @@ from typing import Any
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
+from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, named, rounded
 
 SEVERITIES: tuple[str, ...] = ("critical", "warning", "suggestion")
 LOADINGS: tuple[str, ...] = ("always", "contextual")
@@ -60,7 +61,7 @@ class Ref:
 
 
 @frozen
-class Fields:
+class Fields(Plain):
     """What an item may carry beside its content; every one of these is part of a version."""
 
     title: str = ""
@@ -84,13 +85,6 @@ class Fields:
     mime_type: str | None = None
     is_textual: bool = True
     metadata: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields, in a fixed order; tags as a list."""
-        plain = {f.name: getattr(self, f.name) for f in fields(self)}
-        plain["tags"] = list(self.tags)
-        plain["metadata"] = dict(self.metadata)
-        return plain
 
     def with_changes(self, changes: Mapping[str, Any]) -> Fields:
         """A copy with some fields set; unknown names and bad values are usage errors."""
@@ -206,28 +200,18 @@ class Entry:
 
 
 @frozen
-class Duplicate:
+class Duplicate(Plain):
     """An item that says nearly the same: how alike the texts are, and their meanings where both have a vector."""
 
     ref: str
     title: str
-    ratio: float
-    cosine: float | None
+    ratio: float = field(metadata=rounded(4))
+    cosine: float | None = field(metadata=rounded(4))
     snippet: str
-
-    def to_dict(self) -> dict[str, Any]:
-        cosine = None if self.cosine is None else round(self.cosine, 4)
-        return {
-            "ref": self.ref,
-            "title": self.title,
-            "ratio": round(self.ratio, 4),
-            "cosine": cosine,
-            "snippet": self.snippet,
-        }
 
 
 @frozen
-class Saved:
+class Saved(Plain):
     """The answer to a save: created, updated, skipped, failed or needs_decision, and why."""
 
     ref: str
@@ -236,37 +220,18 @@ class Saved:
     version: int | None = None
     previous_version: int | None = None
     content_hash: str | None = None
-    reason: str | None = None
-    error: Mapping[str, str] | None = None
-    chunks: int = 0
+    reason: str | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)
+    error: Mapping[str, str] | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)
+    chunks: int = field(default=0, metadata=NOT_SHOWN)
     """How many chunks were written; those it shares with the version before are not."""
-    candidates: tuple[Duplicate, ...] = ()
+    candidates: tuple[Duplicate, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
     """With needs_decision: what is nearly the same."""
-    redacted: tuple[str, ...] = ()
+    redacted: tuple[str, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
     """The kinds of secrets that were taken out of the text and its fields."""
-
-    def to_dict(self) -> dict[str, Any]:
-        plain: dict[str, Any] = {
-            "ref": self.ref,
-            "id": self.id,
-            "status": self.status,
-            "version": self.version,
-            "previous_version": self.previous_version,
-            "content_hash": self.content_hash,
-        }
-        if self.reason:
-            plain["reason"] = self.reason
-        if self.error:
-            plain["error"] = dict(self.error)
-        if self.candidates:
-            plain["candidates"] = [one.to_dict() for one in self.candidates]
-        if self.redacted:
-            plain["redacted"] = list(self.redacted)
-        return plain
 
 
 @frozen
-class Item:
+class Item(Plain):
     """One thing worth knowing, as it stands in one version (the current one unless asked otherwise)."""
 
     id: str
@@ -320,10 +285,10 @@ class Item:
 
 
 @frozen
-class Version:
+class Version(Plain):
     """One immutable state of an item; ``previous`` is the number before it."""
 
-    number: int
+    number: int = field(metadata=named("version"))
     content_hash: str
     created_at: datetime
     ref: Ref
@@ -332,40 +297,25 @@ class Version:
     size: int
     previous: int | None = None
     is_head: bool = False
-    state: str = "live"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "version": self.number,
-            "previous": self.previous,
-            "content_hash": self.content_hash,
-            "created_at": self.created_at.isoformat(),
-            "ref": str(self.ref),
-            "kind": self.kind,
-            "size": self.size,
-            "is_head": self.is_head,
-            "fields": self.fields.to_dict(),
-        }
+    state: str = field(default="live", metadata=NOT_SHOWN)
 
 
 @frozen
-class TreeNode:
+class TreeNode(Plain):
     """A folder of refs: how many items stand below it, and its parts."""
 
     name: str
     path: str
     items: int
-    ref: str | None = None
+    ref: str | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)
     title: str = ""
-    children: tuple[TreeNode, ...] = ()
+    children: tuple[TreeNode, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
 
     def to_dict(self) -> dict[str, Any]:
-        plain: dict[str, Any] = {"name": self.name, "path": self.path, "items": self.items}
-        if self.ref:
-            plain |= {"ref": self.ref, "title": self.title}
-        if self.children:
-            plain["children"] = [child.to_dict() for child in self.children]
-        return plain
+        shown = Plain.to_dict(self)
+        if not self.ref:
+            del shown["title"]  # a folder has none
+        return shown
 
 
 @frozen

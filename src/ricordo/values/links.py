@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from datetime import datetime
-from typing import Any
 
 from ricordo.frozen import frozen
+from ricordo.values.plain import Plain
 
 LINK_TYPES: tuple[str, ...] = (
     "supports", "contradicts", "extends", "sequences", "supersedes", "corrects", "mentions",
@@ -14,7 +13,7 @@ LINK_TYPES: tuple[str, ...] = (
 
 
 @frozen
-class Link:
+class Link(Plain):
     """A link between two items, seen from one: ``ref`` is the far end, ``distance`` how many links away it is.
 
     ``origin`` is ``manual``, ``text`` or ``mention`` (an entity's title in the text); ``text`` is the target as the
@@ -32,25 +31,12 @@ class Link:
     title: str = ""
     text: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        plain: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        plain["created_at"] = self.created_at.isoformat()
-        return plain
-
 
 @frozen
-class LinkReport:
+class LinkReport(Plain):
     """What lies around an item; ``unresolved`` are targets in its text that no item answers to yet."""
 
     ref: str
     depth: int
     links: tuple[Link, ...]
     unresolved: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "ref": self.ref,
-            "depth": self.depth,
-            "links": [link.to_dict() for link in self.links],
-            "unresolved": list(self.unresolved),
-        }

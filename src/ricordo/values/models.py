@@ -7,13 +7,14 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from ricordo.frozen import frozen
+from ricordo.values.plain import NULL_WHEN_EMPTY, Plain, named, rounded
 
 if TYPE_CHECKING:
     from ricordo.values.reports import EmbedReport
 
 
 @frozen
-class ModelState:
+class ModelState(Plain):
     """A provider and the model it would use.
 
     ``role`` is ``in use``, ``fallback``, ``rerank`` or nothing; ``lacks`` says what is missing before it can be used:
@@ -24,35 +25,22 @@ class ModelState:
     model: str
     dimensions: int | None
     batch: int | None
-    key_variable: str
+    key_variable: str = field(metadata=NULL_WHEN_EMPTY)
     has_key: bool | None
-    role: str = ""
-    lacks: str = ""
+    role: str = field(default="", metadata=NULL_WHEN_EMPTY)
+    lacks: str = field(default="", metadata=NULL_WHEN_EMPTY)
     about: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "provider": self.provider,
-            "model": self.model,
-            "dimensions": self.dimensions,
-            "batch": self.batch,
-            "key_variable": self.key_variable or None,
-            "has_key": self.has_key,
-            "role": self.role or None,
-            "lacks": self.lacks or None,
-            "about": self.about,
-        }
 
 
 @frozen
-class ModelTest:
+class ModelTest(Plain):
     """Whether a model works: how long its vectors are, and how many milliseconds the first and a second text took."""
 
     provider: str
     model: str
-    dimensions: int = 0
-    first_ms: float = 0.0
-    again_ms: float = 0.0
+    dimensions: int = field(default=0, metadata=NULL_WHEN_EMPTY)
+    first_ms: float = field(default=0.0, metadata=rounded(1))
+    again_ms: float = field(default=0.0, metadata=rounded(1))
     error: Mapping[str, str] | None = None
 
     @property
@@ -60,19 +48,11 @@ class ModelTest:
         return self.error is None
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "provider": self.provider,
-            "model": self.model,
-            "works": self.ok,
-            "dimensions": self.dimensions or None,
-            "first_ms": round(self.first_ms, 1),
-            "again_ms": round(self.again_ms, 1),
-            "error": dict(self.error) if self.error is not None else None,
-        }
+        return Plain.to_dict(self) | {"works": self.ok}
 
 
 @frozen
-class ModelSwitch:
+class ModelSwitch(Plain):
     """What using a model comes to: ``chunks`` to embed, some ``tokens``, and about so many ``seconds``.
 
     ``settings`` are what is written (None takes one out), ``is_written`` whether that was done, ``embedding`` what
@@ -82,13 +62,13 @@ class ModelSwitch:
     provider: str
     model: str
     dimensions: int | None
-    fingerprint: str
+    fingerprint: str = field(metadata=NULL_WHEN_EMPTY)
     settings: Mapping[str, str | None]
     chunks: int = 0
     tokens: int = 0
-    rate: float | None = None
+    rate: float | None = field(default=None, metadata=rounded(1))
     notes: tuple[str, ...] = ()
-    is_written: bool = False
+    is_written: bool = field(default=False, metadata=named("written"))
     embedding: EmbedReport | None = field(default=None)
 
     @property
@@ -98,17 +78,4 @@ class ModelSwitch:
 
     def to_dict(self) -> dict[str, Any]:
         seconds = self.seconds
-        return {
-            "provider": self.provider,
-            "model": self.model,
-            "dimensions": self.dimensions,
-            "fingerprint": self.fingerprint or None,
-            "settings": dict(self.settings),
-            "chunks": self.chunks,
-            "tokens": self.tokens,
-            "rate": round(self.rate, 1) if self.rate else None,
-            "seconds": round(seconds, 1) if seconds is not None else None,
-            "written": self.is_written,
-            "embedding": self.embedding.to_dict() if self.embedding is not None else None,
-            "notes": list(self.notes),
-        }
+        return Plain.to_dict(self) | {"seconds": round(seconds, 1) if seconds is not None else None}

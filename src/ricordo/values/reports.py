@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, field, fields
+from dataclasses import field
 from typing import Any
 
 from ricordo.frozen import frozen
 from ricordo.values.items import Saved
+from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, rounded
 
 
 @frozen
-class ExportReport:
+class ExportReport(Plain):
     """What an export wrote; ``records`` counts by type, items among them."""
 
     file: str
     bytes: int
     records: Mapping[str, int]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"file": self.file, "bytes": self.bytes, "records": dict(self.records)}
 
 
 @frozen
@@ -38,19 +36,16 @@ class ImportReport:
 
 
 @frozen
-class BackupReport:
+class BackupReport(Plain):
     """A copy of a store as it was at one moment."""
 
     file: str
     bytes: int
-    seconds: float
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"file": self.file, "bytes": self.bytes, "seconds": round(self.seconds, 3)}
+    seconds: float = field(metadata=rounded(3))
 
 
 @frozen
-class VacuumReport:
+class VacuumReport(Plain):
     """What was thrown away, and what the store takes on the disk before and after."""
 
     bytes_before: int
@@ -64,28 +59,21 @@ class VacuumReport:
     segments_after: int = 0
     rewritten: bool = False
     """Whether the file was written anew; not when there was next to nothing to gain."""
-    seconds: float = 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"seconds": round(self.seconds, 3)}
+    seconds: float = field(default=0.0, metadata=rounded(3))
 
 
 @frozen
-class Refreshed:
+class Refreshed(Plain):
     """What became of one item: updated, unchanged, created, moved, missing, removed, skipped or failed."""
 
     ref: str
     status: str
-    error: Mapping[str, str] | None = None
-    chunks: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        plain: dict[str, Any] = {"ref": self.ref, "status": self.status}
-        return plain | ({"error": dict(self.error)} if self.error else {})
+    error: Mapping[str, str] | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)
+    chunks: int = field(default=0, metadata=NOT_SHOWN)
 
 
 @frozen
-class RefreshReport:
+class RefreshReport(Plain):
     """What a refresh found, item by item."""
 
     items: tuple[Refreshed, ...]
@@ -100,43 +88,29 @@ class RefreshReport:
         return self.count("failed")
 
     def to_dict(self) -> dict[str, Any]:
+        names = ("updated", "unchanged", "created", "moved", "missing", "removed", "skipped", "failed")
+        counts: dict[str, Any] = {name: self.count(name) for name in names}
         return {
             "checked": len(self.items),
-            "updated": self.count("updated"),
-            "unchanged": self.count("unchanged"),
-            "created": self.count("created"),
-            "moved": self.count("moved"),
-            "missing": self.count("missing"),
-            "removed": self.count("removed"),
-            "skipped": self.count("skipped"),
-            "reembedded": self.reembedded,
             "chunks": sum(item.chunks for item in self.items),
-            "failed": self.failed,
-            "items": [item.to_dict() for item in self.items],
-            "notes": list(self.notes),
-        }
+            **counts,
+        } | Plain.to_dict(self)
 
 
 @frozen
-class Synced:
+class Synced(Plain):
     """What became of one knowledge file: created, updated, moved, removed, conflict, written, unchanged or failed."""
 
     ref: str
     status: str
     file: str
     version: int | None = None
-    reason: str = ""
-    error: Mapping[str, str] | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        plain: dict[str, Any] = {"ref": self.ref, "status": self.status, "file": self.file, "version": self.version}
-        if self.reason:
-            plain["reason"] = self.reason
-        return plain | ({"error": dict(self.error)} if self.error else {})
+    reason: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    error: Mapping[str, str] | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)
 
 
 @frozen
-class SyncReport:
+class SyncReport(Plain):
     """What a look at the knowledge folder found. Files that are as they were are counted, not listed."""
 
     folder: str
@@ -152,20 +126,10 @@ class SyncReport:
         return self.count("failed")
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "folder": self.folder,
-            "checked": len(self.items) + self.unchanged,
-            "created": self.count("created"),
-            "updated": self.count("updated"),
-            "moved": self.count("moved"),
-            "removed": self.count("removed"),
-            "unchanged": self.unchanged,
-            "conflicts": self.count("conflict"),
-            "written": self.count("written"),
-            "failed": self.failed,
-            "items": [item.to_dict() for item in self.items],
-            "notes": list(self.notes),
-        }
+        names = ("created", "updated", "moved", "removed", "written", "failed")
+        counts: dict[str, Any] = {name: self.count(name) for name in names}
+        counts |= {"checked": len(self.items) + self.unchanged, "conflicts": self.count("conflict")}
+        return counts | Plain.to_dict(self)
 
 
 @frozen
@@ -186,30 +150,20 @@ class WatchEvent:
 
 
 @frozen
-class EmbedReport:
+class EmbedReport(Plain):
     """What was done: texts embedded, taken from the cache, failed, and why it stopped early if it did."""
 
     embedded: int = 0
     cached: int = 0
     failed: int = 0
-    seconds: float = 0.0
+    seconds: float = field(default=0.0, metadata=rounded(3))
     stopped: str = ""
     enqueued: int = 0
     fallback: int = 0
     """Texts that got a vector of the fallback while the first embedder was gone."""
 
     def to_dict(self) -> dict[str, Any]:
-        rate = self.embedded / self.seconds if self.seconds else 0.0
-        return {
-            "embedded": self.embedded,
-            "cached": self.cached,
-            "failed": self.failed,
-            "enqueued": self.enqueued,
-            "fallback": self.fallback,
-            "seconds": round(self.seconds, 3),
-            "rate": round(rate, 1),
-            "stopped": self.stopped,
-        }
+        return Plain.to_dict(self) | {"rate": round(self.embedded / self.seconds if self.seconds else 0.0, 1)}
 
 
 @frozen
@@ -235,7 +189,7 @@ class Progress:
 
 
 @frozen
-class AddReport:
+class AddReport(Plain):
     """What an ``add`` did, item by item."""
 
     items: tuple[Saved, ...]
@@ -250,11 +204,11 @@ class AddReport:
 
     def to_dict(self) -> dict[str, Any]:
         counts: dict[str, Any] = {name: self.count(name) for name in ("created", "updated", "skipped", "failed")}
-        return counts | {"items": [saved.to_dict() for saved in self.items], "notes": list(self.notes)}
+        return counts | Plain.to_dict(self)
 
 
 @frozen
-class TierState:
+class TierState(Plain):
     """One of the stores that are searched together; ``detail`` says why it cannot be reached."""
 
     name: str
@@ -265,12 +219,9 @@ class TierState:
     detail: str = ""
     is_written: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
 
 @frozen
-class Check:
+class Check(Plain):
     """One thing ``doctor`` looked at."""
 
     name: str
@@ -278,12 +229,9 @@ class Check:
     detail: str = ""
     repaired: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name, "ok": self.ok, "detail": self.detail, "repaired": self.repaired}
-
 
 @frozen
-class DoctorReport:
+class DoctorReport(Plain):
     """All checks of a store; ``ok`` when each is well or was repaired."""
 
     checks: tuple[Check, ...]
@@ -293,4 +241,4 @@ class DoctorReport:
         return all(check.ok or check.repaired for check in self.checks)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"ok": self.ok, "checks": [check.to_dict() for check in self.checks]}
+        return {"ok": self.ok} | Plain.to_dict(self)

@@ -5,11 +5,12 @@ They hold data and say how it is spelled; reading transcripts, judging them and 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from ricordo.frozen import frozen
+from ricordo.values.plain import Plain, named
 
 LONGEST_RESULT = 1_000
 """So much is kept of a tool's output; it is mostly long, and seldom asked for."""
@@ -62,7 +63,7 @@ class SessionHint:
 
 
 @frozen
-class TurnFacets:
+class TurnFacets(Plain):
     """How a person took what came before: ``sentiment`` from -1 to 1, and what the words amount to."""
 
     sentiment: float = 0.0
@@ -70,15 +71,12 @@ class TurnFacets:
     frustration: bool = False
     praise: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
     def is_neutral(self) -> bool:
         return self == TurnFacets()
 
 
 @frozen
-class SessionFacets:
+class SessionFacets(Plain):
     """What a session was about."""
 
     title: str = ""
@@ -88,9 +86,6 @@ class SessionFacets:
     topics: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
 @frozen
@@ -107,7 +102,7 @@ class Checkpoint:
 
 
 @frozen
-class Turn:
+class Turn(Plain):
     """An event as it is kept."""
 
     ref: str
@@ -119,9 +114,6 @@ class Turn:
     tool: str = ""
     files: tuple[str, ...] = ()
     facets: TurnFacets = TurnFacets()
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"at": self.at.isoformat(), "files": list(self.files)}
 
 
 @frozen
@@ -150,7 +142,7 @@ class Session:
 
 
 @frozen
-class Happening:
+class Happening(Plain):
     """One line of a timeline. ``what`` is event, session, remembered, created, updated, forgotten or removed."""
 
     at: datetime
@@ -164,28 +156,18 @@ class Happening:
     role: str = ""
     version: int | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"at": self.at.isoformat()}
-
 
 @frozen
-class Timeline:
+class Timeline(Plain):
     """What happened, in the order it was asked for; ``more`` says that the limit left something out."""
 
     events: tuple[Happening, ...]
     since: datetime | None = None
     more: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "since": self.since.isoformat() if self.since else None,
-            "more": self.more,
-            "events": [event.to_dict() for event in self.events],
-        }
-
 
 @frozen
-class Fork:
+class Fork(Plain):
     """A point to fork from that suits a task: ``quality`` from 0 to 1 says how it went on, .5 that nobody said."""
 
     session: str
@@ -199,21 +181,14 @@ class Fork:
     folder: str = ""
     snippet: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        at = self.at.isoformat() if self.at else None
-        return asdict(self) | {"files": list(self.files), "at": at}
-
 
 @frozen
-class Routes:
+class Routes(Plain):
     """The points to fork from for a task, the best first."""
 
     task: str
-    forks: tuple[Fork, ...]
+    forks: tuple[Fork, ...] = field(metadata=named("routes"))
     notes: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"task": self.task, "routes": [fork.to_dict() for fork in self.forks], "notes": list(self.notes)}
 
 
 @frozen

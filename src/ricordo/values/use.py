@@ -8,13 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
-from typing import Any
 
 from ricordo.frozen import frozen
-
-
-def _iso(moment: datetime | None) -> str | None:
-    return moment.isoformat() if moment else None
+from ricordo.values.plain import Plain, rounded
 
 
 @frozen
@@ -76,29 +72,19 @@ class Move:
 
 
 @frozen
-class QueryStats:
+class QueryStats(Plain):
     """Queries taken together: those of one text, one tool, or one day."""
 
     name: str
     count: int
-    average_results: float
-    average_ms: float
-    slowest_ms: float
+    average_results: float = field(metadata=rounded(3))
+    average_ms: float = field(metadata=rounded(3))
+    slowest_ms: float = field(metadata=rounded(3))
     last_at: datetime
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "count": self.count,
-            "average_results": round(self.average_results, 3),
-            "average_ms": round(self.average_ms, 3),
-            "slowest_ms": round(self.slowest_ms, 3),
-            "last_at": _iso(self.last_at),
-        }
 
 
 @frozen
-class RetrievedItem:
+class RetrievedItem(Plain):
     """How often an item was found or opened."""
 
     ref: str
@@ -106,19 +92,16 @@ class RetrievedItem:
     count: int
     last_at: datetime
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"ref": self.ref, "title": self.title, "count": self.count, "last_at": _iso(self.last_at)}
-
 
 @frozen
-class StatsReport:
+class StatsReport(Plain):
     """What the log says about the last days. ``rows`` are by query or tool (most frequent first) or by day."""
 
     days: float
     by: str
     queries: int
-    average_results: float
-    average_ms: float
+    average_results: float = field(metadata=rounded(3))
+    average_ms: float = field(metadata=rounded(3))
     zero_results: int
     rows: tuple[QueryStats, ...] = ()
     zero_result: tuple[QueryStats, ...] = ()
@@ -127,25 +110,9 @@ class StatsReport:
     never_retrieved: tuple[str, ...] = ()
     never_retrieved_count: int = 0
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "days": self.days,
-            "by": self.by,
-            "queries": self.queries,
-            "average_results": round(self.average_results, 3),
-            "average_ms": round(self.average_ms, 3),
-            "zero_results": self.zero_results,
-            "rows": [row.to_dict() for row in self.rows],
-            "zero_result": [row.to_dict() for row in self.zero_result],
-            "slowest": [row.to_dict() for row in self.slowest],
-            "most_retrieved": [item.to_dict() for item in self.most_retrieved],
-            "never_retrieved": list(self.never_retrieved),
-            "never_retrieved_count": self.never_retrieved_count,
-        }
-
 
 @frozen
-class WeightChange:
+class WeightChange(Plain):
     """One change of what a profile learned: its weights before and after, and how many verdicts were behind it."""
 
     id: int
@@ -158,22 +125,9 @@ class WeightChange:
     shift_before: float
     shift_after: float
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "profile": self.profile,
-            "at": _iso(self.at),
-            "reason": self.reason,
-            "before": dict(self.before),
-            "after": dict(self.after),
-            "counted": self.counted,
-            "shift_before": self.shift_before,
-            "shift_after": self.shift_after,
-        }
-
 
 @frozen
-class ProfileLearning:
+class ProfileLearning(Plain):
     """What one profile has learned: the shift of its text signal, from how many verdicts, and its weights now."""
 
     profile: str
@@ -185,21 +139,9 @@ class ProfileLearning:
     own: Mapping[str, float]
     weights: Mapping[str, float]
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "profile": self.profile,
-            "text_signal": self.text_signal,
-            "shift": self.shift,
-            "counted": self.counted,
-            "needed": self.needed,
-            "acceptance": self.acceptance,
-            "own": dict(self.own),
-            "weights": dict(self.weights),
-        }
-
 
 @frozen
-class LearningStatus:
+class LearningStatus(Plain):
     """Whether learning is on, which verdicts were given, and what each learning profile made of them."""
 
     enabled: bool
@@ -207,17 +149,9 @@ class LearningStatus:
     verdicts: Mapping[str, int] = field(default_factory=dict)
     profiles: tuple[ProfileLearning, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "enabled": self.enabled,
-            "frozen": self.frozen,
-            "verdicts": dict(self.verdicts),
-            "profiles": [profile.to_dict() for profile in self.profiles],
-        }
-
 
 @frozen
-class FeedbackReport:
+class FeedbackReport(Plain):
     """The answer to a verdict: whether it counts for learning, and which weights it moved."""
 
     query: str
@@ -225,12 +159,3 @@ class FeedbackReport:
     verdict: str
     counted: bool
     changes: tuple[WeightChange, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "query": self.query,
-            "ref": self.ref,
-            "verdict": self.verdict,
-            "counted": self.counted,
-            "changes": [change.to_dict() for change in self.changes],
-        }

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ricordo.store.base import Mirror
 from ricordo.store.sqlite import segments
@@ -30,7 +30,9 @@ from ricordo.store.sqlite.threads import Threads
 from ricordo.store.sqlite.transfer import Transfer
 from ricordo.store.sqlite.usage import UsageLog
 from ricordo.text.words import Analyzer
-from ricordo.values.reports import Check
+
+if TYPE_CHECKING:
+    from ricordo.values.reports import Check
 
 
 class SqliteStore:

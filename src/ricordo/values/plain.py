@@ -1,0 +1,66 @@
+"""One way for every value to become JSON.
+
+A value that inherits ``Plain`` has ``to_dict``: its fields by name, with times in ISO form, refs as text, tuples as
+lists, and values inside it in the same way. A field says what differs with its ``metadata``: ``LEFT_OUT_WHEN_EMPTY``,
+``NOT_SHOWN``, ``rounded(3)``, ``named("works")``, ``NULL_WHEN_EMPTY``. A class that shows more than its fields
+extends the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import datetime
+from typing import Any
+
+LEFT_OUT_WHEN_EMPTY: Mapping[str, Any] = {"omit": True}
+NULL_WHEN_EMPTY: Mapping[str, Any] = {"null": True}
+NOT_SHOWN: Mapping[str, Any] = {"hide": True}
+
+
+def rounded(digits: int) -> Mapping[str, Any]:
+    """The field is shown with so many digits."""
+    return {"round": digits}
+
+
+def named(name: str) -> Mapping[str, Any]:
+    """The field has another name in JSON."""
+    return {"name": name}
+
+
+class Plain:
+    """A frozen value with ``to_dict``."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The value as JSON can hold it."""
+        shown: dict[str, Any] = {}
+        for one in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
+            how = one.metadata
+            value = getattr(self, one.name)
+            if how.get("hide") or (how.get("omit") and _is_empty(value)):
+                continue
+            if how.get("null") and _is_empty(value):
+                value = None
+            if "round" in how and value is not None:
+                value = round(value, how["round"])
+            shown[how.get("name", one.name)] = plain(value)
+        return shown
+
+
+def plain(value: Any) -> Any:
+    """A value, or what holds values, as JSON can hold it."""
+    if isinstance(value, Plain):
+        return value.to_dict()
+    if isinstance(value, tuple | list):
+        return [plain(one) for one in value]
+    if isinstance(value, Mapping):
+        return {name: plain(one) for name, one in value.items()}
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (not isinstance(value, bool | float) and not value)
