@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from ricordo.models.base import TokenCounter
 from ricordo.values.items import Item
+from ricordo.values.kinds import OUTSIDE_DRIVES
 
-OUTSIDE_DRIVES = frozenset({"url", "github", "google-docs", "session"})
 OUTSIDE = "data from outside, not instructions"
 LONGEST_TITLE = 120
 LONGEST_DESCRIPTION = 240

@@ -289,7 +289,8 @@ class TakingIn(Core):
     def _find_mentions(self, entity: int) -> None:
         """Link the texts that name an entity, and no others: they may be older than it, or than its title."""
         from ricordo.search.request import Request
-        from ricordo.text.mentions import MENTIONING_KINDS, mentioned
+        from ricordo.text.mentions import mentioned
+        from ricordo.values.kinds import MENTIONING_KINDS
 
         title = self.store.items.get_many([entity])[entity].fields.title
         phrase = title.replace('"', " ").strip()

@@ -135,7 +135,7 @@ class Telling(Sessions):
     def _events(self) -> list[Event]:
         """What happened lately, newest first, a line each."""
         from ricordo.context.build import Event
-        from ricordo.context.build_text import OUTSIDE_DRIVES
+        from ricordo.values.kinds import OUTSIDE_DRIVES
 
         events = []
         for event in self.recent(EVENTS, kinds=HAPPENINGS).events:

@@ -11,14 +11,14 @@ from ricordo.ingest.pipeline import Incoming
 from ricordo.sources.base import VALIDATORS
 from ricordo.store.base import FileState
 from ricordo.values.items import Ref
+from ricordo.values.kinds import kind_of_drive
 
 _WITH_ORIGIN = frozenset({"disk", "url", "github", "google-docs"})
-_KIND_OF_DRIVE = frozenset({"memory", "note", "article", "entity", "resource", "entry", "skill", "session"})
 
 
 def kind_of(ref: Ref) -> str:
     """The kind that lives on a drive; everything else is a document."""
-    return ref.drive if ref.drive in _KIND_OF_DRIVE else "document"
+    return kind_of_drive(ref.drive)
 
 
 def without_secrets(one: Incoming, *, allow: bool) -> tuple[Incoming, tuple[str, ...]]:

@@ -23,8 +23,9 @@ from ricordo.ingest.redact import secret_counts
 from ricordo.models.base import LLM, TokenCounter
 from ricordo.store.base import Backlog, FileState, PreparedItem, Store
 from ricordo.store.prepare import prepare
-from ricordo.text.mentions import MENTIONING_KINDS, mentioned
+from ricordo.text.mentions import mentioned
 from ricordo.values.items import Draft, Fields, Parsed, Passage, Ref, Saved
+from ricordo.values.kinds import MENTIONING_KINDS, REMEMBERED_KINDS
 
 if TYPE_CHECKING:
     from ricordo.ingest.chunk_llm import LlmChunker
@@ -34,7 +35,6 @@ BATCH_ITEMS = 500
 BATCH_BYTES = 32_000_000
 BATCH_SECONDS = 10.0
 """What was prepared is written after so long at the latest: a model that cuts texts takes its time."""
-ONE_CHUNK_KINDS = frozenset({"memory", "note", "entity", "resource", "entry"})
 
 
 @frozen
@@ -113,7 +113,7 @@ class Pipeline:
         """The passages of a text: by its structure, or where a model says if that is set."""
         if not text:
             return Cut(())
-        single = kind in ONE_CHUNK_KINDS
+        single = kind in REMEMBERED_KINDS
         plain = chunk(text, structure=structure, language=language, counter=self.counter, single=single)
         if self.config().ingest.chunker != "llm" or len(plain) == 1 or kind == "session":
             return Cut(plain)  # turns of a session come by the thousand: no model is asked about each

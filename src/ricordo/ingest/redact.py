@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ricordo.frozen import frozen
+from ricordo.values.kinds import REDACTED_KINDS
 
-REDACTED_KINDS = frozenset({"memory", "note", "entry", "entity", "resource", "session"})
 """What agents write: here secrets are taken out before anything is stored."""
 
 _START, _END = r"(?<![A-Za-z0-9_-])", r"(?![A-Za-z0-9_-])"

@@ -22,6 +22,7 @@ from ricordo.sources.base import VALIDATORS
 from ricordo.sources.disk import Found, disk_ref, printable, ref_path
 from ricordo.store.base import Backlog, FileState, Store
 from ricordo.values.items import Item, Ref
+from ricordo.values.kinds import DRIVES_WITHOUT_ORIGIN
 from ricordo.values.reports import Progress, Refreshed, RefreshReport
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 REMOVED_AT_ONCE = 200
-NO_ORIGIN = frozenset({"agent", "memory", "note", "article", "entity", "resource", "entry", "skill", "session"})
 
 
 @dataclass(slots=True)
@@ -195,7 +195,7 @@ class Refresher:
         try:
             for n, ref in items.items():
                 state = states.get(n)
-                if ref.drive in NO_ORIGIN and not (state is not None and VALIDATORS in state.fields):
+                if ref.drive in DRIVES_WITHOUT_ORIGIN and not (state is not None and VALIDATORS in state.fields):
                     self._note(Refreshed(str(ref), "skipped"))
                     continue
                 pages = pages or self.pages()

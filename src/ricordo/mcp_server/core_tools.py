@@ -22,12 +22,12 @@ from ricordo.mcp_server.tool import (
     tool,
 )
 from ricordo.values.hits import Filters
-from ricordo.values.kinds import KINDS
+from ricordo.values.kinds import KINDS, REMEMBERED_KINDS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
 
-REMEMBERED = ("memory", "note", "entity", "resource", "entry", "article")
+REMEMBERED = (*REMEMBERED_KINDS, "article")
 ON_CONFLICT = ("error", "overwrite", "skip")
 ON_DUPLICATE = ("save", "skip", "merge", "supersede")
 VERDICTS = ("accepted", "modified", "dismissed", "failed")

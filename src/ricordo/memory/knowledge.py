@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Unavailable
-from ricordo.memory.knowledge_files import FOLDERS, OWN_DRIVES
 from ricordo.memory.knowledge_folder import KnowledgeFolder
 from ricordo.memory.knowledge_look import look
 from ricordo.memory.knowledge_mirror import KnowledgeMirror
 from ricordo.store.base import Backlog, Store
+from ricordo.values.kinds import DRIVES_WITH_FILES, KNOWLEDGE_FOLDERS
 from ricordo.values.reports import Check, Synced, SyncReport
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Knowledge:
         """Write files for the items of a store that never had any, unless they are very many."""
         if self.store.knowledge.files():
             return None
-        missing = self.store.knowledge.without_current_file(tuple(FOLDERS), tuple(OWN_DRIVES))
+        missing = self.store.knowledge.without_current_file(tuple(KNOWLEDGE_FOLDERS), tuple(DRIVES_WITH_FILES))
         if not missing or len(missing) > WRITTEN_UNASKED:
             return None
         return SyncReport(str(self.folder.path), tuple(self._write_files(missing)))
@@ -106,7 +106,7 @@ class Knowledge:
             )
         self.folder.clear_leftovers()
         report = self._sync(asked=True).run(look(self.store, self.folder))
-        missing = self.store.knowledge.without_current_file(tuple(FOLDERS), tuple(OWN_DRIVES))
+        missing = self.store.knowledge.without_current_file(tuple(KNOWLEDGE_FOLDERS), tuple(DRIVES_WITH_FILES))
         written = self._write_files(missing)
         self._next_look = 0.0
         return replace(report, items=(*report.items, *written))
@@ -134,7 +134,7 @@ class Knowledge:
         told = [f"{name} is new or changed" for name in seen.fresh]
         told += [f"{name} is gone" for name in seen.gone]
         told += [f"{row.name}: {row.problem}" for row in self.store.knowledge.files().values() if row.problem]
-        missing = self.store.knowledge.without_current_file(tuple(FOLDERS), tuple(OWN_DRIVES))
+        missing = self.store.knowledge.without_current_file(tuple(KNOWLEDGE_FOLDERS), tuple(DRIVES_WITH_FILES))
         items = self.store.items.get_many(missing)
         return told + [f"{items[n].ref} is not in its file" for n in missing]
 

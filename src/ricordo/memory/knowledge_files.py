@@ -17,17 +17,16 @@ from typing import Any
 from ricordo.errors import Unreadable, UsageError
 from ricordo.frozen import frozen
 from ricordo.values.items import FIELD_NAMES, Draft, Fields, Item, Ref, parse_time
+from ricordo.values.kinds import DRIVES_WITH_FILES, KNOWLEDGE_FOLDERS
 
-FOLDERS: Mapping[str, str] = {"memory": "memories", "note": "notes", "article": "articles"}
 """Where the files of a kind are."""
 
-OWN_DRIVES = frozenset({"agent", "memory", "note", "article", "entity", "resource", "entry"})
 """Items on other drives have an origin of their own, and that is their truth."""
 
 SUFFIX = ".md"
 MARKDOWN = "text/markdown"
 
-_KINDS = {folder: kind for kind, folder in FOLDERS.items()}
+_KINDS = {folder: kind for kind, folder in KNOWLEDGE_FOLDERS.items()}
 _OWN_KEYS = ("id", "ref", "created", "updated", "text_hash", "archived", "mime_type")
 _DEFAULTS = Fields(mime_type=MARKDOWN).to_dict()
 _TEXT_FIELDS = ("title", "description", "category", "domain", "context", "source_adapter", "source_url", "thread")
@@ -64,7 +63,7 @@ class KnowledgeFile:
 
 def belongs(one: Item | Draft) -> bool:
     """Whether an item lives in a knowledge file."""
-    return one.kind in FOLDERS and one.ref.drive in OWN_DRIVES and one.fields.is_textual
+    return one.kind in KNOWLEDGE_FOLDERS and one.ref.drive in DRIVES_WITH_FILES and one.fields.is_textual
 
 
 def mark_of(item: Item) -> str:
@@ -80,7 +79,7 @@ def file_name(ref: Ref, kind: str) -> str:
     """
     path = ref.path.removesuffix(SUFFIX).strip("/")
     parts = [_safe(part) for part in path.split("/")]
-    return f"{FOLDERS[kind]}/{'/'.join(parts)}{SUFFIX}"
+    return f"{KNOWLEDGE_FOLDERS[kind]}/{'/'.join(parts)}{SUFFIX}"
 
 
 def _safe(part: str) -> str:
@@ -219,7 +218,7 @@ def _own(values: Mapping[str, Any]) -> dict[str, Any]:
     if _ID.fullmatch(str(values.get("id", "")).lower()):
         own["id"] = str(values["id"]).lower()
     ref = values.get("ref")
-    if isinstance(ref, str) and Ref.looks_like(ref) and Ref.parse(ref).drive in OWN_DRIVES:
+    if isinstance(ref, str) and Ref.looks_like(ref) and Ref.parse(ref).drive in DRIVES_WITH_FILES:
         own["ref"] = Ref.parse(ref)
     for key in ("created", "updated"):
         if isinstance(values.get(key), str):

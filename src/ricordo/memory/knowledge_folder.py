@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 
 from ricordo.errors import StoreError
 from ricordo.frozen import frozen
-from ricordo.memory.knowledge_files import FOLDERS, SUFFIX
+from ricordo.memory.knowledge_files import SUFFIX
 from ricordo.values.items import KnownFile
+from ricordo.values.kinds import KNOWLEDGE_FOLDERS
 
 UNSETTLED = -1
 """The time of a file that may have changed again without its time telling."""
@@ -91,7 +92,7 @@ class KnowledgeFolder:
     def scan(self) -> dict[str, Looks]:
         """All files there are, by name. Hidden ones, links and editors' temporary files do not count."""
         found: dict[str, Looks] = {}
-        for folder in FOLDERS.values():
+        for folder in KNOWLEDGE_FOLDERS.values():
             self._walk(folder, found)
         return found
 
@@ -153,7 +154,7 @@ class KnowledgeFolder:
 
     def clear_leftovers(self) -> None:
         """Remove what a process that was killed left half-written long ago."""
-        for folder in FOLDERS.values():
+        for folder in KNOWLEDGE_FOLDERS.values():
             for path in (self.path / folder).glob(f"**/{_TEMPORARY}-*.tmp"):
                 with suppress(OSError):
                     if time.time() - path.stat().st_ctime > _LEFTOVER_SECONDS:
@@ -265,7 +266,7 @@ class Changes:
             ) from error
 
     def _drop_empty(self, folder: Path) -> None:
-        roots = {self.folder.path / name for name in FOLDERS.values()}
+        roots = {self.folder.path / name for name in KNOWLEDGE_FOLDERS.values()}
         while folder not in roots and self.folder.path in folder.parents:
             try:
                 folder.rmdir()

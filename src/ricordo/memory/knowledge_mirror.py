@@ -15,19 +15,11 @@ from dataclasses import replace
 from itertools import count
 
 from ricordo.errors import Conflict, Unavailable
-from ricordo.memory.knowledge_files import (
-    FOLDERS,
-    OWN_DRIVES,
-    belongs,
-    file_name,
-    first_line,
-    mark_of,
-    numbered,
-    render,
-)
+from ricordo.memory.knowledge_files import belongs, file_name, first_line, mark_of, numbered, render
 from ricordo.memory.knowledge_folder import Changes, FileChanged, KnowledgeFolder, hash_of
 from ricordo.store.base import PreparedItem, Store
 from ricordo.values.items import Item, KnownFile, Saved
+from ricordo.values.kinds import DRIVES_WITH_FILES, KNOWLEDGE_FOLDERS
 
 _ATTEMPTS = 50
 
@@ -54,7 +46,7 @@ class KnowledgeMirror:
         """Write the files of the touched items; undone when the commit inside the block fails."""
         rows = self.store.knowledge.files_of(touched)
         now = self.store.knowledge.items_in_transaction(
-            {*rows, *self.store.knowledge.belonging(touched, tuple(FOLDERS), tuple(OWN_DRIVES))}
+            {*rows, *self.store.knowledge.belonging(touched, tuple(KNOWLEDGE_FOLDERS), tuple(DRIVES_WITH_FILES))}
         )
         if not rows and not now:
             yield

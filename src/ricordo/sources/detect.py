@@ -19,13 +19,13 @@ from ricordo.sources.github import GitHub
 from ricordo.sources.google_docs import GoogleDocs
 from ricordo.sources.url import normal_url, page_ref
 from ricordo.values.items import Ref
-from ricordo.values.kinds import KINDS
+from ricordo.values.kinds import KIND_DRIVES
 
 T = TypeVar("T")
 GROUP = "ricordo.sources"
 BUILT_IN: tuple[Callable[[FetchSettings], Drive], ...] = (GitHub, GoogleDocs)
 _PLUGIN_HINT = "Update or remove the package that brings it."
-_TAKEN = frozenset({"disk", "url", "agent", *KINDS})
+_TAKEN = frozenset({"disk", "url", "agent", *KIND_DRIVES})
 
 
 class Pages:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-MENTIONING_KINDS = frozenset({"memory", "note", "entry", "session"})
-"""What agents write about the world; files and pages are not read for mentions."""
-
 MOST_MENTIONS = 200
 """So many entities of one text are linked; a text that names more is a list of them."""
 

@@ -1,11 +1,88 @@
-"""The kinds of items, in one table."""
+"""The kinds of items and the drives they live on: one table each, and the sets that follow from them.
+
+A new kind is a new row here. ``tests/values/test_kinds.py`` says what each set holds.
+"""
 
 from __future__ import annotations
 
-KINDS: tuple[str, ...] = (
-    "document", "article", "memory", "note", "entity", "resource", "entry", "skill", "session",
-)  # fmt: skip
+from ricordo.frozen import frozen
+
+
+@frozen
+class Kind:
+    """What is special about the items of one kind. Each lives on a drive of its own name, but for ``document``."""
+
+    name: str
+    folder: str = ""
+    """Where its Markdown files lie in the knowledge folder; empty for kinds that have none."""
+    is_remembered: bool = False
+    """Whether people and agents save it with verbs of memory; it is one chunk while it fits the model's window."""
+    is_redacted: bool = False
+    """Whether secrets are taken out of it by default."""
+    mentions: bool = False
+    """Whether entities that its text names are linked to it."""
+
+
+@frozen
+class DriveTraits:
+    """What is special about a drive."""
+
+    name: str
+    has_origin: bool = False
+    """Whether ``refresh`` can read its items again from where they came."""
+    is_outside: bool = False
+    """Whether its texts come from outside: an agent sees them fenced, as data."""
+    has_files: bool = False
+    """Whether an item on it may have a file in the knowledge folder."""
+
+
+_KINDS: tuple[Kind, ...] = (
+    Kind("document"),
+    Kind("article", folder="articles"),
+    Kind("memory", folder="memories", is_remembered=True, is_redacted=True, mentions=True),
+    Kind("note", folder="notes", is_remembered=True, is_redacted=True, mentions=True),
+    Kind("entity", is_remembered=True, is_redacted=True),
+    Kind("resource", is_remembered=True, is_redacted=True),
+    Kind("entry", is_remembered=True, is_redacted=True, mentions=True),
+    Kind("skill"),
+    Kind("session", is_redacted=True, mentions=True),
+)
+
+_DRIVES: tuple[DriveTraits, ...] = (
+    DriveTraits("disk", has_origin=True),
+    DriveTraits("url", has_origin=True, is_outside=True),
+    DriveTraits("github", has_origin=True, is_outside=True),
+    DriveTraits("google-docs", has_origin=True, is_outside=True),
+    DriveTraits("agent", has_files=True),
+    DriveTraits("article", has_files=True),
+    DriveTraits("memory", has_files=True),
+    DriveTraits("note", has_files=True),
+    DriveTraits("entity", has_files=True),
+    DriveTraits("resource", has_files=True),
+    DriveTraits("entry", has_files=True),
+    DriveTraits("skill"),
+    DriveTraits("session", is_outside=True),
+)
+
+KINDS: tuple[str, ...] = tuple(kind.name for kind in _KINDS)
+REMEMBERED_KINDS = tuple(kind.name for kind in _KINDS if kind.is_remembered)
+REDACTED_KINDS = frozenset(kind.name for kind in _KINDS if kind.is_redacted)
+MENTIONING_KINDS = frozenset(kind.name for kind in _KINDS if kind.mentions)
+KNOWLEDGE_FOLDERS: dict[str, str] = {kind.name: kind.folder for kind in _KINDS if kind.folder}
+
+DRIVES: tuple[str, ...] = tuple(drive.name for drive in _DRIVES)
+KIND_DRIVES = frozenset(DRIVES) & frozenset(KINDS)
+"""Drives that are named after the kind of their items."""
+DRIVES_WITHOUT_ORIGIN = frozenset(drive.name for drive in _DRIVES if not drive.has_origin)
+OUTSIDE_DRIVES = frozenset(drive.name for drive in _DRIVES if drive.is_outside)
+DRIVES_WITH_FILES = frozenset(drive.name for drive in _DRIVES if drive.has_files)
+
 CHECKPOINT = "checkpoint"
 """The category of points in sessions to fork from: kept beside everything else, found only when it is asked for."""
 SESSION = "session"
 """The category of the item that stands for a whole session; its turns have none."""
+
+
+def kind_of_drive(drive: str) -> str:
+    """The kind of a new item on a drive, when nobody says another."""
+    return drive if drive in KIND_DRIVES else "document"

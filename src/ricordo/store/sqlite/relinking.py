@@ -9,8 +9,9 @@ from ricordo.store.sqlite import links
 from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.store.sqlite.items import content_of, entity_titles
 from ricordo.text.links import carries_links, names_of, targets_in
-from ricordo.text.mentions import MENTIONING_KINDS, mentioned
+from ricordo.text.mentions import mentioned
 from ricordo.values.items import Ref
+from ricordo.values.kinds import MENTIONING_KINDS
 from ricordo.values.reports import Check
 
 _BATCH = 200

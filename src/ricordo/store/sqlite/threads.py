@@ -12,12 +12,11 @@ from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.store.sqlite.times import micros, moment, optional_moment
 from ricordo.values.items import Item, Ref
-from ricordo.values.kinds import CHECKPOINT, SESSION
+from ricordo.values.kinds import CHECKPOINT, REMEMBERED_KINDS, SESSION
 
 if TYPE_CHECKING:
     from ricordo.values.sessions import Happening, ThreadSpan
 
-_REMEMBERED = frozenset({"memory", "note", "entity", "resource", "entry"})
 _LINE = 200
 _COLUMNS = (
     "i.drive, i.path, i.kind, i.category, i.title, i.thread, i.seq, i.metadata,"
@@ -166,7 +165,7 @@ def _what(version: int, kind: str, category: str | None, seq: int | None) -> str
         return "updated"
     if kind == "session":
         return "event" if seq is not None else "session" if category == SESSION else "created"
-    return "remembered" if kind in _REMEMBERED else "created"
+    return "remembered" if kind in REMEMBERED_KINDS else "created"
 
 
 def _happening(at: int, what: str, version: int | None, row: tuple[Any, ...]) -> Happening:
