@@ -35,7 +35,14 @@ async def use_core_tools(client: Client, folder: Path) -> set[str]:
     told = await works(client, "feedback", query="tea", ref=known["ref"], verdict="accepted")
     assert told["counted"] is True
     assert (await works(client, "status"))["items"] == 3
-    return {"add", "remember", "search", "get", "feedback", "status"}
+    right = await works(client, "remember", text="Ada prefers coffee over tea.", corrects=known["ref"])
+    assert right["status"] == "created"
+    found = await works(client, "search", query="what does Ada prefer", kind="memory")
+    assert [hit["ref"] for hit in found["hits"]] == [right["ref"]]
+    assert (await works(client, "forget", refs=[right["ref"]]))["items"][0]["ref"] == right["ref"]
+    assert not (await works(client, "search", query="what does Ada prefer", kind="memory"))["hits"]
+    assert (await fails(client, "forget", {"refs": ["memory:/never"]}))["error_type"] == "not_found"
+    return {"add", "remember", "forget", "search", "get", "feedback", "status"}
 
 
 async def use_memory_tools(client: Client) -> set[str]:
@@ -151,7 +158,11 @@ async def use_told_tools(client: Client) -> set[str]:
     happened = await works(client, "recent", limit=5)
     assert len(happened["events"]) == 5
     assert all(event["at"] for event in happened["events"])
-    return {"context", "recent"}
+    ordered = [event["at"] for event in (await works(client, "timeline", since="1d"))["events"]]
+    assert len(ordered) > 5
+    assert ordered == sorted(ordered)
+    assert (await works(client, "route", task="rotate the signing keys"))["routes"] == []
+    return {"context", "recent", "timeline", "route"}
 
 
 async def use_everything(client: Client, folder: Path) -> None:
@@ -169,13 +180,14 @@ async def use_everything(client: Client, folder: Path) -> None:
 
 async def read_resources_and_prompts(client: Client) -> None:
     listed = (await client.list_resources()).resources
-    assert "ricordo://agent:/wiki/tide" in {resource.uri for resource in listed}
+    assert "ricordo://agent/wiki/tide" in {resource.uri for resource in listed}
     template = (await client.list_resource_templates()).resource_templates[0]
-    assert template.uri_template == "ricordo://{+ref}"
-    contents: Any = (await client.read_resource("ricordo://agent:/wiki/tide")).contents[0]
-    assert contents.text == "Low tide\nat dawn"
+    assert template.uri_template == "ricordo://{drive}/{+path}"
+    for uri in ("ricordo://agent/wiki/tide", "ricordo://agent:/wiki/tide"):
+        contents: Any = (await client.read_resource(uri)).contents[0]
+        assert contents.text == "Low tide\nat dawn"
     with pytest.raises(MCPError, match="there is no item"):
-        await client.read_resource("ricordo://agent:/nothing")
+        await client.read_resource("ricordo://agent/nothing")
     with pytest.raises(MCPError, match="not an address"):
         await client.read_resource("file:///etc/passwd")
     names = [prompt.name for prompt in (await client.list_prompts()).prompts]

@@ -101,6 +101,14 @@ class Lines:
         result: dict[str, Any] = self.ask("tools/call", {"name": name, "arguments": given})["result"]
         return result
 
+    def error(self, name: str, given: Any) -> dict[str, Any]:
+        """The error that a tool call comes to."""
+        result = self.call(name, given)
+        assert result["isError"] is True
+        assert "structuredContent" not in result
+        error: dict[str, Any] = json.loads(result["content"][0]["text"])
+        return error
+
     def end(self) -> tuple[bytes, bytes]:
         """Close the input; what was still written, and to standard error."""
         out, errors = self.process.communicate(timeout=30)
@@ -142,9 +150,10 @@ async def works(client: Client, name: str, /, **given: Any) -> dict[str, Any]:
 
 async def fails(client: Client, name: str, given: dict[str, Any]) -> dict[str, Any]:
     """Call a tool that must fail, in the shape that is promised."""
-    result = await client.call_tool(name, given)
+    result: Any = await client.call_tool(name, given)
     assert result.is_error
-    error: dict[str, Any] = result.structured_content
+    assert result.structured_content is None, "clients check structured content against the tool's output schema"
+    error: dict[str, Any] = json.loads(result.content[0].text)
     assert error["is_error"] is True
     assert error["error_type"]
     assert error["message"]
@@ -159,8 +168,8 @@ def check_schemas(tools: Sequence[Any]) -> None:
         Draft202012Validator.check_schema(tool.input_schema)
         Draft202012Validator.check_schema(tool.output_schema)
         assert tool.description
+        for name, about in tool.input_schema["properties"].items():
+            assert about.get("description"), f"{tool.name} does not describe {name}"
         assert tool.annotations.read_only_hint is not None
-        assert tool.annotations.open_world_hint is not None
         if not tool.annotations.read_only_hint:
             assert tool.annotations.destructive_hint is not None
-            assert tool.annotations.idempotent_hint is not None

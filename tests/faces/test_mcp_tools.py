@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from mcp_servers import fails, works
 
-CORE = ["search", "get", "add", "remember", "context", "recent", "feedback", "status"]
+CORE = ["search", "get", "add", "remember", "forget", "context", "recent", "feedback", "status"]
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def talk(service: Service, conversation: Any) -> Any:
     return anyio.run(hold)
 
 
-def test_by_default_there_are_eight_tools_whose_list_takes_less_than_2000_tokens(tmp_path: Path) -> None:
+def test_by_default_there_are_nine_tools_whose_list_takes_less_than_2000_tokens(tmp_path: Path) -> None:
     service = Service(store=str(tmp_path / "store.db"))
 
     async def listed(client: Client) -> list[dict[str, Any]]:
@@ -69,7 +69,7 @@ def test_listing_tools_opens_no_store(tmp_path: Path) -> None:
         await client.list_prompts()
         return len((await client.list_tools()).tools)
 
-    assert talk(service, listed) == len(chosen(TOOLSETS)) == 38
+    assert talk(service, listed) == len(chosen(TOOLSETS)) == 41
     assert not (tmp_path / "store.db").exists()
 
 
@@ -87,7 +87,7 @@ def test_listing_tools_opens_no_store(tmp_path: Path) -> None:
         ("get", {"refs": []}, "usage", "nothing to get"),
         ("get", {"refs": {"a": 1}}, "usage", "must be a list"),
         ("get", {"refs": [f"note:/{number}" for number in range(5000)]}, "usage", "5,000 refs are too many"),
-        ("get", {"refs": [f"note:/{'x' * 90}{number}" for number in range(99)]}, "not_found", "none of these"),
+        ("get", {"refs": [f"note:/{'x' * 90}{number}" for number in range(99)]}, "not_found", "none of these exists"),
         ("get", {"refs": ["note:/nowhere"]}, "not_found", "no item"),
         ("get", {"refs": ["0190a000-0000-7000-8000-000000000000"]}, "not_found", "no item with the id"),
         ("get", {"refs": ["note:/x\x00"]}, "usage", "NUL"),
@@ -101,7 +101,7 @@ def test_listing_tools_opens_no_store(tmp_path: Path) -> None:
         ("remember", {"text": "word " * (MOST_BYTES // 5)}, "usage", "bytes"),
         ("serch", {"query": "x"}, "unknown_tool", "there is no tool 'serch'"),
         ("search_grep", {"pattern": "("}, "usage", "not a regular expression"),
-        ("context_refresh", {}, "usage", "what is to be refreshed"),
+        ("context_refresh", {}, "usage", "say what to refresh"),
         ("context_edit", {"ref": "note:/x"}, "usage", "nothing to change"),
         ("set_config", {"key": "no.such", "value": "1"}, "usage", "unknown setting"),
     ],

@@ -6,8 +6,7 @@ import click
 
 from ricordo.cli.call import Call
 from ricordo.cli.verb import verb
-
-TOOLSETS = ("memory", "context", "vault", "knowledge")
+from ricordo.mcp_server.toolsets import TOOLSETS
 
 
 @verb(
@@ -37,10 +36,8 @@ def mcp(
     """Standard output is the protocol's alone; what else there is to say goes to standard error. It ends when its
     standard input does.
     """
-    from ricordo.mcp_server import sdk
     from ricordo.mcp_server.service import Service
 
-    sdk.light()
     service = Service(toolsets, store=call.store, tier=call.tier)
     if not over_http:
         from ricordo.mcp_server import stdio

@@ -1,6 +1,6 @@
 """The toolset ``context``: items as files on drives: list, read, write, edit, move, search, refresh.
 
-A write answers with a ``tree`` of what stands around it, so that no second call is needed to see where one is.
+A write answers with a ``tree`` of the folder it wrote to, so that the agent need not ask for it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ricordo.engine import Ricordo
 
 _REF = string("drive:/path or id.")
-_LIMIT = integer(minimum=1, maximum=100)
+_LIMIT = integer("The most results.", minimum=1, maximum=100)
 _WRITTEN = answer("ref", "status", "tree", ref="string", status="string", tree="string")
 _FOUND = answer("results", results=rows("ref", "score", ref="string", title="string", score="number", snippet="string"))
 MOST_LISTED = 50
@@ -40,7 +40,7 @@ MOST_LISTED = 50
 
 @tool(effects=READS, output=answer("drives", drives=rows("drive", "items", drive="string", items="integer")))
 def context_list_drives(engine: Ricordo) -> dict[str, Any]:
-    """The drives and how many items each has."""
+    """List the drives and how many items each has."""
     counts: dict[str, int] = engine.status()["drives"]
     return {"drives": [{"drive": drive, "items": count} for drive, count in counts.items()]}
 
@@ -49,7 +49,7 @@ def context_list_drives(engine: Ricordo) -> dict[str, Any]:
     effects=READS,
     output=answer("tree", "items", tree="string", items="integer"),
     ref=string("A drive, or a folder such as disk:/notes; without it, all drives."),
-    depth=integer(minimum=1, maximum=20),
+    depth=integer("How many levels of folders.", minimum=1, maximum=20),
 )
 def context_tree(engine: Ricordo, ref: str | None = None, depth: int = 3) -> dict[str, Any]:
     """Show what there is as a tree of folders."""
@@ -61,8 +61,8 @@ def context_tree(engine: Ricordo, ref: str | None = None, depth: int = 3) -> dic
     effects=READS,
     output=answer("ref", "content", ref="string", content="string", lines="array", next_line="integer"),
     ref=_REF,
-    from_line=integer(minimum=1),
-    max_chars=integer(minimum=1, maximum=200_000),
+    from_line=integer("The line to start at.", minimum=1),
+    max_chars=integer("The most characters to read.", minimum=1, maximum=200_000),
 )
 def context_read(
     engine: Ricordo, ref: str, from_line: int | None = None, max_chars: int = MOST_CHARACTERS
@@ -76,11 +76,11 @@ def context_read(
     effects=Effects(destroys=True),
     output=_WRITTEN,
     ref=string("Such as agent:/notes/plan.md."),
-    content=string(),
-    title=string(),
-    description=string(),
-    tags=strings(),
-    on_conflict=choice(ON_CONFLICT),
+    content=string("The text."),
+    title=string("The title."),
+    description=string("What it is, in a sentence."),
+    tags=strings("Tags for it."),
+    on_conflict=choice(ON_CONFLICT, "What to do if the ref exists; default: error."),
 )
 def context_write(engine: Ricordo, ref: str, content: str, on_conflict: str = "error", **fields: Any) -> dict[str, Any]:
     """Write an item. A ref that is taken is a path_conflict unless on_conflict is overwrite or skip."""
@@ -94,12 +94,12 @@ def context_write(engine: Ricordo, ref: str, content: str, on_conflict: str = "e
     effects=Effects(destroys=True),
     output=_WRITTEN,
     ref=_REF,
-    old_text=string("Must stand in the item once, or pass replace_all."),
-    new_text=string(),
-    replace_all=boolean(),
-    title=string(),
-    description=string(),
-    tags=strings(),
+    old_text=string("The text to replace; it must occur once, or pass replace_all."),
+    new_text=string("What takes its place."),
+    replace_all=boolean("Replace every occurrence."),
+    title=string("The title."),
+    description=string("What it is, in a sentence."),
+    tags=strings("Tags for it."),
 )
 def context_edit(
     engine: Ricordo,
@@ -109,7 +109,7 @@ def context_edit(
     replace_all: bool = False,
     **fields: Any,
 ) -> dict[str, Any]:
-    """Change part of an item's text, its title, description or tags; the version before is kept."""
+    """Change part of an item's text, or its title, description or tags; the old version is kept."""
     if (old_text is None) != (new_text is None) or old_text == "" or (old_text is None and not fields):
         raise UsageError("there is nothing to change", hint="Give old_text and new_text, or a field.")
     content = None
@@ -117,12 +117,12 @@ def context_edit(
         item = engine.get(ref, track=False)
         before = item.content
         if item.fields.source == "agent":
-            fields["source"] = "agent"  # secrets are kept out of it, as when it was written
+            fields["source"] = "agent"  # so that secrets are redacted, as they were when it was written
         count = before.count(old_text)
         if not count:
             raise NotFound(f"old_text is not in {ref}")
         if count > 1 and not replace_all:
-            raise UsageError(f"old_text stands in {ref} {count} times", hint="Give more of it, or pass replace_all.")
+            raise UsageError(f"old_text occurs {count} times in {ref}", hint="Give more of the text, or pass replace_all.")
         content = before.replace(old_text, new_text)
     return shapes.written(engine, engine.edit(ref, content, fields, wait=False))
 
@@ -140,8 +140,8 @@ def context_delete(engine: Ricordo, ref: str) -> dict[str, Any]:
     effects=WRITES,
     output=_WRITTEN,
     from_ref=_REF,
-    to_ref=string(),
-    on_conflict=choice(ON_CONFLICT),
+    to_ref=string("The new ref."),
+    on_conflict=choice(ON_CONFLICT, "What to do if the ref exists; default: error."),
 )
 def context_copy(engine: Ricordo, from_ref: str, to_ref: str, on_conflict: str = "error") -> dict[str, Any]:
     """Copy an item to another ref."""
@@ -155,7 +155,7 @@ def context_copy(engine: Ricordo, from_ref: str, to_ref: str, on_conflict: str =
     return shapes.written(engine, saved)
 
 
-@tool(effects=WRITES, output=_WRITTEN, from_ref=_REF, to_ref=string())
+@tool(effects=WRITES, output=_WRITTEN, from_ref=_REF, to_ref=string("The new ref."))
 def context_move(engine: Ricordo, from_ref: str, to_ref: str) -> dict[str, Any]:
     """Give an item another ref; its history goes with it."""
     return shapes.written(engine, engine.mv(from_ref, shapes.place_for(to_ref), wait=False))
@@ -163,7 +163,7 @@ def context_move(engine: Ricordo, from_ref: str, to_ref: str) -> dict[str, Any]:
 
 @tool(effects=READS, output=answer("ref", "kind", "version", ref="string", kind="string", version="integer"), ref=_REF)
 def context_info(engine: Ricordo, ref: str) -> dict[str, Any]:
-    """All that is known about an item beside its text: fields, versions, size, links."""
+    """Show everything about an item except its text: fields, version, size, links."""
     item = engine.get(ref, track=False)
     plain = item.to_dict(with_content=False)
     linked = [f"{link.type} {link.direction} {link.ref}" for link in engine.links(str(item.ref), depth=1).links]
@@ -172,7 +172,7 @@ def context_info(engine: Ricordo, ref: str) -> dict[str, Any]:
 
 @tool(effects=READS, output=answer("ref", "exists", ref="string", exists="boolean"), ref=_REF)
 def context_exists(engine: Ricordo, ref: str) -> dict[str, Any]:
-    """Whether there is an item by that ref."""
+    """Say whether an item with that ref exists."""
     try:
         item = engine.get(ref, track=False)
     except NotFound:
@@ -180,7 +180,7 @@ def context_exists(engine: Ricordo, ref: str) -> dict[str, Any]:
     return {"ref": str(item.ref), "exists": True}
 
 
-@tool(effects=READS, output=_FOUND, query=string(), limit=_LIMIT, drive=string())
+@tool(effects=READS, output=_FOUND, query=string("What to look for."), limit=_LIMIT, drive=string("Only this drive, such as disk."))
 def context_search(engine: Ricordo, query: str, limit: int = 10, drive: str | None = None) -> dict[str, Any]:
     """Find items by words and meaning."""
     filters = Filters(drives=(drive,)) if drive else None
@@ -191,10 +191,10 @@ def context_search(engine: Ricordo, query: str, limit: int = 10, drive: str | No
     effects=READS,
     output=answer("matches", matches=rows("ref", "line", "text", ref="string", line="integer", text="string")),
     pattern=string("A regular expression."),
-    drive=string(),
+    drive=string("Only this drive, such as disk."),
     glob=string("Paths, such as **/*.md."),
-    ignore_case=boolean(),
-    context_lines=integer(minimum=0, maximum=20),
+    ignore_case=boolean("Capital and small letters are the same."),
+    context_lines=integer("How many lines around each match.", minimum=0, maximum=20),
     limit=_LIMIT,
 )
 def search_grep(
@@ -218,7 +218,7 @@ def search_grep(
     return {"matches": [shapes.without_empty(match.to_dict()) | {"text": match.text[:500]} for match in matches]}
 
 
-@tool(effects=READS, output=_FOUND, query=string(), limit=_LIMIT, drive=string())
+@tool(effects=READS, output=_FOUND, query=string("What to look for."), limit=_LIMIT, drive=string("Only this drive, such as disk."))
 def search_semantic(engine: Ricordo, query: str, limit: int = 10, drive: str | None = None) -> dict[str, Any]:
     """Find items by keyword and meaning, fused by rank."""
     filters = Filters(drives=(drive,)) if drive else None
@@ -253,22 +253,22 @@ _SUMMARY = ("checked", "updated", "unchanged", "missing", "reembedded", "chunks"
         tree="string",
     ),
     ref=string("drive:/path, an id, or drive:/folder for all below."),
-    all=boolean(),
+    all=boolean("All items that can be read again."),
 )
 def context_refresh(
     engine: Ricordo,
     ref: str | None = None,
     all: bool = False,  # noqa: A002 - the argument's name
 ) -> dict[str, Any]:
-    """Read items again from where they came from; what changed is indexed anew."""
+    """Read items again from their file or page, and index what changed."""
     if (ref is None) == (not all):
-        raise UsageError("what is to be refreshed?", hint="Give a ref, or all: true.")
+        raise UsageError("say what to refresh: either a ref or all", hint="Pass ref, or all: true, not both.")
     report = engine.refresh(all=True) if all else engine.refresh(ref or "")
     plain = report.to_dict()
-    told = sorted(plain["items"], key=lambda item: item["status"] == "unchanged")[:MOST_LISTED]
-    first = told[0]["ref"] if told and Ref.looks_like(told[0]["ref"]) else None
+    listed = sorted(plain["items"], key=lambda item: item["status"] == "unchanged")[:MOST_LISTED]
+    first = listed[0]["ref"] if listed and Ref.looks_like(listed[0]["ref"]) else None
     tree = shapes.neighbourhood(engine, first) if first else ""
-    return {name: plain[name] for name in _SUMMARY} | {"items": told, "tree": tree}
+    return {name: plain[name] for name in _SUMMARY} | {"items": listed, "tree": tree}
 
 
 TOOLS: tuple[Tool, ...] = (

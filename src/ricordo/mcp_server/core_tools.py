@@ -1,8 +1,8 @@
-"""The eight tools every agent gets: search, get, add, remember, context, recent, feedback, status."""
+"""The tools that every agent gets: search, get, add, remember, forget, context, recent, feedback, status."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import NotFound, UsageError
@@ -10,13 +10,11 @@ from ricordo.mcp_server import shapes
 from ricordo.mcp_server.tool import (
     READS,
     WRITES,
-    WRITES_ONCE,
     Effects,
     answer,
     boolean,
     choice,
     integer,
-    rows,
     string,
     strings,
     tool,
@@ -26,11 +24,14 @@ from ricordo.values.kinds import KINDS, REMEMBERED_KINDS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
+    from ricordo.values.reports import Progress
 
 REMEMBERED = (*REMEMBERED_KINDS, "article")
 ON_CONFLICT = ("error", "overwrite", "skip")
 ON_DUPLICATE = ("save", "skip", "merge", "supersede")
 VERDICTS = ("accepted", "modified", "dismissed", "failed")
+OBJECT = answer()
+"""The output schema of these tools. It says no more than this, because the list is paid for in every conversation."""
 MOST_CHARACTERS = 20_000
 MOST_REFS = 100
 FACTS = ("store", "items", "chunks", "kinds", "drives", "archived", "in_bin", "backend", "profile", "secrets")
@@ -38,37 +39,35 @@ FACTS = ("store", "items", "chunks", "kinds", "drives", "archived", "in_bin", "b
 
 @tool(
     effects=READS,
-    output=answer("hits", hits=rows(ref="string", title="string", score="number", snippet="string")),
-    query=string(),
-    limit=integer(minimum=1, maximum=50),
-    kind=string(known=KINDS),
-    tags=strings(),
-)
+    output=OBJECT,
+    query=string("A question or a name. "
+                 '"phrase", -word and filters such as drive:disk path:docs/* after:2026-01-31 work.'),
+    limit=integer("Default 10.", minimum=1, maximum=50),
+    kind=string("Only this: document, memory, note, article, entity, skill, session.", known=KINDS),
+    tags=strings("Only items with all these tags."),
+)  # fmt: skip
 def search(
     engine: Ricordo, query: str, limit: int | None = None, kind: str | None = None, tags: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Find stored knowledge by words and meaning. Ask a question or name a thing; "phrase", -word and filters such as
-    drive:disk path:docs/* after:2026-01-31 work. Kinds: document, memory, note, article, entity, skill, session. Then
-    get the few refs worth reading.
-    """
+    """Find stored knowledge by words and meaning; then get the few refs worth reading."""
     filters = Filters(kinds=(kind,) if kind else (), tags_all=tuple(tags))
     found = engine.search(query, limit=limit, filters=filters, tool="mcp.search")
-    said = {"degraded": list(found.meta.degraded), "notes": list(found.meta.notes)}
+    more = {"degraded": list(found.meta.degraded), "notes": list(found.meta.notes)}
     tiered = len(found.meta.tiers) > 1
-    return {"hits": [shapes.hit_row(hit, tiered=tiered) for hit in found.hits]} | shapes.without_empty(said)
+    return {"hits": [shapes.hit_row(hit, tiered=tiered) for hit in found.hits]} | shapes.without_empty(more)
 
 
 @tool(
     effects=READS,
-    output=answer("items", items="array"),
-    refs=strings(),
-    from_line=integer(minimum=1),
-    max_chars=integer(minimum=1, maximum=200_000),
+    output=OBJECT,
+    refs=strings("Refs, ids or file paths."),
+    from_line=integer("Where to start.", minimum=1),
+    max_chars=integer("Default 20000.", minimum=1, maximum=200_000),
 )
 def get(
     engine: Ricordo, refs: Sequence[str], from_line: int | None = None, max_chars: int = MOST_CHARACTERS
 ) -> dict[str, Any]:
-    """Read items by ref, id or file path. A long text is cut; go on at its next_line."""
+    """Read items. A long text is cut; go on from its next_line."""
     if not refs:
         raise UsageError("there is nothing to get", hint="Name refs, as search shows them.")
     if len(refs) > MOST_REFS:
@@ -82,25 +81,26 @@ def get(
         except NotFound as error:
             if len(refs) == 1:
                 raise
-            missing.append({"ref": ref, "message": error.message, "near": shapes.near_refs(engine, ref)})
+            near = shapes.without_empty({"near": shapes.near_refs(engine, ref)})
+            missing.append({"ref": ref, "message": error.message} | near)
             continue
-        said = shapes.text_of(item, from_line=from_line, most=max(room, 1))
-        room -= len(said["content"])
-        items.append(shapes.facts_of(item) | said)
+        text = shapes.text_of(item, from_line=from_line, most=max(room, 1))
+        room -= len(text["content"])
+        items.append(shapes.facts_of(item) | text)
     if not items:
-        raise NotFound(f"none of these is there: {shapes.short(', '.join(dict.fromkeys(refs)))}")
+        raise NotFound(f"none of these exists: {shapes.short(', '.join(dict.fromkeys(refs)))}")
     return {"items": items} | ({"missing": missing} if missing else {})
 
 
 @tool(
     effects=Effects(destroys=True, reaches_out=True),
-    output=answer("items", items="array", tree="string"),
-    sources=strings(),
-    text=string(),
-    ref=string(),
-    title=string(),
-    tags=strings(),
-    on_conflict=choice(ON_CONFLICT),
+    output=OBJECT,
+    sources=strings("Files, folders or URLs."),
+    text=string("Or a text, kept at ref."),
+    ref=string("Such as agent:/plan."),
+    title=string("Title for them."),
+    tags=strings("Tags for them."),
+    on_conflict=choice(ON_CONFLICT, "What to do if the ref exists."),
 )
 def add(
     engine: Ricordo,
@@ -110,15 +110,15 @@ def add(
     title: str | None = None,
     tags: Sequence[str] = (),
     on_conflict: str = "error",
+    progress: Callable[[Progress], None] | None = None,
 ) -> dict[str, Any]:
-    """Take in documents to search later: sources are files, folders or URLs; or a text with a ref such as agent:/plan.
-    A ref that is taken is an error unless on_conflict says otherwise.
-    """
+    """Take in documents to search later."""
     fields = shapes.without_empty({"title": title, "tags": list(tags)})
     if text is not None:
         if ref is None or sources:
             raise UsageError(
-                "a text needs a ref, and goes without sources", hint="Name where it is kept, such as agent:/plan."
+                "a text needs a ref, and cannot be given together with sources",
+                hint="Name where it is kept, such as agent:/plan.",
             )
         fields["source"] = "agent"
         place = shapes.place_for(ref)
@@ -129,41 +129,61 @@ def add(
         return counts | {"items": [row], "tree": tree}
     if not sources:
         raise UsageError("there is nothing to add", hint="Give sources (files, folders, URLs), or text and ref.")
-    report = engine.add(*sources, fields=fields, on_conflict=on_conflict, as_ref=ref, wait=False)
+    report = engine.add(*sources, fields=fields, on_conflict=on_conflict, as_ref=ref, wait=False, progress=progress)
     return shapes.written_all(engine, report)
 
 
 @tool(
-    effects=WRITES_ONCE,
-    output=answer("ref", "status", ref="string", status="string"),
-    text=string(),
-    kind=choice(REMEMBERED),
-    title=string(),
-    tags=strings(),
-    importance=integer(minimum=1, maximum=5),
-    on_duplicate=choice(ON_DUPLICATE),
+    effects=WRITES,
+    output=OBJECT,
+    text=string("One thought, clear without this conversation."),
+    kind=string("memory (default), note, entity, resource, entry, article", known=REMEMBERED),
+    title=string("A short title."),
+    tags=strings("Words to filter by."),
+    importance=integer("1 to 5.", minimum=1, maximum=5),
+    corrects=string("The ref of a wrong item: this takes its place."),
+    on_duplicate=choice(ON_DUPLICATE, "What to do if nearly the same is stored."),
 )
 def remember(
-    engine: Ricordo, text: str, kind: str = "memory", on_duplicate: str | None = None, **fields: Any
+    engine: Ricordo,
+    text: str,
+    kind: str | None = None,
+    on_duplicate: str | None = None,
+    corrects: str | None = None,
+    **fields: Any,
 ) -> dict[str, Any]:
-    """Save a fact, decision, preference or lesson for later sessions: one thought per call, clear without this
-    conversation. What is nearly known needs on_duplicate.
-    """
-    saved = engine.remember(text, kind=kind, source="agent", on_duplicate=on_duplicate, wait=False, **fields)
+    """Save a fact, decision, preference or lesson for later sessions."""
+    if corrects is not None:
+        if kind is not None or on_duplicate is not None:
+            raise UsageError(
+                "a correction takes the place of the item it corrects, with the same kind",
+                hint="Leave out kind and on_duplicate, or leave out corrects.",
+            )
+        saved = engine.correct(corrects, text, source="agent", wait=False, **fields)
+    else:
+        saved = engine.remember(
+            text, kind=kind or "memory", source="agent", on_duplicate=on_duplicate, wait=False, **fields
+        )
     return shapes.written(engine, saved)
+
+
+@tool(effects=Effects(destroys=True), output=OBJECT, refs=strings("Items that are wrong or obsolete."))
+def forget(engine: Ricordo, refs: Sequence[str]) -> dict[str, Any]:
+    """Archive items: search no longer finds them, history keeps them."""
+    if not refs:
+        raise UsageError("there is nothing to forget", hint="Name refs, as search shows them.")
+    return shapes.written_all(engine, engine.forget(*dict.fromkeys(refs)))
 
 
 @tool(
     effects=READS,
-    output=answer("text", "tokens", text="string", tokens="integer"),
-    task=string(),
-    budget=integer(minimum=50, maximum=100_000),
-    recent=boolean(),
+    output=OBJECT,
+    task=string("What you are about to do."),
+    budget=integer("In tokens, default 2000.", minimum=50, maximum=100_000),
+    recent=boolean("Also what happened lately."),
 )
 def context(engine: Ricordo, task: str, budget: int = 2000, recent: bool = False) -> dict[str, Any]:
-    """What to know before a task, within a budget of tokens: standing rules, the best passages with their refs,
-    skills; with recent, also what happened lately.
-    """
+    """What to know before a task: standing rules, the best passages with refs, skills."""
     plain = engine.context(task, budget=budget, recent=recent).to_dict()
     kept = ("text", "tokens", "budget")
     return {name: plain[name] for name in kept} | shapes.without_empty(
@@ -173,33 +193,33 @@ def context(engine: Ricordo, task: str, budget: int = 2000, recent: bool = False
 
 @tool(
     effects=READS,
-    output=answer("events", events="array"),
-    limit=integer(minimum=1, maximum=200),
-    since=string(),
-    kind=string(known=KINDS),
+    output=OBJECT,
+    limit=integer("Default 20.", minimum=1, maximum=200),
+    since=string("Such as 7d or 2026-01-31."),
+    kind=string("A kind, as in search.", known=KINDS),
 )
 def recent(engine: Ricordo, limit: int = 20, since: str | None = None, kind: str | None = None) -> dict[str, Any]:
-    """What happened lately, since 7d or 2026-01-31: items that changed, things remembered, turns of sessions."""
+    """What happened lately: changed items, memories, turns of sessions."""
     timeline = engine.recent(limit=limit, since=since, kinds=(kind,) if kind else ())
     return {"events": [shapes.event_row(event) for event in timeline.to_dict()["events"]]}
 
 
 @tool(
     effects=WRITES,
-    output=answer("counted", counted="boolean"),
-    query=string(),
-    ref=string(),
-    verdict=choice(VERDICTS),
+    output=OBJECT,
+    query=string("What was searched for."),
+    ref=string("What was found."),
+    verdict=choice(VERDICTS, "Was it of use?"),
 )
 def feedback(engine: Ricordo, query: str, ref: str, verdict: str) -> dict[str, Any]:
-    """Say whether an item that a query found was of use; ranking learns from it."""
+    """Say whether a find was of use; ranking learns from it."""
     plain = engine.feedback(query, ref, verdict).to_dict()
     return {name: plain[name] for name in ("ref", "verdict", "counted")}
 
 
-@tool(effects=READS, output=answer("items", items="integer"))
+@tool(effects=READS, output=OBJECT)
 def status(engine: Ricordo) -> dict[str, Any]:
-    """What the store holds, and how it is."""
+    """What the store holds."""
     plain = engine.status()
     backlog = engine.jobs().to_dict()
     kept = {name: plain[name] for name in ("store", "items")}
@@ -207,4 +227,4 @@ def status(engine: Ricordo) -> dict[str, Any]:
     return kept | {name: value for name, value in shapes.without_empty(more).items() if value != 0}
 
 
-TOOLS = (search, get, add, remember, context, recent, feedback, status)
+TOOLS = (search, get, add, remember, forget, context, recent, feedback, status)

@@ -1,6 +1,6 @@
-"""MCP over streamable HTTP: many clients of one process. This machine alone unless a token is asked for.
+"""MCP over streamable HTTP: one process serves many clients. Without a token, only this machine can reach it.
 
-The Host and Origin of every request are checked, so that a web page cannot reach the server through a name of its own.
+The Host and Origin of every request are checked, so that a web page cannot reach the server by a host name of its own.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ ROOM_FOR_THE_ENVELOPE = 64 * 1024
 
 
 def serve(service: Service, *, host: str, port: int, token: str = "", names: Sequence[str] = ()) -> None:
-    """Serve until interrupted, then close the store. Port 0 takes a free one; the address is told on stderr."""
-    refuse_open_door(host, token)
+    """Serve until interrupted, then close the store. Port 0 takes a free port; the address is printed to stderr."""
+    require_token(host, token)
     listening = _listen(host, port)
     import uvicorn
 
-    from ricordo.mcp_server.protocol import Threads
     from ricordo.mcp_server.stdio import leave
+    from ricordo.mcp_server.threads import Threads
 
     threads = Threads()
     app = app_for(service, threads, host=host, token=token, names=names)
@@ -50,28 +50,23 @@ def serve(service: Service, *, host: str, port: int, token: str = "", names: Seq
 def app_for(
     service: Service, threads: Any, *, host: str = "127.0.0.1", token: str = "", names: Sequence[str] = ()
 ) -> ASGIApp:
-    """The ASGI application, with its doors guarded."""
-    from mcp.server.transport_security import TransportSecuritySettings
-
+    """The ASGI application, which checks host, origin, size and (if there is one) token of every request."""
     from ricordo.mcp_server.protocol import server_for
+    from ricordo.mcp_server.sdk import http_app
 
-    hosts = allowed_hosts(host, names)
-    security = TransportSecuritySettings(
-        allowed_hosts=[*hosts, *(f"{name}:*" for name in hosts)],
-        allowed_origins=[
-            f"{scheme}://{name}{tail}" for scheme in ("http", "https") for name in hosts for tail in ("", ":*")
-        ],
-    )
-    app: ASGIApp = server_for(service, threads).streamable_http_app(
-        streamable_http_path=PATH,
-        transport_security=security,
-        max_request_body_size=MOST_BYTES + ROOM_FOR_THE_ENVELOPE,
+    known = allowed_hosts(host, names)
+    app: ASGIApp = http_app(
+        server_for(service, threads),
+        PATH,
+        hosts=[*known, *(f"{name}:*" for name in known)],
+        origins=[f"{scheme}://{name}{port}" for scheme in ("http", "https") for name in known for port in ("", ":*")],
+        largest=MOST_BYTES + ROOM_FOR_THE_ENVELOPE,
     )
     return Bearer(app, token) if token else app
 
 
-def refuse_open_door(host: str, token: str) -> None:
-    """An address that others can reach needs a token."""
+def require_token(host: str, token: str) -> None:
+    """Refuse an address that other machines can reach when there is no token."""
     if token or is_loopback(host):
         return
     raise UsageError(
@@ -81,7 +76,7 @@ def refuse_open_door(host: str, token: str) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is this machine's own."""
+    """Whether only this machine can reach the address."""
     if host == "localhost":
         return True
     try:
@@ -91,7 +86,7 @@ def is_loopback(host: str) -> bool:
 
 
 def allowed_hosts(host: str, names: Sequence[str]) -> list[str]:
-    """The names by which the server may be called: this machine's loopback, where it listens, and what was said."""
+    """The host names that a request may use: loopback, the address it listens on, and those given by the user."""
     here = [] if host in ("0.0.0.0", "::", "") else [_bracketed(host)]
     return list(dict.fromkeys((*LOOPBACK, *here, *map(_bracketed, names))))
 
@@ -116,7 +111,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 class Bearer:
-    """Lets through who has the token."""
+    """Passes on the requests that carry the token, and refuses the others."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app

@@ -15,7 +15,10 @@ from ricordo.values.kinds import KINDS
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
 
-_LIMIT = integer(minimum=1, maximum=100)
+_QUERY = string("What to look for.")
+_TAGS = strings("Only items with all these tags.")
+_CATEGORY = string("Only items of this category.")
+_LIMIT = integer("The most results.", minimum=1, maximum=100)
 _FOUND = answer(
     "results",
     results=rows(
@@ -51,7 +54,7 @@ def _recalled(
     return {"results": results} | shapes.without_empty({"degraded": list(found.meta.degraded)})
 
 
-@tool(effects=READS, output=_FOUND, query=string(), tags=strings(), category=string(), limit=_LIMIT)
+@tool(effects=READS, output=_FOUND, query=_QUERY, tags=_TAGS, category=_CATEGORY, limit=_LIMIT)
 def recall_memory(
     engine: Ricordo, query: str, tags: Sequence[str] = (), category: str | None = None, limit: int = 5
 ) -> dict[str, Any]:
@@ -59,7 +62,7 @@ def recall_memory(
     return _recalled(engine, query, ("memory",), tags, category, limit, "recall_memory")
 
 
-@tool(effects=READS, output=_FOUND, query=string(), tags=strings(), category=string(), limit=_LIMIT)
+@tool(effects=READS, output=_FOUND, query=_QUERY, tags=_TAGS, category=_CATEGORY, limit=_LIMIT)
 def recall_article(
     engine: Ricordo, query: str, tags: Sequence[str] = (), category: str | None = None, limit: int = 5
 ) -> dict[str, Any]:
@@ -67,7 +70,7 @@ def recall_article(
     return _recalled(engine, query, ("article",), tags, category, limit, "recall_article")
 
 
-@tool(effects=READS, output=_FOUND, query=string(), source=choice(KINDS), tags=strings(), limit=_LIMIT)
+@tool(effects=READS, output=_FOUND, query=_QUERY, source=choice(KINDS, "Only this kind of item."), tags=_TAGS, limit=_LIMIT)
 def search_knowledge(
     engine: Ricordo, query: str, source: str | None = None, tags: Sequence[str] = (), limit: int = 5
 ) -> dict[str, Any]:
@@ -78,12 +81,12 @@ def search_knowledge(
 @tool(
     effects=WRITES_ONCE,
     output=answer("ref", "status", ref="string", status="string", tree="string"),
-    title=string(),
-    content=string(),
-    tags=strings(),
-    category=string(),
+    title=string("The title."),
+    content=string("The text."),
+    tags=strings("Tags for it."),
+    category=string("A category of your own."),
     url=string("Where it is from."),
-    on_duplicate=choice(ON_DUPLICATE),
+    on_duplicate=choice(ON_DUPLICATE, "What to do if nearly the same is stored."),
 )
 def save_article(
     engine: Ricordo,

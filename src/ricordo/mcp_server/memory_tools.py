@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 TYPES = ("memory", "entity", "note", "resource")
 SIGNALS = ("vector", "fts", "recency", "importance")
-_LIMIT = integer(minimum=1, maximum=100)
-_TYPE = choice(TYPES)
+_LIMIT = integer("The most results.", minimum=1, maximum=100)
+_TYPE = choice(TYPES, "Only this type.")
 _SAVED = answer("ref", "status", ref="string", status="string", tree="string")
 _META = answer("returned", total_candidates="integer", returned="integer", execution_time_ms="number", weights="object")
 
@@ -57,7 +57,7 @@ def _filters(type_: str | None) -> Filters:
         ),
         meta=_META,
     ),
-    query=string(),
+    query=string("What to look for."),
     type=_TYPE,
     limit=_LIMIT,
     weights=mapping("Such as {vector: 0.5, fts: 0.2}; 0 means 0."),
@@ -116,7 +116,7 @@ def _weights(given: Mapping[str, Any]) -> dict[str, float]:
         ),
         meta=_META,
     ),
-    query=string(),
+    query=string("What to look for."),
     type=_TYPE,
     limit=_LIMIT,
 )
@@ -146,7 +146,7 @@ def batch_embed(
     type: str | None = None,  # noqa: A002 - the argument's name
     limit: int = 100,
 ) -> dict[str, Any]:
-    """Make the vectors that are missing; answers how many, by type."""
+    """Make missing vectors; answers how many were made, by type."""
     counts: dict[str, int] = {}
     failed, stopped = 0, ""
     for kind in (type,) if type else TYPES:
@@ -160,25 +160,25 @@ def batch_embed(
 @tool(
     effects=WRITES_ONCE,
     output=_SAVED,
-    content=string(),
-    tags=strings(),
-    category=string(),
-    importance=integer(minimum=1, maximum=5),
-    on_duplicate=choice(ON_DUPLICATE),
+    content=string("The text."),
+    tags=strings("Tags for it."),
+    category=string("A category of your own."),
+    importance=integer("1 to 5.", minimum=1, maximum=5),
+    on_duplicate=choice(ON_DUPLICATE, "What to do if nearly the same is stored."),
 )
 def save_memory(engine: Ricordo, content: str, on_duplicate: str | None = None, **fields: Any) -> dict[str, Any]:
-    """Save a memory: one fact, preference or decision. What is nearly known needs on_duplicate."""
+    """Save a memory: one fact, preference or decision. If nearly the same is stored, pass on_duplicate."""
     return _kept(engine, content, "memory", on_duplicate, fields)
 
 
 @tool(
     effects=WRITES_ONCE,
     output=_SAVED,
-    name=string(),
-    description=string(),
+    name=string("Its name."),
+    description=string("What it is, in a sentence."),
     category=string("What it is: person, project, tool…"),
-    tags=strings(),
-    on_duplicate=choice(ON_DUPLICATE),
+    tags=strings("Tags for it."),
+    on_duplicate=choice(ON_DUPLICATE, "What to do if nearly the same is stored."),
 )
 def create_entity(
     engine: Ricordo, name: str, description: str = "", on_duplicate: str | None = None, **fields: Any
@@ -191,11 +191,11 @@ def create_entity(
 @tool(
     effects=WRITES_ONCE,
     output=_SAVED,
-    title=string(),
-    content=string(),
-    tags=strings(),
-    category=string(),
-    on_duplicate=choice(ON_DUPLICATE),
+    title=string("The title."),
+    content=string("The text."),
+    tags=strings("Tags for it."),
+    category=string("A category of your own."),
+    on_duplicate=choice(ON_DUPLICATE, "What to do if nearly the same is stored."),
 )
 def save_note(engine: Ricordo, content: str, on_duplicate: str | None = None, **fields: Any) -> dict[str, Any]:
     """Save a note."""
@@ -205,12 +205,12 @@ def save_note(engine: Ricordo, content: str, on_duplicate: str | None = None, **
 @tool(
     effects=WRITES_ONCE,
     output=_SAVED,
-    title=string(),
-    url=string(),
-    description=string(),
-    tags=strings(),
-    category=string(),
-    on_duplicate=choice(ON_DUPLICATE),
+    title=string("The title."),
+    url=string("The address of the page."),
+    description=string("What it is, in a sentence."),
+    tags=strings("Tags for it."),
+    category=string("A category of your own."),
+    on_duplicate=choice(ON_DUPLICATE, "What to do if nearly the same is stored."),
 )
 def save_resource(
     engine: Ricordo,
@@ -220,7 +220,7 @@ def save_resource(
     on_duplicate: str | None = None,
     **fields: Any,
 ) -> dict[str, Any]:
-    """Save something to go back to, such as a page or a tool; the page itself is taken in with add."""
+    """Save a pointer to something, such as a page or a tool. To make the page itself searchable, use add."""
     fields |= {"title": title} | ({"source_url": url} if url else {})
     text = "\n".join(filter(None, (description or title, url)))
     return _kept(engine, text, "resource", on_duplicate, fields)
@@ -235,18 +235,18 @@ def _kept(engine: Ricordo, text: str, kind: str, on_duplicate: str | None, field
     effects=REPLACES,
     output=answer("key", "value", "in_force", key="string", value={}, in_force="boolean"),
     key=string("Such as retrieval.vector_weight."),
-    value=string(),
+    value=string("The new value."),
 )
 def set_config(engine: Ricordo, key: str, value: str) -> dict[str, Any]:
-    """Change a setting; it counts from the next query on. Settings that choose models, hosts or places are the
-    user's to change.
+    """Change a setting; it takes effect with the next query. Settings that choose models, hosts or folders can only
+    be changed by the user.
     """
     from ricordo.config.loading import find_setting, load_config, set_value
 
     known = find_setting(key)
     if known.sensitive or known.secret:
         raise UsageError(
-            f"{known.name} is not for agents to change",
+            f"agents may not change {known.name}",
             hint=f"Ask the user to run: ricordo config set {known.name} …",
         )
     shown = known.shown(set_value(known.name, value))
@@ -256,12 +256,12 @@ def set_config(engine: Ricordo, key: str, value: str) -> dict[str, Any]:
 @tool(
     effects=READS,
     output=answer("queries", "rows", queries="integer", rows="array"),
-    days=integer(minimum=1, maximum=36_500),
-    by=choice(("query", "tool", "day")),
+    days=integer("How many days back.", minimum=1, maximum=36_500),
+    by=choice(("query", "tool", "day"), "How to group the rows."),
     limit=_LIMIT,
 )
 def get_query_stats(engine: Ricordo, days: int = 30, by: str = "query", limit: int = 10) -> dict[str, Any]:
-    """What was asked and found: most frequent, without results, slowest, most and never retrieved."""
+    """Show which queries were asked: the most frequent, the slowest, those without results."""
     return engine.stats(days=days, by=by, limit=limit).to_dict()
 
 

@@ -1,10 +1,9 @@
-"""A few prompts a person can pick in their agent's program; each says which tools to use and how."""
+"""Prompts that a person can pick in their agent's program; each says which tools to use and how."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-import mcp_types as types
+from typing import Any
 
 from ricordo.errors import NotFound, UsageError
 from ricordo.frozen import frozen
@@ -12,7 +11,7 @@ from ricordo.frozen import frozen
 
 @frozen
 class Prompt:
-    """A text with places to fill; an argument without an entry in ``defaults`` is required."""
+    """A text with arguments to fill in; an argument without an entry in ``defaults`` is required."""
 
     name: str
     description: str
@@ -53,35 +52,36 @@ PROMPTS = (
 )
 
 
-def listed() -> list[types.Prompt]:
+def listed() -> list[dict[str, Any]]:
     """The prompts as the list shows them."""
     return [
-        types.Prompt(
-            name=prompt.name,
-            description=prompt.description,
-            arguments=[
-                types.PromptArgument(name=name, description=words, required=name not in prompt.defaults)
+        {
+            "name": prompt.name,
+            "description": prompt.description,
+            "arguments": [
+                {"name": name, "description": words, "required": name not in prompt.defaults}
                 for name, words in prompt.arguments.items()
             ],
-        )
+        }
         for prompt in PROMPTS
     ]
 
 
-def filled(name: str, given: Mapping[str, str]) -> types.GetPromptResult:
-    """A prompt with its places filled."""
+def filled(name: str, given: Mapping[str, str]) -> dict[str, Any]:
+    """A prompt whose arguments are put into its text."""
     prompt = next((one for one in PROMPTS if one.name == name), None)
     if prompt is None:
         known = ", ".join(one.name for one in PROMPTS)
         raise NotFound(f"there is no prompt '{name[:80]}'", hint=f"One of: {known}.")
-    for argument in (*given, *(one for one in prompt.arguments if one not in prompt.defaults)):
-        if argument not in prompt.arguments or not (given.get(argument) or argument in prompt.defaults):
-            raise UsageError(
-                f"'{argument[:80]}' is unknown or missing", hint=f"{name} takes: {', '.join(prompt.arguments)}."
-            )
+    takes = f"{name} takes: {', '.join(prompt.arguments)}."
+    for argument in given:
+        if argument not in prompt.arguments:
+            raise UsageError(f"{name} has no argument '{argument[:80]}'", hint=takes)
+    for argument in prompt.arguments:
+        if not given.get(argument) and argument not in prompt.defaults:
+            raise UsageError(f"{name} needs the argument '{argument}'", hint=takes)
     values = {**prompt.defaults, **{argument: value for argument, value in given.items() if value}}
     if values.get("about"):
         values["about"] = f", only what concerns {values['about']}"
-    text = prompt.text.format(**values)
-    message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
-    return types.GetPromptResult(description=prompt.description, messages=[message])
+    message = {"role": "user", "content": {"type": "text", "text": prompt.text.format(**values)}}
+    return {"description": prompt.description, "messages": [message]}

@@ -1,12 +1,15 @@
-"""Items as resources: ``ricordo://`` and a ref. The list holds the newest; the template reaches all."""
+"""Items as resources: ``ricordo://DRIVE/PATH``. The list has pages, newest items first; the template reaches all.
+
+A ref's own form (``ricordo://note:/plan``) is read, too, but not given out: URL parsers take ``note:`` for a host
+with an empty port and drop the colon.
+"""
 
 from __future__ import annotations
 
 import base64
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
-
-import mcp_types as types
 
 from ricordo.errors import UsageError
 
@@ -14,44 +17,62 @@ if TYPE_CHECKING:
     from ricordo.engine import Ricordo
 
 SCHEME = "ricordo://"
-LISTED = 50
+PAGE = 50
+_CURSOR = re.compile(r"after-([0-9]{1,9})")
+_DRIVE_AND_PATH = re.compile(r"([a-z][a-z0-9_-]+):?(/.*)", re.DOTALL)
 
-TEMPLATE = types.ResourceTemplate(
-    name="item",
-    title="A stored item",
-    uri_template=f"{SCHEME}{{+ref}}",
-    description="Any item by its ref, as search and recent name it: ricordo://note:/plan",
-)
+TEMPLATE: dict[str, Any] = {
+    "name": "item",
+    "title": "A stored item",
+    "uriTemplate": f"{SCHEME}{{drive}}/{{+path}}",
+    "description": "Any item by its ref, as search and recent show it: note:/plan is ricordo://note/plan",
+}
 
 
 def uri_of(ref: str) -> str:
     """The address of an item."""
-    return SCHEME + quote(ref, safe="/:@!$&'()*+,;=~", errors="replace")
+    drive, _, path = ref.partition(":")
+    return SCHEME + drive + quote(path, safe="/:@!$&'()*+,;=~", errors="replace")
 
 
-def listed(engine: Ricordo) -> list[types.Resource]:
-    """The items that changed last."""
-    return [
-        types.Resource(
-            uri=uri_of(str(item.ref)),
-            name=str(item.ref),
-            title=item.title,
-            description=item.fields.description or None,
-            mime_type=item.fields.mime_type or "text/plain",
-            size=item.size,
-        )
-        for item in engine.list(limit=LISTED)
-    ]
-
-
-def read(engine: Ricordo, uri: str) -> types.TextResourceContents | types.BlobResourceContents:
-    """The text of an item, or its bytes if it has no text."""
+def ref_of(uri: str) -> str:
+    """The ref, or the id, that an address names."""
     if not uri.startswith(SCHEME):
         raise UsageError(f"'{uri[:80]}' is not an address of this server", hint=f"Addresses start with {SCHEME}")
-    item = engine.get(unquote(uri.removeprefix(SCHEME)))
-    mime_type = item.fields.mime_type or "text/plain"
+    name = unquote(uri.removeprefix(SCHEME))
+    found = _DRIVE_AND_PATH.fullmatch(name)
+    return f"{found[1]}:{found[2]}" if found else name
+
+
+def offset_of(cursor: str | None) -> int | None:
+    """Where the page of a cursor starts; None when the cursor is not one of ours."""
+    if cursor is None:
+        return 0
+    found = _CURSOR.fullmatch(cursor)
+    return int(found[1]) if found else None
+
+
+def page(engine: Ricordo, start: int) -> dict[str, Any]:
+    """One page of the list, and the cursor of the next if there is one."""
+    items = engine.list(limit=PAGE + 1, offset=start)
+    listed = [
+        {
+            "uri": uri_of(str(item.ref)),
+            "name": str(item.ref),
+            "title": item.title,
+            **({"description": item.fields.description} if item.fields.description else {}),
+            "mimeType": item.fields.mime_type or "text/plain",
+            "size": item.size,
+        }
+        for item in items[:PAGE]
+    ]
+    return {"resources": listed} | ({"nextCursor": f"after-{start + PAGE}"} if len(items) > PAGE else {})
+
+
+def read(engine: Ricordo, uri: str) -> dict[str, Any]:
+    """The text of an item, or its bytes if it has no text."""
+    item = engine.get(ref_of(uri))
+    about = {"uri": uri, "mimeType": item.fields.mime_type or "text/plain"}
     if not item.fields.is_textual:
-        data = base64.b64encode(engine.original(item.ref)).decode()
-        return types.BlobResourceContents(uri=uri, mime_type=mime_type, blob=data)
-    text = item.content.encode("utf-8", "replace").decode()
-    return types.TextResourceContents(uri=uri, mime_type=mime_type, text=text)
+        return about | {"blob": base64.b64encode(engine.original(item.ref)).decode()}
+    return about | {"text": item.content.encode("utf-8", "replace").decode()}

@@ -1,48 +1,197 @@
-"""Imports no more of the SDK than a server needs: its packages load their client and their high-level server, too.
+"""The official MCP SDK, in either of its major versions: everything that differs between 1.x and 2.x stands here.
 
-``light`` puts the two packages in their places without running them; they run as soon as anybody asks for a name of
-theirs, so that other code in this process finds the SDK as it is. This saves an agent about a seventh of the wait for
-the first answer (``bench/mcp_cost.py``).
+The rest of this package works with plain dictionaries in the form they have on the wire (``{"isError": true, …}``).
+Here they become the SDK's own types, and the SDK's requests become dictionaries.
 """
 
 from __future__ import annotations
 
-import sys
-import threading
-from importlib.util import find_spec, module_from_spec
-from types import ModuleType
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-PACKAGES = ("mcp", "mcp.server")
-_running = threading.RLock()
+from mcp import types
+from mcp.server.lowlevel import Server
+from mcp.shared import exceptions
+from mcp.shared.message import SessionMessage
+
+from ricordo.frozen import frozen
+
+__all__ = ["Method", "SessionMessage", "http_app", "make_server", "protocol_error", "read_message", "written_message"]
+
+Report = Callable[[float, float | None, str], Awaitable[None]]
+"""Sends a notice of progress: how much is done, how much there is, and what is being done."""
+Answer = Callable[[dict[str, Any], Report | None], Awaitable[dict[str, Any]]]
+"""Answers a request: takes its parameters, and a way to report progress where the client asked for it."""
+
+IS_SECOND = hasattr(exceptions, "MCPError")
+"""Whether this is the SDK 2.x, which names its error so; 1.x calls it ``McpError``."""
 
 
-class _Unrun(ModuleType):
-    """A package whose own code has not run yet."""
+@frozen
+class Method:
+    """How the SDK calls a request: its own name for the handler (2.x), the request's type (1.x) and the result's."""
 
-    def __getattr__(self, name: str) -> Any:
-        with _running:
-            if name in self.__dict__:
-                return self.__dict__[name]
-            loader = self.__spec__.loader if self.__spec__ else None
-            if name.startswith("__") or loader is None:
-                raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
-            self.__class__ = ModuleType  # type: ignore[assignment]  # from here on it is like any other
-            loader.exec_module(self)
-        return getattr(self, name)
+    handler: str
+    request: str
+    result: str
 
 
-def light() -> None:
-    """Let modules of the SDK be imported without the packages they are in."""
-    for name in PACKAGES:
-        if name in sys.modules:
-            continue
-        spec = find_spec(name)
-        if spec is None:
-            return  # importing it will say so
-        package = module_from_spec(spec)
-        package.__class__ = _Unrun
-        sys.modules[name] = package
-        parent, _, last = name.rpartition(".")
-        if parent:
-            setattr(sys.modules[parent], last, package)
+METHODS: Mapping[str, Method] = {
+    "tools/list": Method("on_list_tools", "ListToolsRequest", "ListToolsResult"),
+    "tools/call": Method("on_call_tool", "CallToolRequest", "CallToolResult"),
+    "resources/list": Method("on_list_resources", "ListResourcesRequest", "ListResourcesResult"),
+    "resources/templates/list": Method(
+        "on_list_resource_templates", "ListResourceTemplatesRequest", "ListResourceTemplatesResult"
+    ),
+    "resources/read": Method("on_read_resource", "ReadResourceRequest", "ReadResourceResult"),
+    "prompts/list": Method("on_list_prompts", "ListPromptsRequest", "ListPromptsResult"),
+    "prompts/get": Method("on_get_prompt", "GetPromptRequest", "GetPromptResult"),
+    "completion/complete": Method("on_completion", "CompleteRequest", "CompleteResult"),
+}
+
+
+def make_server(
+    about: Mapping[str, str],
+    answers: Mapping[str, Answer],
+    *,
+    schema_of: Callable[[str], Mapping[str, Any] | None],
+    wrong_arguments: Callable[[], dict[str, Any]],
+) -> Any:
+    """A server of the SDK that answers each method of ``METHODS`` by the function given for it.
+
+    ``about`` holds name, version, title and instructions. ``schema_of`` gives a tool's input schema, which 2.x reads to
+    map HTTP headers. ``wrong_arguments`` is the result for a tool call whose arguments are not an object.
+    """
+    return (_second if IS_SECOND else _first)(about, answers, schema_of, wrong_arguments)
+
+
+def _second(
+    about: Mapping[str, str],
+    answers: Mapping[str, Answer],
+    schema_of: Callable[[str], Mapping[str, Any] | None],
+    wrong_arguments: Callable[[], dict[str, Any]],
+) -> Any:
+    def handler(method: str, answer: Answer) -> Callable[[Any, Any], Awaitable[Any]]:
+        result = getattr(types, METHODS[method].result)
+
+        async def handle(context: Any, params: Any) -> Any:
+            meta = context.meta or {}
+            asked = "progress_token" in meta or "progressToken" in meta
+            report = context.session.report_progress if asked else None
+            return result.model_validate(await answer(_plain(params), report))
+
+        return handle
+
+    async def refuse(context: Any, call_next: Callable[[Any], Awaitable[Any]]) -> Any:
+        """The SDK would only say "invalid params"; our result says what arguments look like."""
+        params = context.params or {}
+        if context.method == "tools/call" and not isinstance(params.get("arguments"), dict | None):
+            return wrong_arguments()
+        return await call_next(context)
+
+    make: Any = Server
+    handlers = {METHODS[method].handler: handler(method, answer) for method, answer in answers.items()}
+    server = make(about["name"], **_without(about, "name"), get_tool_input_schema=schema_of, **handlers)
+    server.middleware.append(refuse)
+    return server
+
+
+def _first(
+    about: Mapping[str, str],
+    answers: Mapping[str, Answer],
+    schema_of: Callable[[str], Mapping[str, Any] | None],
+    wrong_arguments: Callable[[], dict[str, Any]],
+) -> Any:
+    make: Any = Server
+    server = make(about["name"], **_without(about, "name", "title"))
+
+    def handler(method: str, answer: Answer) -> Callable[[Any], Awaitable[Any]]:
+        result = getattr(types, METHODS[method].result)
+
+        async def handle(request: Any) -> Any:
+            given = await answer(_plain(getattr(request, "params", None)), _reporter(server.request_context))
+            return types.ServerResult(result.model_validate(given))  # type: ignore[operator]
+
+        return handle
+
+    for method, answer in answers.items():
+        server.request_handlers[getattr(types, METHODS[method].request)] = handler(method, answer)
+    return server
+
+
+def _reporter(context: Any) -> Report | None:
+    """How a request of 1.x reports progress."""
+    token = getattr(context.meta, "progressToken", None)
+    if token is None:
+        return None
+
+    async def report(progress: float, total: float | None = None, message: str = "") -> None:
+        await context.session.send_progress_notification(
+            token, progress, total, message, related_request_id=str(context.request_id)
+        )
+
+    return report
+
+
+def _plain(params: Any) -> dict[str, Any]:
+    """The parameters of a request as they stand on the wire."""
+    if params is None:
+        return {}
+    plain: dict[str, Any] = params.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return plain
+
+
+def _without(given: Mapping[str, str], *names: str) -> dict[str, str]:
+    return {name: value for name, value in given.items() if name not in names}
+
+
+def protocol_error(code: int, message: str, data: Any = None) -> Exception:
+    """An error of the protocol, to be raised: the client gets its code instead of a result."""
+    make: Any = exceptions.MCPError if IS_SECOND else exceptions.McpError  # type: ignore[attr-defined]
+    if IS_SECOND:
+        return make(code, message, data)  # type: ignore[no-any-return]
+    return make(types.ErrorData(code=code, message=message, data=data))  # type: ignore[no-any-return]
+
+
+def read_message(line: bytes) -> SessionMessage:
+    """One line of JSON as the SDK wants it; a ``ValidationError`` of pydantic when it is no JSON-RPC message."""
+    if IS_SECOND:
+        return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+    one: Any = types.JSONRPCMessage
+    return SessionMessage(one.model_validate_json(line))
+
+
+def written_message(message: SessionMessage) -> dict[str, Any]:
+    """A message of the SDK as it stands on the wire."""
+    rule = "exclude_unset" if IS_SECOND else "exclude_none"
+    plain: dict[str, Any] = message.message.model_dump(by_alias=True, mode="json", **{rule: True})
+    return plain
+
+
+def http_app(server: Any, path: str, *, hosts: list[str], origins: list[str], largest: int) -> Any:
+    """An ASGI application that serves streamable HTTP at a path.
+
+    Requests for other hosts, from other origins, or larger than ``largest`` bytes are refused.
+    """
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from mcp.server.transport_security import TransportSecuritySettings
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+
+    security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
+    settings: dict[str, Any] = {"security_settings": security}
+    if "max_request_body_size" in inspect.signature(StreamableHTTPSessionManager).parameters:
+        settings["max_request_body_size"] = largest
+    manager = StreamableHTTPSessionManager(app=server, **settings)
+    return Starlette(routes=[Route(path, endpoint=_Endpoint(manager))], lifespan=lambda app: manager.run())
+
+
+class _Endpoint:
+    """Hands requests to the SDK. Starlette takes an object, not a function, for an ASGI application."""
+
+    def __init__(self, manager: Any) -> None:
+        self._manager = manager
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self._manager.handle_request(scope, receive, send)

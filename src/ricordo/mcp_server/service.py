@@ -1,4 +1,4 @@
-"""Runs tools on a store: opens it when it is first needed, turns failures into answers, lets vectors follow.
+"""Runs tools on a store: opens the store at the first call, turns errors into answers, makes vectors afterwards.
 
 It knows nothing of MCP. ``call`` blocks and may be used from any number of threads at once.
 """
@@ -19,18 +19,19 @@ from ricordo.mcp_server.tool import Tool
 if TYPE_CHECKING:
     from ricordo.config.loading import Config
     from ricordo.engine import Ricordo
+    from ricordo.values.reports import Progress
 
 MOST_BYTES = 4 * 1024 * 1024
-"""Arguments larger than this are refused, whichever way they come."""
+"""Arguments larger than this are refused, over standard input as over HTTP."""
 AT_A_TIME = 64
-"""So many texts of the backlog are embedded between two looks at whether to stop."""
+"""How many texts of the backlog are embedded before the thread checks whether it should stop."""
 
 log = logging.getLogger("ricordo.mcp")
 
 
 @frozen
 class Outcome:
-    """What a call came to: an answer, or an error in the shape agents are promised."""
+    """The result of a call: an answer, or an error in the documented form."""
 
     plain: Mapping[str, Any]
     is_error: bool = False
@@ -46,7 +47,7 @@ def failure(code: str, message: str, hint: str, **more: Any) -> Outcome:
 
 
 class Service:
-    """The tools that were asked for, on one store."""
+    """The chosen tools, on one store."""
 
     def __init__(
         self,
@@ -66,11 +67,11 @@ class Service:
 
     @property
     def seconds(self) -> float:
-        """How long one call may take, by the settings as they are now."""
+        """How long one call may take: the setting ``mcp.seconds``, read again for each call."""
         try:
             return self._settings().mcp.seconds
         except Error:
-            return 30.0  # settings that cannot be read are told by the call itself
+            return 30.0  # the call itself will report settings that cannot be read
 
     def _settings(self) -> Config:
         if self._config is None:
@@ -80,11 +81,11 @@ class Service:
         return self._config()
 
     def engine(self) -> Ricordo:
-        """The open store; one that could not be opened is tried again at the next call."""
+        """The engine, opened at the first call; if opening fails, the next call tries again."""
         with self._opening:
             if self._engine is None:
                 if self._closed:
-                    raise UsageError("the server is ending")
+                    raise UsageError("the server is shutting down", hint="Start it again.")
                 from ricordo.engine import Ricordo
 
                 self._settings()
@@ -93,7 +94,7 @@ class Service:
             return self._engine
 
     def close(self) -> None:
-        """Close the store, if it was opened at all."""
+        """Close the store, if it was opened."""
         self._backlog.stop()
         with self._opening:
             self._closed = True
@@ -101,24 +102,26 @@ class Service:
         if engine is not None:
             engine.close()
 
-    def call(self, name: str, arguments: Mapping[str, Any]) -> Outcome:
-        """Run a tool. Whatever goes wrong is an outcome, too."""
+    def call(
+        self, name: str, arguments: Mapping[str, Any], progress: Callable[[Progress], None] | None = None
+    ) -> Outcome:
+        """Run a tool. An error becomes an outcome, too."""
         tool = self.tools.get(name)
         if tool is None:
             return self._unknown(name)
         try:
             refuse_huge(arguments)
-            answer = tool(self.engine(), arguments)
+            answer = tool(self.engine(), arguments, progress)
         except Error as error:
             return self._failed(error, arguments)
         except OSError as error:
             where = f": {error.filename}" if error.filename else ""
             hint = "Check that the file exists, that it may be used, and that the disk has room."
             return failure("system", f"{error.strerror or error}{where}", hint)
-        except Exception as error:  # the last boundary: an agent gets an error it can act on, the log the trace
+        except Exception as error:  # a bug must not end the server: the agent gets an error, the log the trace
             log.exception("%s failed", name)
             message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
-            return failure("unexpected", message, "This is a fault of the server; its log has more. Try another way.")
+            return failure("unexpected", message, "This is a bug in Ricordo; its log has the details. Try another way.")
         if not tool.effects.reads_only:
             self._backlog.wake()
         return Outcome(printable(answer))
@@ -142,10 +145,10 @@ class Service:
                 hint = f"Did you mean {' or '.join(near)}?" if near else known or hint
         if (candidates := getattr(error, "candidates", None)) is not None:
             more = {"candidates": candidates}
-        return failure(error.code, error.message, hint or "Look at the message and change the call.", **printable(more))
+        return failure(error.code, error.message, hint or "Change the call as the message says.", **printable(more))
 
     def _near(self, arguments: Mapping[str, Any]) -> tuple[list[str] | None, str]:
-        """Refs like the one that was not found, and what to do if there are none; None where the ref is there."""
+        """Refs spelled like the one that was not found, and a hint if there are none; None if the ref does exist."""
         from ricordo.mcp_server.shapes import near_refs
 
         given = arguments.get("refs") or arguments.get("ref") or arguments.get("id") or arguments.get("from_ref")
@@ -160,7 +163,7 @@ class Service:
 
 
 def refuse_huge(arguments: Mapping[str, Any]) -> None:
-    """Refuse arguments that are too large to be meant."""
+    """Refuse arguments that are too large."""
     size = len(json.dumps(arguments, ensure_ascii=False, default=str).encode("utf-8", "replace"))
     if size > MOST_BYTES:
         raise UsageError(
@@ -170,14 +173,14 @@ def refuse_huge(arguments: Mapping[str, Any]) -> None:
 
 
 def printable(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """The same in what JSON and UTF-8 can hold: half characters are replaced, times become texts."""
+    """The same in what JSON and UTF-8 can hold: half characters become question marks, times become texts."""
     text = json.dumps(plain, ensure_ascii=False, default=str).encode("utf-8", "replace")
     clean: dict[str, Any] = json.loads(text)
     return clean
 
 
 class BacklogThread:
-    """Makes the vectors of what was written, after the answer; started by the first write."""
+    """A thread that makes the vectors of what was written, after the answer; the first write starts it."""
 
     def __init__(self, engine: Callable[[], Ricordo]) -> None:
         self._engine = engine
@@ -187,7 +190,7 @@ class BacklogThread:
         self._thread: threading.Thread | None = None
 
     def wake(self) -> None:
-        """Say that there may be something to do."""
+        """Tell the thread that there may be texts to embed."""
         with self._lock:
             if self._thread is None and not self._ending:
                 self._thread = threading.Thread(target=self._work, name="ricordo-backlog", daemon=True)
@@ -195,7 +198,7 @@ class BacklogThread:
         self._wanted.set()
 
     def stop(self, seconds: float = 2.0) -> None:
-        """End after the batch at hand; what is left stays in the backlog."""
+        """End after the current batch; the rest stays in the backlog."""
         with self._lock:
             self._ending = True
             thread = self._thread
@@ -211,8 +214,10 @@ class BacklogThread:
                 return
             try:
                 self._drain()
-            except Exception as error:  # noqa: BLE001 - the end of the thread: what is not embedded waits in the backlog
-                log.warning("vectors wait in the backlog: %s", error)
+            except Error as error:
+                log.warning("vectors stay in the backlog: %s", error)
+            except Exception:  # a bug here must not end the thread; the texts stay in the backlog
+                log.exception("vectors stay in the backlog")
 
     def _drain(self) -> None:
         engine = self._engine()

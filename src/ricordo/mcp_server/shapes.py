@@ -1,4 +1,4 @@
-"""How values are shaped for an agent: without what is empty, and no longer than it can use."""
+"""Shapes the engine's values for an agent: without empty fields, and with long texts cut."""
 
 from __future__ import annotations
 
@@ -12,30 +12,34 @@ from ricordo.values.items import Item, Ref, Saved, TreeNode
 from ricordo.values.reports import AddReport
 
 if TYPE_CHECKING:
+    from difflib import SequenceMatcher
+
     from ricordo.engine import Ricordo
 
 SNIPPET = 240
 NEIGHBOURS = 12
-"""So many refs around a written one are shown."""
+"""How many refs in the folder of a written item are shown."""
 MOST_LINES = 200
 """A tree longer than this is cut."""
-_LOOKED_THROUGH = 500
+_LOOKED_THROUGH = 1000
+_CLOSE = 0.75
+"""Two names are close from this likeness on: at least three quarters of their letters agree."""
 
 
 def without_empty(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """The same without what says nothing: None, empty texts, lists and objects."""
+    """The same without empty values: None, and empty texts, lists and objects."""
     return {name: value for name, value in plain.items() if value not in (None, "", [], {}, ())}
 
 
 def short(text: str, most: int = SNIPPET) -> str:
-    """A text on one line, cut at a blank where it is too long."""
+    """A text on one line, cut at a space if it is too long."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1].rsplit(' ', 1)[0]}…"
 
 
 def hit_row(hit: Hit, *, tiered: bool = False) -> dict[str, Any]:
     """A hit in a few dozen tokens."""
-    said = {
+    row = {
         "ref": hit.ref,
         "title": hit.title,
         "kind": hit.kind,
@@ -49,12 +53,12 @@ def hit_row(hit: Hit, *, tiered: bool = False) -> dict[str, Any]:
         "tier": hit.tier if tiered else "",
         "token_estimate": hit.token_estimate,
     }
-    return without_empty(said)
+    return without_empty(row)
 
 
 def saved_row(saved: Saved) -> dict[str, Any]:
-    """What became of one item that was written."""
-    said = {
+    """The result of writing one item."""
+    row = {
         "ref": saved.ref,
         "status": saved.status,
         "version": saved.version,
@@ -63,11 +67,11 @@ def saved_row(saved: Saved) -> dict[str, Any]:
         "redacted": list(saved.redacted),
         "error": dict(saved.error) if saved.error else None,
     }
-    return without_empty(said)
+    return without_empty(row)
 
 
 class NeedsDecision(Error):  # noqa: N818 - named like the rest of the tree
-    """A text that is nearly known: nothing was written until the caller says what to do."""
+    """A text that is nearly the same as a stored one; nothing is written until the caller decides what to do."""
 
     code = "needs_decision"
 
@@ -76,12 +80,12 @@ class NeedsDecision(Error):  # noqa: N818 - named like the rest of the tree
             "Call again with on_duplicate: 'save' (keep both), 'skip', 'merge' (into the old one) or "
             "'supersede' (archive the old one)."
         )
-        super().__init__(saved.reason or "nearly the same is known; nothing was written", hint=hint)
+        super().__init__(saved.reason or "nearly the same text is already stored; nothing was written", hint=hint)
         self.candidates = [without_empty(one.to_dict()) for one in saved.candidates]
 
 
 def written(engine: Ricordo, saved: Saved) -> dict[str, Any]:
-    """The answer to a write of one item, with what stands around it."""
+    """The answer to a write of one item, with the other items in its folder."""
     if saved.status == "needs_decision":
         raise NeedsDecision(saved)
     if saved.error is not None:
@@ -90,14 +94,14 @@ def written(engine: Ricordo, saved: Saved) -> dict[str, Any]:
 
 
 def written_all(engine: Ricordo, report: AddReport) -> dict[str, Any]:
-    """The answer to a write of many: counts, and the items that need a word. All failed is an error."""
+    """The answer to a write of many: counts, then failed items first. It is an error if all failed."""
     if report.items and report.failed == len(report.items):
         raise from_dict(report.items[0].error or {"code": "error", "message": "nothing could be added"})
     counts = {name: report.count(name) for name in ("created", "updated", "skipped", "failed")}
-    told = sorted(report.items, key=lambda saved: saved.status != "failed")[:NEIGHBOURS]
+    shown = sorted(report.items, key=lambda saved: saved.status != "failed")[:NEIGHBOURS]
     kept = next((saved.ref for saved in report.items if saved.status in ("created", "updated", "skipped")), None)
     more = {
-        "items": [saved_row(saved) for saved in told],
+        "items": [saved_row(saved) for saved in shown],
         "notes": list(report.notes[:NEIGHBOURS]),
         "tree": neighbourhood(engine, kept) if kept else "",
     }
@@ -116,7 +120,7 @@ def neighbourhood(engine: Ricordo, ref: str) -> str:
 
 
 def place_for(name: str) -> str:
-    """Where an agent's text goes: a bare name stands on the agent's own drive, not among the files."""
+    """The ref for an agent's text: a bare name means the drive ``agent``, not a file."""
     from ricordo.engine.core import is_id
 
     if Ref.looks_like(name) or is_id(name) or "://" in name or not name.strip("/ "):
@@ -125,7 +129,7 @@ def place_for(name: str) -> str:
 
 
 def event_row(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Something that happened, to the second."""
+    """An event, with its time to the second."""
     kept = {name: event.get(name) for name in ("at", "what", "ref", "title", "kind", "thread", "role", "direction")}
     return without_empty(kept | {"at": _to_the_second(event.get("at"))})
 
@@ -135,7 +139,7 @@ def _to_the_second(moment: str | None) -> str | None:
 
 
 def tree_text(node: TreeNode) -> str:
-    """A tree as indented lines; a folder says how many items are below what is not shown."""
+    """A tree as indented lines; a folder that is not opened shows how many items it has."""
     lines: list[str] = []
 
     def draw(part: TreeNode, depth: int) -> None:
@@ -153,19 +157,32 @@ def tree_text(node: TreeNode) -> str:
 
 
 def near_refs(engine: Ricordo, name: str, limit: int = 3) -> list[str]:
-    """Refs that are spelled much like a name, then those that have its words."""
-    from difflib import get_close_matches
+    """Refs on the same drive that are spelled much like a name, closest first; none if no spelling is close.
 
-    drive, _, path = name.rpartition(":") if Ref.looks_like(name) else ("", "", name)
-    filters = Filters(drives=(drive,)) if drive else Filters()
-    refs = [str(item.ref) for item in engine.list(filters=filters, limit=_LOOKED_THROUGH)]
-    tails = {ref.partition(":")[2]: ref for ref in refs}
-    near = [tails[tail] for tail in get_close_matches(path, tails, n=limit, cutoff=0.6)]
-    if len(near) < limit and path.strip("/"):
-        words = path.strip("/").rpartition("/")[2].rpartition(".")[0] or path.strip("/")
-        found = engine.search(words, limit=limit, vectors=False, literal=True, track=False)
-        near += [hit.ref for hit in found.hits if hit.ref not in near]
-    return near[:limit]
+    The last part of the path counts as well as the whole, so that a right name in a wrong folder is found.
+    """
+    from difflib import SequenceMatcher
+
+    if not Ref.looks_like(name):
+        return []
+    drive, _, path = name.partition(":")
+    matcher = SequenceMatcher(b=path)
+    last = SequenceMatcher(b=path.rpartition("/")[2])
+    found: list[tuple[float, str]] = []
+    for item in engine.list(filters=Filters(drives=(drive,)), limit=_LOOKED_THROUGH):
+        likeness = max(_likeness(matcher, item.ref.path), _likeness(last, item.ref.path.rpartition("/")[2]))
+        if likeness >= _CLOSE:
+            found.append((likeness, str(item.ref)))
+    found.sort(key=lambda pair: (-pair[0], pair[1]))
+    return [ref for _, ref in found[:limit]]
+
+
+def _likeness(matcher: SequenceMatcher[str], text: str) -> float:
+    """How much of two texts is the same, from 0 to 1. The quick estimates are upper bounds; most texts end there."""
+    matcher.set_seq1(text)
+    if matcher.real_quick_ratio() < _CLOSE or matcher.quick_ratio() < _CLOSE:
+        return 0.0
+    return matcher.ratio()
 
 
 def text_of(item: Item, *, from_line: int | None, most: int) -> dict[str, Any]:
@@ -178,10 +195,10 @@ def text_of(item: Item, *, from_line: int | None, most: int) -> dict[str, Any]:
         raise NotFound(f"{item.ref} has no line {from_line}", hint=f"Its last line is {last}.")
     taken, size = _as_many_as_fit(rest, most)
     part = "".join(rest[:taken]) if taken else "".join(rest)[:most]
-    said: dict[str, Any] = {"content": part, "lines": [first, first + max(taken, 1) - 1]}
+    row: dict[str, Any] = {"content": part, "lines": [first, first + max(taken, 1) - 1]}
     if size < sum(map(len, rest)):
-        said["next_line"] = first + max(taken, 1)
-    return said
+        row["next_line"] = first + max(taken, 1)
+    return row
 
 
 def _as_many_as_fit(lines: Sequence[str], most: int) -> tuple[int, int]:
@@ -198,11 +215,11 @@ FACTS = (
     "valid_from", "valid_until", "loading", "immutable", "source", "source_url", "thread", "metadata", "state",
     "updated_at",
 )  # fmt: skip
-"""What is told of an item beside its text."""
+"""The fields that an agent sees beside an item's text."""
 
 
 def facts_of(item: Item) -> dict[str, Any]:
-    """An item's fields that are set."""
+    """The fields of an item that have a value."""
     plain = item.to_dict(with_content=False)
     kept = {name: plain.get(name) for name in FACTS}
     if plain.get("state") == "live":

@@ -1,7 +1,7 @@
-"""MCP over standard input and output: one client, until its end of the pipe closes.
+"""MCP over standard input and output: one client, until it closes its end of the pipe.
 
-The SDK keeps standard output for the protocol and reads and writes UTF-8 whatever the locale. What it leaves out is
-added here: a line that is no message gets an answer, and calls that are under way when the input ends are finished.
+Lines are read and written here rather than by the SDK, because the SDK does not answer a line that is no message, does
+not finish calls when the input ends, and (in 1.x) lets a stray ``print`` into the protocol.
 """
 
 from __future__ import annotations
@@ -13,22 +13,23 @@ import signal
 import sys
 import threading
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import anyio
-import mcp_types as types
 from anyio.streams.memory import MemoryObjectSendStream
-from mcp.server.stdio import stdio_server
-from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
-from ricordo.mcp_server.protocol import Threads, server_for
+from ricordo.mcp_server.protocol import server_for
+from ricordo.mcp_server.sdk import SessionMessage, read_message, written_message
 from ricordo.mcp_server.service import Service
+from ricordo.mcp_server.threads import Threads
 
 FINISHING_SECONDS = 5.0
-"""How long calls under way may take once the input has ended."""
+"""How long running calls may take once the input has ended."""
 CLOSING_SECONDS = 5.0
-"""How long closing may take after that. What was acknowledged is on disk before."""
+"""How long closing the store may take after that. What was acknowledged is on disk before."""
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
 
 log = logging.getLogger("ricordo.mcp")
 
@@ -39,10 +40,11 @@ def serve(service: Service) -> None:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     threads = Threads()
+    reader, writer = claim_streams()
     try:
-        anyio.run(_serve, service, threads)
-    except* OSError as gone:  # the client closed its end; there is nobody left to tell
-        log.debug("the client is gone: %s", gone)
+        anyio.run(_serve, service, threads, reader, writer)
+    except* anyio.BrokenResourceError as problem:  # the client closed its end, so there is nobody left to answer
+        log.debug("the client is gone: %s", problem)
     finally:
         threads.close()
         if not threads.busy:
@@ -50,10 +52,25 @@ def serve(service: Service) -> None:
     leave(threads)
 
 
-def leave(threads: Threads) -> None:
-    """End the process although a call, the read of an input that stays open, or a model at work never returns.
+def claim_streams() -> tuple[BinaryIO, BinaryIO]:
+    """The process's input and output for the protocol alone.
 
-    Daemons count, too: taking down a model that one of them still uses can keep the interpreter from ending.
+    From now on descriptor 0 reads nothing, and descriptor 1 leads to standard error: what other code prints cannot
+    get between the messages.
+    """
+    sys.stdout.flush()
+    reader, writer = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", buffering=0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return reader, writer
+
+
+def leave(threads: Threads) -> None:
+    """End the process even if a call, a read of an input that stays open, or a working model never returns.
+
+    Daemon threads count, too: unloading a model that one of them still uses can keep the interpreter from ending.
     """
     others = [one for one in threading.enumerate() if one is not threading.main_thread()]
     if threads.busy or any(not one.name.startswith("ricordo-call") for one in others):
@@ -62,59 +79,68 @@ def leave(threads: Threads) -> None:
 
 
 def leave_in_time() -> None:
-    """End the process, whatever holds it up, when calls and the store had their time to end well."""
+    """End the process after the time for running calls and for closing, whatever still holds it up."""
     last = threading.Timer(FINISHING_SECONDS + CLOSING_SECONDS, os._exit, (0,))
     last.daemon = True
     last.start()
 
 
-async def _serve(service: Service, threads: Threads) -> None:
+async def _serve(service: Service, threads: Threads, reader: BinaryIO, writer: BinaryIO) -> None:
     server = server_for(service, threads)
-    async with stdio_server() as (incoming, outgoing):
-        wire = Wire(outgoing)
-        forward, inbox = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(wire.carry, incoming, forward)
-            await server.run(inbox, wire, server.create_initialization_options())
-            tasks.cancel_scope.cancel()
+    wire = Wire(writer)
+    forward, inbox = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wire.carry, reader, forward)
+        await server.run(inbox, wire, server.create_initialization_options())
+        tasks.cancel_scope.cancel()
 
 
 class Wire:
-    """The outgoing side, which knows which requests still wait for their answer."""
+    """Reads and writes lines, and knows which requests still wait for their answer."""
 
-    def __init__(self, outgoing: Any) -> None:
-        self._outgoing = outgoing
+    def __init__(self, writer: BinaryIO) -> None:
+        self._writer = writer
+        self._writing = anyio.Lock()
         self._waiting: set[str | int] = set()
         self._changed = anyio.Event()
 
-    async def carry(self, incoming: Any, forward: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
-        """Hand on what comes in; answer what is no message; at the end wait for answers that are due."""
+    async def carry(self, reader: BinaryIO, forward: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+        """Hand each message to the server; answer a line that is no message; at the end wait for answers."""
         async with forward:
-            async for item in incoming:
-                if isinstance(item, Exception):
-                    message = second_reading(item)
-                    item = SessionMessage(message)
-                    if isinstance(message, types.JSONRPCError):
-                        await self._outgoing.send(item)
-                        continue
-                if isinstance(item.message, types.JSONRPCRequest):
-                    self._waiting.add(item.message.id)
-                elif isinstance(item.message, types.JSONRPCNotification):
-                    self._forget_cancelled(item.message)
-                await forward.send(item)
+            while line := await anyio.to_thread.run_sync(reader.readline, abandon_on_cancel=True):
+                try:
+                    plain, message = parsed(line)
+                except NotAMessage as problem:
+                    await self._write(problem.answer)
+                    continue
+                if "id" in plain and "method" in plain:
+                    self._waiting.add(plain["id"])
+                elif plain.get("method") == "notifications/cancelled":
+                    self._answered((plain.get("params") or {}).get("requestId", ""))
+                await forward.send(message)
             leave_in_time()
             with anyio.move_on_after(FINISHING_SECONDS):
                 while self._waiting:
                     await self._changed.wait()
 
-    async def send(self, item: SessionMessage) -> None:
-        await self._outgoing.send(item)
-        if isinstance(item.message, types.JSONRPCResponse | types.JSONRPCError) and item.message.id is not None:
-            self._answered(item.message.id)
+    async def send(self, message: SessionMessage) -> None:
+        plain = written_message(message)
+        await self._write(plain)
+        if "method" not in plain and plain.get("id") is not None:
+            self._answered(plain["id"])
 
-    def _forget_cancelled(self, message: types.JSONRPCNotification) -> None:
-        if message.method == "notifications/cancelled":
-            self._answered((message.params or {}).get("requestId", ""))
+    async def _write(self, plain: dict[str, Any]) -> None:
+        line = json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+        async with self._writing:
+            try:
+                await anyio.to_thread.run_sync(self._write_all, line)
+            except OSError as problem:  # the client closed its end; the SDK knows this error
+                raise anyio.BrokenResourceError from problem
+
+    def _write_all(self, line: bytes) -> None:
+        rest = memoryview(line)
+        while rest:
+            rest = rest[self._writer.write(rest) :]
 
     def _answered(self, request: str | int) -> None:
         self._waiting.discard(request)
@@ -122,7 +148,7 @@ class Wire:
         self._changed = anyio.Event()
 
     async def aclose(self) -> None:
-        await self._outgoing.aclose()
+        """Nothing to close: the process ends with the conversation."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -133,32 +159,29 @@ class Wire:
         await self.aclose()
 
 
-def second_reading(problem: Exception) -> types.JSONRPCMessage:
-    """A line that the SDK could not read: the message after all, or the answer that says what is wrong with it.
+class NotAMessage(Exception):  # noqa: N818 - it is answered, not reported
+    """A line that is no JSON-RPC message; ``answer`` is the error to send back."""
 
-    Half a character (``\\ud83e``), which some clients send when they cut a text, is read as a question mark.
+    def __init__(self, code: int, message: str, request: object = None) -> None:
+        super().__init__(message)
+        known = request if isinstance(request, str | int) and not isinstance(request, bool) else None
+        self.answer = {"jsonrpc": "2.0", "id": known, "error": {"code": code, "message": message}}
+
+
+def parsed(line: bytes) -> tuple[dict[str, Any], SessionMessage]:
+    """The message on a line, plain and as the SDK's type.
+
+    Bytes that are no UTF-8, and half a character (``\\ud83e``), which some clients send when they cut a text, become
+    question marks or the replacement character.
     """
-    line = _input_of(problem)
     try:
-        plain = json.loads(line) if isinstance(line, str | bytes) else line
+        plain = json.loads(line.decode("utf-8", "replace"))
         clean = json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace")
     except (ValueError, RecursionError):
-        return _refusal(types.PARSE_ERROR, "this line is not JSON; a message is one line of JSON")
+        raise NotAMessage(PARSE_ERROR, "this line is not JSON; a message is one line of JSON") from None
     try:
-        return types.jsonrpc_message_adapter.validate_json(clean, by_name=False)
+        message = read_message(clean)
     except ValidationError:
-        known = plain.get("id") if isinstance(plain, dict) else None
-        request = known if isinstance(known, str | int) and not isinstance(known, bool) else None
-        return _refusal(types.INVALID_REQUEST, "this is JSON, but not a JSON-RPC 2.0 message", request)
-
-
-def _input_of(problem: Exception) -> Any:
-    """What could not be read: the line, or the object it held."""
-    if not isinstance(problem, ValidationError):
-        return ""
-    inputs = [error["input"] for error in problem.errors(include_url=False, include_context=False)]
-    return next((one for one in inputs if isinstance(one, dict)), inputs[0])
-
-
-def _refusal(code: int, message: str, request: str | int | None = None) -> types.JSONRPCError:
-    return types.JSONRPCError(jsonrpc="2.0", id=request, error=types.ErrorData(code=code, message=message))
+        request = plain.get("id") if isinstance(plain, dict) else None
+        raise NotAMessage(INVALID_REQUEST, "this is JSON, but not a JSON-RPC 2.0 message", request) from None
+    return plain, message

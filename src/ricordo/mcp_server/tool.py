@@ -1,12 +1,14 @@
 """What a tool is: a function of the engine with a name, a schema for its arguments, and one for its answer.
 
-The words an agent reads are the function's docstring and the descriptions in the schema. Arguments are checked here,
-so that a wrong one is answered with what would be right; the tools themselves take what is checked.
+An agent reads the function's docstring and the descriptions in the schema. Arguments are checked here, before the
+function runs, so that a wrong one is answered with what would be right.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +17,13 @@ from ricordo.frozen import frozen
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
+    from ricordo.values.reports import Progress
 
 Schema = dict[str, Any]
 Run = Callable[..., dict[str, Any]]
 
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
     "string": ((str,), "a text"),
     "integer": ((int,), "a whole number"),
@@ -31,12 +36,12 @@ _TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
 
 @frozen
 class Effects:
-    """What a call does to the world, as MCP's annotations tell it."""
+    """What a call changes; MCP calls this annotations."""
 
     reads_only: bool = False
     destroys: bool = False
     repeatable: bool = False
-    """The same call again changes nothing more."""
+    """Making the same call again changes nothing more."""
     reaches_out: bool = False
     """It may read files or pages outside the store."""
 
@@ -58,12 +63,14 @@ class Tool:
     output: Schema
     effects: Effects
     run: Run
+    reports_progress: bool = False
 
     @property
     def input_schema(self) -> Schema:
-        """As the list shows it. Bounds are left out: they cost every list, and a call out of bounds is told them.
+        """The schema as the list shows it, without bounds and without the values in ``known``.
 
-        So are the values that ``known`` names, where the description does.
+        Every agent pays for the list in tokens. A call that is out of bounds gets an error with the bounds, and the
+        values in ``known`` stand in the tool's description.
         """
         shown = {
             name: {key: value for key, value in schema.items() if key not in ("minimum", "maximum", "known")}
@@ -72,8 +79,14 @@ class Tool:
         schema: Schema = {"type": "object", "properties": shown}
         return schema | ({"required": list(self.required)} if self.required else {})
 
-    def __call__(self, engine: Ricordo, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        return self.run(engine, **checked(self, arguments))
+    def __call__(
+        self, engine: Ricordo, arguments: Mapping[str, Any], progress: Callable[[Progress], None] | None = None
+    ) -> dict[str, Any]:
+        """Run the tool; one that takes long has a parameter ``progress`` and is handed the callback."""
+        given = checked(self, arguments)
+        if progress is not None and self.reports_progress:
+            given["progress"] = progress
+        return self.run(engine, **given)
 
 
 def tool(*, effects: Effects, output: Schema, **arguments: Schema) -> Callable[[Run], Tool]:
@@ -85,45 +98,47 @@ def tool(*, effects: Effects, output: Schema, **arguments: Schema) -> Callable[[
             name for name in arguments if name in parameters and parameters[name].default is inspect.Parameter.empty
         )
         words = " ".join(inspect.cleandoc(function.__doc__ or "").split())
-        return Tool(function.__name__, words, arguments, required, output, effects, function)
+        reports = "progress" in parameters
+        return Tool(function.__name__, words, arguments, required, output, effects, function, reports)
 
     return decorate
 
 
-def string(description: str = "", **more: Any) -> Schema:
+def string(description: str, **more: Any) -> Schema:
     """A text."""
     return _described("string", description, more)
 
 
-def integer(description: str = "", **more: Any) -> Schema:
+def integer(description: str, **more: Any) -> Schema:
     """A whole number; ``minimum`` and ``maximum`` bound it."""
     return _described("integer", description, more)
 
 
-def boolean(description: str = "") -> Schema:
+def boolean(description: str) -> Schema:
     """True or false."""
     return _described("boolean", description, {})
 
 
-def strings(description: str = "") -> Schema:
+def strings(description: str) -> Schema:
     """A list of texts."""
     return _described("array", description, {"items": {"type": "string"}})
 
 
-def choice(choices: Sequence[str], description: str = "") -> Schema:
+def choice(choices: Sequence[str], description: str) -> Schema:
     """One of a few texts."""
     return _described("string", description, {"enum": list(choices)})
 
 
-def mapping(description: str = "") -> Schema:
+def mapping(description: str) -> Schema:
     """An object."""
     return _described("object", description, {})
 
 
 def answer(*required: str, **properties: str | Schema) -> Schema:
-    """The schema of an answer: names and types, ``answer("hits", hits="array")``."""
+    """The schema of an answer: which names it always has, and the types of some, ``answer("hits", hits="array")``."""
     plain = {name: {"type": kind} if isinstance(kind, str) else kind for name, kind in properties.items()}
-    return {"type": "object", "properties": plain} | ({"required": list(required)} if required else {})
+    schema: Schema = {"type": "object"} | ({"properties": plain} if plain else {})
+    return schema | ({"required": list(required)} if required else {})
 
 
 def rows(*required: str, **properties: str | Schema) -> Schema:
@@ -132,15 +147,15 @@ def rows(*required: str, **properties: str | Schema) -> Schema:
 
 
 def _described(kind: str, description: str, more: Mapping[str, Any]) -> Schema:
-    return {"type": kind} | ({"description": description} if description else {}) | dict(more)
+    return {"type": kind, "description": description} | dict(more)
 
 
 def checked(tool: Tool, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments if they fit the tool; else a usage error that says what would."""
+    """The arguments, if they fit the tool; otherwise a usage error that says what would fit."""
     for name in given:
         if name not in tool.arguments:
             raise UsageError(f"{tool.name} has no argument '{name}'", hint=_known(tool, name))
-    # Null stands for "not given": many clients send every argument they know of.
+    # Null means "not given": many clients send every argument they know of.
     present = {name: value for name, value in given.items() if value is not None}
     missing = [name for name in tool.required if name not in present]
     if missing:
@@ -158,11 +173,8 @@ def _known(tool: Tool, name: str) -> str:
 
 
 def _fitting(where: str, value: Any, schema: Schema) -> Any:
-    """The value in the form the schema asks for; one text stands for a list of one."""
-    if schema["type"] == "array" and isinstance(value, str):
-        value = [value]
-    if schema["type"] == "integer" and isinstance(value, float) and value.is_integer():
-        value = int(value)
+    """The value in the type that the schema asks for."""
+    value = _converted(value, schema["type"])
     allowed, words = _TYPES[schema["type"]]
     if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
         raise UsageError(f"{where} must be {words}, not {_shown(value)}", hint=_expected(schema))
@@ -175,6 +187,37 @@ def _fitting(where: str, value: Any, schema: Schema) -> Any:
     if isinstance(value, list):
         return [_fitting(f"{where}, part {at}", part, schema["items"]) for at, part in enumerate(value, 1)]
     return value
+
+
+def _converted(value: Any, wanted: str) -> Any:
+    """A value that clearly means another type, as that type.
+
+    Models send ``"limit": "1"``, ``"recent": "true"``, or a list as JSON in a text; a single text stands for a list.
+    """
+    if isinstance(value, float) and wanted == "integer" and value.is_integer():
+        return int(value)
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if wanted == "integer" and _INTEGER.fullmatch(text):
+        return int(text)
+    if wanted == "number" and _NUMBER.fullmatch(text):
+        return float(text)
+    if wanted == "boolean" and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if wanted in ("array", "object"):
+        read = _read_json(text) if text[:1] in ("[", "{") else None
+        if isinstance(read, list if wanted == "array" else dict):
+            return read
+        return [value] if wanted == "array" else value
+    return value
+
+
+def _read_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _shown(value: Any) -> str:

@@ -11,7 +11,7 @@ from ricordo.errors import UsageError
 if TYPE_CHECKING:
     from ricordo.mcp_server.tool import Tool
 
-TOOLSETS = ("memory", "context", "vault", "knowledge")
+TOOLSETS = ("memory", "context", "vault", "knowledge", "sessions")
 
 
 def chosen(names: Sequence[str]) -> dict[str, Tool]:

@@ -43,10 +43,10 @@ _FACTORS = {
 @tool(
     effects=READS,
     output=answer("mode", "results", mode="string", results="array"),
-    query=string(),
+    query=string("What to look for."),
     mode=choice(("scan", "full"), "scan lists; full has whole entries and the score's breakdown."),
-    limit=integer(minimum=1, maximum=100),
-    type=choice(KINDS),
+    limit=integer("The most results.", minimum=1, maximum=100),
+    type=choice(KINDS, "Only this kind of entry."),
     domain=string("Ranks entries of this domain higher."),
     tags=strings("Rank entries with these tags higher."),
     severity=choice(SEVERITIES, "Only these."),
@@ -108,9 +108,9 @@ def _full(hit: Hit) -> dict[str, Any]:
 @tool(
     effects=WRITES,
     output=answer("ref", "action", "counted", ref="string", action="string", counted="boolean", changes="array"),
-    query=string(),
+    query=string("What to look for."),
     id=string("The entry's id or ref."),
-    action=choice(VERDICTS),
+    action=choice(VERDICTS, "What became of it."),
 )
 def search_feedback(
     engine: Ricordo,
@@ -118,7 +118,7 @@ def search_feedback(
     id: str,  # noqa: A002 - the argument's name
     action: str,
 ) -> dict[str, Any]:
-    """Say what became of an entry that a search found; after 30 verdicts the weights follow."""
+    """Say what became of an entry that a search found; from 30 verdicts on, the ranking adapts."""
     plain = engine.feedback(query, id, action).to_dict()
     kept = {name: plain[name] for name in ("ref", "counted", "changes")}
     return kept | {"action": plain["verdict"]}
@@ -127,18 +127,18 @@ def search_feedback(
 @tool(
     effects=WRITES_ONCE,
     output=answer("ref", "status", id="string", ref="string", status="string", tree="string"),
-    title=string(),
+    title=string("The title."),
     description=string("The knowledge itself."),
-    domain=string(),
-    severity=choice(SEVERITIES),
-    tags=strings(),
+    domain=string("The field it belongs to."),
+    severity=choice(SEVERITIES, "How bad it is to miss it."),
+    tags=strings("Tags for it."),
     context=string("When it holds, or why."),
-    on_duplicate=choice(ON_DUPLICATE),
+    on_duplicate=choice(ON_DUPLICATE, "What to do if nearly the same is stored."),
 )
 def capture_knowledge(
     engine: Ricordo, title: str, description: str, on_duplicate: str | None = None, **fields: Any
 ) -> dict[str, Any]:
-    """Keep a pattern, rule or lesson as an entry. What is nearly known needs on_duplicate."""
+    """Keep a pattern, rule or lesson as an entry. If nearly the same is stored, pass on_duplicate."""
     fields |= {"title": title, "description": shapes.short(description)}
     saved = engine.remember(description, kind="entry", source="agent", on_duplicate=on_duplicate, wait=False, **fields)
     return shapes.written(engine, saved) | ({"id": saved.id} if saved.id else {})

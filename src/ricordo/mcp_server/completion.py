@@ -1,0 +1,59 @@
+"""Completes what a person types into the arguments of a prompt, or of the resource template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ricordo.errors import UsageError
+from ricordo.mcp_server.prompts import PROMPTS
+from ricordo.mcp_server.resources import TEMPLATE
+from ricordo.values.hits import Filters
+
+if TYPE_CHECKING:
+    from ricordo.engine import Ricordo
+
+MOST = 100
+"""The protocol allows so many values."""
+LOOKED_THROUGH = 1000
+SPANS = ("1d", "7d", "30d", "90d", "365d")
+
+
+def completed(engine: Ricordo, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The values an argument may take that fit what was typed so far."""
+    about, argument = params["ref"], params["argument"]
+    name, typed = argument["name"], argument["value"]
+    if about["type"] == "ref/prompt":
+        _check_prompt(about["name"], name)
+        return _fitting(SPANS if name == "since" else _topics(engine), typed)
+    if about["uri"] != TEMPLATE["uriTemplate"]:
+        raise UsageError(f"there is no resource template '{about['uri'][:80]}'", hint=f"It is {TEMPLATE['uriTemplate']}")
+    if name == "drive":
+        return _fitting(engine.status()["drives"], typed)
+    drive = (params.get("context") or {}).get("arguments", {}).get("drive")
+    filters = Filters(drives=(drive,)) if drive else Filters()
+    paths = (item.ref.path.lstrip("/") for item in engine.list(filters=filters, limit=LOOKED_THROUGH))
+    return _fitting(paths, typed)
+
+
+def _check_prompt(name: str, argument: str) -> None:
+    prompt = next((one for one in PROMPTS if one.name == name), None)
+    if prompt is None or argument not in prompt.arguments:
+        known = "; ".join(f"{one.name}: {', '.join(one.arguments)}" for one in PROMPTS)
+        raise UsageError(f"there is no prompt '{name[:80]}' with '{argument[:80]}'", hint=f"There are: {known}.")
+
+
+def _topics(engine: Ricordo) -> Iterable[str]:
+    """What items are about, newest first: their titles and tags."""
+    for item in engine.list(limit=LOOKED_THROUGH):
+        yield from filter(None, (item.title, *item.fields.tags))
+
+
+def _fitting(values: Iterable[str], typed: str) -> dict[str, Any]:
+    """The values that begin with what was typed, then those that contain it."""
+    known = list(dict.fromkeys(values))
+    typed = typed.casefold()
+    first = [value for value in known if value.casefold().startswith(typed)]
+    more = [value for value in known if value not in set(first) and typed in value.casefold()]
+    found = first + more
+    return {"values": found[:MOST], "total": len(found), "hasMore": len(found) > MOST}

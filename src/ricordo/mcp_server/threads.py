@@ -1,0 +1,54 @@
+"""Runs blocking work for an asynchronous server, each call within a time limit."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import anyio
+
+AT_ONCE = 16
+"""How many calls run at the same time; others wait, and the wait counts against their time limit."""
+THREADS = 48
+"""More than run at once, because a call that timed out keeps its thread until its work ends."""
+
+T = TypeVar("T")
+
+
+class Threads:
+    """A pool of threads. They are kept between calls, because each has its own connection to the store."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="ricordo-call")
+        self._room: anyio.CapacityLimiter | None = None
+        self._lock = threading.Lock()
+        self._working = 0
+
+    @property
+    def busy(self) -> bool:
+        """Whether any work is still running, including work whose caller stopped waiting."""
+        return self._working > 0
+
+    async def run(self, work: Callable[[], T], seconds: float) -> T:
+        """The result of the work. After ``seconds`` it raises ``TimeoutError``, and the work runs on in its thread."""
+        if self._room is None:
+            self._room = anyio.CapacityLimiter(AT_ONCE)
+        with anyio.fail_after(seconds):
+            async with self._room:
+                return await asyncio.wrap_future(self._pool.submit(self._counted, work))
+
+    def _counted(self, work: Callable[[], T]) -> T:
+        with self._lock:
+            self._working += 1
+        try:
+            return work()
+        finally:
+            with self._lock:
+                self._working -= 1
+
+    def close(self) -> None:
+        """Take no more work and drop what has not started."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
