@@ -1,7 +1,9 @@
-// Calls every tool of the MCP server once with the TypeScript SDK's client, which checks each answer against its schema.
+// Calls every tool of the MCP server with the TypeScript SDK's client, which checks each answer against its schema: once
+// so that it works, and once with a wrong argument, which must come back as our error and not as one of the SDK.
 //
 //   npm install @modelcontextprotocol/sdk
-//   node tools/try_mcp.mjs ricordo mcp --toolset memory --toolset context --toolset vault --toolset knowledge
+//   node tools/try_mcp.mjs ricordo mcp --toolset memory --toolset context --toolset vault --toolset knowledge \
+//     --toolset sessions
 //   node tools/try_mcp.mjs http://127.0.0.1:8620/mcp
 //
 // It writes a few items: point it at a store made for this (RICORDO_STORE=/tmp/try.db).
@@ -18,12 +20,16 @@ const text = (words) => `${words}, tried at ${Date.now()} by ${process.pid}`;
 const place = `agent:/try/${Date.now()}`;
 const CALLS = [
   ["add", { text: text("A plan to sail round the island"), ref: place, tags: ["try"] }],
+  ["add", { text: text("A plan that was given up"), ref: `${place}-forgotten` }],
   ["remember", { text: text("The harbour master likes liquorice"), on_duplicate: "save" }],
   ["search", { query: "sail round the island", limit: 3 }],
   ["get", { refs: [place] }],
   ["context", { task: "sail round the island", budget: 300 }],
-  ["recent", { limit: 3 }],
+  ["recent", { limit: "3" }],
+  ["timeline", { since: "1d" }],
+  ["route", { task: "sail round the island" }],
   ["feedback", { query: "island", ref: place, verdict: "accepted" }],
+  ["forget", { refs: [`${place}-forgotten`] }],
   ["status", {}],
   ["save_memory", { content: text("The lighthouse is red"), on_duplicate: "save" }],
   ["create_entity", { name: text("Lighthouse"), on_duplicate: "save" }],
@@ -66,7 +72,9 @@ await client.connect(transport);
 const { tools } = await client.listTools();
 const offered = new Set(tools.map((tool) => tool.name));
 let failed = 0;
-for (const [name, args] of CALLS.filter(([name]) => offered.delete(name))) {
+const known = new Set(tools.map((tool) => tool.name));
+for (const [name, args] of CALLS.filter(([name]) => known.has(name))) {
+  offered.delete(name);
   try {
     const result = await client.callTool({ name, arguments: args });
     failed += result.isError ? 1 : 0;
@@ -76,9 +84,20 @@ for (const [name, args] of CALLS.filter(([name]) => offered.delete(name))) {
     console.log("ERROR", name, error.message);
   }
 }
+for (const { name } of tools) {
+  try {
+    const result = await client.callTool({ name, arguments: { no_such_argument: 1 } });
+    const error = JSON.parse(result.content[0].text);
+    if (result.isError && error.error_type === "usage" && error.next_action_hint) continue;
+    console.log("ERROR", name, "answered a wrong argument with", result.content[0].text);
+  } catch (error) {
+    console.log("ERROR", name, "turned a wrong argument into:", error.message);
+  }
+  failed += 1;
+}
 for (const name of offered) console.log("not called:", name);
 const { resources } = await client.listResources();
-await client.readResource({ uri: resources[0].uri });
+for (const { uri } of resources) await client.readResource({ uri: new URL(uri).href });
 await client.getPrompt({ name: "recall", arguments: { topic: "tides" } });
 console.log(`${tools.length} tools, ${failed} failed, ${offered.size} not called, ${resources.length} resources`);
 await client.close();

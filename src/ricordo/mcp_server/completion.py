@@ -27,7 +27,9 @@ def completed(engine: Ricordo, params: Mapping[str, Any]) -> dict[str, Any]:
         _check_prompt(about["name"], name)
         return _fitting(SPANS if name == "since" else _topics(engine), typed)
     if about["uri"] != TEMPLATE["uriTemplate"]:
-        raise UsageError(f"there is no resource template '{about['uri'][:80]}'", hint=f"It is {TEMPLATE['uriTemplate']}")
+        raise UsageError(
+            f"there is no resource template '{about['uri'][:80]}'", hint=f"It is {TEMPLATE['uriTemplate']}"
+        )
     if name == "drive":
         return _fitting(engine.status()["drives"], typed)
     drive = (params.get("context") or {}).get("arguments", {}).get("drive")

@@ -122,7 +122,9 @@ def context_edit(
         if not count:
             raise NotFound(f"old_text is not in {ref}")
         if count > 1 and not replace_all:
-            raise UsageError(f"old_text occurs {count} times in {ref}", hint="Give more of the text, or pass replace_all.")
+            raise UsageError(
+                f"old_text occurs {count} times in {ref}", hint="Give more of the text, or pass replace_all."
+            )
         content = before.replace(old_text, new_text)
     return shapes.written(engine, engine.edit(ref, content, fields, wait=False))
 
@@ -180,7 +182,13 @@ def context_exists(engine: Ricordo, ref: str) -> dict[str, Any]:
     return {"ref": str(item.ref), "exists": True}
 
 
-@tool(effects=READS, output=_FOUND, query=string("What to look for."), limit=_LIMIT, drive=string("Only this drive, such as disk."))
+@tool(
+    effects=READS,
+    output=_FOUND,
+    query=string("What to look for."),
+    limit=_LIMIT,
+    drive=string("Only this drive, such as disk."),
+)
 def context_search(engine: Ricordo, query: str, limit: int = 10, drive: str | None = None) -> dict[str, Any]:
     """Find items by words and meaning."""
     filters = Filters(drives=(drive,)) if drive else None
@@ -218,7 +226,13 @@ def search_grep(
     return {"matches": [shapes.without_empty(match.to_dict()) | {"text": match.text[:500]} for match in matches]}
 
 
-@tool(effects=READS, output=_FOUND, query=string("What to look for."), limit=_LIMIT, drive=string("Only this drive, such as disk."))
+@tool(
+    effects=READS,
+    output=_FOUND,
+    query=string("What to look for."),
+    limit=_LIMIT,
+    drive=string("Only this drive, such as disk."),
+)
 def search_semantic(engine: Ricordo, query: str, limit: int = 10, drive: str | None = None) -> dict[str, Any]:
     """Find items by keyword and meaning, fused by rank."""
     filters = Filters(drives=(drive,)) if drive else None

@@ -70,7 +70,14 @@ def recall_article(
     return _recalled(engine, query, ("article",), tags, category, limit, "recall_article")
 
 
-@tool(effects=READS, output=_FOUND, query=_QUERY, source=choice(KINDS, "Only this kind of item."), tags=_TAGS, limit=_LIMIT)
+@tool(
+    effects=READS,
+    output=_FOUND,
+    query=_QUERY,
+    source=choice(KINDS, "Only this kind of item."),
+    tags=_TAGS,
+    limit=_LIMIT,
+)
 def search_knowledge(
     engine: Ricordo, query: str, source: str | None = None, tags: Sequence[str] = (), limit: int = 5
 ) -> dict[str, Any]:

@@ -164,8 +164,9 @@ def read_message(line: bytes) -> SessionMessage:
 
 def written_message(message: SessionMessage) -> dict[str, Any]:
     """A message of the SDK as it stands on the wire."""
-    rule = "exclude_unset" if IS_SECOND else "exclude_none"
-    plain: dict[str, Any] = message.message.model_dump(by_alias=True, mode="json", **{rule: True})
+    plain: dict[str, Any] = message.message.model_dump(
+        by_alias=True, mode="json", exclude_unset=IS_SECOND, exclude_none=not IS_SECOND
+    )
     return plain
 
 

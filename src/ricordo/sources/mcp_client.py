@@ -24,8 +24,9 @@ from ricordo.sources.mcp_config import McpServer
 if TYPE_CHECKING:
     import anyio
     from anyio.from_thread import BlockingPortal
-    from mcp.client.client import Client
 
+Client = Any
+"""A client of the SDK: ``Client`` in 2.x, ``ClientSession`` in 1.x; the methods that are used here are the same."""
 GRACE = 2.0
 """How much longer than allowed a call is waited for, so that the SDK's own bound can speak first."""
 
@@ -91,7 +92,7 @@ def connected(servers: Sequence[McpServer], seconds: float) -> Iterator[Connecti
     import logging
 
     import anyio
-    import mcp.client.client  # noqa: F401 - it takes its time, which is not the servers'
+    import mcp.client.session  # noqa: F401 - importing takes a second, which must not count against the servers
     from anyio.from_thread import start_blocking_portal
 
     # A server that prints what is no message would fill the screen with traces of the SDK.
@@ -148,9 +149,7 @@ async def _hold(
 
 @asynccontextmanager
 async def _client(server: McpServer, seconds: float, errors: TextIO) -> AsyncIterator[Client]:
-    from mcp.client.client import Client
     from mcp.client.stdio import StdioServerParameters, stdio_client
-    from mcp_types import Implementation
 
     async with AsyncExitStack() as stack:
         transport: Any
@@ -168,14 +167,53 @@ async def _client(server: McpServer, seconds: float, errors: TextIO) -> AsyncIte
 
             transport = sse_client(server.url, headers=dict(server.headers), timeout=seconds)
         else:
-            import httpx2
-            from mcp.client.streamable_http import streamable_http_client
+            transport = await _over_http(server, seconds, stack)
+        yield await _open(transport, stack)
 
-            web = httpx2.AsyncClient(headers=dict(server.headers), timeout=httpx2.Timeout(seconds))
-            transport = streamable_http_client(server.url, http_client=await stack.enter_async_context(web))
-        about = Implementation(name="ricordo", version=__version__)
-        client = Client(transport, read_timeout_seconds=seconds, client_info=about)
-        yield await stack.enter_async_context(client)
+
+def _is_second() -> bool:
+    """Whether the SDK is 2.x, which has other names for some things than 1.x."""
+    from mcp.shared import exceptions
+
+    return hasattr(exceptions, "MCPError")
+
+
+async def _over_http(server: McpServer, seconds: float, stack: AsyncExitStack) -> Any:
+    from mcp.client import streamable_http
+
+    headers = dict(server.headers)
+    if not _is_second():
+        first: Any = streamable_http
+        return first.streamablehttp_client(server.url, headers=headers, timeout=seconds)
+    import httpx2
+
+    web = httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(seconds))
+    return streamable_http.streamable_http_client(server.url, http_client=await stack.enter_async_context(web))
+
+
+async def _open(transport: Any, stack: AsyncExitStack) -> Client:
+    """A client that has shaken hands with its server. How long that may take is bounded by the caller."""
+    from mcp.types import Implementation
+
+    about = Implementation(name="ricordo", version=__version__)
+    if _is_second():
+        from mcp.client.client import Client
+
+        return await stack.enter_async_context(Client(transport, client_info=about))
+    from mcp.client.session import ClientSession
+
+    reading, writing, *_ = await stack.enter_async_context(transport)
+    client = await stack.enter_async_context(ClientSession(reading, writing, client_info=about))
+    await client.initialize()
+    return client
+
+
+def _member(value: Any, name: str) -> Any:
+    """An attribute of one of the SDK's values: ``input_schema`` in 2.x is ``inputSchema`` in 1.x."""
+    if hasattr(value, name):
+        return getattr(value, name)
+    first, *rest = name.split("_")
+    return getattr(value, first + "".join(map(str.capitalize, rest)), None)
 
 
 async def _tools(name: str, client: Client) -> list[ServerTool]:
@@ -185,11 +223,11 @@ async def _tools(name: str, client: Client) -> list[ServerTool]:
     for _ in range(100):  # a server that never ends its list is cut off
         listed = await client.list_tools(cursor=cursor)
         found += [
-            ServerTool(name, tool.name, tool.description or "", tool.input_schema)
+            ServerTool(name, tool.name, tool.description or "", _member(tool, "input_schema"))
             for tool in listed.tools
             if not _changes_things(tool)
         ]
-        cursor = listed.next_cursor
+        cursor = _member(listed, "next_cursor")
         if not cursor:
             break
     return found
@@ -197,14 +235,16 @@ async def _tools(name: str, client: Client) -> list[ServerTool]:
 
 def _changes_things(tool: Any) -> bool:
     about = tool.annotations
-    return about is not None and (about.read_only_hint is False or about.destructive_hint is True)
+    return about is not None and (
+        _member(about, "read_only_hint") is False or _member(about, "destructive_hint") is True
+    )
 
 
 async def _call(client: Client, tool: str, arguments: dict[str, Any], seconds: float) -> Result:
     import anyio
 
     with anyio.fail_after(seconds):
-        return result_of(await client.call_tool(tool, arguments, read_timeout_seconds=seconds))
+        return result_of(await client.call_tool(tool, arguments))
 
 
 def result_of(answer: Any) -> Result:
@@ -213,19 +253,20 @@ def result_of(answer: Any) -> Result:
     others: list[tuple[bytes, str]] = []
     for block in answer.content:
         held = getattr(block, "resource", block)
-        mime = getattr(held, "mime_type", None) or ""
+        mime = _member(held, "mime_type") or ""
         if isinstance(text := getattr(held, "text", None), str):
             texts.append((text, mime))
         elif isinstance(coded := getattr(held, "data", None) or getattr(held, "blob", None), str):
             others.append((base64.b64decode(coded), mime))
-    failed = bool(answer.is_error)
+    failed = bool(_member(answer, "is_error"))
     if texts:
         mime = texts[0][1] if len({told for _, told in texts}) == 1 else ""
         return Result("\n".join(text for text, _ in texts), mime, failed)
     if others:
         return Result(*others[0], failed)
-    if answer.structured_content is not None:
-        return Result(json.dumps(answer.structured_content, ensure_ascii=False, indent=1), "application/json", failed)
+    structured = _member(answer, "structured_content")
+    if structured is not None:
+        return Result(json.dumps(structured, ensure_ascii=False, indent=1), "application/json", failed)
     return Result("", "", failed)
 
 
