@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo.memory.learning import acceptance, shift_for, shifted
-from ricordo.values.use_scores import VERDICTS, feedback_prior
+from ricordo.values.choices import VERDICTS
+from ricordo.values.use_scores import feedback_prior
 
 VAULT = {
     "semantic": 0.20, "vector": 0.15, "severity": 0.10, "temporal_decay": 0.10, "tag_overlap": 0.10,

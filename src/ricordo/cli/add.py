@@ -15,6 +15,7 @@ from ricordo.cli.progress import ProgressLine
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb
 from ricordo.errors import UsageError
+from ricordo.values.choices import ON_CONFLICT
 from ricordo.values.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def init(call: Call, folder: Path | None) -> int:
 @click.option("--kind", "-k", type=click.Choice(KINDS), metavar="KIND", help="What the items are: document, note, …")
 @click.option(
     "--on-conflict",
-    type=click.Choice(["skip", "overwrite", "error"]),
+    type=click.Choice(ON_CONFLICT),
     default="skip",
     show_default=True,
     help="What to do with a ref that exists.",

@@ -14,6 +14,7 @@ from ricordo.cli.present_reports import show_memory, show_removed
 from ricordo.cli.removing import CRITERIA, confirm, criteria_from
 from ricordo.cli.verb import verb
 from ricordo.errors import Conflict, UsageError
+from ricordo.values.choices import ON_DUPLICATE
 from ricordo.values.items import LOADINGS, SEVERITIES, Ref, Saved
 from ricordo.values.kinds import KINDS
 from ricordo.values.links import LINK_TYPES
@@ -47,7 +48,7 @@ _KEEPING = together(
     click.option("--link", "links", nargs=2, multiple=True, metavar="TYPE REF", help=_LINK),
     click.option(
         "--on-duplicate",
-        type=click.Choice(["save", "skip", "merge", "supersede"]),
+        type=click.Choice(ON_DUPLICATE),
         help="What to do when nearly the same is known.",
     ),
     _WRITING,

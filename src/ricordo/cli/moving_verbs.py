@@ -14,6 +14,7 @@ from ricordo.cli.progress import ProgressLine
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb
 from ricordo.errors import UsageError
+from ricordo.values.choices import ON_CONFLICT
 
 _FILE = click.Path(path_type=Path, allow_dash=True)
 _STDIO = Path("-")
@@ -70,7 +71,7 @@ def export(call: Call, file: Path, log: bool, force: bool) -> int:
 )
 @click.option(
     "--on-conflict",
-    type=click.Choice(["skip", "overwrite", "error"]),
+    type=click.Choice(ON_CONFLICT),
     default="skip",
     show_default=True,
     help="What to do with a ref that exists.",

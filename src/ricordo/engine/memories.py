@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from ricordo.engine.core import check_choice, is_id, refuse_binned
 from ricordo.engine.taking_in import TakingIn
 from ricordo.errors import UsageError
+from ricordo.values.choices import ON_DUPLICATE
 from ricordo.values.items import Item, Ref, Saved
 from ricordo.values.kinds import KINDS
 from ricordo.values.reports import AddReport
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from ricordo.memory.forgetting import Criteria
     from ricordo.memory.remember import Keeper
 
-ON_DUPLICATE = ("save", "skip", "merge", "supersede")
 WRITERS = ("user", "agent")
 ARCHIVED_AT_ONCE = 500
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from ricordo.engine.adopting import Adopting, Source
 from ricordo.engine.core import check_choice
-from ricordo.engine.taking_in import ON_CONFLICT
 from ricordo.errors import NotFound, PathConflict, StoreError, UsageError
+from ricordo.values.choices import ON_CONFLICT
 from ricordo.values.hits import Filters
 from ricordo.values.items import Saved
 from ricordo.values.reports import AddReport, Progress

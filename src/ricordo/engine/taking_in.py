@@ -12,6 +12,7 @@ from ricordo import registry
 from ricordo.engine.core import Core, check_choice, refuse_binned, refuse_put_away
 from ricordo.errors import NotFound, StaleVersion, UsageError, from_dict
 from ricordo.store.base import PreparedItem
+from ricordo.values.choices import ON_CONFLICT
 from ricordo.values.hits import Filters
 from ricordo.values.items import Draft, Entry, Ref, Saved
 from ricordo.values.kinds import KINDS
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from ricordo.sources.base import Loader
     from ricordo.values.reports import RefreshReport, WatchEvent
 
-ON_CONFLICT = ("skip", "overwrite", "error")
 MOST_MENTIONING = 10_000
 """So many texts that name a new entity are linked to it."""
 _ATTEMPTS = 20

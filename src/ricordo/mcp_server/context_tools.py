@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import NotFound, UsageError
 from ricordo.mcp_server import shapes
-from ricordo.mcp_server.core_tools import MOST_CHARACTERS, ON_CONFLICT
+from ricordo.mcp_server.core_tools import MOST_CHARACTERS
 from ricordo.mcp_server.tool import (
     READS,
     REPLACES,
@@ -25,6 +25,7 @@ from ricordo.mcp_server.tool import (
     strings,
     tool,
 )
+from ricordo.values.choices import ON_CONFLICT
 from ricordo.values.hits import Answer, Filters
 from ricordo.values.items import Ref
 

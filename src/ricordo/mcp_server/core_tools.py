@@ -19,6 +19,7 @@ from ricordo.mcp_server.tool import (
     strings,
     tool,
 )
+from ricordo.values.choices import ON_CONFLICT, ON_DUPLICATE, VERDICTS
 from ricordo.values.hits import Filters
 from ricordo.values.kinds import KINDS, REMEMBERED_KINDS
 
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from ricordo.values.reports import Progress
 
 REMEMBERED = (*REMEMBERED_KINDS, "article")
-ON_CONFLICT = ("error", "overwrite", "skip")
-ON_DUPLICATE = ("save", "skip", "merge", "supersede")
-VERDICTS = ("accepted", "modified", "dismissed", "failed")
 OBJECT = answer()
 """The output schema of these tools. It says no more than this, because the list is paid for in every conversation."""
 MOST_CHARACTERS = 20_000
@@ -209,7 +207,7 @@ def recent(engine: Ricordo, limit: int = 20, since: str | None = None, kind: str
     output=OBJECT,
     query=string("What was searched for."),
     ref=string("What was found."),
-    verdict=choice(VERDICTS, "Was it of use?"),
+    verdict=choice(tuple(VERDICTS), "Was it of use?"),
 )
 def feedback(engine: Ricordo, query: str, ref: str, verdict: str) -> dict[str, Any]:
     """Say whether a find was of use; ranking learns from it."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ricordo.mcp_server import shapes
-from ricordo.mcp_server.core_tools import ON_DUPLICATE
 from ricordo.mcp_server.memory_tools import save_memory
 from ricordo.mcp_server.tool import READS, WRITES_ONCE, Tool, answer, choice, integer, rows, string, strings, tool
+from ricordo.values.choices import ON_DUPLICATE
 from ricordo.values.hits import Filters
 from ricordo.values.kinds import KINDS
 

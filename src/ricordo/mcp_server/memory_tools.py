@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import UsageError
 from ricordo.mcp_server import shapes
-from ricordo.mcp_server.core_tools import ON_DUPLICATE
 from ricordo.mcp_server.tool import (
     READS,
     REPLACES,
@@ -22,6 +21,7 @@ from ricordo.mcp_server.tool import (
     strings,
     tool,
 )
+from ricordo.values.choices import ON_DUPLICATE
 from ricordo.values.hits import Answer, Filters, Hit
 
 if TYPE_CHECKING:

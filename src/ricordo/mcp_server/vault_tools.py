@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ricordo.mcp_server import shapes
-from ricordo.mcp_server.core_tools import ON_DUPLICATE, VERDICTS
 from ricordo.mcp_server.tool import (
     READS,
     WRITES,
@@ -20,6 +19,7 @@ from ricordo.mcp_server.tool import (
     strings,
     tool,
 )
+from ricordo.values.choices import ON_DUPLICATE, VERDICTS
 from ricordo.values.hits import Filters, Hit
 from ricordo.values.items import SEVERITIES
 from ricordo.values.kinds import KINDS
@@ -110,7 +110,7 @@ def _full(hit: Hit) -> dict[str, Any]:
     output=answer("ref", "action", "counted", ref="string", action="string", counted="boolean", changes="array"),
     query=string("What to look for."),
     id=string("The entry's id or ref."),
-    action=choice(VERDICTS, "What became of it."),
+    action=choice(tuple(VERDICTS), "What became of it."),
 )
 def search_feedback(
     engine: Ricordo,

@@ -14,8 +14,9 @@ from ricordo.errors import NotFound, UsageError
 from ricordo.frozen import frozen
 from ricordo.memory.learning import NEEDED, acceptance, shift_for, shifted
 from ricordo.store.base import Store
+from ricordo.values.choices import VERDICTS
 from ricordo.values.use import FeedbackReport, Learned, LearningStatus, Move, ProfileLearning, WeightChange
-from ricordo.values.use_scores import VERDICTS, tally
+from ricordo.values.use_scores import tally
 
 
 @frozen

@@ -29,7 +29,6 @@ from ricordo.values.items import Duplicate, Parsed, Ref, Saved, checked_fields
 if TYPE_CHECKING:
     from ricordo.memory.duplicates import Array
 
-ON_DUPLICATE = ("save", "skip", "merge", "supersede")
 LONGEST_NAME = 60
 """A line this short can be the name of an entity."""
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ricordo.values.choices import VERDICTS
+
 HALF_LIFE_DAYS = 30.0
 """After so many days without being opened, an item's decay score has halved."""
 
 OPENING = 0.1
 """What one opening adds to the decay score, up to 1."""
-
-VERDICTS: Mapping[str, float | None] = {"accepted": 1.0, "modified": 0.5, "dismissed": 0.0, "failed": None}
-"""What each verdict counts for; ``failed`` says something broke, which is no opinion on the item."""
 
 PRIOR_ENTRIES = 4.0
 """So many verdicts of "no opinion" stand behind every item, so that a single one does not decide."""

@@ -1,0 +1,12 @@
+"""The words a caller may choose from, each list once: what to do about conflicts and duplicates, and verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+ON_CONFLICT: tuple[str, ...] = ("skip", "overwrite", "error")
+"""What to do when a ref is taken already."""
+ON_DUPLICATE: tuple[str, ...] = ("save", "skip", "merge", "supersede")
+"""What to do when nearly the same is known already."""
+VERDICTS: Mapping[str, float | None] = {"accepted": 1.0, "modified": 0.5, "dismissed": 0.0, "failed": None}
+"""What each verdict counts for; ``failed`` says that something broke, which is no opinion on the item."""
