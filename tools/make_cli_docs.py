@@ -53,6 +53,13 @@ With `--json` every verb prints one object on standard output, errors and wrong 
 `{"code", "message", "hint"}`; `data` is null unless part of the work was done (`add` with a bad file:
 `data.items` says which).
 
+## The log
+
+What goes wrong without ending the command (a file that cannot be read, a plugin that fails), and every
+unexpected error, is written with its trace to `ricordo.log` in the platform's folder for state
+(`~/.local/state/ricordo` on Linux; `RICORDO_STATE_HOME`). `--verbose` prints the same on standard error. The
+log is readable by you alone and at most 1 MB long; the one before it is kept as `ricordo.log.1`.
+
 ## Colours
 
 On a terminal only. `--no-color`, `NO_COLOR` or `TERM=dumb` turn them off, `FORCE_COLOR` turns them on in a

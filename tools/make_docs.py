@@ -59,7 +59,7 @@ def config_page() -> str:
     parts.extend(f"| `{variable}` | alias of `{known.variable}` |\n" for variable, known in FOREIGN_VARIABLES.items())
     parts.append("| `RICORDO_CONFIG_HOME` | folder of the user's `config.toml` |\n")
     parts.append("| `RICORDO_DATA_HOME` | folder of the user's store and of the list of trusted files |\n")
-    parts.append("| `RICORDO_STATE_HOME` | folder of the log of hooks |\n")
+    parts.append("| `RICORDO_STATE_HOME` | folder of the logs, `ricordo.log` and `hooks.log` |\n")
     return "".join(parts)
 
 

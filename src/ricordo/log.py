@@ -8,12 +8,14 @@ error too. A program that uses Ricordo as a library gets the same records from P
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import logging
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import TextIO
 
 FILE_NAME = "ricordo.log"
 LARGEST_BYTES = 1_000_000
@@ -22,7 +24,7 @@ LARGEST_BYTES = 1_000_000
 _to_file = False
 _to_screen = False
 _handlers: list[logging.Handler] = []
-_made_for: tuple[Path | None, bool] = (None, False)
+_made_for: tuple[Path | None, TextIO | None] = (None, None)
 
 
 def keep_log(*, verbose: bool = False) -> None:
@@ -46,7 +48,7 @@ def _logger() -> logging.Logger:
 
     global _made_for
     logger = logging.getLogger("ricordo")
-    wanted = (state_home(os.environ) / FILE_NAME if _to_file else None, _to_screen)
+    wanted = (state_home(os.environ) / FILE_NAME if _to_file else None, sys.stderr if _to_screen else None)
     if wanted != _made_for:
         while _handlers:
             logger.removeHandler(_handlers[-1])
@@ -60,13 +62,13 @@ def _logger() -> logging.Logger:
     return logger
 
 
-def _make_handlers(path: Path | None, to_screen: bool) -> Iterator[logging.Handler]:
+def _make_handlers(path: Path | None, screen: TextIO | None) -> Iterator[logging.Handler]:
     import logging
 
     if path is not None and (to_file := _file_handler(path)) is not None:
         yield to_file
-    if to_screen:
-        yield logging.StreamHandler()
+    if screen is not None:
+        yield logging.StreamHandler(screen)
 
 
 def _file_handler(path: Path) -> logging.Handler | None:

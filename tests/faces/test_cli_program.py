@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import runpy
 import sys
 from collections.abc import Callable, Iterator
@@ -132,7 +133,13 @@ def test_an_unexpected_error_is_one_line_and_the_trace_comes_on_request(
 
     monkeypatch.setattr("ricordo.cli.config_verbs.load_config", broken)
     told = house.run("config", "list", code=1)
-    assert told.stderr == ("error: unexpected error: ZeroDivisionError: a b\nhint: Run with --verbose for the trace.\n")
+    assert told.stderr == (
+        "error: unexpected error: ZeroDivisionError: a b\n"
+        "hint: Run with --verbose for the trace, or look into ricordo.log.\n"
+    )
+    log = (Path(os.environ["RICORDO_STATE_HOME"]) / "ricordo.log").read_text("utf-8")
+    assert "'ricordo config list' failed" in log
+    assert "in broken" in log, "the trace"
     assert "Traceback" in house.run("config", "list", "--verbose", code=1).stderr
     assert house.json("config", "list", code=1)["code"] == "unexpected"
 
@@ -175,7 +182,7 @@ def test_completion_offers_verbs_without_loading_them(house: Any) -> None:
 def test_help_and_version_import_nothing_but_click_and_the_table(imported: Callable[..., set[str]]) -> None:
     allowed = {
         "ricordo", "ricordo.cli", "ricordo.cli.program", "ricordo.cli.verb", "ricordo.cli.verbs",
-        "ricordo.cli.call", "ricordo.cli.terminal", "ricordo.errors", "ricordo._version",
+        "ricordo.cli.call", "ricordo.cli.terminal", "ricordo.errors", "ricordo._version", "ricordo.log",
     }  # fmt: skip
     found = imported("--help")
     assert {name for name in found if name.split(".")[0] == "ricordo"} == allowed

@@ -60,6 +60,18 @@ def stumble(source: Source) -> Parsed:
     return Parsed(text={}["missing"])
 
 
+def mistake(source: Source) -> Parsed:
+    from ricordo.ingest.parse.titles import meaningful
+
+    return Parsed(text=meaningful(7))  # type: ignore[arg-type]
+
+
+def unpackaged(source: Source) -> Parsed:
+    import a_package_that_is_not_installed
+
+    return Parsed(text=a_package_that_is_not_installed.text)
+
+
 def chatter(source: Source) -> Parsed:
     sys.stdout.write("noise on standard output" * 1000)
     sys.stdout.flush()

@@ -101,6 +101,22 @@ def test_an_unexpected_error_is_unreadable_and_named(sandbox):
     assert caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("parser", "message", "hint"),
+    [
+        ("stumble", "KeyError", "probably damaged"),
+        ("mistake", "a mistake in Ricordo", "The file may be fine"),
+        ("unpackaged", "a package is missing", "pip install"),
+    ],
+)
+def test_only_a_damaged_file_is_called_damaged_and_every_trace_is_logged(sandbox, caplog, parser, message, hint):
+    with pytest.raises(Unreadable, match=message) as caught:
+        run(sandbox, parser)
+    assert hint in caught.value.hint
+    assert "file.bin could not be read" in caplog.text
+    assert f"in {parser}" in caplog.text, "the trace of the other process"
+
+
 def test_a_parsers_own_reason_and_hint_come_through(sandbox):
     with pytest.raises(Unreadable) as caught:
         run(sandbox, "refuse")

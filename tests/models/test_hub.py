@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import re
 import shutil
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -139,6 +141,15 @@ class TestFolder:
         with pytest.raises(error, match=re.escape(reason)):
             embedder(folder).embed_documents(["tea"])
 
+    @pytest.mark.parametrize("package", ["onnxruntime", "tokenizers"])
+    def test_a_missing_package_is_not_taken_for_a_damaged_file(
+        self, package: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(Unavailable, match=f"need {package}") as caught:
+            embedder(SENTENCES).embed_documents(["tea"])
+        assert f"pip install --force-reinstall {package}" in caught.value.hint
+
     @pytest.mark.parametrize("name", ["./nowhere", "/no/such/folder", "...", "a/b/c", "~/missing", "http://x.y/z"])
     def test_what_is_neither_a_folder_nor_a_name_is_refused(self, name: str) -> None:
         with pytest.raises(Unavailable, match="there is no folder"):
@@ -271,6 +282,24 @@ class TestHub:
         with pytest.raises(Unavailable):
             model.embed_documents(["tea"])  # it does not wait again
         assert time.monotonic() - started < 15
+
+    def test_a_full_disk_is_not_taken_for_a_hub_that_cannot_be_reached(
+        self, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(*_: Any, **__: Any) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr("huggingface_hub.hf_hub_download", full)
+        with pytest.raises(Unavailable, match=r"cannot be kept in .*No space left on device") as caught:
+            embedder("makers/words", tmp_path, base_url=hub.url).embed_documents(["tea"])
+        assert "free space" in caught.value.hint
+
+    def test_a_mistake_of_ours_is_not_taken_for_a_hub_that_cannot_be_reached(
+        self, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda: None)
+        with pytest.raises(TypeError):
+            embedder("makers/words", tmp_path, base_url=hub.url).embed_documents(["tea"])
 
     def test_the_item_is_kept_while_the_hub_is_gone_and_embedded_when_it_is_back(
         self, hub: Hub, open_engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 from ricordo.cli.hook_payload import LARGEST, NAMES, Payload, is_worth_asking, read_payload
 from ricordo.cli.hook_process import Outlet, log, open_log
 from ricordo.config.loading import Config, ConfigProvider
+from ricordo.errors import Error
 from ricordo.frozen import frozen
+from ricordo.log import keep_log, report
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -26,11 +28,15 @@ ENOUGH = 0.3
 
 
 def run(event: str, outlet: Outlet, *, store: str | None = None, tier: str | None = None) -> None:
-    """Offer what there is to say; what goes wrong is logged and nothing else."""
+    """Offer what there is to say; whatever goes wrong is logged and does not reach the caller."""
     try:
         _run(event, outlet, store, tier)
+    except Error as error:
+        log(event, f"{type(error).__name__}: {error}")
     except Exception as error:  # noqa: BLE001 - a hook must never fail the program that called it
         log(event, f"{type(error).__name__}: {error}")
+        keep_log()
+        report(f"the hook of the event '{event}' failed", error)
 
 
 def _run(event: str, outlet: Outlet, store: str | None, tier: str | None) -> None:

@@ -6,6 +6,7 @@ import click
 
 from ricordo.cli.call import Call
 from ricordo.cli.verb import verb
+from ricordo.log import keep_log
 from ricordo.mcp_server.toolsets import TOOLSETS
 
 
@@ -38,6 +39,7 @@ def mcp(
     """
     from ricordo.mcp_server.service import Service
 
+    keep_log(verbose=True)  # programs that start servers show or keep what these write to standard error
     service = Service(toolsets, store=call.store, tier=call.tier)
     if not over_http:
         from ricordo.mcp_server import stdio

@@ -18,6 +18,7 @@ from ricordo.cli.terminal import prepare_streams
 from ricordo.cli.verb import GLOBAL_OPTIONS, write_options
 from ricordo.cli.verbs import GROUPS, VERBS, verbs_of
 from ricordo.errors import Error
+from ricordo.log import FILE_NAME, keep_log, report
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -76,6 +77,7 @@ class Program(click.Group):
     ) -> None:
         """Run a command line and end the process with its exit code."""
         prepare_streams()
+        keep_log()
         call = Call()
         argv = list(sys.argv[1:] if args is None else args)
         code = 0
@@ -106,7 +108,7 @@ class Program(click.Group):
             return _interrupted(call, argv)
         except OSError as error:
             return _fail(call, argv, _system_error(error), 1)
-        except Exception as error:  # noqa: BLE001 - the last boundary: a person gets a line, --verbose the trace
+        except Exception as error:  # noqa: BLE001 - the last boundary: a person gets one line, the log the trace
             return _unexpected(call, argv, error)
         return code if isinstance(code, int) else 0
 
@@ -179,17 +181,14 @@ def _interrupted(call: Call, argv: Sequence[str]) -> int:
 
 
 def _unexpected(call: Call, argv: Sequence[str], error: Exception) -> int:
-    if call.verbose:
-        import traceback
-
-        traceback.print_exception(error, file=sys.stderr)
+    report(f"'ricordo {call.command}' failed", error)
     message = " ".join(str(error).split())
-    told = {
+    shown = {
         "code": "unexpected",
         "message": f"unexpected error: {type(error).__name__}{': ' + message if message else ''}",
-        "hint": "" if call.verbose else "Run with --verbose for the trace.",
+        "hint": "" if call.verbose else f"Run with --verbose for the trace, or look into {FILE_NAME}.",
     }
-    return _fail(call, argv, told, 1)
+    return _fail(call, argv, shown, 1)
 
 
 def _let_the_reader_go(code: int) -> int:

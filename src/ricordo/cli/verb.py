@@ -13,12 +13,15 @@ import click
 
 from ricordo.cli.call import Call
 from ricordo.cli.verbs import VERBS
+from ricordo.log import keep_log
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
     """Keep a global flag on the call; what was not given leaves what stands there."""
     if value is not None and param.name:
         setattr(ctx.ensure_object(Call), param.name, value)
+        if param.name == "verbose":
+            keep_log(verbose=True)
 
 
 def _global(*names: str, **settings: Any) -> click.Option:

@@ -57,12 +57,14 @@ class Worker:
         return EmbedReport(self.embedded, self.cached, self.failed, seconds, self.stopped)
 
     def _run_on(self, pool: ThreadPoolExecutor, kinds: Sequence[str], workers: int) -> None:
+        finished = False
         try:
             for _ in pool.map(lambda _: self._run(kinds), range(workers)):
                 pass
-        except BaseException:
-            self.stopped = "interrupted"  # the others end after their batch, not after the backlog
-            raise
+            finished = True
+        finally:
+            if not finished:
+                self.stopped = "interrupted"  # the others end after their batch, not after the backlog
 
     def _run(self, kinds: Sequence[str]) -> None:
         while not self.stopped:

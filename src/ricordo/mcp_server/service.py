@@ -6,13 +6,13 @@ It knows nothing of MCP. ``call`` blocks and may be used from any number of thre
 from __future__ import annotations
 
 import json
-import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Error, NotFound, PathConflict, UsageError
 from ricordo.frozen import frozen
+from ricordo.log import report
 from ricordo.mcp_server import toolsets
 from ricordo.mcp_server.tool import Tool
 
@@ -25,8 +25,6 @@ MOST_BYTES = 4 * 1024 * 1024
 """Arguments larger than this are refused, over standard input as over HTTP."""
 AT_A_TIME = 64
 """How many texts of the backlog are embedded before the thread checks whether it should stop."""
-
-log = logging.getLogger("ricordo.mcp")
 
 
 @frozen
@@ -118,8 +116,8 @@ class Service:
             where = f": {error.filename}" if error.filename else ""
             hint = "Check that the file exists, that it may be used, and that the disk has room."
             return failure("system", f"{error.strerror or error}{where}", hint)
-        except Exception as error:  # a bug must not end the server: the agent gets an error, the log the trace
-            log.exception("%s failed", name)
+        except Exception as error:  # noqa: BLE001 - a bug must not end the server: the log has the trace
+            report(f"the tool {name} failed", error)
             message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
             return failure("unexpected", message, "This is a bug in Ricordo; its log has the details. Try another way.")
         if not tool.effects.reads_only:
@@ -215,9 +213,9 @@ class BacklogThread:
             try:
                 self._drain()
             except Error as error:
-                log.warning("vectors stay in the backlog: %s", error)
-            except Exception:  # a bug here must not end the thread; the texts stay in the backlog
-                log.exception("vectors stay in the backlog")
+                report(f"vectors stay in the backlog: {error}")
+            except Exception as error:  # noqa: BLE001 - a bug must not end the thread; the texts stay in the backlog
+                report("vectors stay in the backlog", error)
 
     def _drain(self) -> None:
         engine = self._engine()

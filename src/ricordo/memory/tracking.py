@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ricordo.config.settings import UsageSettings
 from ricordo.errors import Unavailable
+from ricordo.log import report
 from ricordo.store.base import Store
 from ricordo.values.hits import Answer
 from ricordo.values.items import Item
@@ -99,8 +100,8 @@ class Tracker:
                     return
             try:
                 self._write(batch)
-            except Exception as error:  # noqa: BLE001 - the end of the thread: a record lost is not worth a failure
-                _note(batch, error)
+            except Exception as error:  # noqa: BLE001 - the end of the thread: a lost record must not fail a search
+                report(f"{len(batch)} uses were not recorded", error)
 
     def _write(self, batch: list[Use]) -> None:
         for attempt in range(1, ATTEMPTS + 1):
@@ -113,9 +114,3 @@ class Tracker:
 
     def _is_too_late(self) -> bool:
         return self._last_attempt is not None and time.monotonic() > self._last_attempt
-
-
-def _note(batch: list[Use], error: Exception) -> None:
-    import logging
-
-    logging.getLogger("ricordo").debug("%d uses were not remembered: %s", len(batch), error)

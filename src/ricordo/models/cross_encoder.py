@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from ricordo.errors import ContractError, Unavailable
+from ricordo.errors import ContractError
 from ricordo.models.hub import ModelFolder
-from ricordo.models.sentence_model import load_session, load_tokenizer
+from ricordo.models.onnx import load_tokenizer, run_session
+from ricordo.models.sentence_model import GET_ANEW, open_session
 
 MAX_TOKENS = 512
 CHARACTERS_PER_TOKEN = 8
@@ -29,11 +30,11 @@ class CrossEncoder:
 
     @cached_property
     def _session(self) -> Any:
-        return load_session(self.files.model_file, self.threads)
+        return open_session(self.files.model_file, self.threads)
 
     @cached_property
     def _tokenizer(self) -> Any:
-        tokenizer = load_tokenizer(self.files.tokenizer_file)
+        tokenizer = load_tokenizer(self.files.tokenizer_file, hint=GET_ANEW)
         tokenizer.enable_truncation(MAX_TOKENS)
         tokenizer.enable_padding()
         return tokenizer
@@ -53,10 +54,8 @@ class CrossEncoder:
             "token_type_ids": np.array([one.type_ids for one in encoded], np.int64),
         }
         wanted = {node.name for node in session.get_inputs()}
-        try:
-            logits = session.run(None, {name: value for name, value in inputs.items() if name in wanted})[0]
-        except Exception as error:  # onnxruntime's errors share no base but Exception
-            raise Unavailable(f"the cross-encoder failed to run: {error}", hint="Set rerank.kind to none.") from error
+        wanted_inputs = {name: value for name, value in inputs.items() if name in wanted}
+        logits = run_session(session, wanted_inputs, "the cross-encoder", hint="Set rerank.kind to none.")[0]
         if logits.size not in (len(texts), 2 * len(texts)) or not np.isfinite(logits).all():
             raise ContractError(
                 f"the model {self.files.name} gave no usable score per text",

@@ -6,6 +6,7 @@ no hub is asked. A folder that the user names is only read. Running a model is n
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -17,6 +18,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from ricordo.bounded import call_within
 from ricordo.errors import Error, MissingExtra, Unavailable
 from ricordo.frozen import frozen
 from ricordo.models.http import REACH_SECONDS
@@ -44,6 +46,9 @@ SAMPLED = 65_536
 REMEMBERED_SECONDS = 30.0
 """So long a hub that could not be reached is not asked again."""
 
+_DISK_ERRORS = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO, errno.ENOTDIR, errno.EISDIR}
+)
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
 _Result = TypeVar("_Result")
 
@@ -138,7 +143,7 @@ class ModelFolder:
         if self._failed is not None and time.monotonic() - self._failed[0] < REMEMBERED_SECONDS:
             raise self._failed[1]
         try:
-            about = _asked(self._question(), REACH_SECONDS, self._gone)
+            about = self._ask_hub(self._question())
             names = [entry.rfilename for entry in about.siblings or ()]
             file = _chosen(names)
             if file is None:
@@ -154,6 +159,13 @@ class ModelFolder:
         card = Card(file, (file, *beside, TOKENIZER), str(about.sha))
         _write_card(self.folder, self.name, card)
         return card
+
+    def _ask_hub(self, question: Callable[[], _Result]) -> _Result:
+        """The hub's answer within the time; the library's own limit leaves out looking up names, and it retries."""
+        try:
+            return call_within(REACH_SECONDS, question, "ricordo-hub")
+        except _hub_failures() as error:
+            self._give_up(error)
 
     def _question(self) -> Callable[[], Any]:
         """What to ask the hub; the library is imported before the time runs, and told to report nothing."""
@@ -178,14 +190,17 @@ class ModelFolder:
                     etag_timeout=REACH_SECONDS,
                     endpoint=self._endpoint or None,
                 )
-            except Exception as error:  # noqa: BLE001 - the library's errors, its HTTP client's and the disk's
-                self._gone(error)
+            except _hub_failures() as error:
+                self._give_up(error)
 
-    def _gone(self, error: Exception) -> NoReturn:
-        """Say in one line why the hub brought nothing."""
-        if isinstance(error, Error):
-            raise error
+    def _give_up(self, error: BaseException) -> NoReturn:
+        """Say in one line why there is no model: the disk, the name, or the network."""
         kind = type(error).__name__
+        if isinstance(error, OSError) and error.errno in _DISK_ERRORS:
+            raise Unavailable(
+                f"the model {self.name} cannot be kept in {self.folder}: {error.strerror}",
+                hint=f"Check the folder's permissions and free space. {self.without}".strip(),
+            ) from error
         if kind in ("RepositoryNotFoundError", "GatedRepoError", "RevisionNotFoundError", "DisabledRepoError"):
             what = f"the hub has no model {self.name} for you"
             hint = "Check the name; a model that asks for consent needs HF_TOKEN."
@@ -200,23 +215,16 @@ class ModelFolder:
         ) from error
 
 
-def _asked(ask: Callable[[], _Result], seconds: float, failed: Callable[[Exception], NoReturn]) -> _Result:
-    """An answer within the time; the library's own bounds leave out looking up names, and it repeats itself."""
-    answer: list[_Result] = []
-    trouble: list[Exception] = []
+def _hub_failures() -> tuple[type[Exception], ...]:
+    """What the hub's library raises: its own errors, its HTTP client's, and those of the disk and the network."""
+    from importlib import import_module
 
-    def run() -> None:
-        try:
-            answer.append(ask())
-        except Exception as error:  # noqa: BLE001 - the library's errors share no base; told by whoever waits
-            trouble.append(error)
+    from huggingface_hub import errors
 
-    thread = threading.Thread(target=run, name="ask-hub", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    if not answer:
-        failed(trouble[0] if trouble else TimeoutError())
-    return answer[0]
+    client = import_module(errors.HTTPError.__module__.partition(".")[0])  # which client it is differs by version
+    named = ((errors, "EntryNotFoundError"), (errors, "XetDownloadError"), (client, "InvalidURL"))
+    found = [kind for module, name in named if (kind := getattr(module, name, None)) is not None]
+    return (*found, errors.HTTPError, OSError, ValueError)
 
 
 def _chosen(names: Sequence[str]) -> str | None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Unavailable
 from ricordo.models.checksum import verify
+from ricordo.models.onnx import load_session, load_tokenizer, run_session, runtime
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -101,14 +102,7 @@ class WordPieceCounter:
             return tokenizer.encode_batch_fast(whole, add_special_tokens=add_special_tokens)
 
     def _read(self) -> Tokenizer:
-        try:
-            from tokenizers import Tokenizer
-        except ImportError as error:
-            raise _missing("tokenizers", error) from error
-        try:
-            return Tokenizer.from_file(str(self._file))
-        except Exception as error:  # the library raises bare Exception for a missing or broken file
-            raise Unavailable(f"the tokenizer {self._file} cannot be read: {error}", hint=_REINSTALL) from error
+        return load_tokenizer(self._file, hint=_REINSTALL)
 
 
 class LocalEmbedder:
@@ -203,18 +197,13 @@ class LocalEmbedder:
     def _run(self, session: InferenceSession, tokens: list[list[int]]) -> Vectors:
         import numpy as np
 
-        try:
-            vectors: Vectors = session.run(None, {"input_ids": np.array(tokens, np.int64)})[0]
-        except Exception as error:  # onnxruntime's errors share no base but Exception
-            raise Unavailable(f"the model failed to run: {error}", hint="Run 'ricordo doctor'.") from error
+        inputs = {"input_ids": np.array(tokens, np.int64)}
+        vectors: Vectors = run_session(session, inputs, "the model", hint="Run 'ricordo doctor'.")[0]
         return vectors
 
     def _open(self) -> InferenceSession:
         model = self._folder / "model.onnx"
-        try:
-            import onnxruntime
-        except ImportError as error:
-            raise _missing("onnxruntime", error) from error
+        onnxruntime = runtime()
         verify(model, self._about["sha256"]["model.onnx"], self._cache)
         options = onnxruntime.SessionOptions()
         # One thread per run, and as many runs at a time as there are cores: no core waits for another within a run.
@@ -226,10 +215,7 @@ class LocalEmbedder:
         options.enable_mem_reuse = False
         options.enable_mem_pattern = False
         options.log_severity_level = 3
-        try:
-            return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime's errors share no base but Exception
-            raise Unavailable(f"the model {model} cannot be loaded: {error}", hint=_REINSTALL) from error
+        return load_session(model, options, hint=_REINSTALL)
 
 
 def _words(text: str) -> list[str] | None:
@@ -273,10 +259,6 @@ def _cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _missing(package: str, error: ImportError) -> Unavailable:
-    return Unavailable(f"the local model needs {package}: {error}", hint=f"pip install --force-reinstall {package}")
 
 
 __all__ = ["LocalEmbedder", "WordPieceCounter"]

@@ -33,6 +33,7 @@ class SdkClients:
     def __init__(self, sdk: Any, name: str, base_url: str) -> None:
         self._sdk = sdk
         self._make = getattr(sdk, name)
+        self._base_error: type[Exception] = getattr(sdk, f"{name}Error")
         self._base_url = base_url or None
         self._made: dict[str, Any] = {}
 
@@ -43,8 +44,7 @@ class SdkClients:
             weakref.finalize(self, web.close)
             try:
                 self._made[key] = self._make(api_key=key, base_url=self._base_url, max_retries=0, http_client=web)
-            except Exception as error:
-                # What a library makes of an address or a key it does not like differs by version.
+            except (self._base_error, ValueError) as error:  # an address or a key that the library does not accept
                 raise Trouble("refused", f"{type(error).__name__}: {error}") from error
         return self._made[key]
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo.errors import ContractError, Unavailable
 from ricordo.models.families import known_pooling, known_prompts, published_prompts
 from ricordo.models.hub import ModelFolder
+from ricordo.models.onnx import load_session, load_tokenizer, run_session, runtime
 from ricordo.models.remote import Shape, prefix_mark, unit_vectors
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ BATCH = 16
 LONGEST_WINDOW = 8_192
 CHARACTERS_PER_TOKEN = 64
 WITHOUT = "To go on without it: ricordo config set embedding.provider local"
+GET_ANEW = "The file is damaged: delete it and download it again."
 _POOLINGS = {
     "pooling_mode_cls_token": "cls",
     "pooling_mode_mean_tokens": "mean",
@@ -164,10 +166,8 @@ class SentenceModel:
                 hint=f"Choose another model. {WITHOUT}",
             )
         names = [node.name for node in session.get_outputs()]
-        try:
-            outputs = session.run(None, {name: value for name, value in inputs.items() if name in wanted})
-        except Exception as error:  # onnxruntime's errors share no base but Exception
-            raise Unavailable(f"the model {self.files.name} failed to run: {error}", hint=WITHOUT) from error
+        wanted_inputs = {name: value for name, value in inputs.items() if name in wanted}
+        outputs = run_session(session, wanted_inputs, f"the model {self.files.name}", hint=WITHOUT)
         if "sentence_embedding" in names:
             return outputs[names.index("sentence_embedding")]
         if outputs[0].ndim != 3:
@@ -182,11 +182,11 @@ class SentenceModel:
     def _load(self) -> tuple[Any, Any]:
         with self._lock:
             if self._loaded is None:
-                self._loaded = load_session(self.files.model_file, self._threads), self._tokenizer()
+                self._loaded = open_session(self.files.model_file, self._threads), self._tokenizer()
             return self._loaded
 
     def _tokenizer(self) -> Any:
-        tokenizer = load_tokenizer(self.files.tokenizer_file)
+        tokenizer = load_tokenizer(self.files.tokenizer_file, hint=GET_ANEW)
         tokenizer.enable_truncation(self.max_tokens)
         tokenizer.no_padding()
         return tokenizer
@@ -203,27 +203,12 @@ def make(settings: EmbeddingSettings, kept_in: Path) -> SentenceModel:
     )
 
 
-def load_session(file: Path, threads: int = 0) -> Any:
-    """An ONNX model, ready to run on the CPU."""
-    try:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.log_severity_level = 3
-        return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime raises types of its own that share no base
-        raise Unavailable(f"the model {file} cannot be loaded: {error}", hint="Get the file anew.") from error
-
-
-def load_tokenizer(file: Path) -> Any:
-    """A tokenizer from its file."""
-    from tokenizers import Tokenizer
-
-    try:
-        return Tokenizer.from_file(str(file))
-    except Exception as error:  # the library raises bare Exception for a broken file
-        raise Unavailable(f"the tokenizer {file} cannot be read: {error}", hint="Get the file anew.") from error
+def open_session(file: Path, threads: int = 0) -> Any:
+    """An ONNX model, ready to run on the CPU with so many threads (0: as many as there are cores)."""
+    options = runtime().SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    return load_session(file, options, hint=GET_ANEW)
 
 
 def _of_one_length(lengths: Sequence[int]) -> list[list[int]]:

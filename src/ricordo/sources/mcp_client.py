@@ -11,14 +11,14 @@ import json
 import math
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as OutOfTime
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from ricordo._version import __version__
 from ricordo.errors import Unavailable
 from ricordo.frozen import frozen
+from ricordo.log import report
 from ricordo.sources.mcp_config import McpServer
 
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 Client = Any
 """A client of the SDK: ``Client`` in 2.x, ``ClientSession`` in 1.x; the methods that are used here are the same."""
 GRACE = 2.0
-"""How much longer than allowed a call is waited for, so that the SDK's own bound can speak first."""
+"""How much longer than allowed a call is waited for, so that the SDK's own time limit comes first."""
+ENDING_SECONDS = 10.0
+"""How long all servers together may take to end."""
 
 
 @frozen
@@ -64,26 +66,44 @@ class Connections:
         """Use a tool. An ``Unavailable`` says that the server did not answer; a failed ``Result`` that the tool did."""
         client = self._clients[server]
         future = self._portal.start_task_soon(_call, client, tool, dict(arguments), self.seconds)
-        try:
-            answer: Result = future.result(self.seconds + GRACE)
+        wait([future], self.seconds + GRACE)
+        error = future.exception() if future.done() else TimeoutError()
+        if error is None:
+            answer: Result = future.result()
             return answer
-        except (OutOfTime, TimeoutError):
-            future.cancel()
+        future.cancel()
+        if isinstance(error, TimeoutError):
             raise Unavailable(f"{server} did not answer within {self.seconds:g} s") from None
-        except Exception as error:  # the boundary to the SDK and to servers: both raise what they like
-            raise Unavailable(f"{server} failed: {reason(error)}") from error
+        report(f"the MCP server '{server}' failed", error)
+        raise Unavailable(f"{server} failed: {reason(error)}") from error
 
-    def opened(self, server: McpServer, ready: Future[tuple[Client, list[ServerTool]]]) -> None:
-        """Take a server in, or note why it is not there."""
-        try:
-            client, tools = ready.result(self.seconds + GRACE)
-        except (OutOfTime, TimeoutError):
-            self.problems[server.name] = f"did not start within {self.seconds:g} s"
-        except Exception as error:  # noqa: BLE001 - the boundary to the SDK: whatever keeps a server away is a note
-            self.problems[server.name] = reason(error)
-        else:
-            self._clients[server.name] = client
+    def opened(self, starting: _Starting) -> None:
+        """Use a server once it has started, or note why it has not."""
+        name, ready, running = starting.server.name, starting.ready, starting.running
+        wait([ready, running], self.seconds + GRACE, FIRST_COMPLETED)
+        if ready.done():
+            client, tools = ready.result()
+            self._clients[name] = client
             self.tools += tools
+            return
+        error = running.exception() if running.done() else TimeoutError()
+        if error is None or isinstance(error, TimeoutError):
+            self.problems[name] = f"did not start within {self.seconds:g} s"
+        else:
+            report(f"the MCP server '{name}' did not start", error)
+            self.problems[name] = reason(error)
+        if said := _last_line(starting.errors):
+            self.problems[name] += f" ({said})"
+
+
+@frozen
+class _Starting:
+    """A server that is being started: its connection once it is ``ready``, and the task that holds it open."""
+
+    server: McpServer
+    ready: Future[tuple[Client, list[ServerTool]]]
+    running: Future[None]
+    errors: TextIO
 
 
 @contextmanager
@@ -101,27 +121,23 @@ def connected(servers: Sequence[McpServer], seconds: float) -> Iterator[Connecti
         portal = stack.enter_context(start_blocking_portal())
         connections = Connections(portal, seconds)
         over = portal.call(anyio.Event)
-        holding: list[Future[None]] = []
-        stack.callback(_end, portal, over, holding)
-        waiting = []
+        starting: list[_Starting] = []
+        stack.callback(_end, portal, over, starting)
         for server in servers:
             log = stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace"))
             errors = cast("TextIO", log)
             ready: Future[tuple[Client, list[ServerTool]]] = Future()
-            holding.append(portal.start_task_soon(_hold, server, seconds, errors, ready, over))
-            waiting.append((server, ready, errors))
-        for server, ready, errors in waiting:
-            connections.opened(server, ready)
-            if server.name in connections.problems and (said := _last_line(errors)):
-                connections.problems[server.name] += f" ({said})"
+            running = portal.start_task_soon(_hold, server, seconds, errors, ready, over)
+            starting.append(_Starting(server, ready, running, errors))
+        for one in starting:
+            connections.opened(one)
         yield connections
 
 
-def _end(portal: BlockingPortal, over: anyio.Event, holding: Sequence[Future[None]]) -> None:
+def _end(portal: BlockingPortal, over: anyio.Event, started: Sequence[_Starting]) -> None:
+    """Let all servers end. What one of them raises at its end is of no use to anybody."""
     portal.call(over.set)
-    for future in holding:
-        with suppress(Exception):  # what a server does at its end concerns nobody any more
-            future.result(10)
+    wait([one.running for one in started], ENDING_SECONDS)
 
 
 async def _hold(
@@ -134,17 +150,12 @@ async def _hold(
     """Keep one server open until all is over; opening and closing must happen in one task."""
     import anyio
 
-    try:
-        with anyio.fail_after(seconds) as bound:
-            async with _client(server, seconds, errors) as client:
-                tools = await _tools(server.name, client)
-                bound.deadline = math.inf
-                ready.set_result((client, tools))
-                await over.wait()
-    except Exception as error:  # handed to whoever waits for the server, who knows what to make of it
-        if ready.done():
-            raise
-        ready.set_exception(error)
+    with anyio.fail_after(seconds) as bound:
+        async with _client(server, seconds, errors) as client:
+            tools = await _tools(server.name, client)
+            bound.deadline = math.inf
+            ready.set_result((client, tools))
+            await over.wait()
 
 
 @asynccontextmanager

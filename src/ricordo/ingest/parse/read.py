@@ -1,25 +1,22 @@
 """The way of a file through parsing: read, detect, pick the parser, bound the answer.
 
-This is the boundary where anything a parsing library raises becomes ``Unreadable``.
+Whatever goes wrong with a file becomes ``Unreadable`` here (see ``failures``).
 """
 
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable
 from dataclasses import replace
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 from ricordo.errors import Error, MissingExtra, Unreadable
 from ricordo.ingest.parse.detect import detect
 from ricordo.ingest.parse.encoding import without_surrogates
+from ricordo.ingest.parse.failures import Failure, attempt, unreadable
 from ricordo.ingest.parse.limits import Limits
-from ricordo.ingest.parse.source import Source
+from ricordo.ingest.parse.source import Source, load_parser
 from ricordo.values.items import Parsed
-
-Parser = Callable[[Source], Parsed]
 
 _MOST_WARNINGS = 10
 _PACKAGE = "ricordo.ingest.parse"
@@ -88,15 +85,15 @@ def parse_bytes(
     limits = limits or Limits()
     try:
         source = Source(data, name, detect(name, data, mime), _charset_of(mime), limits, page)
-        parsed = _read(source)
+        parsed = attempt(_read, source)
     except (Unreadable, MissingExtra):
         raise
     except Error as problem:
         raise Unreadable(f"{name} cannot be read: {problem.message}", hint=problem.hint) from problem
-    except Exception as problem:
-        # The boundary: what parsing libraries raise for damaged files has no common base.
-        reason = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
-        raise Unreadable(f"{name} cannot be read ({reason})", hint="The file seems to be damaged.") from problem
+    except MemoryError as problem:
+        raise Unreadable(f"there is not enough memory to read {name}", hint="Split it, or free memory.") from problem
+    if isinstance(parsed, Failure):
+        raise unreadable(name, parsed)
     return _bounded(parsed, limits)
 
 
@@ -137,13 +134,6 @@ def _read_apart(source: Source) -> Parsed:
     from ricordo.ingest.parse.sandbox import run_bounded
 
     return run_bounded(f"{_PACKAGE}.{_APART[source.type.format]}", source)
-
-
-def load_parser(place: str) -> Parser:
-    """The function that ``module:name`` stands for."""
-    module, _, name = place.partition(":")
-    parser: Parser = getattr(import_module(module), name)
-    return parser
 
 
 def _bounded(parsed: Parsed, limits: Limits) -> Parsed:

@@ -19,6 +19,7 @@ from typing import Any, cast
 
 from ricordo.errors import Unreadable
 from ricordo.ingest.parse import wire
+from ricordo.ingest.parse.failures import Failure, unreadable
 from ricordo.ingest.parse.source import Source
 from ricordo.values.items import Parsed
 
@@ -55,11 +56,13 @@ class _Worker:
         )
         self._to = cast(FileIO, self._process.stdin)
         self._from = cast(FileIO, self._process.stdout)
+        started = False
         try:
             self._within(_START_SECONDS, lambda: wire.receive(self._from))
-        except BaseException:
-            self.close()
-            raise
+            started = True
+        finally:
+            if not started:
+                self.close()
 
     def ask(self, place: str, source: Source) -> Answer:
         """The worker's answer; ``_WorkerLostError`` when there is none within the file's time."""
@@ -126,18 +129,18 @@ class Sandbox:
             while True:
                 worker = self._take(source.name)
                 is_fresh = worker.files == 0
+                answer: dict[str, Any] | None = None
                 try:
                     answer, body = worker.ask(place, source)
                 except _WorkerLostError:
-                    self._discard(worker)
                     if worker.timed_out or is_fresh:
                         raise self._lost(source, worker.timed_out) from None
                     # It may have died of an earlier file, or of idleness just now.
                     continue
-                except BaseException:
-                    # Interrupted in the middle of a message: the pipes are out of step.
-                    self._discard(worker)
-                    raise
+                finally:
+                    # Lost, or interrupted in the middle of a message, after which its pipes are out of step.
+                    if answer is None:
+                        self._discard(worker)
                 if "memory" in answer.get("error", {}):
                     self._discard(worker)
                     if is_fresh:
@@ -207,11 +210,8 @@ class Sandbox:
         error = answer.get("error")
         if error is None:
             return wire.parsed_from(answer["parsed"], body)
-        if "unexpected" in error:
-            raise Unreadable(
-                f"{source.name} cannot be read ({error['unexpected']})",
-                hint="The file is probably damaged; open it in its own program and save it again.",
-            )
+        if "cause" in error:
+            raise unreadable(source.name, Failure(error["reason"], error["cause"], error["trace"]))
         raise Unreadable(error["message"], hint=error["hint"])
 
 

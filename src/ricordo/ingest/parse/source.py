@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field
+from importlib import import_module
 
 from ricordo.frozen import frozen
 from ricordo.ingest.parse.limits import Limits
+from ricordo.values.items import Parsed
 
 
 @frozen
@@ -31,3 +34,13 @@ class Source:
     charset: str = ""
     limits: Limits = field(default_factory=Limits)
     page: bool = False
+
+
+Parser = Callable[[Source], Parsed]
+
+
+def load_parser(place: str) -> Parser:
+    """The function that ``module:name`` stands for, imported now."""
+    module, _, name = place.partition(":")
+    parser: Parser = getattr(import_module(module), name)
+    return parser

@@ -14,14 +14,14 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from importlib import import_module
 from io import FileIO
 from pathlib import Path
 
 from ricordo.errors import Unreadable
 from ricordo.ingest.parse import wire
+from ricordo.ingest.parse.failures import attempt
 from ricordo.ingest.parse.limits import Limits
-from ricordo.ingest.parse.source import Source
+from ricordo.ingest.parse.source import Source, load_parser
 from ricordo.values.items import Parsed
 
 _IDLE_SECONDS = 60.0
@@ -65,17 +65,15 @@ def _take_over_pipes() -> tuple[FileIO, FileIO]:
 def _read(place: str, source: Source) -> Callable[[FileIO], None]:
     """Run the parser; the outcome, good or bad, as the message to send."""
     try:
-        module, _, name = place.partition(":")
-        parsed: Parsed = getattr(import_module(module), name)(source)
-        return lambda stream: wire.send_parsed(stream, parsed)
+        parsed = attempt(lambda source: load_parser(place)(source), source)
+        if isinstance(parsed, Parsed):
+            return lambda stream: wire.send_parsed(stream, parsed)
+        error = {"reason": parsed.reason, "cause": parsed.cause, "trace": parsed.trace}
     except Unreadable as problem:
         error = {"message": problem.message, "hint": problem.hint}
     except MemoryError:
         # Nothing can be trusted after this; the parent starts another worker.
         error = {"memory": "yes"}
-    except Exception as problem:  # noqa: BLE001 - the process boundary: libraries raise anything for damaged files
-        said = str(problem).strip().partition("\n")[0][:200]
-        error = {"unexpected": f"{type(problem).__name__}: {said}" if said else type(problem).__name__}
     return lambda stream: wire.send(stream, {"error": error})
 
 

@@ -1,0 +1,70 @@
+"""ONNX Runtime and the tokenizers library: loading and running a model file, with our errors instead of theirs.
+
+A package that is missing, a file that is damaged and a run that fails are three different errors.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ricordo.errors import Unavailable
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession, SessionOptions
+    from tokenizers import Tokenizer
+
+
+def runtime() -> Any:
+    """The package ``onnxruntime``; an error that says how to install it where it is missing."""
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise _missing("onnxruntime", error) from error
+    return onnxruntime
+
+
+def load_session(file: Path, options: SessionOptions, *, hint: str) -> InferenceSession:
+    """A model file, ready to run on the CPU; ``hint`` says how to get a file that is whole."""
+    onnxruntime = runtime()
+    try:
+        session: InferenceSession = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+    except _failures() as error:
+        raise Unavailable(f"the model {file} cannot be loaded: {error}", hint=hint) from error
+    return session
+
+
+def run_session(session: InferenceSession, inputs: dict[str, Any], what: str, *, hint: str) -> list[Any]:
+    """The outputs of a model; ``what`` names it in the error."""
+    try:
+        outputs: list[Any] = session.run(None, inputs)
+    except _failures() as error:
+        raise Unavailable(f"{what} failed to run: {error}", hint=hint) from error
+    return outputs
+
+
+def load_tokenizer(file: Path, *, hint: str) -> Tokenizer:
+    """A tokenizer from its file; ``hint`` says how to get a file that is whole."""
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise _missing("tokenizers", error) from error
+    try:
+        return Tokenizer.from_file(str(file))
+    except Exception as error:
+        # The library raises ``Exception`` itself, and no class of its own, for a missing or damaged file.
+        if type(error) is not Exception:
+            raise
+        raise Unavailable(f"the tokenizer {file} cannot be read: {error}", hint=hint) from error
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """What ONNX Runtime raises: classes of its own that share no base, and those that C++ errors become."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    own = [kind for kind in vars(state).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    return (*own, RuntimeError, ValueError, MemoryError)
+
+
+def _missing(package: str, error: ImportError) -> Unavailable:
+    return Unavailable(f"local models need {package}: {error}", hint=f"pip install --force-reinstall {package}")
