@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ricordo.config.loading import Config, StoreLocation
     from ricordo.models.base import LLM, Embedder, Reranker, TokenCounter
     from ricordo.models.hub import ModelFolder
-    from ricordo.models.providers import Provider
+    from ricordo.models.providers import EmbeddingProvider
     from ricordo.search.profile import Profile
     from ricordo.sources.base import Loader, Web
     from ricordo.store.base import Store
@@ -77,11 +77,11 @@ def fallback_embedder(config: Config) -> Embedder | None:
     return make_embedder(settings, models_folder(config)) if settings is not None else None
 
 
-def embedding_providers() -> dict[str, Provider]:
+def embedding_providers() -> dict[str, EmbeddingProvider]:
     """The providers that come with the package, by name, and those of plugins."""
-    from ricordo.models.providers import EMBEDDERS, Provider, built_in, plugin_names
+    from ricordo.models.providers import EMBEDDERS, EmbeddingProvider, built_in, plugin_names
 
-    plugins = {name: Provider(name, "", None, None, about="a plugin") for name in plugin_names(EMBEDDERS)}
+    plugins = {name: EmbeddingProvider(name, "", None, None, about="a plugin") for name in plugin_names(EMBEDDERS)}
     return plugins | built_in()
 
 

@@ -10,7 +10,7 @@ import pytest
 from ricordo.context.facets import facets_of, turn_facets
 from ricordo.context.tally import Tally
 from ricordo.errors import Unavailable
-from ricordo.models.base import Message, Reply, Tool, Usage
+from ricordo.models.base import LlmReply, LlmTool, LlmUsage, Message
 from ricordo.text.words import Analyzer
 from ricordo.values.sessions import SessionEvent
 
@@ -123,7 +123,7 @@ def test_a_tally_is_bounded_and_goes_on_where_it_was_left() -> None:
 class Model:
     """Answers as it is told to."""
 
-    usage = Usage()
+    usage = LlmUsage()
 
     def __init__(self, data: Any) -> None:
         self.data = data
@@ -133,12 +133,12 @@ class Model:
         messages: Sequence[Message],
         *,
         schema: Mapping[str, Any] | None = None,
-        tools: Sequence[Tool] = (),
+        tools: Sequence[LlmTool] = (),
         seconds: float | None = None,
-    ) -> Reply:
+    ) -> LlmReply:
         if isinstance(self.data, Exception):
             raise self.data
-        return Reply(data=self.data)
+        return LlmReply(data=self.data)
 
 
 def test_a_language_model_may_say_it_better_and_the_rules_stand_where_it_fails() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ricordo.ingest.redact import Finding, find_secrets, redact, redact_values
+from ricordo.ingest.redact import FoundSecret, find_secrets, redact, redact_values
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,7 +37,7 @@ def test_a_token_is_known_by_its_form_and_replaced_by_its_name(name: str) -> Non
 
 def test_a_finding_says_exactly_where_the_secret_stands() -> None:
     token = TOKENS["aws key"]
-    assert find_secrets(f"key: {token}.") == [Finding("aws key", 5, 5 + len(token))]
+    assert find_secrets(f"key: {token}.") == [FoundSecret("aws key", 5, 5 + len(token))]
 
 
 def test_a_private_key_goes_as_a_block_and_so_does_one_that_was_cut_off() -> None:

@@ -19,7 +19,7 @@ from ricordo import Ricordo
 from ricordo.errors import Error
 from ricordo.ingest.chunk import chunk, chunk_at
 from ricordo.ingest.chunk_llm import LlmChunker, checked_ranges
-from ricordo.models.base import Message, Reply, Usage
+from ricordo.models.base import LlmReply, LlmUsage, Message
 from ricordo.values.items import Passage
 
 Opener = Callable[..., Ricordo]
@@ -38,14 +38,14 @@ class Says:
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
         self.shown: list[str] = []
-        self.usage = Usage()
+        self.usage = LlmUsage()
 
-    def complete(self, messages: Sequence[Message], **_: Any) -> Reply:
+    def complete(self, messages: Sequence[Message], **_: Any) -> LlmReply:
         self.shown.append(messages[-1].text)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
             raise answer
-        return Reply(data=answer(messages[-1].text) if callable(answer) else answer)
+        return LlmReply(data=answer(messages[-1].text) if callable(answer) else answer)
 
 
 def chunker(*answers: Any) -> LlmChunker:

@@ -17,7 +17,7 @@ from loopback_llm import Dialect, Service, Step, anthropic_answer, ollama_answer
 from ricordo import ContractError, Unavailable
 from ricordo.config.settings import LlmSettings
 from ricordo.errors import MissingExtra
-from ricordo.models.base import LLM, Message, Tool, ToolCall
+from ricordo.models.base import LLM, LlmTool, Message, ToolCall
 from ricordo.models.llm_providers import provided
 
 Make = Callable[..., LLM]
@@ -27,7 +27,7 @@ SCHEMA = {
     "required": ["color"],
     "additionalProperties": False,
 }
-WEATHER = Tool("weather", "What the weather is.", {"type": "object", "properties": {"place": {"type": "string"}}})
+WEATHER = LlmTool("weather", "What the weather is.", {"type": "object", "properties": {"place": {"type": "string"}}})
 GEMINI = "https://generativelanguage.googleapis.com/v1beta/openai"
 HELLO = (Message("system", "Be short."), Message("user", "Hello"))
 

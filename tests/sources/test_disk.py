@@ -10,7 +10,7 @@ from pathlib import Path, PureWindowsPath
 import pytest
 
 from ricordo.errors import UsageError
-from ricordo.sources.disk import Found, Skipped, disk_ref, expand, ref_path, walk
+from ricordo.sources.disk import FoundFile, Skipped, disk_ref, expand, ref_path, walk
 from ricordo.values.items import Ref
 
 LIMIT = 50_000_000
@@ -25,7 +25,7 @@ def write(root: Path, *names: str) -> None:
 
 def names(root: Path, globs: tuple[str, ...] = (), max_bytes: int = LIMIT, follow: bool = True) -> list[str]:
     entries = walk(root, max_bytes=max_bytes, globs=globs, follow_symlinks=follow)
-    return [entry.path.relative_to(root).as_posix() for entry in entries if isinstance(entry, Found)]
+    return [entry.path.relative_to(root).as_posix() for entry in entries if isinstance(entry, FoundFile)]
 
 
 def skipped(root: Path, max_bytes: int = LIMIT) -> list[Skipped]:
@@ -37,7 +37,7 @@ def test_files_come_in_the_order_of_their_names_with_size_and_time(tmp_path: Pat
     assert names(tmp_path) == ["a/b/c.md", "a/z.md", "b.md", "c.md"]
     first = next(iter(walk(tmp_path, max_bytes=LIMIT)))
     status = (tmp_path / "a/b/c.md").stat()
-    assert first == Found(tmp_path / "a/b/c.md", 4, status.st_mtime_ns)
+    assert first == FoundFile(tmp_path / "a/b/c.md", 4, status.st_mtime_ns)
 
 
 def test_hidden_files_and_folders_are_left_alone(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ class TestIgnoreFiles:
         write(tmp_path, "a.log", ".env.md")
         (tmp_path / ".gitignore").write_text("*.log\n")
         for name in ("a.log", ".env.md"):
-            assert [type(entry) for entry in walk(tmp_path / name, max_bytes=LIMIT)] == [Found]
+            assert [type(entry) for entry in walk(tmp_path / name, max_bytes=LIMIT)] == [FoundFile]
 
     def test_a_folder_that_was_named_is_walked_even_if_a_folder_above_ignores_it(self, tmp_path: Path) -> None:
         write(tmp_path, ".git/HEAD", "build/out/x.md")
@@ -212,7 +212,7 @@ def test_a_path_of_four_thousand_characters_is_taken(tmp_path: Path) -> None:
     (folders[-1] / "end.md").unlink()
     for folder in reversed(folders[1:]):  # rmtree would run out of recursion
         folder.rmdir()
-    assert isinstance(found, Found)
+    assert isinstance(found, FoundFile)
     assert found.path == folders[-1] / "end.md"
 
 
@@ -232,12 +232,12 @@ def test_a_folder_that_may_not_be_read_is_a_failure_and_the_walk_goes_on(tmp_pat
 def test_files_that_vanish_during_the_walk_do_not_stop_it(tmp_path: Path) -> None:
     write(tmp_path, "a.md", "b.md", "c/x.md", "d.md", "e/y.md")
     entries = walk(tmp_path, max_bytes=LIMIT)
-    assert next(entries) == Found(tmp_path / "a.md", 4, (tmp_path / "a.md").stat().st_mtime_ns)
+    assert next(entries) == FoundFile(tmp_path / "a.md", 4, (tmp_path / "a.md").stat().st_mtime_ns)
     (tmp_path / "b.md").unlink()
     (tmp_path / "c/x.md").unlink()
     (tmp_path / "c").rmdir()
     rest = list(entries)
-    assert [entry.path.name for entry in rest if isinstance(entry, Found)] == ["d.md", "y.md"]
+    assert [entry.path.name for entry in rest if isinstance(entry, FoundFile)] == ["d.md", "y.md"]
     assert not any(entry.failed for entry in rest if isinstance(entry, Skipped))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
+from ricordo.text.scripts import unspaced_runs
 from ricordo.text.stopwords import STOP_WORDS
 
 LARGEST = 8_000_000
@@ -35,7 +36,8 @@ _TAIL_BYTES = 500_000
 _COMMAND = re.compile(r"^/[A-Za-z][\w:-]*(?=\s|$)")
 _WORD = re.compile(r"\w(?:[\w.'-]*\w)?")
 _IDENTIFIER = re.compile(r"[\w.-]*[\d_.-][\w.-]*|.{8,}")
-_WIDE = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_UNSPACED_ENOUGH = 4
+"""So many characters of a script without spaces are as good as two words."""
 _CHATTER = """again ahead awesome carry check commit continue cool correct done exactly fine fix good go great
     hello hey hi keep let lets lgtm like looks make need next nice nope ok okay perfect please proceed push
     retry right run see sounds start stop sure thank thanks thing try undo use wait want way well work works
@@ -80,7 +82,7 @@ def read_payload(event: str, content: bytes) -> Payload:
 def is_worth_asking(task: str) -> bool:
     """Whether a task names anything to look for: not "yes, go on"."""
     words = [word for word in _WORD.findall(task.lower()) if word not in _EMPTY_WORDS]
-    if len(_WIDE.findall(task)) >= 4:
+    if sum(map(len, unspaced_runs().findall(task))) >= _UNSPACED_ENOUGH:
         return True
     return len(words) >= 2 or any(_IDENTIFIER.fullmatch(word) for word in words)
 

@@ -17,7 +17,7 @@ from ricordo.errors import Error, NotFound, Unreadable
 from ricordo.frozen import frozen
 from ricordo.ingest.files import Files, metadata_kept, set_by_people
 from ricordo.ingest.pipeline import Incoming, Pipeline
-from ricordo.sources.disk import Found, absolute
+from ricordo.sources.disk import FoundFile, absolute
 from ricordo.sources.skills import FILE, Listed, Root, rank_of
 from ricordo.store.base import Backlog, FileState, Store
 from ricordo.values.hits import Filters
@@ -102,7 +102,7 @@ class Collector:
                 self.fail(str(root.path), Unreadable("not a folder", hint=f"Name a folder with {FILE} files."))
                 continue
             for entry in self.files.at(root.path, (FILE,) if root.path.is_dir() else ()):
-                if isinstance(entry, Found):
+                if isinstance(entry, FoundFile):
                     yield from self._tried(str(entry.path), partial(self._file, entry, root.scope))
                 elif entry.failed:
                     self.fail(str(entry.path), Unreadable(entry.reason))
@@ -122,7 +122,7 @@ class Collector:
             if incoming is not None:
                 yield incoming
 
-    def _file(self, entry: Found, scope: str, listed: Listed | None = None) -> Incoming | None:
+    def _file(self, entry: FoundFile, scope: str, listed: Listed | None = None) -> Incoming | None:
         """A SKILL.md as something to save; None when there is nothing to save."""
         location = absolute(entry.path)
         if listed is None and self._is_unchanged(location, entry, scope):
@@ -143,14 +143,14 @@ class Collector:
             raise Unreadable("it has no name", hint="Every entry of the list needs a name.")
         if (file := one.file) is not None:
             status = file.stat()
-            return self._file(Found(file, status.st_size, status.st_mtime_ns), "listed", one)
+            return self._file(FoundFile(file, status.st_size, status.st_mtime_ns), "listed", one)
         if not self._take(name, one.path or "the list", "listed"):
             return None
         parsed = Parsed(one.description, structure="text")
         given = {"description": one.description}
         return self._incoming(Incoming(Ref(DRIVE, "/"), parsed, "skill"), name, "listed", one.path, given)
 
-    def _is_unchanged(self, location: str, entry: Found, scope: str) -> bool:
+    def _is_unchanged(self, location: str, entry: FoundFile, scope: str) -> bool:
         """Whether the store has this very file, seen when it looked just like now."""
         name = self._names.get(location)
         known = self.known.get(name) if name is not None else None

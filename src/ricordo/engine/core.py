@@ -24,7 +24,7 @@ from ricordo.values.reports import Progress
 if TYPE_CHECKING:
     from ricordo.ingest.pipeline import Pipeline
     from ricordo.memory.knowledge import Knowledge
-    from ricordo.models.base import LLM, Embedder, Reranker, Usage
+    from ricordo.models.base import LLM, Embedder, LlmUsage, Reranker
     from ricordo.search.pipeline import Searcher
     from ricordo.values.reports import EmbedReport
 
@@ -149,7 +149,7 @@ class Core:
         return self._talker[1]
 
     @property
-    def llm_usage(self) -> Usage | None:
+    def llm_usage(self) -> LlmUsage | None:
         """What was asked of a language model since the store was opened; None when nothing was."""
         usage = self._talker[1].usage if self._talker is not None else None
         return usage if usage is not None and usage.calls else None

@@ -19,7 +19,7 @@ from ricordo.values.models import ModelState, ModelSwitch, ModelTest
 
 if TYPE_CHECKING:
     from ricordo.models.base import Embedder
-    from ricordo.models.providers import Provider
+    from ricordo.models.providers import EmbeddingProvider
     from ricordo.store.base import Store
 
 SENTENCE = "The quick brown fox jumps over the lazy dog."
@@ -94,7 +94,7 @@ class Models:
                 notes.append(f"{name} is taken out, but {source} still sets it")
         return replace(switch, is_written=True, notes=tuple(notes))
 
-    def _state(self, provider: Provider) -> ModelState:
+    def _state(self, provider: EmbeddingProvider) -> ModelState:
         settings = self._settings(provider.name)
         is_used = provider.name == self.config.embedding.provider
         fallback = self.config.embedding.fallback.partition(":")[0]

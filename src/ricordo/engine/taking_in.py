@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ricordo.ingest.adding import Adding
     from ricordo.ingest.adding_pages import AddingPages
     from ricordo.ingest.files import Files
-    from ricordo.ingest.pages import Pages
+    from ricordo.ingest.pages import PageReader
     from ricordo.ingest.refreshing import Refresher
     from ricordo.sources.base import Loader
     from ricordo.values.reports import RefreshReport, WatchEvent
@@ -83,10 +83,10 @@ class TakingIn(Core):
         report = adding.sources(sources, globs=globs, as_ref=ref, pages=pages)
         return self._embedded(report, wait, progress)
 
-    def _pages(self, prompt_addition: str = "", transcript: Callable[[str], None] | None = None) -> Pages:
-        from ricordo.ingest.pages import Pages
+    def _pages(self, prompt_addition: str = "", transcript: Callable[[str], None] | None = None) -> PageReader:
+        from ricordo.ingest.pages import PageReader
 
-        return Pages(registry.web(self.config), self._files().limits, self._loader(transcript), prompt_addition)
+        return PageReader(registry.web(self.config), self._files().limits, self._loader(transcript), prompt_addition)
 
     def _loader(self, transcript: Callable[[str], None] | None) -> Loader | None:
         """What brings pages by other ways than plain HTTP, where a language model is set."""

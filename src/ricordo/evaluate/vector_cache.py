@@ -7,12 +7,14 @@ that two processes never write to the same one and an interrupted run keeps what
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ricordo.config.files import replace_file
 from ricordo.models.base import Embedder
 
 if TYPE_CHECKING:
@@ -71,9 +73,6 @@ class RememberingEmbedder:
     def _keep(self, keys: Sequence[bytes], vectors: Vectors) -> None:
         import numpy as np
 
-        self._folder.mkdir(parents=True, exist_ok=True)
-        file = self._folder / f"{uuid.uuid4().hex}.npz"
-        building = file.with_suffix(".building")
-        with building.open("wb") as stream:
-            np.savez(stream, keys=np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), -1), vectors=vectors)
-        building.rename(file)
+        content = io.BytesIO()
+        np.savez(content, keys=np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), -1), vectors=vectors)
+        replace_file(self._folder / f"{uuid.uuid4().hex}.npz", content.getvalue(), mode=0o644)

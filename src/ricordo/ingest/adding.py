@@ -17,7 +17,7 @@ from ricordo.ingest.incoming_secrets import kind_of, without_secrets
 from ricordo.ingest.parse import parse_bytes
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.sources.base import looks_like_url
-from ricordo.sources.disk import Found, Skipped, absolute, disk_ref, expand, printable
+from ricordo.sources.disk import FoundFile, Skipped, absolute, disk_ref, expand, printable
 from ricordo.store.base import Backlog, FileState, Store
 from ricordo.values.items import Entry, Parsed, Ref, Saved
 from ricordo.values.reports import AddReport, Progress
@@ -102,7 +102,7 @@ class Adding:
         urls = [source for source in sources if pages and isinstance(source, str) and looks_like_url(source)]
         web = pages(self) if pages is not None and urls else None
         places = web.places(urls) if web is not None else []
-        found: dict[Path, Found] = {}
+        found: dict[Path, FoundFile] = {}
         roots: list[Path] = []
         for source in sources:
             if source in urls:
@@ -112,7 +112,7 @@ class Adding:
                     roots.append(path)
                 # A file that was named outright is taken whatever the ignore files say.
                 for entry in self.files.at(path, globs if path.is_dir() else ()):
-                    if isinstance(entry, Found):
+                    if isinstance(entry, FoundFile):
                         found[entry.path] = entry
                     else:
                         self._pass_over(entry)
@@ -188,7 +188,7 @@ class Adding:
                 hint=f"Read it first (get {ref}), or pass --on-conflict overwrite.",
             )
 
-    def _skip_known(self, ref: Ref, known: Mapping[Ref, FileState | None], entry: Found | None = None) -> bool:
+    def _skip_known(self, ref: Ref, known: Mapping[Ref, FileState | None], entry: FoundFile | None = None) -> bool:
         if self.on_conflict != "skip" or ref not in known:
             return False
         state = known[ref]
@@ -196,7 +196,7 @@ class Adding:
         self.done.append(Saved(str(ref), "skipped", reason=CHANGED if changed and ref.drive == "disk" else KNOWN))
         return True
 
-    def _take(self, found: Sequence[Found], refs: Mapping[Path, Ref]) -> None:
+    def _take(self, found: Sequence[FoundFile], refs: Mapping[Path, Ref]) -> None:
         known = self._known(refs.values()) if self.on_conflict == "skip" else {}
         wanted = [entry for entry in found if not self._skip_known(refs[entry.path], known, entry)]
         skipped = len(found) - len(wanted)
@@ -213,7 +213,7 @@ class Adding:
 
         self.done.extend(self._save(incoming()))
 
-    def _read(self, entry: Found, ref: Ref) -> Incoming | None:
+    def _read(self, entry: FoundFile, ref: Ref) -> Incoming | None:
         """Parse one file; what cannot be read becomes a failed line in the report."""
         try:
             data = self.files.bytes_of(entry)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ricordo.errors import Error, NotFound, StoreError
-from ricordo.ingest.pages import Pages, ReadPage
+from ricordo.ingest.pages import PageReader, ReadPage
 from ricordo.ingest.pipeline import Incoming
 from ricordo.sources.base import Follow, Place
 from ricordo.values.items import Ref, Saved
@@ -25,7 +25,7 @@ _UNREAD = ("image/", "audio/", "video/", "font/", "text/css", "text/javascript",
 class AddingPages:
     """The pages of one ``add``; what becomes of each is told to ``adding``."""
 
-    def __init__(self, adding: Adding, pages: Pages, *, depth: int, sitemap: bool, most: int) -> None:
+    def __init__(self, adding: Adding, pages: PageReader, *, depth: int, sitemap: bool, most: int) -> None:
         self.adding = adding
         self.pages = pages
         self.depth = depth

@@ -18,7 +18,7 @@ from ricordo.errors import Error, Unreadable
 from ricordo.ingest.foreign.obsidian import in_vault, with_text_tags
 from ricordo.ingest.parse import Limits, parse_bytes, read_file
 from ricordo.ingest.pipeline import Incoming, merged_fields
-from ricordo.sources.disk import Found, Skipped, over_limit, walk
+from ricordo.sources.disk import FoundFile, Skipped, over_limit, walk
 from ricordo.store.base import FileState
 from ricordo.values.items import Fields, Parsed, Ref
 
@@ -43,7 +43,7 @@ class Files:
 
     def at(
         self, path: Path, globs: Sequence[str] = (), only: Collection[Path] | None = None
-    ) -> Iterator[Found | Skipped]:
+    ) -> Iterator[FoundFile | Skipped]:
         """The files below a folder, or the one file that ``path`` is."""
         for entry in walk(path, max_bytes=self._max_bytes, globs=globs, follow_symlinks=self._follow, only=only):
             yield Skipped(entry.path, "the store itself") if self._is_own(entry.path) else entry
@@ -54,7 +54,7 @@ class Files:
         real = os.path.realpath(path)
         return any(real == self._own + end for end in _JOURNALS)
 
-    def bytes_of(self, entry: Found) -> bytes:
+    def bytes_of(self, entry: FoundFile) -> bytes:
         """What the file holds; one that outgrew the limit since is refused unread."""
         if entry.size > self._max_bytes:
             raise Unreadable(
@@ -67,7 +67,7 @@ class Files:
         """The files below a folder: where each lies in it, when it changed, and what it says or why it says nothing."""
         for entry in self.at(folder, globs):
             place = os.path.relpath(entry.path, folder).replace(os.sep, "/")
-            if isinstance(entry, Found):
+            if isinstance(entry, FoundFile):
                 changed = datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC)
                 try:
                     yield place, changed, parse_bytes(self.bytes_of(entry), entry.path.name, limits=self.limits)
@@ -76,7 +76,7 @@ class Files:
             elif entry.failed:
                 yield place, datetime.now(UTC), Unreadable(f"{place}: {entry.reason}")
 
-    def incoming(self, ref: Ref, entry: Found, data: bytes, kind: str, fields: Mapping[str, Any]) -> Incoming:
+    def incoming(self, ref: Ref, entry: FoundFile, data: bytes, kind: str, fields: Mapping[str, Any]) -> Incoming:
         """The file's content as something to save; ``fields`` overrule what the file says of itself."""
         parsed = parse_bytes(data, entry.path.name, limits=self.limits)
         if self._is_vault or in_vault(entry.path.parent, self._vaults):

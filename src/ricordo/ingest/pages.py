@@ -40,7 +40,7 @@ class ReadPage:
     about: Mapping[str, Any]
 
 
-class Pages:
+class PageReader:
     """The web, and what reads what comes from there. ``prompt_addition`` is for the loader."""
 
     def __init__(self, web: Web, limits: Limits, loader: Loader | None = None, prompt_addition: str = "") -> None:

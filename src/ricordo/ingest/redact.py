@@ -25,7 +25,7 @@ _START, _END = r"(?<![A-Za-z0-9_-])", r"(?![A-Za-z0-9_-])"
 
 
 @frozen
-class Finding:
+class FoundSecret:
     """A secret: what it is, and where it stands."""
 
     kind: str
@@ -162,32 +162,32 @@ _KNOWN_WORDS = re.compile(
 )
 
 
-def find_secrets(text: str) -> list[Finding]:
+def find_secrets(text: str) -> list[FoundSecret]:
     """The secrets of a text in order; none overlap.
 
     >>> [finding.kind for finding in find_secrets("key AKIAIOSFODNN7EXAMPLE, commit 9fceb02d0ae598e9")]
     ['aws key']
     """
     found = sorted((*_by_form(text), *_assigned(text)), key=lambda one: (one.start, -one.end))
-    apart: list[Finding] = []
+    apart: list[FoundSecret] = []
     for one in found:
         if apart and one.start < apart[-1].end:
             last = apart[-1]
-            apart[-1] = Finding(last.kind, last.start, max(last.end, one.end))
+            apart[-1] = FoundSecret(last.kind, last.start, max(last.end, one.end))
         else:
             apart.append(one)
     return apart
 
 
-def _by_form(text: str) -> Iterator[Finding]:
+def _by_form(text: str) -> Iterator[FoundSecret]:
     for rule in _RULES:
         if any(sign in text for sign in rule.signs):
             for match in rule.pattern.finditer(text):
                 if rule.accepts is None or rule.accepts(match):
-                    yield Finding(rule.kind, *match.span(rule.group))
+                    yield FoundSecret(rule.kind, *match.span(rule.group))
 
 
-def _assigned(text: str) -> Iterator[Finding]:
+def _assigned(text: str) -> Iterator[FoundSecret]:
     """Values of names such as ``password`` or ``api_key``, where they look like what such a name holds."""
     for place in _names(text):
         match = _ASSIGNED.match(text, place)
@@ -203,7 +203,7 @@ def _assigned(text: str) -> Iterator[Finding]:
             is_password and _is_pin(value, match["sign"])
         ):
             kind = "password" if _PASSWORD.match(match["name"]) else "secret"
-            yield Finding(kind, match.start("value"), match.start("value") + len(value))
+            yield FoundSecret(kind, match.start("value"), match.start("value") + len(value))
 
 
 def _names(text: str) -> Iterator[int]:

@@ -19,14 +19,14 @@ from ricordo.errors import Error, MissingExtra, NotFound, StoreError, Unavailabl
 from ricordo.ingest.files import Files, hash_of, metadata_kept, set_by_people
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.sources.base import VALIDATORS
-from ricordo.sources.disk import Found, disk_ref, printable, ref_path
+from ricordo.sources.disk import FoundFile, disk_ref, printable, ref_path
 from ricordo.store.base import Backlog, FileState, Store
 from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import DRIVES_WITHOUT_ORIGIN
 from ricordo.values.reports import Progress, Refreshed, RefreshReport
 
 if TYPE_CHECKING:
-    from ricordo.ingest.pages import Pages
+    from ricordo.ingest.pages import PageReader
 
 T = TypeVar("T")
 REMOVED_AT_ONCE = 200
@@ -37,7 +37,7 @@ class Work:
     """What to look at: known items by number, files that may be new, and what the walk could not look at."""
 
     items: dict[int, Ref] = field(default_factory=dict)
-    files: dict[Path, Found] = field(default_factory=dict)
+    files: dict[Path, FoundFile] = field(default_factory=dict)
     problems: dict[Path, str] = field(default_factory=dict)
 
 
@@ -52,7 +52,7 @@ class Refresher:
         backlog: Backlog | None,
         progress: Callable[[Progress], None] | None = None,
         *,
-        pages: Callable[[], Pages],
+        pages: Callable[[], PageReader],
     ) -> None:
         self.store = store
         self.pipeline = pipeline
@@ -114,7 +114,7 @@ class Refresher:
         if not path.exists():
             return
         for entry in self.files.at(path, globs, only):
-            if isinstance(entry, Found):
+            if isinstance(entry, FoundFile):
                 work.files[entry.path] = entry
             elif entry.failed:
                 work.problems[entry.path] = entry.reason
@@ -145,7 +145,7 @@ class Refresher:
             self._note(Refreshed(str(disk_ref(printable(str(path)))), "failed", error))
         return RefreshReport(tuple(self.done), notes=tuple(self.notes))
 
-    def _fresh(self, work: Work) -> dict[Ref, Found]:
+    def _fresh(self, work: Work) -> dict[Ref, FoundFile]:
         """The files that no item stands for yet."""
         refs = {disk_ref(path): entry for path, entry in work.files.items()}
         known = self.store.files.known("disk", [ref.path for ref in refs])
@@ -179,7 +179,7 @@ class Refresher:
         if state is not None and state.looks_like(status.st_mtime_ns, status.st_size):
             self._note(Refreshed(str(ref), "unchanged"))
             return None
-        entry = Found(path, status.st_size, status.st_mtime_ns)
+        entry = FoundFile(path, status.st_size, status.st_mtime_ns)
         data = self._try(ref, lambda: self.files.bytes_of(entry))
         if data is None:
             return None
@@ -191,7 +191,7 @@ class Refresher:
 
     def _refetch(self, items: Mapping[int, Ref], states: Mapping[int, FileState]) -> None:
         """Ask for pages again, and save each at once: the next may take long. One that is gone stays in the store."""
-        pages: Pages | None = None
+        pages: PageReader | None = None
         try:
             for n, ref in items.items():
                 state = states.get(n)
@@ -222,7 +222,9 @@ class Refresher:
             self.store.files.note({n: now})
         self._note(Refreshed(str(ref), "unchanged"))
 
-    def _incoming(self, ref: Ref, entry: Found, data: bytes, item: Item | None, state: FileState | None) -> Incoming:
+    def _incoming(
+        self, ref: Ref, entry: FoundFile, data: bytes, item: Item | None, state: FileState | None
+    ) -> Incoming:
         """The file as it is now; what people set on the item stays."""
         incoming = self.files.incoming(ref, entry, data, item.kind if item else "document", {})
         self.notes += [f"{ref}: {warning}" for warning in incoming.parsed.warnings]
@@ -233,7 +235,7 @@ class Refresher:
         kept["metadata"] = metadata_kept(item.fields, said, incoming.file.fields)
         return replace(incoming, fields={**incoming.fields, **kept})
 
-    def _take(self, ref: Ref, entry: Found, gone: Gone) -> Incoming | None:
+    def _take(self, ref: Ref, entry: FoundFile, gone: Gone) -> Incoming | None:
         """A new file: one with the content of a missing one was renamed, any other is to be created."""
         data = self._try(ref, lambda: self.files.bytes_of(entry))
         if data is None:
@@ -245,7 +247,7 @@ class Refresher:
             gone.followed.discard(n)
         return None
 
-    def _move(self, n: int, ref: Ref, entry: Found, data: bytes) -> bool:
+    def _move(self, n: int, ref: Ref, entry: FoundFile, data: bytes) -> bool:
         state = FileState(entry.mtime_ns, entry.size, hash_of(data), self.store.files.states([n])[n].fields)
         draft = replace(self.store.items.draft(n, self.store.items.get(n).version), ref=ref)
         saved = self.store.changes.rewrite(n, self.pipeline.prepare_draft(draft, state), backlog=self.backlog)

@@ -56,7 +56,7 @@ class Reranker(Protocol):
 
 
 @frozen
-class Tool:
+class LlmTool:
     """Something a language model may ask to have done; ``parameters`` is a JSON schema of an object."""
 
     name: str
@@ -87,7 +87,7 @@ class Message:
 
 
 @frozen
-class Usage:
+class LlmUsage:
     """What was asked of a model, in tokens; ``cost`` in dollars is None where no price is known."""
 
     calls: int = 0
@@ -109,13 +109,13 @@ class Usage:
 
 
 @frozen
-class Reply:
+class LlmReply:
     """A model's answer: its text, the data a schema asked for, and the tools it wants used."""
 
     text: str = ""
     data: Any = None
     tool_calls: tuple[ToolCall, ...] = ()
-    usage: Usage = Usage()
+    usage: LlmUsage = LlmUsage()
 
 
 class LLM(Protocol):
@@ -126,15 +126,15 @@ class LLM(Protocol):
     """
 
     @property
-    def usage(self) -> Usage: ...
+    def usage(self) -> LlmUsage: ...
     def complete(
         self,
         messages: Sequence[Message],
         *,
         schema: Mapping[str, Any] | None = None,
-        tools: Sequence[Tool] = (),
+        tools: Sequence[LlmTool] = (),
         seconds: float | None = None,
-    ) -> Reply:
+    ) -> LlmReply:
         """The next turn. With a ``schema`` (a JSON schema of an object), ``data`` fits it; it excludes ``tools``.
 
         Objects in the schema name all their properties as required and allow no others, which providers insist on.

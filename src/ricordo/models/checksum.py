@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +51,7 @@ def _read(memory: Path) -> dict[str, Any]:
 
 
 def _write(memory: Path, verified: dict[str, Any]) -> None:
-    # Written aside and renamed: other processes may be doing the same.
-    aside = memory.with_suffix(f".{os.getpid()}.tmp")
-    try:
-        memory.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_text(json.dumps(verified), "utf-8")
-        aside.replace(memory)
-    except OSError:
-        with contextlib.suppress(OSError):
-            aside.unlink()
+    from ricordo.config.files import replace_file
+
+    with contextlib.suppress(Unavailable):
+        replace_file(memory, json.dumps(verified).encode())

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from ricordo.bounded import call_within
+from ricordo.config.files import replace_file
 from ricordo.errors import Error, MissingExtra, Unavailable
 from ricordo.frozen import frozen
 from ricordo.models.http import REACH_SECONDS
@@ -221,10 +222,11 @@ def _hub_failures() -> tuple[type[Exception], ...]:
 
     from huggingface_hub import errors
 
-    client = import_module(errors.HTTPError.__module__.partition(".")[0])  # which client it is differs by version
+    http_error = next(kind for kind in errors.HfHubHTTPError.__mro__ if kind.__name__ == "HTTPError")
+    client = import_module(http_error.__module__.partition(".")[0])  # which HTTP client it uses differs by version
     named = ((errors, "EntryNotFoundError"), (errors, "XetDownloadError"), (client, "InvalidURL"))
     found = [kind for module, name in named if (kind := getattr(module, name, None)) is not None]
-    return (*found, errors.HTTPError, OSError, ValueError)
+    return (*found, http_error, OSError, ValueError)
 
 
 def _chosen(names: Sequence[str]) -> str | None:
@@ -263,10 +265,4 @@ def _read_card(folder: Path) -> Card | None:
 
 def _write_card(folder: Path, name: str, card: Card) -> None:
     plain = {"model": name, "revision": card.revision, "file": card.file, "files": list(card.files)}
-    aside = folder / f"{CARD}.{os.getpid()}.tmp"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        aside.write_text(json.dumps(plain, indent=1), "utf-8")
-        aside.replace(folder / CARD)
-    except OSError as error:
-        raise Unavailable(f"the model {name} cannot be kept in {folder}: {error}", hint="Check the folder.") from error
+    replace_file(folder / CARD, json.dumps(plain, indent=1).encode(), mode=0o644)

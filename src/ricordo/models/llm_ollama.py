@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from ricordo.models.base import ToolCall
 from ricordo.models.http import Remote, answered, bearer
-from ricordo.models.llm import Ask, Turn, as_function, understood
+from ricordo.models.llm import Ask, WireAnswer, as_function, understood
 
 DEFAULT_MODEL = "llama3.2"
 DEFAULT_URL = "http://localhost:11434"
@@ -24,7 +24,7 @@ class OllamaWire:
         self._remote = remote
         self._max_tokens = max_tokens
 
-    def send(self, ask: Ask, key: str, seconds: float) -> Turn:
+    def send(self, ask: Ask, key: str, seconds: float) -> WireAnswer:
         """One request."""
         url = f"{self._remote.base_url}/api/chat"
         client = self._remote.client
@@ -58,10 +58,10 @@ def _messages(ask: Ask) -> Iterator[dict[str, Any]]:
         yield plain
 
 
-def _turn(raw: Mapping[str, Any]) -> Turn:
+def _turn(raw: Mapping[str, Any]) -> WireAnswer:
     message = raw["message"]
     calls = message.get("tool_calls") or ()
-    return Turn(
+    return WireAnswer(
         text=message.get("content") or "",
         tool_calls=tuple(map(_call, calls)),
         input_tokens=int(raw.get("prompt_eval_count") or 0),

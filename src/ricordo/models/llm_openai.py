@@ -12,7 +12,7 @@ from typing import Any
 from ricordo.errors import MissingExtra
 from ricordo.models.base import ToolCall
 from ricordo.models.http import Trouble
-from ricordo.models.llm import Ask, Turn, as_function, understood
+from ricordo.models.llm import Ask, WireAnswer, as_function, understood
 from ricordo.models.sdk import SdkClients
 
 DEFAULT_MODEL = "gpt-5-mini"
@@ -31,7 +31,7 @@ class OpenAIWire:
         self._max_tokens = max_tokens
         self._takes_old_names = bool(base_url)
 
-    def send(self, ask: Ask, key: str, seconds: float) -> Turn:
+    def send(self, ask: Ask, key: str, seconds: float) -> WireAnswer:
         """One request."""
         # Servers of one's own mostly take no key, and the library insists on one.
         client = self._clients.of(key or "none")
@@ -72,13 +72,13 @@ def _messages(ask: Ask) -> Iterator[dict[str, Any]]:
         yield plain
 
 
-def _turn(raw: Mapping[str, Any]) -> Turn:
+def _turn(raw: Mapping[str, Any]) -> WireAnswer:
     choice = raw["choices"][0]
     message = choice["message"]
     if message.get("refusal"):
         raise Trouble("refused", f"declined to answer: {message['refusal']}")
     usage = raw.get("usage") or {}
-    return Turn(
+    return WireAnswer(
         text=message.get("content") or "",
         tool_calls=tuple(_call(call) for call in message.get("tool_calls") or ()),
         input_tokens=int(usage.get("prompt_tokens") or 0),

@@ -11,14 +11,14 @@ from ricordo.frozen import frozen
 from ricordo.models import llm_anthropic, llm_ollama, llm_openai
 from ricordo.models.base import LLM
 from ricordo.models.http import Remote
-from ricordo.models.llm import Price, ProvidedLLM, Wire, price_of
+from ricordo.models.llm import LlmWire, Price, ProvidedLLM, price_of
 
 WITHOUT = "Or set llm.provider to none."
 _GEMINI = "generativelanguage.googleapis.com"
 
 
 @frozen
-class Provider:
+class LlmProvider:
     """What is known of a provider: its address, the variables that its own tools read, and its default model."""
 
     url: str
@@ -27,12 +27,12 @@ class Provider:
     model: str
 
 
-PROVIDERS: Mapping[str, Provider] = {
-    "anthropic": Provider(
+PROVIDERS: Mapping[str, LlmProvider] = {
+    "anthropic": LlmProvider(
         "https://api.anthropic.com", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", llm_anthropic.DEFAULT_MODEL
     ),
-    "openai": Provider("https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY", llm_openai.DEFAULT_MODEL),
-    "ollama": Provider(llm_ollama.DEFAULT_URL, "OLLAMA_HOST", "OLLAMA_API_KEY", llm_ollama.DEFAULT_MODEL),
+    "openai": LlmProvider("https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY", llm_openai.DEFAULT_MODEL),
+    "ollama": LlmProvider(llm_ollama.DEFAULT_URL, "OLLAMA_HOST", "OLLAMA_API_KEY", llm_ollama.DEFAULT_MODEL),
 }
 
 
@@ -75,7 +75,7 @@ def provided(settings: LlmSettings, env: Mapping[str, str] | None = None) -> LLM
     return ProvidedLLM(wire, remote, model=model, seconds=settings.seconds, price=price)
 
 
-def _wire(name: str, model: str, elsewhere: str, remote: Remote, max_tokens: int) -> Wire:
+def _wire(name: str, model: str, elsewhere: str, remote: Remote, max_tokens: int) -> LlmWire:
     if name == "anthropic":
         return llm_anthropic.AnthropicWire(model, base_url=elsewhere, max_tokens=max_tokens)
     if name == "openai":

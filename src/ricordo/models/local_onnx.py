@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Unavailable
 from ricordo.models.checksum import verify
-from ricordo.models.onnx import load_session, load_tokenizer, run_session, runtime
+from ricordo.models.onnx import CHARACTERS_PER_TOKEN, load_session, load_tokenizer, run_session, runtime
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from ricordo.models.base import Vectors
 
 SHIPPED = Path(__file__).parent / "minilm"
-
-# A longer text is cut to this many characters for each token of the window before it is tokenised, so that a huge file
-# costs no time. Prose has four or five to a token; only text made of words of hundreds of letters loses by it.
-CHARACTERS_PER_TOKEN = 64
 
 # Texts of equal length run together up to this many tokens. One text of 64 tokens or more already keeps a core busy;
 # only shorter ones gain (8 tokens: 0.38 ms a token alone, 0.25 ms in a batch of 16).

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession, SessionOptions
     from tokenizers import Tokenizer
 
+CHARACTERS_PER_TOKEN = 64
+"""A text is cut to this many characters for each token of the window before it is tokenised, so that a huge file costs
+no time. Prose has four or five to a token; only a text made of words of hundreds of letters loses anything."""
+
 
 def runtime() -> Any:
     """The package ``onnxruntime``; an error that says how to install it where it is missing."""

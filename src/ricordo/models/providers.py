@@ -26,7 +26,7 @@ RERANKERS = "ricordo.rerankers"
 
 
 @frozen
-class Provider:
+class EmbeddingProvider:
     """What is known of a provider without asking it; ``dimensions`` is None where the model decides."""
 
     name: str
@@ -38,7 +38,7 @@ class Provider:
     about: str = ""
 
 
-def built_in() -> dict[str, Provider]:
+def built_in() -> dict[str, EmbeddingProvider]:
     """The providers that come with the package."""
     from ricordo.models import gemini, ollama, openai, sentence_model, voyage
 
@@ -46,9 +46,11 @@ def built_in() -> dict[str, Provider]:
     openai_size = openai.DIMENSIONS[openai.DEFAULT_MODEL]
     voyage_size = voyage.DIMENSIONS[voyage.DEFAULT_MODEL]
     rows = (
-        Provider("local", "all-MiniLM-L6-v2", 384, None, about="inside the package; no network, no key"),
-        Provider("hub", sentence_model.DEFAULT_MODEL, None, None, extra="hub", about="any ONNX model, run here"),
-        Provider(
+        EmbeddingProvider("local", "all-MiniLM-L6-v2", 384, None, about="inside the package; no network, no key"),
+        EmbeddingProvider(
+            "hub", sentence_model.DEFAULT_MODEL, None, None, extra="hub", about="any ONNX model, run here"
+        ),
+        EmbeddingProvider(
             "openai",
             openai.DEFAULT_MODEL,
             openai_size,
@@ -57,10 +59,10 @@ def built_in() -> dict[str, Provider]:
             "openai",
             "and any compatible embedding.base_url",
         ),
-        Provider("voyage", voyage.DEFAULT_MODEL, voyage_size, voyage.BATCH, voyage.KEY_VARIABLE),
-        Provider("gemini", gemini.DEFAULT_MODEL, gemini_size, gemini.BATCH, gemini.KEY_VARIABLE),
-        Provider("ollama", ollama.DEFAULT_MODEL, ollama.CUT_TO, ollama.BATCH, about="a server of one's own"),
-        Provider("none", "", None, None, about="words alone"),
+        EmbeddingProvider("voyage", voyage.DEFAULT_MODEL, voyage_size, voyage.BATCH, voyage.KEY_VARIABLE),
+        EmbeddingProvider("gemini", gemini.DEFAULT_MODEL, gemini_size, gemini.BATCH, gemini.KEY_VARIABLE),
+        EmbeddingProvider("ollama", ollama.DEFAULT_MODEL, ollama.CUT_TO, ollama.BATCH, about="a server of one's own"),
+        EmbeddingProvider("none", "", None, None, about="words alone"),
     )
     return {row.name: row for row in rows}
 

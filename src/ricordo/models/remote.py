@@ -28,6 +28,8 @@ LARGEST_REQUEST = 240_000
 """Bytes of all texts of a request: services also bound the tokens of a whole batch."""
 QUERY_SECONDS = 10.0
 """A search waits for its vector so long, attempts and all; then it goes on by words."""
+WITHOUT = "To go on without it: ricordo config set embedding.provider local"
+"""The end of every hint: vectors can always be made by the model inside the package."""
 FEW, FEW_SECONDS = 8, 30.0
 """So few texts are what somebody just saved, and waits for."""
 
@@ -200,6 +202,6 @@ def service(
         key_variable=key_variable,
         needs_key=needs_key,
         seconds=settings.seconds,
-        without="To go on without it: ricordo config set embedding.provider local",
+        without=WITHOUT,
         headers=headers,
     )

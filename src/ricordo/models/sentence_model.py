@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from ricordo.errors import ContractError, Unavailable
 from ricordo.models.families import known_pooling, known_prompts, published_prompts
 from ricordo.models.hub import ModelFolder
-from ricordo.models.onnx import load_session, load_tokenizer, run_session, runtime
-from ricordo.models.remote import Shape, prefix_mark, unit_vectors
+from ricordo.models.onnx import CHARACTERS_PER_TOKEN, load_session, load_tokenizer, run_session, runtime
+from ricordo.models.remote import WITHOUT, Shape, prefix_mark, unit_vectors
 
 if TYPE_CHECKING:
     from ricordo.config.settings import EmbeddingSettings
@@ -26,8 +26,6 @@ DEFAULT_MODEL = "BAAI/bge-small-en-v1.5"
 BATCH = 16
 """Texts of one length that run together."""
 LONGEST_WINDOW = 8_192
-CHARACTERS_PER_TOKEN = 64
-WITHOUT = "To go on without it: ricordo config set embedding.provider local"
 GET_ANEW = "The file is damaged: delete it and download it again."
 _POOLINGS = {
     "pooling_mode_cls_token": "cls",

@@ -15,6 +15,7 @@ from ricordo.frozen import frozen
 from ricordo.search.query import ParsedQuery, topic_of
 from ricordo.store.arrays import distinct
 from ricordo.store.base import Matches, Scoring, Store, Wanted
+from ricordo.text.scripts import has_unspaced
 from ricordo.text.words import Analyzer, fold, folded_words
 from ricordo.values.items import Item
 
@@ -205,15 +206,11 @@ def holds_phrase(sources: Iterable[str], phrase: str) -> bool:
     if not words:
         needle = fold(phrase)
         return any(needle in fold(source) for source in sources)
-    if not phrase.isascii() and any(_is_unspaced(word) for word in words):
+    if not phrase.isascii() and any(has_unspaced(word) for word in words):
         needle = "".join(words)
         return any(needle in "".join(folded_words(source)) for source in sources)
     needle = f" {' '.join(words)} "
     return any(needle in f" {' '.join(folded_words(source))} " for source in sources)
-
-
-def _is_unspaced(word: str) -> bool:
-    return any("\u0e00" <= c <= "\u0eff" or "\u1000" <= c <= "\u11ff" or c >= "\u1780" for c in word)
 
 
 def _holds_prefix(sources: Sequence[str], prefix: str) -> bool:

@@ -28,7 +28,7 @@ _PLUGIN_HINT = "Update or remove the package that brings it."
 _TAKEN = frozenset({"disk", "url", "agent", *KIND_DRIVES})
 
 
-class Pages:
+class PlainPages:
     """The drive ``url``: every page that has no other, under its own address."""
 
     name = "url"
@@ -72,7 +72,7 @@ class Drives:
         self._settings = settings
         self._own = [make(settings) for make in BUILT_IN]
         self._others: list[Drive] | None = None
-        self._plain = Pages()
+        self._plain = PlainPages()
         self.warnings: list[str] = []
 
     def place(self, url: str, server: str = "") -> Place:

@@ -28,7 +28,7 @@ _LEFT_BY_EDITORS = re.compile(r"(?:.*~|#.*#|~\$.*|.*\.sw[opx]|.*___jb_(?:tmp|old
 
 
 @frozen
-class Found:
+class FoundFile:
     """A file to take in, as it stood when it was listed."""
 
     path: Path
@@ -52,7 +52,7 @@ def walk(
     globs: Sequence[str] = (),
     follow_symlinks: bool = True,
     only: Collection[Path] | None = None,
-) -> Iterator[Found | Skipped]:
+) -> Iterator[FoundFile | Skipped]:
     """The files under a folder in the order of their names, lazily; or the one file that ``root`` is.
 
     Hidden entries and those an ignore file names are passed over without a word; a root that was named outright is
@@ -92,7 +92,7 @@ def expand(source: str) -> list[Path]:
     base, pattern = Path(*path.parts[:fixed]), "/".join(path.parts[fixed:])
     entries = walk(base, max_bytes=2**62, globs=[f"/{pattern}"])
     return [entry.path if path.is_absolute() else _as_given(entry.path, base) for entry in entries
-            if isinstance(entry, Found)]  # fmt: skip
+            if isinstance(entry, FoundFile)]  # fmt: skip
 
 
 def disk_ref(path: PurePath) -> Ref:
@@ -143,7 +143,7 @@ class _Walk:
         self.targets = {absolute(path) for path in only} if only is not None else {root}
         self.ways = {str(parent) for target in self.targets for parent in Path(target).parents}
 
-    def run(self) -> Iterator[Found | Skipped]:
+    def run(self) -> Iterator[FoundFile | Skipped]:
         # Folders wait on a stack of their own: a tree may be deeper than Python's recursion allows.
         stack = [self._folder(self.root, rules_above(self.root))]
         while stack:
@@ -155,7 +155,7 @@ class _Walk:
             else:
                 yield answer
 
-    def _folder(self, folder: str, rules: list[Rules]) -> Iterator[Found | Skipped | tuple[str, list[Rules]]]:
+    def _folder(self, folder: str, rules: list[Rules]) -> Iterator[FoundFile | Skipped | tuple[str, list[Rules]]]:
         """What stands in a folder, by name; a tuple asks to go on with a folder below."""
         try:
             with os.scandir(folder) as listing:
@@ -180,7 +180,9 @@ class _Walk:
     def _leads_on(self, path: str) -> bool:
         return path in self.targets or path in self.ways
 
-    def _entry(self, entry: os.DirEntry[str], rules: list[Rules]) -> Found | Skipped | tuple[str, list[Rules]] | None:
+    def _entry(
+        self, entry: os.DirEntry[str], rules: list[Rules]
+    ) -> FoundFile | Skipped | tuple[str, list[Rules]] | None:
         is_link = entry.is_symlink()
         is_folder = entry.is_dir()
         if ignored(entry.path, rules, is_folder=is_folder):
@@ -218,14 +220,14 @@ class _Walk:
         return entry.path, rules
 
 
-def _judged(path: str, status: os.stat_result, max_bytes: int) -> Found | Skipped:
+def _judged(path: str, status: os.stat_result, max_bytes: int) -> FoundFile | Skipped:
     if not _is_text(path):
         return Skipped(printable(path), "its name is not valid UTF-8: rename it", failed=True)
     if not stat.S_ISREG(status.st_mode):
         return Skipped(Path(path), _what(status.st_mode))
     if status.st_size > max_bytes:
         return Skipped(Path(path), over_limit(status.st_size, max_bytes))
-    return Found(Path(path), status.st_size, status.st_mtime_ns)
+    return FoundFile(Path(path), status.st_size, status.st_mtime_ns)
 
 
 def over_limit(size: int, max_bytes: int) -> str:

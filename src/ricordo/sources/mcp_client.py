@@ -80,7 +80,8 @@ class Connections:
     def opened(self, starting: _Starting) -> None:
         """Use a server once it has started, or note why it has not."""
         name, ready, running = starting.server.name, starting.ready, starting.running
-        wait([ready, running], self.seconds + GRACE, FIRST_COMPLETED)
+        either: list[Future[Any]] = [ready, running]
+        wait(either, self.seconds + GRACE, FIRST_COMPLETED)
         if ready.done():
             client, tools = ready.result()
             self._clients[name] = client

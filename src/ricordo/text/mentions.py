@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from ricordo.text.scripts import has_unspaced
+
 MOST_MENTIONS = 200
 """So many entities of one text are linked; a text that names more is a list of them."""
 
@@ -12,7 +14,6 @@ EXACT_CASE = 3
 """Titles this short must be written as they are: IT is not it."""
 
 _WORD = re.compile(r"\w+")
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7a3]")
 
 
 def mentioned(text: str, titles: Iterable[tuple[int, str]]) -> tuple[tuple[int, str], ...]:
@@ -30,7 +31,7 @@ def mentioned(text: str, titles: Iterable[tuple[int, str]]) -> tuple[tuple[int, 
         short = len(name) <= EXACT_CASE
         wanted = name if short else name.casefold()
         first = _WORD.match(wanted)
-        if first is not None and not _UNSPACED.search(wanted):
+        if first is not None and not has_unspaced(wanted):
             if words is None:
                 words = frozenset(_WORD.findall(folded))
             if first.group().casefold() not in words:  # cheap, and true of nearly all titles
@@ -56,4 +57,4 @@ def _stands_in(name: str, text: str) -> bool:
 def _joined(beside: str, edge: str) -> bool:
     """Whether the character next to a name makes it part of a longer word."""
     letters = (beside.isalnum() or beside == "_") and (edge.isalnum() or edge == "_")
-    return letters and _UNSPACED.match(edge) is None
+    return letters and not has_unspaced(edge)

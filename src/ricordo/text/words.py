@@ -14,12 +14,12 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable
-from functools import cache
 from itertools import chain
 
 import Stemmer
 
 from ricordo.errors import UsageError
+from ricordo.text.scripts import unspaced_runs
 from ricordo.text.stopwords import STOP_WORDS
 
 MAX_TERM = 64
@@ -27,26 +27,11 @@ MAX_TERM = 64
 
 _CACHE_LIMIT = 300_000
 _WORD = re.compile(r"\w+(?:['’\-]\w+)*")
-_UNSPACED = (
-    "["
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Myanmar, Khmer
-    "\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9d"  # kana
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han
-    "\uac00-\ud7a3\u1100-\u11ff"  # Hangul
-    "\U00020000-\U0003ffff"
-    "]+"
-)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SEPARATORS = re.compile(r"[_\-]+")
 _ACCENTED = re.compile(r"[^\x00-\x7f]+")
 _APOSTROPHE = re.compile(r"['’]")
 _CONTRACTIONS = frozenset({"s", "t", "re", "ve", "ll", "d", "m"})
-
-
-@cache
-def _unspaced() -> re.Pattern[str]:
-    """Runs of scripts without spaces; compiled when the first word needs it, for most stores have none."""
-    return re.compile(_UNSPACED)
 
 
 def fold(text: str) -> str:
@@ -124,7 +109,7 @@ class Analyzer:
         return self._cache[word]
 
     def _analyse(self, word: str) -> tuple[str, ...]:
-        if not word.isascii() and _unspaced().search(word):
+        if not word.isascii() and unspaced_runs().search(word):
             return self._mixed_scripts(word)
         pieces = _split_apostrophes(word)
         terms: list[str] = []
@@ -138,7 +123,7 @@ class Analyzer:
     def _mixed_scripts(self, word: str) -> tuple[str, ...]:
         terms: list[str] = []
         at = 0
-        for run in _unspaced().finditer(word):
+        for run in unspaced_runs().finditer(word):
             if run.start() > at:
                 terms += self._analyse(word[at : run.start()].strip("_-'’"))
             terms += bigrams(unicodedata.normalize("NFKC", run.group()))

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ricordo.sources.sessions.lines import (
-    Found,
     Line,
+    LineContent,
     call_text,
     clean,
     files_of,
@@ -61,7 +61,7 @@ class ClaudeFormat:
         self.session = session
         self._tools: dict[str, str] = {}
 
-    def read(self, line: Line) -> Iterable[Found] | None:
+    def read(self, line: Line) -> Iterable[LineContent] | None:
         kind = line.get("type")
         if kind == "summary":
             return [SessionHint(self.session, title=_string(line, "summary"), about=_string(line, "leafUuid"))]

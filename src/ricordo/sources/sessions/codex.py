@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import Any
 
 from ricordo.sources.sessions.lines import (
-    Found,
     Line,
+    LineContent,
     call_text,
     clean,
     files_of,
@@ -67,7 +67,7 @@ class CodexFormat:
         self._tools: dict[str, str] = {}
         self._at: datetime | None = None
 
-    def read(self, line: Line) -> Iterable[Found] | None:
+    def read(self, line: Line) -> Iterable[LineContent] | None:
         kind, payload = line.get("type"), line.get("payload")
         self._at = time_of(line.get("timestamp")) or self._at  # older items have no time: it is that of the last
         if kind in _WRAPPED and isinstance(payload, Mapping):
@@ -80,7 +80,7 @@ class CodexFormat:
             return self._about(line)
         return None
 
-    def _wrapped(self, kind: str, line: Line, payload: Mapping[str, Any]) -> Iterable[Found] | None:
+    def _wrapped(self, kind: str, line: Line, payload: Mapping[str, Any]) -> Iterable[LineContent] | None:
         if kind == "response_item":
             return self._item(line, payload)
         if kind == "compacted":
@@ -101,7 +101,7 @@ class CodexFormat:
         direction = "sent" if more.pop("sent", role == "assistant") else "received"
         return SessionEvent(self.session, key_of(line), role, direction, text, self._at, **more)
 
-    def _item(self, line: Line, item: Mapping[str, Any]) -> Iterable[Found] | None:
+    def _item(self, line: Line, item: Mapping[str, Any]) -> Iterable[LineContent] | None:
         kind = item.get("type")
         if kind == "message":
             return self._message(line, item)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from ricordo.values.sessions import LONGEST_RESULT, SessionEvent, SessionHint, shortened
 
-Found = SessionEvent | SessionHint
+LineContent = SessionEvent | SessionHint
 Line = Mapping[str, Any]
 
 LONGEST_TEXT = 60_000
@@ -32,7 +32,7 @@ MOST_FILES = 40
 class Format(Protocol):
     """Reads the lines of one transcript, in order."""
 
-    def read(self, line: Line) -> Iterable[Found] | None:
+    def read(self, line: Line) -> Iterable[LineContent] | None:
         """What a line says; nothing for lines that are known to say nothing, None for a line of an unknown kind."""
         ...
 

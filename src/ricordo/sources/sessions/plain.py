@@ -8,7 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ricordo.sources.sessions.lines import Found, Line, clean, kept, key_of, result_text, session_id, text_of, time_of
+from ricordo.sources.sessions.lines import (
+    Line,
+    LineContent,
+    clean,
+    kept,
+    key_of,
+    result_text,
+    session_id,
+    text_of,
+    time_of,
+)
 from ricordo.values.sessions import SessionEvent, SessionHint
 
 ROLES: Mapping[str, str] = {
@@ -30,7 +40,7 @@ class PlainFormat:
     def __init__(self, session: str) -> None:
         self.session = session
 
-    def read(self, line: Line) -> Iterable[Found] | None:
+    def read(self, line: Line) -> Iterable[LineContent] | None:
         if not is_plain(line):
             title = line.get("title")
             if isinstance(title, str) and "role" not in line:

@@ -17,7 +17,7 @@ from typing import BinaryIO
 from ricordo.errors import NotFound, Unreadable
 from ricordo.sources.sessions.claude import ClaudeFormat, is_claude
 from ricordo.sources.sessions.codex import CodexFormat, is_codex, named_session
-from ricordo.sources.sessions.lines import Format, Found, Line, session_id
+from ricordo.sources.sessions.lines import Format, Line, LineContent, session_id
 from ricordo.sources.sessions.plain import PlainFormat, is_plain
 from ricordo.values.sessions import ReadCounts
 
@@ -61,7 +61,7 @@ class Transcript:
         with self.path.open("rb") as file:
             return _check(file, offset)
 
-    def events(self, start: int = 0) -> Iterator[Found]:
+    def events(self, start: int = 0) -> Iterator[LineContent]:
         """What the file says from a place on."""
         with self.path.open("rb") as file:
             wide = file.read(2) in _WIDE
