@@ -1,0 +1,215 @@
+"""What every store remembers beside items: links, use, verdicts, conversations, secrets, files, and an export."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ricordo.exchange.records import Header, ItemRecord
+from ricordo.store.base import Store
+from ricordo.testing.contract_items import ItemsContract
+from ricordo.testing.making import prepared
+from ricordo.values.hits import Filters
+from ricordo.values.items import KnownFile, Ref
+from ricordo.values.use import Learned, Move, Use, UsedItem
+
+
+class RecordsContract(ItemsContract):
+    """Everything that refers to items."""
+
+    def test_links_are_kept_once_and_end_with_their_items(self, store: Store) -> None:
+        a, b, c = (self.put(store, f"note:/{name}", f"Text {name}.") for name in "abc")
+        assert store.links.add(a, b, "supports")
+        assert not store.links.add(a, b, "supports")
+        store.links.add(b, c, "extends")
+        assert store.links.neighbours([a]) == {a: 0, b: 1, c: 2}
+        assert store.links.neighbours([a], 1) == {a: 0, b: 1}
+        assert store.links.remove(a, b) == 1
+        store.changes.remove(c)
+        assert store.links.neighbours([b]) == {b: 0}
+
+    def test_a_link_in_a_text_waits_for_its_target(self, store: Store) -> None:
+        a = self.put(store, "note:/a", "See [[later]].")
+        assert [(link.target, link.origin) for link in store.links.of([a])] == [(None, "text")]
+        b = self.put(store, "note:/later", "Here.")
+        assert [link.target for link in store.links.of([a])] == [b]
+        self.put(store, "note:/a", "See nothing.")
+        assert store.links.of([a]) == []
+
+    def test_mentions_of_an_entity_are_counted(self, store: Store) -> None:
+        entity = self.put(store, "entity:/ada", "A person.", title="Ada")
+        a, b = (self.put(store, f"note:/{name}", f"Ada said {name}.") for name in "ab")
+        store.links.set_mentions(entity, [a, b])
+        assert store.items.get(entity).mention_count == 2
+        store.links.set_mentions(entity, [b])
+        assert store.items.get(entity).mention_count == 1
+        assert list(store.items.entity_titles()) == [(entity, "Ada")]
+
+    def test_use_raises_counts_and_is_logged(self, store: Store) -> None:
+        n = self.put(store, "note:/a", "Text.")
+        item = store.items.get(n)
+        found = Use((UsedItem(item.id, 1, 0.9),), "search", "a question", "default", 12.0, ("note:/a",))
+        opened = Use((UsedItem(item.id, 1),), "get", opened=True)
+        store.usage.record([found, found, opened], keep_days=90)
+        after = store.items.get(n)
+        assert (after.retrieval_count, after.access_count) == (3, 1)
+        assert after.last_retrieved_at is not None
+        stats = store.usage.stats(days=30, by="query", limit=10)
+        assert (stats.queries, [(row.name, row.count) for row in stats.rows]) == (2, [("a question", 2)])
+        assert store.usage.clear() > 0
+        assert store.usage.stats(days=30, by="query", limit=10).queries == 0
+
+    def test_queries_without_a_result_are_listed(self, store: Store) -> None:
+        store.usage.record([Use((), "search", "unknown thing", "default", 1.0)], keep_days=90)
+        stats = store.usage.stats(days=30, by="tool", limit=10)
+        assert (stats.zero_results, [row.name for row in stats.zero_result]) == (1, ["unknown thing"])
+
+    def test_verdicts_give_a_prior_and_go_with_their_item(self, store: Store) -> None:
+        a, b = self.put(store, "note:/a", "A."), self.put(store, "note:/b", "B.")
+        for verdict in ("accepted", "accepted", "dismissed"):
+            store.lessons.add_feedback("q", a, verdict, counted=True)
+        assert store.lessons.feedback_counts() == {"accepted": 2, "dismissed": 1}
+        priors = store.lessons.feedback_priors([a, b])
+        assert priors[a] == pytest.approx((2 + 2) / (3 + 4))
+        assert priors.get(b, 0.5) == 0.5
+
+    def test_moved_weights_are_in_force_and_logged(self, store: Store) -> None:
+        n = self.put(store, "note:/a", "A.")
+        store.lessons.add_feedback("q", n, "accepted", counted=True)
+
+        def decide(learned: Learned) -> Move | None:
+            assert (learned.shift, dict(learned.verdicts)) == (0.0, {"accepted": 1})
+            return Move(0.1, "on purpose", {"text": 0.5}, {"text": 0.6}, 1)
+
+        change = store.lessons.move_weights("default", decide)
+        assert change is not None
+        assert (change.shift_before, change.shift_after, change.reason) == (0.0, 0.1, "on purpose")
+        assert store.lessons.learned_shift("default") == pytest.approx(0.1)
+        assert [one.id for one in store.lessons.weight_changes()] == [change.id]
+        assert store.lessons.weight_change(change.id) == change
+        store.lessons.freeze_learning(True)
+        assert store.lessons.learning_frozen()
+
+    def test_a_conversation_is_read_in_order(self, store: Store) -> None:
+        for seq, name in enumerate("abc", 1):
+            role = "user" if name != "b" else "assistant"
+            self.put(
+                store, f"session:/s/{seq}", f"Turn {name}.", thread="s", seq=seq,
+                metadata={"key": f"k{seq}", "role": role, "is_request": role == "user"},
+            )  # fmt: skip
+        assert store.threads.keys("s") == {"k1": 1, "k2": 2, "k3": 3}
+        assert [item.content for item in store.threads.items("s", 2, 3)] == ["Turn b.", "Turn c."]
+        assert store.threads.spans(["s", "none"])["s"].count == 3
+        first = store.items.require(Ref("session", "/s/1"))
+        assert {far for far, _ in store.threads.neighbours([first], 1)[first]} == {
+            store.items.require(Ref("session", "/s/2"))
+        }
+
+    def test_what_happened_is_told_the_latest_first(self, store: Store) -> None:
+        self.put(store, "memory:/a", "A.")
+        n = self.put(store, "disk:/b.md", "B.")
+        self.put(store, "disk:/b.md", "B, changed.")
+        happened = store.threads.happenings(since=None, thread=None, kinds=(), limit=10)
+        assert [(one.what, one.ref) for one in happened] == [
+            ("updated", "disk:/b.md"), ("created", "disk:/b.md"), ("remembered", "memory:/a"),
+        ]  # fmt: skip
+        store.changes.remove(n)
+        (latest,) = store.threads.happenings(since=None, thread=None, kinds=("document",), limit=1)
+        assert (latest.what, latest.ref) == ("removed", "disk:/b.md")
+        future = datetime.now(UTC) + timedelta(days=1)
+        assert store.threads.happenings(since=future, thread=None, kinds=(), limit=10) == []
+
+    def test_secrets_are_counted_by_item(self, store: Store) -> None:
+        n = self.put(store, "disk:/a", "Text.")
+        store.secrets.note({n: {"api key": 2}})
+        assert store.secrets.counts() == {"api key": 2}
+        assert store.secrets.refs() == [(Ref("disk", "/a"), {"api key": 2})]
+        store.secrets.note({n: {}})
+        assert store.secrets.counts() == {}
+
+    def test_knowledge_files_are_known_by_name_and_by_item(self, store: Store) -> None:
+        n = self.put(store, "memory:/a", "A.")
+        other = self.put(store, "memory:/b", "B.")
+        row = KnownFile("memories/a.md", n, 5, 6, "hash", "mark")
+        store.knowledge.set_folder("knowledge")
+        store.knowledge.note([row])
+        assert store.knowledge.files() == {"memories/a.md": row}
+        assert store.knowledge.files_of([n, other]) == {n: row}
+        assert store.knowledge.times_and_sizes() == {"memories/a.md": (5, 6)}
+        assert store.knowledge.has_file("Memories/A.md")
+        assert set(store.knowledge.without_current_file(("memory",), ("memory",))) == {n, other}
+        store.knowledge.note((), ["memories/a.md"])
+        assert store.knowledge.files() == {}
+
+    def test_another_knowledge_folder_begins_with_no_known_files(self, store: Store) -> None:
+        n = self.put(store, "memory:/a", "A.")
+        store.knowledge.set_folder("one")
+        store.knowledge.note([KnownFile("memories/a.md", n, 5, 6, "hash", "mark")])
+        store.knowledge.set_folder("one")
+        assert len(store.knowledge.files()) == 1
+        store.knowledge.set_folder("two")
+        assert store.knowledge.files() == {}
+
+    def test_items_are_seen_as_the_open_transaction_has_them(self, store: Store) -> None:
+        n = self.put(store, "memory:/a", "One.")
+        with store.transaction():
+            store.changes.rewrite(n, prepared("memory:/a", "Two."))
+            inside = store.knowledge.items_in_transaction([n])[n].content
+            outside = store.items.get(n).content
+            belonging = store.knowledge.belonging([n], ("memory",), ("memory",))
+        assert (inside, outside, belonging) == ("Two.", "One.", [n])
+
+    def test_an_export_taken_into_an_empty_store_gives_the_same_items(
+        self, store: Store, open_elsewhere: Callable[[], Store]
+    ) -> None:
+        a = self.put(store, "note:/a", "One.\n\nMore.", tags=["x"])
+        self.put(store, "note:/a", "Two.\n\nMore.", tags=["x"])
+        b = self.put(store, "memory:/b", "Links to [[a]].")
+        store.links.add(b, a, "supports")
+        store.changes.archive([b])
+        store.lessons.add_feedback("q", a, "accepted", counted=True)
+        other = open_elsewhere()
+        importer = other.transfer.importer("error", None)
+        records = list(store.transfer.records())
+        items = [record for record in records if isinstance(record, ItemRecord)]
+        assert [saved.status for saved in importer.items(items)] == ["created", "created"]
+        importer.others([record for record in records if not isinstance(record, Header | ItemRecord)])
+        assert _shape(other) == _shape(store)
+        assert other.lessons.feedback_counts() == {"accepted": 1}
+
+    def test_a_backup_opens_as_the_store_it_was(
+        self, store: Store, tmp_path: Path, open_backup: Callable[[Path], Store]
+    ) -> None:
+        self.put(store, "note:/a", "One.")
+        target = tmp_path / "copy"
+        store.transfer.backup(target)
+        self.put(store, "note:/b", "Later.")
+        assert [ref for ref, *_ in _shape(open_backup(target))] == ["note:/a"]
+
+    def test_vacuum_erases_what_was_long_in_the_bin(self, store: Store) -> None:
+        n = self.put(store, "note:/a", "One.")
+        store.changes.remove(n)
+        assert store.transfer.vacuum(bin_days=30).emptied == 0
+        assert store.transfer.vacuum(bin_days=0).emptied == 1
+        assert store.items.get_many([n]) == {}
+
+    def test_counts_and_checks_of_a_sound_store(self, store: Store) -> None:
+        self.put(store, "note:/a", "One.\n\nTwo.")
+        counts = store.counts()
+        assert (counts["items"], counts["chunks"], counts["kinds"]) == (1, 2, {"note": 1})
+        assert {name: check(False).ok for name, check in store.checks()} == {name: True for name, _ in store.checks()}
+
+
+def _shape(store: Store) -> list[tuple[Any, ...]]:
+    """What an export must keep of every item."""
+    shape = []
+    for n, item in store.items.listing(Filters(states=("live", "archived")), 100, 0):
+        whole = store.items.get(n)
+        versions = [(one.number, one.content_hash, one.created_at) for one in store.items.history(n)]
+        links = sorted((link.type, link.origin, link.text) for link in store.links.of([n]))
+        shape.append((str(item.ref), whole.id, whole.state, whole.content, whole.fields, versions, links))
+    return sorted(shape, key=lambda one: str(one[0]))
