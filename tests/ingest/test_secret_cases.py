@@ -1,0 +1,78 @@
+"""Redaction against the list of cases: what must go, what must stay, and how long the worst texts may take."""
+
+from __future__ import annotations
+
+import time
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from ricordo.ingest.redact import find_secrets, redact
+
+CASES = tomllib.loads(Path(__file__).with_name("secret_cases.toml").read_text(encoding="utf-8").replace("¦", ""))
+SECRETS = {case["name"]: case for case in CASES["secret"]}
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_the_secret_of_each_case_is_gone_and_its_surroundings_stay(name: str) -> None:
+    case = SECRETS[name]
+    clean, kinds = redact(case["text"])
+    assert kinds, "nothing was found"
+    assert case["secret"] not in clean
+    longest = max(case["secret"].split("\n"), key=len)
+    assert longest[-8:] not in clean, f"the end of it is left: {clean}"
+    before = case["text"].partition(case["secret"])[0]
+    assert clean.startswith(before.rstrip()[:3]), "what stands before it is gone too"
+
+
+@pytest.mark.parametrize("text", CASES["innocent"]["texts"])
+def test_an_innocent_text_stays_as_it_is(text: str) -> None:
+    assert find_secrets(text) == []
+
+
+def test_the_list_names_enough_kinds_of_both() -> None:
+    assert len(SECRETS) == len(CASES["secret"]) >= 96
+    assert len(CASES["innocent"]["texts"]) >= 59
+
+
+HALF_A_MEGABYTE = 500_000
+SLOW = (
+    "-----BEGIN PRIVATE KEY-----",
+    "-----BEGIN PRIVATE KEY-----\n" + "A" * 64 + "\n",
+    "password=",
+    "password: a ",
+    "://a:",
+    "://",
+    "token is ",
+    "eyJhbGciOiJIUzI1NiJ9.",
+    "eyJ",
+    "sk-",
+    "A",
+    "Aa1",
+    "A" * 63 + ".",
+    "Cookie: a=b; ",
+    "cookie:",
+    "curl -u ",
+    "seed phrase ",
+    "seed legal winner thank ",
+    "machine a login ",
+    "mysql ",
+    "Private-Lines: 2\n",
+    "Bearer  ",
+    "a:1:b:",
+    "$2b$",
+    "\u200b",
+    "p\u200bassword=",
+    "-" * 5,
+    "key",
+    " ",
+)
+
+
+@pytest.mark.parametrize("piece", SLOW)
+def test_texts_made_to_be_slow_cost_no_more_than_long_ones(piece: str) -> None:
+    text = (piece * (HALF_A_MEGABYTE // len(piece) + 1))[:HALF_A_MEGABYTE]
+    started = time.process_time()
+    find_secrets(text)
+    assert time.process_time() - started < 3  # seconds; a plain text of this length takes about a tenth of one
