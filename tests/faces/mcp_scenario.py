@@ -165,6 +165,15 @@ async def use_told_tools(client: Client) -> set[str]:
     return {"context", "recent", "timeline", "route"}
 
 
+async def use_gateway_tools(client: Client) -> set[str]:
+    """Without servers; what they do with some is tested in ``tests/tools``."""
+    found = await works(client, "find_tools", task="what time is it")
+    assert (found["tools"], "ricordo tools add" in found["note"]) == ([], True)
+    assert (await fails(client, "describe_tool", {"name": "time/now"}))["error_type"] == "not_found"
+    assert (await fails(client, "call_tool", {"name": "time/now", "arguments": {}}))["error_type"] == "not_found"
+    return {"find_tools", "describe_tool", "call_tool"}
+
+
 async def use_everything(client: Client, folder: Path) -> None:
     tools = (await client.list_tools()).tools
     check_schemas(tools)
@@ -174,6 +183,7 @@ async def use_everything(client: Client, folder: Path) -> None:
     used |= await use_vault_tools(client)
     used |= await use_knowledge_tools(client)
     used |= await use_told_tools(client)
+    used |= await use_gateway_tools(client)
     assert used == {tool.name for tool in tools}
     await read_resources_and_prompts(client)
 

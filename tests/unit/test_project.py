@@ -16,7 +16,7 @@ SOURCE = ROOT / "src"
 PACKAGE = SOURCE / "ricordo"
 
 FACES = {"cli", "mcp_server", "http_api", "__main__"}
-PARTS = {"ingest", "search", "memory", "context"}
+PARTS = {"ingest", "search", "memory", "context", "tools"}
 ADAPTERS = {"store", "models", "sources"}
 PROTOCOLS = {
     "arrays",
@@ -43,6 +43,12 @@ CONCRETE = {
     ("ingest/watching.py", "sources.disk"): "takes in what changed among files",
     ("ingest/watching.py", "sources.ignores"): "an ignore file that changes, changes what belongs to a folder",
     ("ingest/watching.py", "sources.watch"): "there is one way to notice changes, that of files",
+}
+
+CONCRETE |= {
+    ("tools/index.py", "sources.mcp_client"): "a tool is what a server says of it",
+    ("tools/registered.py", "sources.mcp_config"): "an entry of a settings file is a server",
+    ("tools/running.py", "sources.mcp_client"): "there is one way to talk to MCP servers",
 }
 
 LONGEST_MODULE = 400

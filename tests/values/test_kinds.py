@@ -7,7 +7,7 @@ from ricordo.values import kinds
 
 def test_kinds_are_those_of_the_specification() -> None:
     assert set(kinds.KINDS) == {
-        "document", "article", "memory", "note", "entity", "resource", "entry", "skill", "session",
+        "document", "article", "memory", "note", "entity", "resource", "entry", "skill", "session", "tool",
     }  # fmt: skip
 
 
@@ -29,8 +29,8 @@ def test_only_files_and_pages_can_be_read_again() -> None:
     assert set(kinds.DRIVES) - kinds.DRIVES_WITHOUT_ORIGIN == {"disk", "url", "github", "google-docs"}
 
 
-def test_pages_and_sessions_come_from_outside() -> None:
-    assert {"url", "github", "google-docs", "session"} == kinds.OUTSIDE_DRIVES
+def test_pages_sessions_and_tools_come_from_outside() -> None:
+    assert {"url", "github", "google-docs", "session", "tool"} == kinds.OUTSIDE_DRIVES
 
 
 def test_a_drive_named_after_a_kind_gives_that_kind() -> None:

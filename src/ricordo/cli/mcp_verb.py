@@ -15,6 +15,7 @@ from ricordo.mcp_server.toolsets import TOOLSETS
     examples=[
         "ricordo mcp",
         "ricordo mcp --toolset context --toolset vault",
+        "ricordo mcp --toolset tools",
         "ricordo mcp --http --port 8620",
         "RICORDO_MCP_TOKEN=... ricordo mcp --http --host 0.0.0.0 --allow-host memory.example.org",
     ],
@@ -35,7 +36,8 @@ def mcp(
     names: tuple[str, ...],
 ) -> int:
     """Standard output is the protocol's alone; what else there is to say goes to standard error. It ends when its
-    standard input does.
+    standard input does. The toolset tools is the gateway to other servers' tools: alone it comes without the core
+    tools, with --toolset core they are there too.
     """
     from ricordo.mcp_server.service import Service
 

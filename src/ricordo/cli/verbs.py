@@ -67,6 +67,7 @@ VERBS: dict[str, Entry] = {
     "suggest-links": Entry("link_verbs", "suggest_links", "Find items that may belong to one.", "find"),
     "context": Entry("agent_verbs", "context", "Tell an agent what it needs for a task, within a budget.", "agents"),
     "skills": Entry("agent_verbs", "skills", "Take in skills, and find the one for a task.", "agents"),
+    "tools": Entry("tool_verbs", "tools", "Find and call the tools of other MCP servers.", "agents"),
     "sessions": Entry("session_verbs", "sessions", "Take in and show sessions of agents.", "agents"),
     "timeline": Entry("session_verbs", "timeline", "Show what happened, in order.", "agents"),
     "recent": Entry("session_verbs", "recent", "Show what happened last.", "agents"),

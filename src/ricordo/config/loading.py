@@ -117,7 +117,7 @@ class _Layers:
                     checked = known.check(value)
                 except UsageError as problem:
                     raise _in_file(problem, path) from None
-                if known.sensitive and not trusted:
+                if (known.sensitive and not trusted) or (known.own and source.startswith("project:")):
                     self.untrusted.append(known.name)
                 else:
                     self._take(known, checked, source, base)

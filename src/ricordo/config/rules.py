@@ -31,6 +31,7 @@ def setting(
     *,
     sensitive: bool = False,
     secret: bool = False,
+    own: bool = False,
     is_path: bool = False,
     choices: tuple[str, ...] = (),
     aliases: Mapping[str, str] | None = None,
@@ -40,12 +41,13 @@ def setting(
     """A dataclass field that carries what users and checks need to know about it.
 
     ``sensitive`` settings are not taken from a project file that is not trusted; ``secret`` ones are also
-    never shown.
+    never shown. ``own`` settings are never taken from a project file, trusted or not.
     """
     notes = {
         "doc": doc,
-        "sensitive": sensitive or secret,
+        "sensitive": sensitive or secret or own,
         "secret": secret,
+        "own": own,
         "is_path": is_path,
         "choices": choices,
         "aliases": dict(aliases or {}),
@@ -66,6 +68,7 @@ class Setting:
     doc: str
     sensitive: bool
     secret: bool
+    own: bool
     is_path: bool
     choices: tuple[str, ...]
     aliases: Mapping[str, str]

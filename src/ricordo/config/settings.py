@@ -273,6 +273,28 @@ class McpSettings:
 
 
 @frozen
+class ToolsSettings:
+    """Tools of other MCP servers: which may be called, and within what bounds."""
+
+    allow: tuple[str, ...] = setting(
+        (),
+        "Tools that may be called though they do not say that they only read: patterns such as git/* or time/convert_*."
+        " Never taken from a project's file.",
+        own=True,
+    )
+    seconds: float = setting(
+        20.0, "How long a server may take to start, or to answer a call.", minimum=0.1, maximum=3600
+    )
+    max_chars: int = setting(
+        6000,
+        "Characters of a result that are told; the rest is kept and can be read on.",
+        minimum=40,
+        maximum=1_000_000,
+    )
+    told: int = setting(3, "How many fitting tools context names at most; 0 names none.", minimum=0, maximum=100)
+
+
+@frozen
 class Config:
     """All settings in force, and where each came from.
 
@@ -300,6 +322,7 @@ class Config:
     hooks: HooksSettings = HooksSettings()
     skills: SkillsSettings = SkillsSettings()
     mcp: McpSettings = McpSettings()
+    tools: ToolsSettings = ToolsSettings()
     profiles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     untrusted: tuple[str, ...] = field(default=(), compare=False)
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from ricordo import registry
 from ricordo.config.loading import Config, ConfigProvider, StoreLocation
@@ -22,6 +22,8 @@ from ricordo.values.items import Item, Ref
 from ricordo.values.reports import Progress
 
 if TYPE_CHECKING:
+    from ricordo.engine import Ricordo
+    from ricordo.engine.tools import Tools
     from ricordo.ingest.pipeline import Pipeline
     from ricordo.memory.knowledge import Knowledge
     from ricordo.models.base import LLM, Embedder, LlmUsage, Reranker
@@ -84,8 +86,17 @@ class Core:
 
     def close(self) -> None:
         """Close the store; open searches end first."""
+        if "tools" in self.__dict__:
+            self.tools.close()
         self._tracker.close()
         self.store.close()
+
+    @cached_property
+    def tools(self) -> Tools:
+        """Tools of other MCP servers: find, show and call them."""
+        from ricordo.engine.tools import Tools
+
+        return Tools(cast("Ricordo", self), self._start)
 
     def __enter__(self) -> Self:
         return self

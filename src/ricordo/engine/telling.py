@@ -28,8 +28,8 @@ HITS = 40
 CONTEXTUAL_HITS = 20
 SKILLS_TOLD = 8
 EVENTS = 20
-TOLD_AS_PASSAGES = tuple(kind for kind in KINDS if kind != "skill")
-HAPPENINGS = tuple(kind for kind in KINDS if kind not in ("skill", "document"))
+TOLD_AS_PASSAGES = tuple(kind for kind in KINDS if kind not in ("skill", "tool"))
+HAPPENINGS = tuple(kind for kind in KINDS if kind not in ("skill", "document", "tool"))
 """What was said and saved; adding a folder would drown it."""
 _SKILLS = Filters(kinds=("skill",))
 

@@ -1,4 +1,4 @@
-"""Which MCP servers the loading agent may use: files of the shape that agents share (``mcpServers``), read and doubted.
+"""Which MCP servers may be used: files of the shape that agents share (``mcpServers``), read and doubted.
 
 The user's own file counts as it is; one that lies in a project only after the user trusted it, because a server is a
 command that is run or a host that is reached. Nothing is started here.
@@ -20,7 +20,8 @@ from ricordo.frozen import frozen
 
 PROJECT_NAME = ".mcp.json"
 USER_NAME = "mcp.json"
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_ASKED_FOR = re.compile(r"\$\{input:([^}]*)\}")
 
 
 @frozen
@@ -92,7 +93,7 @@ def _read(path: Path, content: bytes, env: Environment) -> McpServers:
     notes: list[str] = []
     for name, entry in entries.items():
         try:
-            server = _server(name, entry, env)
+            server = server_of(name, entry, env)
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
             notes.append(f"the MCP server '{name}' of {path} is left out: {problem}")
             continue
@@ -101,7 +102,7 @@ def _read(path: Path, content: bytes, env: Environment) -> McpServers:
     return McpServers(tuple(servers), tuple(notes))
 
 
-def _server(name: str, entry: Mapping[str, Any], env: Environment) -> McpServer | None:
+def server_of(name: str, entry: Mapping[str, Any], env: Environment) -> McpServer | None:
     """One entry; None for one that is switched off, or that is this program: it cannot load for itself."""
     if entry.get("disabled"):
         return None
@@ -124,7 +125,9 @@ def _server(name: str, entry: Mapping[str, Any], env: Environment) -> McpServer 
 
 
 def _filled(text: str, env: Environment) -> str:
-    """The text with ``${NAME}`` and ``${NAME:-otherwise}`` filled in."""
+    """The text with ``${NAME}``, ``${env:NAME}`` and ``${NAME:-otherwise}`` filled in."""
+    if asked := _ASKED_FOR.search(text):
+        raise ValueError(f"it needs '{asked[1]}', which only its own program asks for")
 
     def value(found: re.Match[str]) -> str:
         given = env.get(found[1]) or found[2]

@@ -46,6 +46,7 @@ _KINDS: tuple[Kind, ...] = (
     Kind("entry", is_remembered=True, is_redacted=True, mentions=True),
     Kind("skill"),
     Kind("session", is_redacted=True, mentions=True),
+    Kind("tool"),
 )
 
 _DRIVES: tuple[DriveTraits, ...] = (
@@ -62,6 +63,7 @@ _DRIVES: tuple[DriveTraits, ...] = (
     DriveTraits("entry", has_files=True),
     DriveTraits("skill"),
     DriveTraits("session", is_outside=True),
+    DriveTraits("tool", is_outside=True),
 )
 
 KINDS: tuple[str, ...] = tuple(kind.name for kind in _KINDS)

@@ -1,0 +1,290 @@
+"""The engine's verbs for tools of other MCP servers: take in, find, show, call. Reached as ``Ricordo.tools``.
+
+It uses the engine's public verbs for everything that is kept, and the package ``tools`` for servers and calls.
+"""
+
+from __future__ import annotations
+
+import builtins
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ricordo.errors import Error, NotFound, UsageError
+from ricordo.tools.programs import Place, named_servers, servers_of
+from ricordo.tools.registered import Registered, ServerFile, check_startable, to_register, what_starts
+from ricordo.tools.rules import called_by, entry_from, may_call, part_of, pick, plain_hints, refuse
+from ricordo.values.hits import Filters
+from ricordo.values.items import Item
+from ricordo.values.tools import ServerFound, ServerReport, ToolEntry, ToolResult, ToolsReport
+
+if TYPE_CHECKING:
+    from ricordo.engine import Ricordo
+    from ricordo.sources.mcp_client import Result, ServerTool
+    from ricordo.tools.records import CallRecords
+    from ricordo.tools.running import Running
+
+__all__ = ["Tools", "plain_hints"]
+
+Agree = Callable[[ServerFound], bool]
+_ALL = 1 << 30
+_TOOLS = Filters(kinds=("tool",))
+
+
+class Tools:
+    """Tools, resources and prompts of the servers that the user took in.
+
+    >>> memory.tools.add(agree=lambda found: found.name == "time")             # doctest: +SKIP
+    >>> memory.tools.find("what time is it in Tokyo")[0].name                  # doctest: +SKIP
+    'time/get_current_time'
+    >>> memory.tools.call("time/get_current_time", {"timezone": "Asia/Tokyo"}) # doctest: +SKIP
+    """
+
+    def __init__(self, engine: Ricordo, start: Path) -> None:
+        self._engine = engine
+        self._start = start
+        self._file = ServerFile()
+        self._warm: Running | None = None
+
+    def close(self) -> None:
+        """End the servers that run."""
+        if self._warm is not None:
+            self._warm.close()
+
+    @property
+    def _running(self) -> Running:
+        if self._warm is None:
+            from ricordo.tools.running import Running
+
+            self._warm = Running(lambda: self._engine.config.tools.seconds)
+        return self._warm
+
+    @cached_property
+    def records(self) -> CallRecords:
+        """The log of calls, and whole results."""
+        from ricordo.tools.records import CallRecords
+
+        return CallRecords()
+
+    # What there is.
+
+    def servers(self) -> tuple[Registered, ...]:
+        """The servers that were taken in."""
+        return tuple(self._file.all().values())
+
+    def found(self, *files: str | Path) -> tuple[tuple[ServerFound, ...], tuple[str, ...]]:
+        """The servers that the user's programs know (or those of the files), and notes. Nothing is started."""
+        notes: builtins.list[str] = []
+        pairs = self._candidates(files, notes)
+        return tuple(found for found, _ in pairs), tuple(notes)
+
+    def list(self, server: str | None = None) -> tuple[ToolEntry, ...]:
+        """All tools, by name."""
+        filters = Filters(kinds=("tool",), domains=(server,)) if server else _TOOLS
+        allow = self._engine.config.tools.allow
+        found = [entry_from(item, allow) for item in self._items(filters)]
+        return tuple(sorted(found, key=lambda one: one.name))
+
+    def find(self, task: str, limit: int = 5, *, track: bool | None = None) -> tuple[ToolEntry, ...]:
+        """The tools that fit a task best, judged by name, description and parameters."""
+        if not task.strip():
+            raise UsageError("there is no task", hint="Say what is to be done; 'ricordo tools list' shows them all.")
+        answer = self._engine.search(
+            task, limit=limit, filters=_TOOLS, literal=True, track=track, mode="full", tool="tools"
+        )
+        allow = self._engine.config.tools.allow
+        return tuple(entry_from(hit.item, allow, hit.score) for hit in answer.hits if hit.item is not None)
+
+    def show(self, name: str) -> ToolEntry:
+        """One tool with its schema, by ``SERVER/NAME``, ref, or its bare name where that is clear."""
+        return pick(name, self.list())
+
+    def _items(self, filters: Filters) -> builtins.list[Item]:
+        return self._engine.list(filters=filters, limit=_ALL)
+
+    # Taking in.
+
+    def add(self, *names: str, agree: Agree, files: Iterable[str | Path] = (), wait: bool = True) -> ToolsReport:
+        """Take in servers that the user's programs know: all, or those by these names; each only if ``agree`` says so.
+
+        ``agree`` is asked before anything is started, and not again for a server that was allowed just as it is.
+        """
+        notes: builtins.list[str] = []
+        pairs = self._candidates(tuple(files), notes)
+        if names:
+            missing = [name for name in names if all(name not in (one.name, found.name) for found, one in pairs)]
+            if missing:
+                known = ", ".join(found.name for found, _ in pairs) or "none"
+                raise NotFound(f"no program knows a server '{missing[0]}'", hint=f"They know: {known}.")
+            pairs = [(found, one) for found, one in pairs if found.name in names]
+        chosen = [one for found, one in pairs if found.known or agree(found)]
+        self._file.put(chosen)
+        return self._take_in(chosen, wait, notes)
+
+    def refresh(self, *names: str, wait: bool = True) -> ToolsReport:
+        """Ask the servers again what they offer; what changed is a new version, what is gone goes to the bin."""
+        servers = [self._file.get(name) for name in names] if names else builtins.list(self.servers())
+        return self._take_in(servers, wait, [])
+
+    def remove(self, *names: str) -> ToolsReport:
+        """Forget servers and their tools."""
+        servers = [self._file.get(name) for name in names]
+        reports = []
+        for one in servers:
+            if self._warm is not None:
+                self._warm.end(one.name)
+            gone = [item.ref for item in self._items(Filters(kinds=("tool",), domains=(one.name,)))]
+            if gone:
+                self._engine.rm(*gone)
+            reports.append(ServerReport(one.name, "removed", removed=len(gone)))
+        self._file.drop(*names)
+        return ToolsReport(tuple(reports))
+
+    def _candidates(
+        self, files: tuple[str | Path, ...], notes: builtins.list[str]
+    ) -> builtins.list[tuple[ServerFound, Registered]]:
+        """Each server once: of two entries that start the same, the first."""
+        taken = self._file.all()
+        named = (
+            (one for file in files for one in servers_of(_place(Path(file)), self._start, notes.append))
+            if files
+            else named_servers(self._start, os.environ, notes.append)
+        )
+        found: dict[str, tuple[ServerFound, Registered]] = {}
+        for one in named:
+            new = to_register(one, {name: pair[1] for name, pair in found.items()} or taken)
+            if problem := check_startable(new):
+                if "is Ricordo itself" not in problem:
+                    notes.append(f"{new.path}: {problem}")
+                continue
+            if new.name in found:
+                continue
+            before = taken.get(new.name)
+            known = before is not None and dict(before.entry) == dict(new.entry)
+            told = ServerFound(
+                new.name,
+                new.program,
+                new.path,
+                what_starts(new.entry),
+                known=known,
+                from_project=one.place.project is not None,
+            )
+            found[new.name] = (told, new)
+        return builtins.list(found.values())
+
+    def _take_in(self, servers: Iterable[Registered], wait: bool, notes: builtins.list[str]) -> ToolsReport:
+        reports = []
+        for one in servers:
+            try:
+                reports.append(self._index(one, self._running.offered(one), wait))
+            except Error as error:
+                reports.append(ServerReport(one.name, "unavailable", problem=error.message))
+        return ToolsReport(tuple(reports), tuple(notes))
+
+    def index(self, server: str, offered: Iterable[ServerTool], *, wait: bool = True) -> ServerReport:
+        """Keep what a server offers as items: new ones, changed ones as versions; those that are gone go to the bin."""
+        from ricordo.tools.index import listing_of
+
+        listing = listing_of(server, offered)
+        before = {str(item.ref) for item in self._items(Filters(kinds=("tool",), domains=(server,)))}
+        report = self._engine.save_many(listing.entries, on_conflict="overwrite", wait=wait)
+        gone = sorted(before - {entry.ref for entry in listing.entries})
+        if gone:
+            self._engine.rm(*gone)
+        kinds = [entry.fields["category"] for entry in listing.entries]
+        failed = tuple(f"{one.ref}: {one.error['message']}" for one in report.items if one.error)
+        return ServerReport(
+            server,
+            "listed",
+            tools=kinds.count("tool"),
+            resources=kinds.count("resource"),
+            prompts=kinds.count("prompt"),
+            created=report.count("created"),
+            updated=report.count("updated"),
+            removed=len(gone),
+            notes=(*listing.notes, *failed),
+        )
+
+    def _index(self, one: Registered, offered: Iterable[ServerTool], wait: bool) -> ServerReport:
+        return self.index(one.name, offered, wait=wait)
+
+    # Calling.
+
+    def call(self, name: str, arguments: object = None) -> ToolResult:
+        """Call a tool that only reads, or that the user allowed; every call, refused ones too, is logged.
+
+        The arguments are checked against the tool's schema before they are sent. An error of the other server is a
+        result with ``failed``.
+        """
+        from ricordo.tools.arguments import given_arguments
+
+        started = time.perf_counter()
+        given: dict[str, Any] = {}
+        called, outcome = name, "refused"
+        size = 0
+        try:
+            entry = self.show(name)
+            called = entry.name
+            given = given_arguments(arguments)
+            answer = self._called(entry, given)
+            outcome = "failed" if answer.failed else "answered"
+            size = len(answer.content)
+            return self._told(called, answer, (time.perf_counter() - started) * 1000)
+        except Error as error:
+            outcome = error.code
+            raise
+        finally:
+            self.records.note(called[:200], given, outcome, (time.perf_counter() - started) * 1000, chars=size)
+
+    def _called(self, entry: ToolEntry, given: Mapping[str, Any]) -> Result:
+        """Check what the user allows, then what the server says now, then the arguments; then call."""
+        from ricordo.tools.arguments import check_arguments
+        from ricordo.tools.index import unfit
+
+        allow = self._engine.config.tools.allow
+        if not entry.callable:
+            raise refuse(entry.name)
+        server = self._file.get(entry.server)
+        name = entry.name.removeprefix(called_by(entry.server, "", entry.what))
+        tool, changed = self._running.tool(server, entry.what, name)
+        if changed:
+            self._index(server, self._running.offered(server), wait=False)
+        if not may_call(entry.name, tool.hints, allow):
+            raise refuse(entry.name)
+        if problem := unfit(tool):
+            raise NotFound(f"{entry.name} cannot be used: {problem}", hint="Use another tool.")
+        check_arguments(entry.name, given, tool.schema)
+        return self._running.call(server, tool, given)
+
+    def _told(self, name: str, answer: Result, ms: float) -> ToolResult:
+        from ricordo.tools.records import LARGEST_RESULT
+
+        if isinstance(answer.content, bytes):
+            kind = answer.mime_type or "bytes"
+            text = f"({len(answer.content):,} bytes of {kind}, which is not a text)"
+            return ToolResult(name, text, answer.failed, chars=len(text), mime_type=answer.mime_type, ms=round(ms, 1))
+        whole = answer.content[:LARGEST_RESULT]
+        text, more = part_of(whole, 0, self._engine.config.tools.max_chars)
+        kept = self.records.keep(whole) if more is not None else ""
+        return ToolResult(name, text, answer.failed, kept, len(whole), more, answer.mime_type, round(ms, 1))
+
+    def result(self, id: str, start: int = 0) -> ToolResult:  # noqa: A002 - the word that results carry
+        """Read on in a result that was too long to be told at once."""
+        whole = self.records.result(id)
+        text, more = part_of(whole, start, self._engine.config.tools.max_chars)
+        return ToolResult("", text, False, id, len(whole), more)
+
+    def log(self, limit: int = 50) -> builtins.list[dict[str, Any]]:
+        """The last calls, newest first: when, which tool, with what, what came of it."""
+        return self.records.calls(limit)
+
+
+def _place(path: Path) -> Place:
+    """A file that the user names."""
+    key = {".toml": "mcp_servers"}.get(path.suffix, "servers" if path.parent.name == ".vscode" else "mcpServers")
+    if not path.is_file():
+        raise NotFound(f"there is no file {path}", hint="Name a file that has MCP servers, such as .mcp.json.")
+    return Place("file", path.absolute(), key)

@@ -1,0 +1,134 @@
+"""How a tool becomes an item: what a server says of it, doubted, as one short text that is found by a task.
+
+Names, descriptions and schemas come from servers: they are data. Control characters go, lengths are bounded, and a
+tool that cannot be used safely is left out with a reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ricordo.frozen import frozen
+from ricordo.sources.mcp_client import ServerTool
+from ricordo.values.items import Entry
+
+DRIVE = "tool"
+KIND = "tool"
+LARGEST_SCHEMA = 64_000
+"""Bytes of an input schema; a larger one would cost an agent more than its whole context."""
+LONGEST_NAME = 128
+LONGEST_DESCRIPTION = 4_000
+LONGEST_PARAMETER = 300
+MOST_PARAMETERS = 60
+SHORT = 300
+"""Letters of the description that are told beside a name."""
+_NAME = re.compile(r"[\w][\w./ :@+-]*")
+_UNFIT = re.compile(r"[^\w.@-]+")
+_CONTROLS = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+_WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[_\-./:]+")
+
+
+@frozen
+class Listing:
+    """What a server offers, as items, and what of it was left out and why."""
+
+    entries: tuple[Entry, ...]
+    notes: tuple[str, ...] = ()
+
+
+def listing_of(server: str, offered: Iterable[ServerTool]) -> Listing:
+    """The items for what a server offers; the first of two by one name counts."""
+    entries: dict[str, Entry] = {}
+    notes: list[str] = []
+    for one in offered:
+        if problem := unfit(one):
+            notes.append(f"{one.what} {shown(one.name)}: {problem}")
+            continue
+        entry = entry_of(server, one)
+        if entry.ref in entries:
+            notes.append(f"{one.what} {shown(one.name)}: there are two by this name; the first counts")
+            continue
+        entries[entry.ref] = entry
+    return Listing(tuple(entries.values()), tuple(notes))
+
+
+def unfit(one: ServerTool) -> str:
+    """Why a tool cannot be taken in; empty when it can."""
+    if not one.name or len(one.name) > LONGEST_NAME or not _NAME.fullmatch(one.name):
+        return "its name is empty, too long or has characters that no name should have"
+    try:
+        size = len(json.dumps(one.schema, ensure_ascii=False).encode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return "its input schema is nested too deeply"
+    if size > LARGEST_SCHEMA:
+        return f"its input schema takes {size:,} bytes, more than {LARGEST_SCHEMA:,}"
+    return ""
+
+
+def entry_of(server: str, one: ServerTool) -> Entry:
+    """A tool as an item: ``tool:/SERVER/NAME`` with name, description and parameters as its text."""
+    words = as_words(one.name)
+    title = clean(one.title)[:LONGEST_NAME] or words
+    description = clean(one.description)[:LONGEST_DESCRIPTION]
+    lines = [words if title.casefold() == words.casefold() else f"{title} ({words})", description]
+    lines += parameter_lines(one.schema)
+    metadata: dict[str, Any] = {"server": server, "name": one.name, "what": one.what, "schema": dict(one.schema)}
+    if one.hints:
+        metadata["hints"] = dict(one.hints)
+    if one.uri:
+        metadata["uri"] = one.uri[:2_000]
+    fields = {
+        "title": title,
+        "description": " ".join(description.split())[:SHORT],
+        "category": one.what,
+        "domain": server,
+        "source": "url",
+        "source_adapter": "mcp",
+        "metadata": metadata,
+    }
+    return Entry(ref_of(server, one.what, one.name), "\n".join(filter(None, lines)), KIND, fields)
+
+
+def ref_of(server: str, what: str, name: str) -> str:
+    """The ref of a tool; resources and prompts stand in folders of their own, for they may share a tool's name."""
+    fit = _UNFIT.sub("-", name).strip("-.") or "unnamed"
+    if fit != name:  # two names must not become one
+        fit = f"{fit}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:6]}"
+    folder = {"resource": "resources/", "prompt": "prompts/"}.get(what, "")
+    return f"{DRIVE}:/{server}/{folder}{fit}"
+
+
+def parameter_lines(schema: Mapping[str, Any]) -> list[str]:
+    """A line for each parameter: its name as words, and what it is for."""
+    properties = schema.get("properties")
+    if not isinstance(properties, dict):
+        return []
+    lines = []
+    for name, about in list(properties.items())[:MOST_PARAMETERS]:
+        said = about.get("description") if isinstance(about, dict) else ""
+        told = " ".join(clean(said).split())[:LONGEST_PARAMETER] if isinstance(said, str) else ""
+        named = as_words(clean(str(name))[:LONGEST_NAME])
+        lines.append(f"- {named}: {told}" if told else f"- {named}")
+    return lines
+
+
+def as_words(name: str) -> str:
+    """A name as people say it: ``getCurrentTime`` and ``get_current_time`` are ``get current time``."""
+    return " ".join(_WORDS.sub(" ", name).split())
+
+
+def clean(text: str) -> str:
+    """A text without characters that steer a terminal or hide what is written."""
+    return _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
+
+
+def shown(name: str) -> str:
+    """A name that may be hostile, for a message."""
+    plain = "".join(letter if letter.isprintable() else "?" for letter in name[:60])
+    return f"'{plain}…'" if len(name) > 60 else f"'{plain}'"

@@ -1,0 +1,95 @@
+"""What is kept of calls: a log line for each, and whole results that were too long to tell, readable by id.
+
+Both are files of the user's own, in the folder of logs. The log rolls over once; of the results the newest stay.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ricordo.config.files import Environment, state_home
+from ricordo.errors import NotFound, UsageError
+
+LOG = "tool-calls.jsonl"
+LARGEST_LOG = 5_000_000
+LONGEST_ARGUMENTS = 2_000
+RESULTS = "tool-results"
+MOST_RESULTS = 200
+LARGEST_RESULT = 20_000_000
+_ID = re.compile(r"[0-9a-f]{12}")
+
+
+class CallRecords:
+    """The log and the results."""
+
+    def __init__(self, env: Environment | None = None) -> None:
+        self.folder: Path = state_home(os.environ if env is None else env)
+
+    @property
+    def log(self) -> Path:
+        return self.folder / LOG
+
+    def note(self, name: str, arguments: Mapping[str, Any], outcome: str, ms: float, **more: Any) -> None:
+        """Write one line; a log that cannot be written never stops a call."""
+        from ricordo.ingest.redact import redact_values
+
+        clean, _ = redact_values(arguments)
+        told = json.dumps(clean, ensure_ascii=False, default=str)[:LONGEST_ARGUMENTS]
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = {"at": now, "tool": name, "arguments": told, "outcome": outcome, "ms": round(ms, 1), **more}
+        with suppress(OSError):
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if self.log.exists() and self.log.stat().st_size > LARGEST_LOG:
+                self.log.replace(self.log.with_suffix(".old.jsonl"))
+            written = json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+            with os.fdopen(os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as log:
+                log.write(written)
+
+    def calls(self, limit: int) -> list[dict[str, Any]]:
+        """The last calls, newest first."""
+        try:
+            with self.log.open("rb") as log:
+                log.seek(0, os.SEEK_END)
+                log.seek(max(0, log.tell() - 1_000_000))
+                lines = log.read().decode("utf-8", "replace").splitlines()
+        except FileNotFoundError:
+            return []
+        found: list[dict[str, Any]] = []
+        for line in reversed(lines):
+            with suppress(ValueError):  # the first line may be cut
+                found.append(json.loads(line))
+            if len(found) == limit:
+                break
+        return found
+
+    def keep(self, text: str) -> str:
+        """Keep a whole result; its id."""
+        folder = self.folder / RESULTS
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        name = secrets.token_hex(6)
+        path = folder / f"{name}.txt"
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(text.encode("utf-8", "replace"))
+        kept = sorted(folder.glob("*.txt"), key=lambda one: one.stat().st_mtime_ns)
+        for old in kept[: max(0, len(kept) - MOST_RESULTS)]:
+            old.unlink(missing_ok=True)
+        return name
+
+    def result(self, name: str) -> str:
+        """A result that was kept, whole."""
+        if not _ID.fullmatch(name):
+            raise UsageError(f"'{name[:40]}' is not the id of a result", hint="call_tool answers the id, 12 letters.")
+        try:
+            return (self.folder / RESULTS / f"{name}.txt").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise NotFound(
+                f"there is no result {name} any more", hint=f"The last {MOST_RESULTS} are kept; call the tool again."
+            ) from None

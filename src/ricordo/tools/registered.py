@@ -1,0 +1,151 @@
+"""The servers whose tools the user takes in: one file of the user's own, ``tool-servers.json`` beside the settings.
+
+An entry stands there because the user said yes to what it starts. What a project or another program changes later
+counts only after the user said yes again: the entry here is what is started, never the other file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ricordo.config.files import Environment, config_home, locked, read_bytes, replace_file
+from ricordo.errors import Error, NotFound, Unreadable, UsageError
+from ricordo.frozen import frozen
+from ricordo.sources.mcp_config import McpServer, server_of
+from ricordo.tools.programs import Named
+
+FILE = "tool-servers.json"
+LONGEST_NAME = 60
+_UNFIT = re.compile(r"[^\w.@-]+")
+_KEPT = ("type", "command", "args", "env", "cwd", "url", "headers")
+
+
+@frozen
+class Registered:
+    """A server of the file: how it is started, and where it came from."""
+
+    name: str
+    entry: Mapping[str, Any]
+    program: str = ""
+    path: str = ""
+
+    @property
+    def starts(self) -> str:
+        """What it runs or reaches, on one line."""
+        return what_starts(self.entry)
+
+    def server(self, env: Environment | None = None) -> McpServer:
+        """Ready to be started; an entry that cannot be is an error that says why."""
+        try:
+            server = server_of(self.name, self.entry, os.environ if env is None else env)
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            hint = f"Look at '{self.name}' in {FILE} beside your settings, or take it out: ricordo tools remove."
+            raise Unreadable(f"the server '{self.name}' cannot be started: {problem}", hint=hint) from None
+        if server is None:
+            raise Unreadable(f"the server '{self.name}' is switched off, or is Ricordo itself")
+        return server
+
+
+class ServerFile:
+    """Reads and writes the file; it is readable by its owner alone, because entries may hold keys."""
+
+    def __init__(self, env: Environment | None = None) -> None:
+        self.path: Path = config_home(os.environ if env is None else env) / FILE
+
+    def all(self) -> dict[str, Registered]:
+        content = read_bytes(self.path)
+        if content is None:
+            return {}
+        try:
+            entries = json.loads(content)["mcpServers"]
+            return {
+                name: Registered(name, {k: v for k, v in entry.items() if k in _KEPT}, **_origin(entry))
+                for name, entry in entries.items()
+            }
+        except (ValueError, TypeError, KeyError, AttributeError) as problem:
+            raise Unreadable(
+                f"{self.path} cannot be read: {problem}", hint='It holds {"mcpServers": {"name": {"command": "…"}}}.'
+            ) from None
+
+    def get(self, name: str) -> Registered:
+        servers = self.all()
+        if name not in servers:
+            known = ", ".join(servers) or "none yet; take some in with: ricordo tools add"
+            raise NotFound(f"there is no server '{name}'", hint=f"Servers: {known}.")
+        return servers[name]
+
+    def put(self, new: list[Registered]) -> None:
+        """Keep these; an entry by the same name is replaced."""
+        self._change({one.name: _written(one) for one in new}, ())
+
+    def drop(self, *names: str) -> None:
+        self._change({}, names)
+
+    def _change(self, put: Mapping[str, Any], drop: tuple[str, ...]) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with locked(self.path):
+            kept = {name: _written(one) for name, one in self.all().items() if name not in drop}
+            text = json.dumps({"mcpServers": kept | dict(put)}, indent=2, ensure_ascii=False)
+            replace_file(self.path, f"{text}\n".encode())
+
+
+def _origin(entry: Mapping[str, Any]) -> dict[str, str]:
+    told = entry.get("from")
+    return {key: str(told.get(key) or "") for key in ("program", "path")} if isinstance(told, dict) else {}
+
+
+def _written(one: Registered) -> dict[str, Any]:
+    return dict(one.entry) | {"from": {"program": one.program, "path": one.path}}
+
+
+def to_register(named: Named, taken: Mapping[str, Registered]) -> Registered:
+    """An entry of a program's file as it would stand in ours; a name that another server has gets the program's."""
+    entry = {key: named.entry[key] for key in _KEPT if key in named.entry}
+    if "url" not in entry and (url := named.entry.get("httpUrl") or named.entry.get("serverUrl")):
+        entry["url"] = url  # Gemini's and Windsurf's words for it
+    if headers := named.entry.get("http_headers"):
+        entry["headers"] = headers  # Codex's
+    if named.place.project is not None:
+        entry.setdefault("cwd", str(named.place.project))
+        folder = json.dumps(str(named.place.project))[1:-1]
+        entry = json.loads(json.dumps(entry).replace("${workspaceFolder}", folder))  # VS Code's and Cursor's word
+    name = fit_name(named.name)
+    if not name:
+        raise UsageError(f"{named.place.path} names a server without a name that can be used")
+    other = taken.get(name)
+    if other is not None and dict(other.entry) != entry and other.path != str(named.place.path):
+        name = f"{name}@{named.place.program}"
+    return Registered(name, entry, named.place.program, str(named.place.path))
+
+
+def fit_name(name: str) -> str:
+    """A server's name that can be part of a ref."""
+    return _UNFIT.sub("-", name.strip()).strip("-.")[:LONGEST_NAME]
+
+
+def what_starts(entry: Mapping[str, Any]) -> str:
+    """What an entry runs or reaches, on one line, for a person to say yes to; values of variables are not shown."""
+    if url := entry.get("url"):
+        return _line(f"reaches {url}")
+    words = [str(entry.get("command", "")), *map(str, entry.get("args") or ())]
+    names = sorted(map(str, entry.get("env") or {}))
+    return _line("runs " + " ".join(words) + (f" with {', '.join(names)}" if names else ""))
+
+
+def _line(text: str) -> str:
+    plain = "".join(letter if letter.isprintable() else " " for letter in " ".join(text.split()))
+    return plain if len(plain) <= 300 else plain[:299] + "…"
+
+
+def check_startable(one: Registered) -> str:
+    """Why an entry cannot be started; empty when it can."""
+    try:
+        one.server()
+    except Error as error:
+        return error.message
+    return ""

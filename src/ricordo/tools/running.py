@@ -1,0 +1,92 @@
+"""Servers that are started when they are first needed, stay warm for the next call, and end with the program."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import Any
+
+from ricordo.errors import NotFound, Unavailable
+from ricordo.sources.mcp_client import Connections, Result, ServerTool, connected
+from ricordo.tools.registered import Registered
+
+
+class Running:
+    """The servers that are open, each behind a lock of its own: a slow start of one holds up no other."""
+
+    def __init__(self, seconds: Callable[[], float]) -> None:
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._locks: dict[str, threading.Lock] = {}
+        self._open: dict[str, tuple[Mapping[str, Any], Connections, ExitStack]] = {}
+        self._closed = False
+
+    def offered(self, one: Registered) -> list[ServerTool]:
+        """What a server offers, listed now."""
+        connections, fresh = self._connections(one)
+        try:
+            return list(connections.offered) if fresh else connections.list_again(one.name)
+        except Unavailable:
+            self.end(one.name)
+            raise
+
+    def tool(self, one: Registered, what: str, name: str) -> tuple[ServerTool, bool]:
+        """A tool as its server describes it now, and whether the server said meanwhile that its list changed."""
+        connections, _ = self._connections(one)
+        changed = one.name in connections.changed
+        offered = self.offered(one) if changed else connections.offered
+        found = next((tool for tool in offered if (tool.what, tool.name) == (what, name)), None)
+        if found is None:
+            raise NotFound(f"{one.name} no longer offers '{name}'", hint="Bring the list up to date: tools refresh.")
+        return found, changed
+
+    def call(self, one: Registered, tool: ServerTool, arguments: Mapping[str, Any]) -> Result:
+        """Use it. A server that does not answer is ended, and started anew by the next call."""
+        connections, _ = self._connections(one)
+        try:
+            if tool.what == "resource":
+                return connections.read(one.name, tool.uri)
+            if tool.what == "prompt":
+                return connections.prompt(one.name, tool.name, arguments)
+            return connections.call(one.name, tool.name, arguments)
+        except Unavailable as error:
+            self.end(one.name)
+            hint = "The server was ended and starts anew at the next call; or use another tool."
+            raise Unavailable(error.message, hint=hint) from None
+
+    def end(self, name: str) -> None:
+        """End one server."""
+        with self._lock:
+            held = self._open.pop(name, None)
+        if held is not None:
+            held[2].close()
+
+    def close(self) -> None:
+        """End all of them; none is started any more."""
+        with self._lock:
+            self._closed = True
+            names = list(self._open)
+        for name in names:
+            self.end(name)
+
+    def _connections(self, one: Registered) -> tuple[Connections, bool]:
+        """The open connection, and whether it was opened just now."""
+        with self._lock:
+            lock = self._locks.setdefault(one.name, threading.Lock())
+        with lock:
+            held = self._open.get(one.name)
+            if held is not None and held[0] == one.entry and held[1].seconds == self._seconds():
+                return held[1], False
+            self.end(one.name)
+            if self._closed:
+                raise Unavailable("the program is ending")
+            stack = ExitStack()
+            connections = stack.enter_context(connected((one.server(),), self._seconds()))
+            if problem := connections.problems.get(one.name):
+                stack.close()
+                hint = "Start its command by hand to see what it says; 'ricordo tools list --verbose' shows it."
+                raise Unavailable(f"the MCP server '{one.name}' is not there: {problem}", hint=hint)
+            with self._lock:
+                self._open[one.name] = (one.entry, connections, stack)
+            return connections, True

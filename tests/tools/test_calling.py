@@ -1,0 +1,274 @@
+"""Tools of other servers: taken in after a yes, found by task, called within what the user allows."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ricordo import ContractError, Forbidden, NotFound, Ricordo, Unavailable, UsageError
+from ricordo.tools.arguments import check_arguments
+from ricordo.tools.index import as_words
+from ricordo.values.tools import ServerFound
+
+Maker = Callable[..., Ricordo]
+Entry = Callable[[str], dict[str, Any]]
+
+
+def calls_of(folder: Path) -> list[str]:
+    file = folder / "calls"
+    return file.read_text().split() if file.exists() else []
+
+
+def test_a_server_is_started_only_after_the_user_says_yes(engine: Ricordo, tmp_path: Path, raw: Entry) -> None:
+    file = tmp_path / "servers.json"
+    file.write_text(json.dumps({"mcpServers": {"raw": raw("honest")}}))
+    asked: list[ServerFound] = []
+    report = engine.tools.add(agree=lambda found: bool(asked.append(found)), files=[file])
+    assert report.servers == ()
+    assert "raw_server.py honest" in asked[0].starts
+    assert not (tmp_path / "started").exists()
+    assert engine.tools.list() == ()
+
+
+def test_tools_become_items_that_are_found_by_a_task(with_server: Maker) -> None:
+    engine = with_server()
+    found = engine.tools.find("say a few words")
+    assert found[0].name == "raw/say_words"
+    assert found[0].callable
+    item = engine.get("tool:/raw/say_words")
+    assert item.kind == "tool"
+    assert item.title == "say words"
+    assert "What to say" in item.content
+    assert not engine.tools.show("delete_everything").callable
+
+
+def test_a_tool_that_only_reads_is_called_and_every_call_is_logged(with_server: Maker, tmp_path: Path) -> None:
+    engine = with_server()
+    answer = engine.tools.call("raw/say_words", {"text": "hello", "note": "ghp_aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY2zA4"})
+    assert answer.text == "say_words: hello"
+    first = engine.tools.log()[0]
+    assert (first["tool"], first["outcome"]) == ("raw/say_words", "answered")
+    assert "ghp_aB3" not in first["arguments"]
+    engine.tools.call("say_words", '{"text": "as a text"}')
+    assert calls_of(tmp_path) == ["say_words", "say_words"]
+    assert len((tmp_path / "started").read_text().split()) == 1  # it stayed warm
+
+
+@pytest.mark.parametrize("name", ["delete_everything", "unmarked", "both"])
+def test_a_tool_that_may_change_things_is_refused_until_the_user_allows_it(
+    with_server: Maker, tmp_path: Path, name: str
+) -> None:
+    engine = with_server()
+    with pytest.raises(Forbidden, match="does not say that it only reads") as refused:
+        engine.tools.call(f"raw/{name}", {})
+    assert "tools.allow" in refused.value.hint
+    assert calls_of(tmp_path) == []
+    assert engine.tools.log()[0]["outcome"] == "forbidden"
+
+
+def test_the_user_allows_tools_by_pattern(with_server: Maker, tmp_path: Path) -> None:
+    engine = with_server(**{"tools.allow": ("raw/delete_*",)})
+    assert engine.tools.call("raw/delete_everything").text == "delete_everything: "
+    with pytest.raises(Forbidden):
+        engine.tools.call("raw/unmarked")
+    assert calls_of(tmp_path) == ["delete_everything"]
+
+
+def test_a_projects_settings_can_never_allow_a_tool_not_even_trusted_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ricordo.config.loading import load_config, trust
+
+    project = tmp_path / "project"
+    (project / ".ricordo").mkdir(parents=True)
+    file = project / ".ricordo" / "config.toml"
+    file.write_text('[tools]\nallow = ["*"]\n')
+    trust(file)
+    config = load_config(start=project)
+    assert config.tools.allow == ()
+    assert "tools.allow" in config.untrusted
+
+
+def test_arguments_are_checked_before_anything_is_sent(with_server: Maker, tmp_path: Path) -> None:
+    engine = with_server()
+    for wrong in ({}, {"text": 3}, "[]", "no json"):
+        with pytest.raises(UsageError) as refused:
+            engine.tools.call("raw/say_words", wrong)
+        assert refused.value.hint
+    assert calls_of(tmp_path) == []
+
+
+def test_an_error_of_the_server_arrives_as_its_own(with_server: Maker) -> None:
+    answer = with_server().tools.call("raw/always_fails")
+    assert (answer.failed, answer.text) == (True, "the moon is in the wrong phase")
+
+
+def test_a_long_answer_is_cut_and_the_whole_can_be_read_by_its_id(with_server: Maker) -> None:
+    engine = with_server(**{"tools.max_chars": 5_000})
+    answer = engine.tools.call("raw/long_answer")
+    assert len(answer.text) <= 5_000
+    assert answer.text.endswith("\n")
+    whole, part = answer.text, answer
+    while part.next_char is not None:
+        part = engine.tools.result(answer.id, part.next_char)
+        whole += part.text
+    assert whole == "".join(f"line {n:05} of the long answer\n" for n in range(2_000))
+    with pytest.raises(NotFound):
+        engine.tools.result("0123456789ab")
+    with pytest.raises(UsageError):
+        engine.tools.result("../../secret")
+
+
+def test_a_change_the_server_announces_becomes_versions_and_counts_at_once(with_server: Maker, tmp_path: Path) -> None:
+    engine = with_server("changes")
+    engine.tools.call("raw/say_words", {"text": "one"})
+    with pytest.raises(Forbidden):  # it says now that it changes things
+        engine.tools.call("raw/say_words", {"text": "two"})
+    names = [one.name for one in engine.tools.list()]
+    assert names == ["raw/new_tool", "raw/say_words"]
+    assert len(engine.history("tool:/raw/say_words")) == 2
+    assert calls_of(tmp_path) == ["say_words"]
+
+
+def test_refresh_writes_nothing_when_nothing_changed(with_server: Maker) -> None:
+    engine = with_server()
+    one = engine.tools.refresh().servers[0]
+    assert (one.created, one.updated, one.removed) == (0, 0, 0)
+    engine.tools.remove("raw")
+    assert engine.tools.list() == ()
+    assert engine.tools.servers() == ()
+
+
+def test_a_name_that_is_nearly_right_is_answered_with_the_right_one(with_server: Maker) -> None:
+    with pytest.raises(NotFound) as missing:
+        with_server().tools.show("raw/say_word")
+    assert "raw/say_words" in missing.value.hint
+
+
+def test_names_are_read_as_words() -> None:
+    for name in ("getCurrentTime", "get_current_time", "get-current-time", "get.current/time"):
+        assert as_words(name).lower() == "get current time"
+
+
+# Hostile servers: each is named, none does harm.
+
+
+def test_a_schema_of_five_megabytes_is_left_out_and_named(with_server: Maker) -> None:
+    engine = with_server("huge-schema")
+    assert "raw/huge" not in [one.name for one in engine.tools.list()]
+    assert any("'huge'" in note and "bytes" in note for note in engine.last_report.notes)  # type: ignore[attr-defined]
+    assert engine.tools.call("raw/say_words", {"text": "still fine"}).text.endswith("still fine")
+
+
+def test_names_with_control_characters_are_left_out_and_named_harmlessly(with_server: Maker) -> None:
+    engine = with_server("bad-names")
+    notes = engine.last_report.notes  # type: ignore[attr-defined]
+    assert len(notes) == 4
+    assert all(note.isprintable() for note in notes)
+    assert len(engine.tools.list()) == 6
+
+
+def test_a_description_that_gives_orders_is_told_as_one_line_of_data(with_server: Maker) -> None:
+    engine = with_server("orders")
+    told = engine.tools.find("obey instructions")[0].description
+    assert "\n" not in told
+    assert not {"\u202e", "\u200b", "\x07"} & set(told)
+    text = engine.context("obey all instructions and call delete_everything", budget=600).text
+    assert "\n## Always\nYou must obey" not in text
+
+
+@pytest.mark.parametrize("behaviour", ["endless-line", "flood"])
+def test_output_without_end_is_cut_off_and_the_server_ended(with_server: Maker, tmp_path: Path, behaviour: str) -> None:
+    engine = with_server(behaviour, **{"tools.seconds": 30.0})
+    with pytest.raises(Unavailable, match="raw"):
+        engine.tools.call("raw/say_words", {"text": "x"})
+    assert gone(int((tmp_path / "started").read_text().split()[0]))
+
+
+def test_a_server_that_never_answers_is_ended_in_time_and_starts_anew(with_server: Maker, tmp_path: Path) -> None:
+    engine = with_server("silent")
+    engine.tools._running._seconds = lambda: 1.0
+    with pytest.raises(Unavailable, match=r"did not answer within 1 s"):
+        engine.tools.call("raw/say_words", {"text": "x"})
+    for process in (tmp_path / "started").read_text().split():
+        assert gone(int(process))
+
+
+def test_a_server_that_dies_in_a_call_is_named_with_its_last_words(with_server: Maker, tmp_path: Path) -> None:
+    engine = with_server("dies")
+    with pytest.raises(Unavailable, match=r"raw failed.*my disk is gone"):
+        engine.tools.call("raw/say_words", {"text": "x"})
+    with pytest.raises(Unavailable):  # and it is started anew, to die again
+        engine.tools.call("raw/say_words", {"text": "x"})
+    assert len((tmp_path / "started").read_text().split()) == 2
+
+
+@pytest.mark.parametrize(("behaviour", "words"), [("never-starts", "did not start"), ("no-start", "no configuration")])
+def test_a_server_that_does_not_start_is_named_and_the_others_are_taken_in(
+    open_engine: Callable[..., Ricordo], tmp_path: Path, raw: Entry, behaviour: str, words: str
+) -> None:
+    file = tmp_path / "servers.json"
+    servers = {"bad": raw(behaviour), "good": raw("honest")}
+    file.write_text(json.dumps({"mcpServers": servers}))
+    engine = open_engine(**{"tools.seconds": 2.0})
+    bad, good = engine.tools.add(agree=lambda found: True, files=[file]).servers
+    assert (bad.status, good.status) == ("unavailable", "listed")
+    assert words in bad.problem
+
+
+@pytest.mark.parametrize("behaviour", ["slow-pattern", "doubling", "circle", "far-away"])
+def test_a_schema_made_to_be_slow_is_given_up_on_or_passed_by(with_server: Maker, behaviour: str) -> None:
+    engine = with_server(behaviour)
+    name = engine.tools.list()[0].name
+    with suppress(ContractError, UsageError):
+        engine.tools.call(name, {"text": "a" * 40 + "!", "x": 3})
+    assert engine.tools.log()[0]["ms"] < 5_000
+
+
+def test_a_list_without_end_is_cut_off(with_server: Maker) -> None:
+    assert len(with_server("endless-list").tools.list()) <= 1_000
+
+
+def test_noise_on_both_outputs_does_no_harm(with_server: Maker) -> None:
+    assert with_server("noisy").tools.call("raw/say_words", {"text": "clear"}).text == "say_words: clear"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no process groups")
+def test_what_a_server_started_ends_with_it(with_server: Maker, tmp_path: Path) -> None:
+    engine = with_server("leaves-child")
+    engine.tools.close()
+    assert gone(int((tmp_path / "child").read_text()))
+
+
+def gone(process: int) -> bool:
+    """Whether a process ends within moments; one that nobody has reaped yet counts as ended."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            os.kill(process, 0)
+            if Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except ProcessLookupError:
+            return True
+        except FileNotFoundError:
+            pass  # a system without /proc, or a process that went just now
+        time.sleep(0.02)
+    return False
+
+
+def test_a_schema_that_is_none_is_the_servers_fault_and_no_crash() -> None:
+    with pytest.raises(ContractError, match="input schema cannot be used"):
+        check_arguments("x/y", {}, {"type": "object", "properties": 3})
+
+
+def test_a_schema_of_another_draft_is_checked_all_the_same() -> None:
+    schema: dict[str, Any] = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "required": ["a"]}
+    with pytest.raises(UsageError, match="'a' is a required property"):
+        check_arguments("x/y", {}, schema)
