@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ricordo.errors import Unavailable
-from ricordo.models.base import Message, Reply, Tool, Usage
+from ricordo.models.base import LlmReply, LlmTool, LlmUsage, Message
 from ricordo.text.words import folded_words
 
 
@@ -80,28 +80,28 @@ def _shared(query: str, text: str) -> float:
 class FakeLLM:
     """Answers with the replies it was given, in order, or with what a function makes of the messages.
 
-    A reply is a text, a mapping (the data a schema asked for), a ``Reply``, or an exception to be raised.
+    A reply is a text, a mapping (the data a schema asked for), a ``LlmReply``, or an exception to be raised.
     ``calls`` lists the messages it was asked with.
     """
 
     def __init__(
         self,
-        *replies: str | Mapping[str, Any] | Reply | Exception,
+        *replies: str | Mapping[str, Any] | LlmReply | Exception,
         answer: Callable[[Sequence[Message]], Any] | None = None,
     ) -> None:
         self._replies = list(replies)
         self._answer = answer
         self.calls: list[tuple[Message, ...]] = []
-        self.usage = Usage(model="fake")
+        self.usage = LlmUsage(model="fake")
 
     def complete(
         self,
         messages: Sequence[Message],
         *,
         schema: Mapping[str, Any] | None = None,
-        tools: Sequence[Tool] = (),
+        tools: Sequence[LlmTool] = (),
         seconds: float | None = None,
-    ) -> Reply:
+    ) -> LlmReply:
         self.calls.append(tuple(messages))
         self.usage = replace(self.usage, calls=self.usage.calls + 1)
         if self._answer is not None:
@@ -112,6 +112,6 @@ class FakeLLM:
             raise Unavailable("the fake language model has no reply left", hint="Give it one more.")
         if isinstance(given, Exception):
             raise given
-        if isinstance(given, Reply):
+        if isinstance(given, LlmReply):
             return given
-        return Reply(text=given) if isinstance(given, str) else Reply(data=given)
+        return LlmReply(text=given) if isinstance(given, str) else LlmReply(data=given)
