@@ -39,6 +39,8 @@ class Hooks:
         content = json.dumps(payload).encode() if content is None else content
         done = subprocess.run([*command, *args], input=content, capture_output=True, check=False)
         assert (done.returncode, done.stderr) == (0, b"")
+        if not done.stdout:
+            return None
         assert done.stdout.count(b"\n") == 1
         return json.loads(done.stdout)
 
@@ -106,6 +108,90 @@ def test_an_agent_is_told_what_its_task_in_the_transcript_needs(known: Hooks) ->
     assert KEYS in known.told("before-agent-start", agent_type="Explore", **payload)
     assert KEYS not in known.told("before-agent-start", agent_type="Plan", **payload)
     assert RULE in known.told("before-agent-start", agent_type="Unknown", **payload)
+
+
+def test_agents_started_in_one_message_are_all_told_what_their_own_tasks_need(known: Hooks) -> None:
+    """Claude Code does not say which of the tasks an agent is for, so each is told about all that are open."""
+    known.house.run("remember", "The garden fence is painted with linseed oil paint.")
+
+    def call(number: int, prompt: str) -> dict[str, Any]:
+        given = {"subagent_type": "Explore", "prompt": prompt}
+        return {"type": "tool_use", "id": f"call-{number}", "name": "Task", "input": given}
+
+    def line(role: str, *blocks: dict[str, Any]) -> str:
+        return json.dumps({"type": role, "message": {"role": role, "content": list(blocks)}})
+
+    done = {"type": "tool_result", "tool_use_id": "call-0", "content": "It was found."}
+    lines = [
+        line("assistant", call(0, "Find the deployment checklist")),
+        line("user", done),
+        line("assistant", call(1, "Look up how the signing keys rotate")),
+        line("assistant", call(2, "Find out how the garden fence is painted")),
+    ]
+    transcript = known.house.write("t.jsonl", "\n".join(lines))
+    for agent in ("a", "b"):
+        told = known.told("before-agent-start", agent_id=agent, agent_type="Explore", transcript_path=str(transcript))
+        assert KEYS in told
+        assert "linseed oil" in told
+        assert "# If your task is: Look up how the signing keys rotate" in told
+        assert "deployment checklist" not in told
+        assert told.count(RULE) == 1
+
+
+def test_what_hooks_answered_before_is_no_part_of_a_prompt(known: Hooks) -> None:
+    context = "<hook_context>## From memory: the signing keys rotate</hook_context>"
+    assert known.told("user-prompt", prompt=f"Paint the garden fence green\n\n{context}") == ""
+    assert known.told("user-prompt", prompt=f"yes, go on\n{context}") == ""
+    assert KEYS in known.told("user-prompt", prompt=f"When do we rotate the signing keys?\n\n{context}")
+
+
+def _session(known: Hooks, name: str, *turns: dict[str, Any]) -> None:
+    lines = [json.dumps({"timestamp": "2026-11-14T10:00:00Z", "thread": name} | turn) for turn in turns]
+    transcript = known.house.write(f"{name}.jsonl", "\n".join(lines) + "\n")
+    known.house.run("sessions", "add", str(transcript))
+
+
+def test_a_question_is_not_answered_with_itself_from_earlier_sessions(known: Hooks) -> None:
+    for number in range(60):
+        _session(known, f"s{number}", {"role": "user", "content": f"When do we rotate the signing keys? ({number})"})
+    told = known.told("user-prompt", prompt="When do we rotate the signing keys?")
+    assert KEYS in told
+    assert "session:/" not in told
+
+
+def test_a_session_is_not_told_what_was_said_in_it(known: Hooks) -> None:
+    said = [
+        {"role": "user", "content": "Why does the zebra importer drop a row?"},
+        {"role": "assistant", "content": "The zebra importer reads one row too few because of its header."},
+    ]
+    _session(known, "mine", *said)
+    question = {"prompt": "What was wrong with the zebra importer's header row?"}
+    assert "one row too few" in known.told("user-prompt", session_id="another", **question)
+    assert known.told("user-prompt", session_id="mine", **question) == ""
+    assert "zebra" in known.told("session-start", session_id="another", source="startup")
+    assert "zebra" not in known.told("session-start", session_id="mine", source="compact")
+
+
+def test_results_of_our_own_tools_are_not_taken_in(known: Hooks) -> None:
+    def line(role: str, block: dict[str, Any]) -> dict[str, Any]:
+        message = {"role": role, "content": [block]}
+        return {"type": role, "uuid": f"{role}-{block['type']}", "sessionId": "own", "message": message}
+
+    call = {"type": "tool_use", "id": "c1", "name": "mcp__ricordo__search", "input": {"query": "zebra importer"}}
+    result = {"type": "tool_result", "tool_use_id": "c1", "content": "hits: the zebra importer drops a row"}
+    asked = {"type": "text", "text": "Look it up, please."}
+    lines = [line("user", asked), line("assistant", call), line("user", result)]
+    transcript = known.house.write("own.jsonl", "".join(json.dumps(one) + "\n" for one in lines))
+    known.house.run("sessions", "add", str(transcript))
+    assert [hit["ref"] for hit in known.house.json("search", "zebra importer")["hits"]] == []
+
+
+def test_an_empty_transcript_is_no_error(known: Hooks) -> None:
+    snapshot = '{"type": "file-history-snapshot", "messageId": "m", "snapshot": {}}\n'
+    for name, content in (("a.jsonl", ""), ("b.jsonl", "\n"), ("c.jsonl", snapshot)):
+        added = known.house.json("sessions", "add", str(known.house.write(name, content)))
+        assert (added["failed"], added["items"][0]["status"]) == (0, "skipped")
+    assert known.house.json("sessions", "list")["sessions"] == []
 
 
 def test_the_answer_has_the_name_and_the_shape_that_the_program_knows(known: Hooks) -> None:
@@ -234,7 +320,7 @@ def test_a_transcript_is_taken_in_behind_the_sessions_back(known: Hooks, tmp_pat
     assert known.answer("session-end", transcript_path=str(transcript)) == {}
     known.set(RICORDO_HOOKS_TRANSCRIPTS="yes")
     for event in ("pre-compact", "session-end"):
-        assert known.call(event, transcript_path=str(transcript)) == {}
+        assert known.call(event, transcript_path=str(transcript)) is None, "its output would become part of a prompt"
     deadline = time.monotonic() + 60
     while not (found := known.house.json("sessions", "list")["sessions"]) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -278,6 +364,33 @@ def test_the_answer_comes_in_time_whatever_the_work_does(
     assert time.monotonic() - started < 5
     assert words in hooks.log
     assert bool(words) == bool(hooks.log)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.parametrize(
+    ("work", "answer", "outcome"),
+    [
+        ("outlet.offer({'a': 1})", {"a": 1}, "in-time"),
+        ("time.sleep(1); outlet.offer({'a': 1})", {"a": 1}, "said-less"),
+        ("outlet.offer({'a': 1}); time.sleep(60)", {"a": 1}, "said-less"),
+        ("time.sleep(1); outlet.offer({'a': 1}); time.sleep(60)", {"a": 1}, "said-less"),
+        ("time.sleep(60)", {}, "said-nothing"),
+    ],
+)
+def test_without_an_answer_a_hook_uses_the_time_that_its_host_gives(
+    hooks: Hooks, work: str, answer: dict[str, Any], outcome: str
+) -> None:
+    """And doctor says how often time ran out."""
+    code = f"{START}def run(event, outlet, **_):\n    outlet.limit(0.5); {work}\n"
+    code += "hook_answers.run = run\nhook_process.main(['user-prompt', '--within', '4'])"
+    started = time.monotonic()
+    assert hooks.call(code=code) == answer
+    assert time.monotonic() - started < 30
+    hooks.house.run("init")
+    check = next(check for check in hooks.house.json("doctor")["checks"] if check["name"] == "hooks")
+    words = {"in-time": "none ran out of time", "said-less": "0 said nothing, 1 said less"}
+    assert check["detail"].startswith("1 calls in the last 7 days")
+    assert words.get(outcome, "1 said nothing, 0 said less") in check["detail"]
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,8 @@ def test_claude_code_gets_hooks_and_a_skill_too(house: Any, home: Path) -> None:
     house.run("install", "claude-code")
     hooks = json.loads((home / ".claude/settings.json").read_text())["hooks"]
     commands = {event: groups[0]["hooks"][0]["command"] for event, groups in hooks.items()}
-    assert {event: command.rpartition(" ")[2] for event, command in commands.items()} == EVENTS
+    named = {event: command.partition(" hook ")[2] for event, command in commands.items()}
+    assert named == {event: f"{name} --within 10" for event, name in EVENTS.items()}
     assert all(Path(command.split(" hook ")[0]).is_absolute() for command in commands.values())
     assert "name: ricordo" in (home / ".claude/skills/ricordo/SKILL.md").read_text()
 
@@ -315,7 +316,7 @@ def test_the_plugin_is_what_claude_code_reads(house: Any) -> None:
     ]
     hooks = json.loads((plugin / "hooks/hooks.json").read_text())["hooks"]
     assert {event: groups[0]["hooks"][0]["command"] for event, groups in hooks.items()} == {
-        event: f"ricordo hook {name}" for event, name in EVENTS.items()
+        event: f"ricordo hook {name} --within 10" for event, name in EVENTS.items()
     }
     entry = json.loads((plugin / ".mcp.json").read_text())["mcpServers"]["ricordo"]
     assert entry["command"] == "ricordo"

@@ -1,7 +1,8 @@
-"""What each hook says: what is always to be known and what happened last, or what a task needs.
+"""What each hook answers: the rules that always hold and what happened last, or what a task needs.
 
-First by words alone, which takes no model, then, while there is time, by meaning too: a hook that is late says the
-first. Transcripts are taken in by a process of their own, because they may be long and a session does not wait.
+On a busy machine it searches by words first, which needs no model, and then by meaning if there is time; a hook that
+runs out of time has the first answer. On an idle machine one search by words and meaning is enough. Transcripts are
+read by a separate process, because they may be long and a session must not wait for them.
 """
 
 from __future__ import annotations
@@ -21,19 +22,23 @@ from ricordo.log import keep_log, report
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
 
-AT_EASE = 0.8
-"""The share of the time that is left at first where the machine has time to load the model meanwhile."""
+IDLE_BEFORE = 0.8
+"""The machine counts as idle if at least this share of the time is left before the engine is imported."""
+IDLE_AFTER = 0.6
+"""And if at least this share is left when the store is open."""
 ENOUGH = 0.3
-"""The share of the time that must be left to ask again by meaning."""
+"""The share of the time that must be left to search again by meaning."""
+MOST_TASKS = 4
+"""How many tasks one sub-agent may have been started for, when it cannot be told which is its own."""
 
 
 def run(event: str, outlet: Outlet, *, store: str | None = None, tier: str | None = None) -> None:
-    """Offer what there is to say; whatever goes wrong is logged and does not reach the caller."""
+    """Offer an answer; whatever goes wrong is logged and does not reach the caller."""
     try:
         _run(event, outlet, store, tier)
-    except Error as error:
+    except (Error, OSError, ValueError) as error:  # a store, a file or a payload that cannot be read
         log(event, f"{type(error).__name__}: {error}")
-    except Exception as error:  # noqa: BLE001 - a hook must never fail the program that called it
+    except Exception as error:  # noqa: BLE001 - a bug must not fail the program that called the hook
         log(event, f"{type(error).__name__}: {error}")
         keep_log()
         report(f"the hook of the event '{event}' failed", error)
@@ -55,16 +60,22 @@ def _run(event: str, outlet: Outlet, store: str | None, tier: str | None) -> Non
             _take_in(payload, provider(), store, tier)
         return
     if event == "session-start":
-        _tell(payload, _Telling("", hooks.session_start_budget), provider, outlet, store, tier)
+        telling = _Telling(("",), hooks.session_start_budget)
     elif event == "before-agent-start":
-        _tell(payload, _Telling(payload.task, hooks.agent_budget), provider, outlet, store, tier)
-    elif is_worth_asking(payload.task):  # what is always told was told when the session started
-        _tell(payload, _Telling(payload.task, hooks.prompt_budget, always=False), provider, outlet, store, tier)
+        telling = _Telling(payload.tasks[:MOST_TASKS] or ("",), hooks.agent_budget)
+    elif is_worth_asking(payload.task):  # the rules that always hold were told when the session started
+        telling = _Telling((payload.task,), hooks.prompt_budget, always=False)
+    else:
+        return
+    if telling.budget:
+        _tell(payload, telling, provider, outlet, store, tier)
 
 
 @frozen
 class _Telling:
-    task: str
+    """What is to be told: about which tasks, in how many tokens, and whether with the rules that always hold."""
+
+    tasks: tuple[str, ...]
     budget: int
     always: bool = True
 
@@ -77,12 +88,11 @@ def _tell(
     store: str | None,
     tier: str | None,
 ) -> None:
-    if not telling.budget:
-        return
     settings = provider()
-    meaning = bool(telling.task) and settings.search.backend == "hybrid" and settings.embedding.provider != "none"
+    meaning = any(telling.tasks) and settings.search.backend == "hybrid" and settings.embedding.provider != "none"
+    idle = outlet.left > IDLE_BEFORE
     embedder = None
-    if meaning and outlet.left > AT_EASE:
+    if meaning and idle:
         from ricordo.registry import embedder_ahead
 
         embedder = embedder_ahead(settings)
@@ -99,19 +109,40 @@ def _tell(
         return replace(now, search=replace(search, backend=backend), rerank=replace(now.rerank, kind="none"))
 
     with Ricordo.open(store, config=config, create=False, start=payload.folder, tier=tier, embedder=embedder) as engine:
-        _offer(engine, payload, telling, outlet)
+        # A provider that is reached over a network may never answer, so there the words come first in any case.
+        if not (meaning and idle and settings.embedding.provider == "local" and outlet.left > IDLE_AFTER):
+            _offer(engine, payload, telling, outlet)
         if meaning and outlet.left > ENOUGH:
             by_words = False
             _offer(engine, payload, telling, outlet)
 
 
 def _offer(engine: Ricordo, payload: Payload, telling: _Telling, outlet: Outlet) -> None:
-    told = engine.context(telling.task, budget=telling.budget, recent=not telling.task, always=telling.always)
-    outlet.offer(payload.answer(told.text) if told.text.strip() else {})
+    """Offer what fits the tasks, each with its share of the budget."""
+    texts: list[str] = []
+    share = telling.budget // len(telling.tasks)
+    for number, task in enumerate(telling.tasks):
+        report = engine.context(
+            task,
+            budget=share,
+            recent=not task,
+            always=telling.always and number == 0,
+            session=payload.session,
+        )
+        if report.text.strip():
+            heading = f"# If your task is: {_start_of(task)}\n" if len(telling.tasks) > 1 else ""
+            texts.append(heading + report.text)
+    text = "\n\n".join(texts)
+    outlet.offer(payload.answer(text) if text else {})
+
+
+def _start_of(task: str) -> str:
+    line = " ".join(task.split())
+    return line if len(line) <= 80 else f"{line[:80].rsplit(' ', 1)[0]}…"
 
 
 def _take_in(payload: Payload, config: Config, store: str | None, tier: str | None) -> None:
-    """Hand the transcript over to a process that outlives this one; where there is no store, none is made."""
+    """Start a process that reads the transcript and outlives this one; where there is no store, none is made."""
     import subprocess
 
     from ricordo.config.places import locate
@@ -137,7 +168,7 @@ def _take_in(payload: Payload, config: Config, store: str | None, tier: str | No
 
 
 def _standard_input() -> bytes:
-    """All that is sent, though only so much of it is kept: a program that cannot finish writing may complain."""
+    """All that is sent, though only ``LARGEST`` bytes are kept: a program that cannot finish writing may fail."""
     content = b""
     while sys.stdin is not None and (part := sys.stdin.buffer.read(1_000_000)):
         if len(content) <= LARGEST:

@@ -18,9 +18,10 @@ from ricordo.text.scripts import unspaced_runs
 from ricordo.text.stopwords import STOP_WORDS
 
 LARGEST = 8_000_000
-"""Bytes of a payload; what is longer is no prompt a person wrote."""
+"""The most bytes of a payload; nobody writes a longer prompt."""
 LONGEST_TASK = 4_000
-"""Characters of a task that are asked for: the beginning says what it is about, the end what is wanted."""
+"""The most characters of a task that are searched for. A longer one is cut in the middle: its beginning says what it is
+about, its end what is wanted."""
 
 NAMES: Mapping[str, str] = {
     "session-start": "SessionStart",
@@ -33,6 +34,8 @@ NAMES: Mapping[str, str] = {
 
 _TASKS = ("prompt", "user_prompt", "userPrompt", "task", "message", "description")
 _TAIL_BYTES = 500_000
+_ADDED = re.compile(r"<(hook_context|system-reminder)>.*?(?:</\1>|\Z)", re.DOTALL)
+"""What the program, not the person, put into a prompt: Gemini CLI puts there what hooks answered before."""
 _COMMAND = re.compile(r"^/[A-Za-z][\w:-]*(?=\s|$)")
 _WORD = re.compile(r"\w(?:[\w.'-]*\w)?")
 _IDENTIFIER = re.compile(r"[\w.-]*[\d_.-][\w.-]*|.{8,}")
@@ -47,12 +50,20 @@ _EMPTY_WORDS = STOP_WORDS["english"] | set(_CHATTER.split())
 
 @frozen
 class Payload:
-    """What is asked: the event by the program's own name, where it happens, the task, and the transcript."""
+    """What a program sends: the event's name, the folder, the tasks, the transcript and the session's id.
+
+    There is more than one task when a sub-agent starts and the program does not say which of several it is for.
+    """
 
     name: str
     folder: Path
-    task: str = ""
+    tasks: tuple[str, ...] = ()
     transcript: Path | None = None
+    session: str = ""
+
+    @property
+    def task(self) -> str:
+        return self.tasks[0] if self.tasks else ""
 
     def answer(self, text: str) -> dict[str, Any]:
         """The answer that adds a text to what the model sees."""
@@ -62,73 +73,101 @@ class Payload:
 
 
 def read_payload(event: str, content: bytes) -> Payload:
-    """The payload of an event; what is none is a usage error or a ``ValueError``."""
+    """Read the payload of an event; one that cannot be read is a usage error or a ``ValueError``."""
     if len(content) > LARGEST:
         raise UsageError(f"the payload is longer than {LARGEST} bytes")
     if not content.strip():
         raise UsageError("the payload is empty")
     given = json.loads(content)
     if not isinstance(given, dict):
-        raise UsageError("the payload is no object")
+        raise UsageError("the payload is not a JSON object")
     name = _text(given, "hook_event_name", "hookEventName")
     return Payload(
         name if re.fullmatch(r"[A-Za-z]{1,40}", name) else NAMES[event],
         _folder(given),
-        _task(event, given),
+        _tasks(event, given),
         _file(_text(given, "transcript_path", "transcriptPath")),
+        _session(given),
     )
 
 
 def is_worth_asking(task: str) -> bool:
-    """Whether a task names anything to look for: not "yes, go on"."""
+    """Whether a task names anything to search for; "yes, go on" does not."""
     words = [word for word in _WORD.findall(task.lower()) if word not in _EMPTY_WORDS]
     if sum(map(len, unspaced_runs().findall(task))) >= _UNSPACED_ENOUGH:
         return True
     return len(words) >= 2 or any(_IDENTIFIER.fullmatch(word) for word in words)
 
 
-def _task(event: str, given: Mapping[str, Any]) -> str:
+def _tasks(event: str, given: Mapping[str, Any]) -> tuple[str, ...]:
     task = _text(given, *_TASKS)
+    tasks = [task] if task else []
     if event == "before-agent-start" and not task:
         inside = given.get("tool_input")
         task = _text(inside, *_TASKS) if isinstance(inside, dict) else ""
-        task = task or _delegated(_file(_text(given, "transcript_path")), _text(given, "agent_type"))
-    task = _COMMAND.sub("", task.strip()).strip()
+        tasks = [task] if task else _delegated(_file(_text(given, "transcript_path")), _text(given, "agent_type"))
+    return tuple(dict.fromkeys(filter(None, map(_own_words, tasks))))
+
+
+def _own_words(task: str) -> str:
+    """What the person wrote: without what the program added, the command word, and the middle of a long text."""
+    task = _COMMAND.sub("", _ADDED.sub(" ", task).strip()).strip()
     if len(task) > LONGEST_TASK:
         task = task[: LONGEST_TASK * 3 // 4] + "\n" + task[-LONGEST_TASK // 4 :]
     return task
 
 
-def _delegated(transcript: Path | None, agent: str) -> str:
-    """The task that was last handed to an agent of this kind: Claude Code's payload does not hold it."""
-    for call in _calls(transcript):
-        task = _text(call, "prompt")
-        if task and _text(call, "subagent_type") in (agent, ""):
-            return task
-    return ""
+def _session(given: Mapping[str, Any]) -> str:
+    """The session's id as the store spells it."""
+    name = _text(given, "session_id", "sessionId", "conversation_id")
+    if not name:
+        return ""
+    from ricordo.sources.sessions.lines import session_id
+
+    return session_id(name)
 
 
-def _calls(transcript: Path | None) -> Iterator[dict[str, Any]]:
-    """What was given to the tool that starts agents, the last call first."""
+def _delegated(transcript: Path | None, agent: str) -> list[str]:
+    """The tasks that agents of this kind are now being started for: Claude Code's payload does not name the task.
+
+    Several agents that are started in one message cannot be told apart, so all their tasks are returned. If no call is
+    open, because the transcript is written late, the last call counts.
+    """
+    finished: set[str] = set()
+    last = ""
+    found: list[str] = []
+    for block in _blocks(transcript):
+        if block.get("type") == "tool_result":
+            finished.add(str(block.get("tool_use_id")))
+            continue
+        given = block.get("input")
+        if block.get("name") not in ("Task", "Agent") or not isinstance(given, dict):
+            continue
+        task = _text(given, "prompt")
+        if not task or _text(given, "subagent_type") not in (agent, ""):
+            continue
+        last = last or task
+        if block.get("id") is not None and str(block["id"]) not in finished:
+            found.insert(0, task)
+    return found or ([last] if last else [])
+
+
+def _blocks(transcript: Path | None) -> Iterator[dict[str, Any]]:
+    """The calls of tools and their results at the end of a transcript, the last first."""
     if transcript is None:
         return
     with transcript.open("rb") as file:
         file.seek(max(0, transcript.stat().st_size - _TAIL_BYTES))
         lines = file.read(_TAIL_BYTES).splitlines()
     for line in reversed(lines):
-        if b'"tool_use"' not in line:
+        if b'"tool_use"' not in line and b'"tool_result"' not in line:
             continue
         try:
             content = json.loads(line)["message"]["content"]
-        except (ValueError, KeyError, TypeError):  # a line of another kind, or the rest of one
+        except (ValueError, KeyError, TypeError):  # a line of another kind, or a part of one
             continue
-        for block in reversed(content if isinstance(content, list) else []):
-            if (
-                isinstance(block, dict)
-                and block.get("name") in ("Task", "Agent")
-                and isinstance(block.get("input"), dict)
-            ):
-                yield block["input"]
+        if isinstance(content, list):
+            yield from (block for block in reversed(content) if isinstance(block, dict))
 
 
 def _folder(given: Mapping[str, Any]) -> Path:
@@ -144,7 +183,7 @@ def _file(name: str) -> Path | None:
 
 
 def _text(given: Mapping[str, Any], *names: str) -> str:
-    """The first of the names that holds text, as text that can be stored and asked for."""
+    """The text under the first of the names that has one, without what a store cannot keep."""
     for name in names:
         value = given.get(name)
         if isinstance(value, str) and value.strip():

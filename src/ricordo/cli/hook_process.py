@@ -1,8 +1,11 @@
-"""Runs a hook so that it always ends in time, with exit code 0 and one JSON object on standard output.
+"""Runs a hook so that it always ends in time, with exit code 0 and at most one JSON object on standard output.
 
-The work is done in a forked child; the parent only listens. When the child ends or the time is up, the parent says the
-last answer that was offered, so that neither C code that holds on nor a crash in it keeps an agent waiting. Where
-there is no fork, a thread watches the clock. What is said, and why, is ``hook_answers``'.
+The work is done in a forked child process; the parent only listens. When the child ends or the time is up, the parent
+prints the last answer that the child offered, so that neither C code that never returns nor a crash in it keeps an
+agent waiting. Where there is no fork, a thread watches the clock. ``hook_answers`` decides what is answered.
+
+There are two limits. After ``hooks.seconds`` the hook prints the answer it has. If it has none yet, it goes on for the
+time that the calling program gives it (``--within``), and prints the first answer that comes.
 """
 
 from __future__ import annotations
@@ -16,18 +19,24 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 DEFAULT_SECONDS = 2.0
-"""The limit until the settings are read."""
+"""The limit until the settings have been read."""
 LOG_NAME = "hooks.log"
 LOG_BYTES = 200_000
-"""A log that is longer is put aside as ``hooks.log.1``, in place of an older one."""
+"""A longer log is renamed to ``hooks.log.1``, in place of an older one."""
+SILENT = ("pre-compact", "session-end")
+"""Events that print nothing: Claude Code adds what a PreCompact hook prints, even ``{}``, to its compaction prompt."""
 
 _RESERVE = 0.05
-"""Seconds of the limit that ending takes."""
+"""Seconds of the limit that ending the process takes."""
+_SHARE_OF_HOST = 0.85
+"""How much of the calling program's time is used: it counts from before our process started."""
 _LONGEST_REASON = 500
+LONGEST_WAIT = 600.0
+"""A larger ``--within`` is taken for a mistake, such as milliseconds, and ignored."""
 
 
 class Outlet:
-    """Where the work says how long it may take, and what it has to say so far: the last word counts."""
+    """The child's side: it says how long the work may take, and offers answers; the last one offered counts."""
 
     def __init__(self, send: Callable[[bytes], None], started: float) -> None:
         self._send = send
@@ -50,17 +59,33 @@ class Outlet:
 
 
 class _Listener:
-    """Hears what an outlet sends."""
+    """The parent's side: hears what an outlet sends."""
 
-    def __init__(self, started: float) -> None:
+    def __init__(self, started: float, within: float = 0.0) -> None:
         self.answer = b"{}"
         self._started = started
         self._limit = DEFAULT_SECONDS
+        self._within = within * _SHARE_OF_HOST
+        self._has_answer = False
         self._rest = b""
 
     @property
     def seconds_left(self) -> float:
-        return self._started + self._limit - _RESERVE - time.monotonic()
+        """How long to go on listening: with an answer until the limit, without one as long as the caller waits."""
+        limit = self._limit if self._has_answer else max(self._limit, self._within)
+        return self._started + limit - _RESERVE - time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """How long it took by now."""
+        return time.monotonic() - self._started
+
+    @property
+    def outcome(self) -> str:
+        """What it means that time ran out now."""
+        from ricordo.cli import hook_runs
+
+        return hook_runs.SAID_LESS if self._has_answer else hook_runs.SAID_NOTHING
 
     def hear(self, part: bytes) -> None:
         *lines, self._rest = (self._rest + part).split(b"\n")
@@ -69,13 +94,13 @@ class _Listener:
             if word == b"limit":
                 self._limit = float(value)
             elif word == b"answer":
-                self.answer = value
+                self.answer, self._has_answer = value, True
 
 
 def main(args: Sequence[str]) -> NoReturn:
     """``ricordo hook EVENT`` without the cost of the other verbs, which every prompt would pay."""
     event = ""
-    flags: dict[str, str | None] = {"--store": None, "--tier": None}
+    flags: dict[str, str | None] = {"--store": None, "--tier": None, "--within": None}
     words = iter(args)
     for word in words:
         name, equals, value = word.partition("=")
@@ -83,19 +108,31 @@ def main(args: Sequence[str]) -> NoReturn:
             flags[name] = value if equals else next(words, None)
         elif not word.startswith("-"):
             event = event or word
-    answer(event, store=flags["--store"], tier=flags["--tier"], started=_process_start())
+    within = _seconds(flags["--within"])
+    answer(event, store=flags["--store"], tier=flags["--tier"], within=within, started=_process_start())
     os._exit(0)
 
 
-def answer(event: str, *, store: str | None, tier: str | None, started: float) -> None:
-    """Say what the hook of an event has to say about what stands on standard input."""
+def _seconds(text: str | None) -> float:
+    try:
+        given = float(text or 0)
+    except ValueError:
+        return 0.0
+    return given if 0 < given <= LONGEST_WAIT else 0.0
+
+
+def answer(event: str, *, store: str | None, tier: str | None, started: float, within: float = 0.0) -> None:
+    """Print the answer of an event's hook to the payload on standard input.
+
+    ``within`` is how many seconds the calling program waits; 0 when it is not known.
+    """
 
     def work(outlet: Outlet) -> None:
         from ricordo.cli.hook_answers import run
 
         run(event, outlet, store=store, tier=tier)
 
-    listener = _Listener(started)
+    listener = _Listener(started, within)
     if hasattr(os, "fork"):
         _in_a_child(event, work, listener, started)
     else:
@@ -103,19 +140,21 @@ def answer(event: str, *, store: str | None, tier: str | None, started: float) -
 
 
 def _process_start() -> float:
-    """When this process began, on the monotonic clock: on a busy machine, starting up takes a good part of the time."""
+    """When this process began, on the monotonic clock. On a busy machine, starting Python takes much of the time."""
     now = time.monotonic()
     try:
         with open("/proc/self/stat", "rb") as file:  # noqa: PTH123 - pathlib is not imported yet
             ticks = int(file.read().rpartition(b")")[2].split()[19])
         age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
-    except (OSError, ValueError, LookupError, AttributeError):  # only Linux tells
+    except (OSError, ValueError, LookupError, AttributeError):  # only Linux has this file
         age = -1.0
     return now - (age if 0 <= age < 60 else time.process_time())
 
 
-def _say(answer: bytes) -> None:
+def _say(event: str, answer: bytes) -> None:
     """Print the answer; a reader that is gone is no failure."""
+    if event in SILENT:
+        return
     with suppress(OSError, ValueError, AttributeError):
         sys.stdout.buffer.write(answer + b"\n")
         sys.stdout.buffer.flush()
@@ -143,14 +182,22 @@ def _in_a_child(event: str, work: Callable[[Outlet], None], listener: _Listener,
             ended = not part
     if not ended:
         os.kill(child, signal.SIGKILL)
-    _say(listener.answer)
+    _say(event, listener.answer)
     os.close(reader)
-    # A child that a slow disk holds up cannot even be killed; whoever called is not to wait for it.
+    # A child that waits for a slow disk cannot even be killed; the caller must not wait for it.
     _, status = os.waitpid(child, 0 if ended else os.WNOHANG)
-    if not ended:
-        log(event, "out of time; " + ("said less" if listener.answer != b"{}" else "said nothing"))
-    elif os.WIFSIGNALED(status):
+    _note(event, listener, ended)
+    if ended and os.WIFSIGNALED(status):
         log(event, f"ended by signal {os.WTERMSIG(status)}")
+
+
+def _note(event: str, listener: _Listener, ended: bool) -> None:
+    """Write down how long it took, and log it if time ran out."""
+    from ricordo.cli import hook_runs
+
+    hook_runs.note(event, listener.seconds, hook_runs.IN_TIME if ended else listener.outcome)
+    if not ended:
+        log(event, f"out of time; {listener.outcome.replace('-', ' ')}")
 
 
 def _beside_a_clock(event: str, work: Callable[[Outlet], None], listener: _Listener, started: float) -> None:
@@ -163,8 +210,8 @@ def _beside_a_clock(event: str, work: Callable[[Outlet], None], listener: _Liste
                 return
         with ending:
             if not done.is_set():
-                _say(listener.answer)
-                log(event, "out of time")
+                _say(event, listener.answer)
+                _note(event, listener, ended=False)
                 os._exit(0)
 
     threading.Thread(target=watch, daemon=True).start()
@@ -173,11 +220,12 @@ def _beside_a_clock(event: str, work: Callable[[Outlet], None], listener: _Liste
     finally:
         with ending:
             done.set()
-            _say(listener.answer)
+            _say(event, listener.answer)
+            _note(event, listener, ended=True)
 
 
 def _be_silent() -> None:
-    """Whatever a library prints goes nowhere: standard output carries the answer alone."""
+    """Discard whatever a library prints: standard output is for the answer alone."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
@@ -189,7 +237,7 @@ def _write(handle: int, part: bytes) -> None:
 
 
 def log(event: str, reason: str) -> None:
-    """Note why a hook said nothing; no text of the user's is written, and no failure to write is told."""
+    """Log why a hook had no answer, without any text of the user's. A log that cannot be written is no failure."""
     from datetime import datetime
 
     line = " ".join(f"{event or '(no event)'}: {reason}".split())[:_LONGEST_REASON]
@@ -198,7 +246,7 @@ def log(event: str, reason: str) -> None:
 
 
 def open_log() -> Any:
-    """The log, to be written at its end; put aside first when it grew long."""
+    """The log, opened for appending; it is renamed first if it is too long."""
     from ricordo.config.files import state_home
 
     path = state_home(os.environ) / LOG_NAME

@@ -19,14 +19,16 @@ from ricordo.cli.verb import verb
     ],
 )
 @click.argument("event", metavar="EVENT")
-def hook(call: Call, event: str) -> int:
-    """EVENT is session-start, user-prompt, before-agent-start (these answer with what the agent should know),
-    pre-compact or session-end (these take in the transcript). The payload is a JSON object on standard input, the
-    answer one on standard output, in the shape that Claude Code, Codex, Gemini CLI, VS Code and Cursor read. It always
-    exits 0, within hooks.seconds; when there is nothing to say or something is wrong, it says {} and the reason is
-    written to hooks.log in the platform's folder for state. 'ricordo install' sets the hooks up.
+@click.option("--within", type=float, default=0.0, metavar="SECONDS", help="How long the calling program waits.")
+def hook(call: Call, event: str, within: float) -> int:
+    """Agents' programs call this; 'ricordo install' sets it up. EVENT is session-start, user-prompt or
+    before-agent-start, which answer with what the agent should know, or pre-compact or session-end, which read the
+    transcript and print nothing. The payload is a JSON object on standard input; the answer is a JSON object on
+    standard output, in the form that Claude Code, Codex, Gemini CLI, Qwen Code, VS Code and Cursor read. The exit code
+    is always 0. After hooks.seconds it prints the answer it has; without an answer it goes on for as long as --within
+    allows. When there is nothing to say or something is wrong, it prints {} and writes the reason to hooks.log.
     """
     from ricordo.cli.hook_process import answer
 
-    answer(event, store=call.store, tier=call.tier, started=time.monotonic())
+    answer(event, store=call.store, tier=call.tier, started=time.monotonic(), within=within)
     return 0

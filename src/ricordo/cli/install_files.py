@@ -22,7 +22,7 @@ from ricordo.errors import Conflict, Unreadable
 from ricordo.frozen import frozen
 
 _MARK = "\ufeff"
-_OURS = re.compile(r"(?:^|[\\/\s\"'])ricordo(?:\.exe)?[\"']? hook [a-z-]+$")
+_OURS = re.compile(r"(?:^|[\\/\s\"'])ricordo(?:\.exe)?[\"']? hook [a-z-]+(?: --within [0-9.]+)?$")
 
 Edit = tuple[str, tuple[str | int, ...], Any]
 """``put``, ``append`` or ``drop``; where; what."""

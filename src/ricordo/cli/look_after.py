@@ -15,7 +15,7 @@ from ricordo.cli.verb import verb
 
 @verb("status", examples=["ricordo status", "ricordo status --json"])
 def status(call: Call) -> int:
-    """Counts, sizes, the model and the backlog."""
+    """It shows the number of items of each kind, the size of the store, its folders and its settings."""
     with call.engine() as engine:
         plain = engine.status()
     return call.answer(plain, lambda screen: show_facts(screen, plain))
@@ -24,14 +24,22 @@ def status(call: Call) -> int:
 @verb("doctor", examples=["ricordo doctor", "ricordo doctor --repair"])
 @click.option("--repair", is_flag=True, help="Repair what can be repaired; items are never dropped.")
 def doctor(call: Call, repair: bool) -> int:
-    """The exit code is 1 when a check fails and was not repaired."""
+    """It checks the database, indexes, vectors, permissions and free space, and says how often hooks ran out of
+    time. The exit code is 1 when a check fails and was not repaired.
+    """
+    from dataclasses import replace
+
+    from ricordo.cli import hook_runs
+    from ricordo.values.reports import Check
+
     with call.engine() as engine:
         report = engine.doctor(repair=repair)
+    report = replace(report, checks=(*report.checks, Check("hooks", True, hook_runs.summary())))
     bad = [check.name for check in report.checks if not (check.ok or check.repaired)]
     error = {
         "code": "unhealthy",
-        "message": f"not well: {', '.join(bad)}",
-        "hint": "See the details, or try: ricordo doctor --repair",
+        "message": f"these checks failed: {', '.join(bad)}",
+        "hint": "Read the details above, or try: ricordo doctor --repair",
     }
 
     def draw(screen: Screen) -> None:

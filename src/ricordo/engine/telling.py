@@ -20,6 +20,7 @@ from ricordo.values.reports import AddReport, Progress
 if TYPE_CHECKING:
     from ricordo.context.build import Event
     from ricordo.context.build_passages import Passage
+    from ricordo.context.echo import EchoFilter
     from ricordo.models.base import TokenCounter
     from ricordo.store.base import Store
     from ricordo.values.context import ContextReport, LeftOut, Skill
@@ -38,14 +39,23 @@ class Telling(Sessions):
     """Puts together what an agent is told; what it tells is not counted as use."""
 
     def context(
-        self, task: str, *, budget: int = 2000, recent: bool = False, skills: bool = True, always: bool = True
+        self,
+        task: str,
+        *,
+        budget: int = 2000,
+        recent: bool = False,
+        skills: bool = True,
+        always: bool = True,
+        session: str = "",
     ) -> ContextReport:
         """What an agent should know for a task, in at most ``budget`` tokens of the shipped tokenizer.
 
         The same store and the same task give the same text; nothing is remembered of the call. Without ``always``,
-        what is always told is left out: for an agent that was told it before.
+        what is always told is left out: for an agent that was told it before. ``session`` is the id of the session
+        that asks; what was said in it is left out, because it knows that already.
         """
         from ricordo.context.build import Builder, Material
+        from ricordo.context.echo import EchoFilter
 
         if budget < 1:
             raise UsageError(f"a budget of {budget} tokens holds nothing", hint="Give at least 1; 2000 is usual.")
@@ -53,14 +63,15 @@ class Telling(Sessions):
         left_out: list[LeftOut] = []
         stores = self._stores(warnings)
         asks = bool(task.strip())
+        echoes = EchoFilter(task, session)
         standing = self._always(stores, left_out)
         known = {str(item.ref) for item in standing}
         material = Material(
             always=standing if always else (),
             contextual=[one for one in self._contextual(task, stores) if one.ref not in known] if asks else (),
-            passages=self._for_task(task, stores, known, warnings) if asks else (),
+            passages=self._for_task(task, stores, known, echoes, warnings) if asks else (),
             skills=self._offered(task) if asks and skills else (),
-            events=self._events() if recent else (),
+            events=self._events(echoes) if recent else (),
             left_out=left_out,
             warnings=warnings,
         )
@@ -107,12 +118,21 @@ class Telling(Sessions):
         answer = self._asked(task, filters, CONTEXTUAL_HITS, profile="bm25", backend="lexical")
         return passages_of(answer.hits, stores)
 
-    def _for_task(self, task: str, stores: Mapping[str, Store], known: set[str], warnings: list[str]) -> list[Passage]:
+    def _for_task(
+        self, task: str, stores: Mapping[str, Store], known: set[str], echoes: EchoFilter, warnings: list[str]
+    ) -> list[Passage]:
+        """The best passages for a task. If most of them only echo it, the search is repeated with more hits."""
         from ricordo.context.build_passages import fitting, passages_of
 
-        answer = self._asked(task, Filters(kinds=TOLD_AS_PASSAGES), HITS)
+        passages: list[Passage] = []
+        for limit in (HITS, 5 * HITS):
+            answer = self._asked(task, Filters(kinds=TOLD_AS_PASSAGES), limit)
+            found = passages_of([hit for hit in fitting(answer) if hit.ref not in known], stores)
+            passages = echoes.without_echoes(found)
+            if len(answer.hits) < limit or 2 * len(passages) >= len(found):
+                break
         warnings += answer.meta.degraded
-        return passages_of([hit for hit in fitting(answer) if hit.ref not in known], stores)
+        return passages
 
     def _asked(
         self, task: str, filters: Filters, limit: int, *, profile: str | None = None, backend: str | None = None
@@ -132,16 +152,20 @@ class Telling(Sessions):
         best = max((hit.score for hit in hits), default=0.0)
         return self._as_skills([hit for hit in hits if hit.score >= WEAK * best], stores)
 
-    def _events(self) -> list[Event]:
-        """What happened lately, newest first, a line each."""
+    def _events(self, echoes: EchoFilter) -> list[Event]:
+        """What happened lately, newest first, a line each; not in the session that asks."""
         from ricordo.context.build import Event
         from ricordo.values.kinds import OUTSIDE_DRIVES
 
         events = []
-        for event in self.recent(EVENTS, kinds=HAPPENINGS).events:
+        for event in self.recent(10 * EVENTS, kinds=HAPPENINGS).events:
+            if echoes.is_own(Ref.parse(event.ref)):
+                continue
             drive = event.ref.partition(":")[0]
             line = f"{event.at:%Y-%m-%d %H:%M} {event.role or event.what} {event.ref} {event.title}"
             events.append(Event(event.ref, line, drive in OUTSIDE_DRIVES))
+            if len(events) == EVENTS:
+                break
         return events
 
     def skills_add(

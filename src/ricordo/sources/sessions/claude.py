@@ -51,6 +51,8 @@ def is_claude(line: Line) -> bool:
     kind = line.get("type")
     if kind in ("user", "assistant") and isinstance(line.get("message"), Mapping):
         return "sessionId" in line or "uuid" in line or "parentUuid" in line
+    if kind == "file-history-snapshot" and "messageId" in line:
+        return True  # the first line of a session in which nothing was said yet may be one of these
     return (kind == "summary" and "leafUuid" in line) or (isinstance(kind, str) and "sessionId" in line)
 
 

@@ -19,7 +19,8 @@ from ricordo.sources.sessions.claude import ClaudeFormat, is_claude
 from ricordo.sources.sessions.codex import CodexFormat, is_codex, named_session
 from ricordo.sources.sessions.lines import Format, Line, LineContent, session_id
 from ricordo.sources.sessions.plain import PlainFormat, is_plain
-from ricordo.values.sessions import ReadCounts
+from ricordo.values.own_tools import is_own_tool
+from ricordo.values.sessions import ReadCounts, SessionEvent
 
 LONGEST_LINE = 32 << 20
 """Longer lines are passed over: no message is that long, and an image in one is not read anyway."""
@@ -62,7 +63,10 @@ class Transcript:
             return _check(file, offset)
 
     def events(self, start: int = 0) -> Iterator[LineContent]:
-        """What the file says from a place on."""
+        """What the file says from a place on, without calls and results of our own tools.
+
+        Those hold what the store said; taken in, they would come back as knowledge and crowd out where it came from.
+        """
         with self.path.open("rb") as file:
             wide = file.read(2) in _WIDE
             file.seek(0 if wide else start)
@@ -79,7 +83,7 @@ class Transcript:
                 if found is None:
                     self.counts.skip(str(line.get("type") or "other")[:40])
                 else:
-                    yield from found
+                    yield from (one for one in found if not (isinstance(one, SessionEvent) and is_own_tool(one.tool)))
             self.check = _check(file, self.offset)
 
 
@@ -96,10 +100,19 @@ def open_transcript(path: Path) -> Transcript:
         if any(belongs(line) for line in head):
             name = session(head)
             return Transcript(path, adapter, name, state.st_mtime_ns, state.st_size, makes(name))
+    if not head and _is_blank(path):
+        name = session_id(path.stem)
+        return Transcript(path, "jsonl", name, state.st_mtime_ns, state.st_size, PlainFormat(name))
     raise Unreadable(
         "it is no transcript of a session",
         hint="Transcripts of Claude Code and Codex are known, and JSON lines with role and content (docs/sessions.md).",
     )
+
+
+def _is_blank(path: Path) -> bool:
+    """Whether a file holds nothing yet: a session that has just started has such a transcript."""
+    with path.open("rb") as file:
+        return not file.read(CHECKED).strip()
 
 
 def _formats(

@@ -1,0 +1,51 @@
+"""Finds passages of sessions that tell an agent nothing but what it has just said or heard.
+
+Without this, a question that was asked in three sessions is answered with itself three times, and the passage that
+holds the answer finds no room.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ricordo.context.build_passages import Passage
+from ricordo.text.stopwords import STOP_WORDS
+from ricordo.text.words import fold
+from ricordo.values.items import Item, Ref
+from ricordo.values.kinds import SESSION
+from ricordo.values.own_tools import is_own_tool
+
+ALIKE = 0.7
+"""A request repeats a task when at least this share of its words, stop words aside, occurs in the task."""
+_WORD = re.compile(r"\w+")
+
+
+class EchoFilter:
+    """Drops what echoes one task, asked in one session (``session`` is its id, or empty)."""
+
+    def __init__(self, task: str, session: str = "") -> None:
+        self._asked = _words(task)
+        self._session = session
+
+    def without_echoes(self, passages: Iterable[Passage]) -> list[Passage]:
+        """The passages that are no echo."""
+        return [one for one in passages if not self._is_echo(one.item, one.text)]
+
+    def is_own(self, ref: Ref) -> bool:
+        """Whether an item belongs to the session that asks, which knows what was said in it."""
+        return bool(self._session) and ref.drive == SESSION and ref.path.split("/")[1] == self._session
+
+    def _is_echo(self, item: Item, text: str) -> bool:
+        if item.kind != SESSION:
+            return False
+        if self.is_own(item.ref) or is_own_tool(str(item.fields.metadata.get("tool") or "")):
+            return True
+        if item.fields.metadata.get("role", "user") != "user":  # an answer may use the words of the question
+            return False
+        words = _words(text)  # of a request, or of the list of requests that stands for the whole session
+        return bool(words) and len(words & self._asked) >= ALIKE * len(words)
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(fold(text))) - STOP_WORDS["english"]
