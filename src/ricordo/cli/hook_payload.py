@@ -87,7 +87,7 @@ def read_payload(event: str, content: bytes) -> Payload:
         _folder(given),
         _tasks(event, given),
         _file(_text(given, "transcript_path", "transcriptPath")),
-        _session(given),
+        _text(given, "session_id", "sessionId", "conversation_id"),
     )
 
 
@@ -115,16 +115,6 @@ def _own_words(task: str) -> str:
     if len(task) > LONGEST_TASK:
         task = task[: LONGEST_TASK * 3 // 4] + "\n" + task[-LONGEST_TASK // 4 :]
     return task
-
-
-def _session(given: Mapping[str, Any]) -> str:
-    """The session's id as the store spells it."""
-    name = _text(given, "session_id", "sessionId", "conversation_id")
-    if not name:
-        return ""
-    from ricordo.sources.sessions.lines import session_id
-
-    return session_id(name)
 
 
 def _delegated(transcript: Path | None, agent: str) -> list[str]:
