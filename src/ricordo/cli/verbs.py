@@ -92,6 +92,9 @@ VERBS: dict[str, Entry] = {
     "models": Entry("model_verbs", "models", "Show, test and choose what makes vectors.", "look after"),
     "eval": Entry("measure", "evaluate", "Measure the ranking on a set of judged queries.", "look after"),
     "mcp": Entry("mcp_verb", "mcp", "Serve agents over the Model Context Protocol.", "agents"),
+    "serve": Entry("serve_verbs", "serve", "Serve the page, the API, MCP and hooks.", "agents"),
+    "service": Entry("serve_verbs", "service", "Look after the server in the background.", "agents"),
+    "tokens": Entry("serve_verbs", "tokens", "Make and take away tokens for the server.", "look after"),
     "completion": Entry("look_after", "completion", "Print the completion script of a shell.", "look after"),
     "version": Entry("look_after", "version", "Print the version.", "look after"),
 }

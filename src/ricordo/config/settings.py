@@ -295,6 +295,21 @@ class ToolsSettings:
 
 
 @frozen
+class ServeSettings:
+    """The server of the page and the API, ``ricordo serve``."""
+
+    host: str = setting("127.0.0.1", "Where to listen; an address that others can reach needs a token.", sensitive=True)
+    port: int = setting(8610, "The port; 0 takes a free one.", minimum=0, maximum=65535, sensitive=True)
+    names: tuple[str, ...] = setting((), "Other names that the server may be called by.", sensitive=True)
+    seconds: float = setting(
+        30.0, "How long one call may take; long work goes on as a task.", minimum=0.1, maximum=3600
+    )
+    max_body_mb: float = setting(64.0, "Larger requests are refused.", minimum=0.01, maximum=10_000)
+    requests_per_minute: int = setting(30_000, "What one caller may ask at most.", minimum=1)
+    watch: bool = setting(True, "Follow the folders that were added, and take in what changes.")
+
+
+@frozen
 class Config:
     """All settings in force, and where each came from.
 
@@ -323,6 +338,7 @@ class Config:
     skills: SkillsSettings = SkillsSettings()
     mcp: McpSettings = McpSettings()
     tools: ToolsSettings = ToolsSettings()
+    serve: ServeSettings = ServeSettings()
     profiles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     untrusted: tuple[str, ...] = field(default=(), compare=False)
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)

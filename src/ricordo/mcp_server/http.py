@@ -26,7 +26,7 @@ ROOM_FOR_THE_ENVELOPE = 64 * 1024
 def serve(service: Service, *, host: str, port: int, token: str = "", names: Sequence[str] = ()) -> None:
     """Serve until interrupted, then close the store. Port 0 takes a free port; the address is printed to stderr."""
     require_token(host, token)
-    listening = _listen(host, port)
+    listening = listen(host, port)
     import uvicorn
 
     from ricordo.mcp_server.stdio import leave
@@ -35,7 +35,7 @@ def serve(service: Service, *, host: str, port: int, token: str = "", names: Seq
     threads = Threads()
     app = app_for(service, threads, host=host, token=token, names=names)
     config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=2, lifespan="on")
-    address = f"http://{_bracketed(host)}:{listening.getsockname()[1]}{PATH}"
+    address = f"http://{bracketed(host)}:{listening.getsockname()[1]}{PATH}"
     sys.stderr.write(f"ricordo mcp: {address}\n")
     sys.stderr.flush()
     try:
@@ -87,15 +87,17 @@ def is_loopback(host: str) -> bool:
 
 def allowed_hosts(host: str, names: Sequence[str]) -> list[str]:
     """The host names that a request may use: loopback, the address it listens on, and those given by the user."""
-    here = [] if host in ("0.0.0.0", "::", "") else [_bracketed(host)]
-    return list(dict.fromkeys((*LOOPBACK, *here, *map(_bracketed, names))))
+    here = [] if host in ("0.0.0.0", "::", "") else [bracketed(host)]
+    return list(dict.fromkeys((*LOOPBACK, *here, *map(bracketed, names))))
 
 
-def _bracketed(host: str) -> str:
+def bracketed(host: str) -> str:
+    """The host as it stands in an address."""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that is bound, so that nobody else takes the port meanwhile."""
     listening: socket.socket | None = None
     try:
         place = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]

@@ -67,11 +67,12 @@ class Service:
     def seconds(self) -> float:
         """How long one call may take: the setting ``mcp.seconds``, read again for each call."""
         try:
-            return self._settings().mcp.seconds
+            return self.settings().mcp.seconds
         except Error:
             return 30.0  # the call itself will report settings that cannot be read
 
-    def _settings(self) -> Config:
+    def settings(self) -> Config:
+        """The settings in force now."""
         if self._config is None:
             from ricordo.config.loading import ConfigProvider
 
@@ -86,10 +87,14 @@ class Service:
                     raise UsageError("the server is shutting down", hint="Start it again.")
                 from ricordo.engine import Ricordo
 
-                self._settings()
+                self.settings()
                 store, tier = self._where
                 self._engine = Ricordo.open(store, config=self._config, tier=tier)
             return self._engine
+
+    def wake(self) -> None:
+        """Say that texts may wait for their vectors."""
+        self._backlog.wake()
 
     def close(self) -> None:
         """Close the store, if it was opened."""
@@ -121,7 +126,7 @@ class Service:
             message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
             return failure("unexpected", message, "This is a bug in Ricordo; its log has the details. Try another way.")
         if not tool.effects.reads_only:
-            self._backlog.wake()
+            self.wake()
         return Outcome(printable(answer))
 
     def _unknown(self, name: str) -> Outcome:

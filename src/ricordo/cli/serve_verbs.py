@@ -1,0 +1,257 @@
+"""The verbs of the server: serve, service, tokens."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ricordo.cli.call import Call
+from ricordo.cli.terminal import Screen
+from ricordo.cli.verb import verb, verb_group
+
+
+@verb(
+    "serve",
+    examples=[
+        "ricordo serve",
+        "ricordo serve --background",
+        "ricordo serve --port 0 --open",
+        "ricordo serve --host 0.0.0.0 --allow-host memory.example.org",
+    ],
+)
+@click.option("--host", metavar="ADDRESS", help="Where to listen (serve.host); others than this machine need a token.")
+@click.option("--port", type=click.IntRange(0, 65535), metavar="N", help="The port (serve.port); 0 takes a free one.")
+@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Another name the server is called by.")
+@click.option("--toolset", "toolsets", multiple=True, metavar="NAME", help="Offer these tools over MCP too.")
+@click.option("--background", is_flag=True, help="Start it in a process of its own, and come back.")
+@click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
+def serve(
+    call: Call,
+    host: str | None,
+    port: int | None,
+    names: tuple[str, ...],
+    toolsets: tuple[str, ...],
+    background: bool,
+    opens: bool,
+) -> int:
+    """The page, the API under /api/v1, MCP at /mcp, and what hooks ask, from one process that keeps model and indexes
+    warm, follows the folders you added and makes vectors. It listens on this machine alone unless told otherwise. The
+    link it prints signs one browser in, once, within ten minutes; 'ricordo service link' makes another. Programs need
+    a token ('ricordo tokens add'). It runs until it is interrupted.
+    """
+    from ricordo.config.loading import load_config
+    from ricordo.http_api.server import require_server
+
+    require_server()
+    settings = load_config().serve
+    host, port = host or settings.host, settings.port if port is None else port
+    names = (*settings.names, *names)
+    if background:
+        return _in_background(call, host, port, names, toolsets, opens)
+    from ricordo.http_api import server
+    from ricordo.mcp_server import sdk
+
+    sdk.light()
+
+    def said(address: str, link: str) -> None:
+        call.answer({"address": address, "link": link}, lambda screen: _tell(screen, address, link))
+        sys.stdout.flush()
+        if opens:
+            _open(link)
+
+    server.serve(store=call.store, tier=call.tier, host=host, port=port, names=names, toolsets=toolsets, said=said)
+    return 0
+
+
+def _tell(screen: Screen, address: str, link: str) -> None:
+    screen.line(f"Ricordo is at {address}")
+    screen.line(f"Open this once to sign your browser in: {link}")
+
+
+def _in_background(
+    call: Call, host: str, port: int, names: tuple[str, ...], toolsets: tuple[str, ...], opens: bool
+) -> int:
+    from ricordo.config.files import current_folder
+    from ricordo.http_api import background
+
+    arguments = ["--host", host, "--port", str(port)]
+    for flag, values in (("--allow-host", names), ("--toolset", toolsets)):
+        arguments += [part for value in values for part in (flag, value)]
+    arguments += _store_flags(call)
+    running = background.start(arguments, current_folder())
+    link = background.new_link(running)
+    if opens:
+        _open(link)
+    plain = {"address": running.address, "link": link, "pid": running.pid, "store": running.store}
+    return call.answer(plain, lambda screen: _tell(screen, running.address, link))
+
+
+def _store_flags(call: Call) -> list[str]:
+    flags = ["--store", str(Path(call.store).absolute())] if call.store else []
+    return flags + (["--tier", call.tier] if call.tier else [])
+
+
+def _open(link: str) -> None:
+    import webbrowser
+
+    webbrowser.open(link)
+
+
+service = verb_group(
+    "service",
+    examples=["ricordo service", "ricordo service link", "ricordo service install", "ricordo service stop"],
+    details="Hooks and agents ask a server that runs in the background, and do without when there is none.",
+    alone="status",
+)
+
+
+@service.add_command
+@verb("status", line="Say whether a server runs, and where.", examples=["ricordo service status"])
+def status(call: Call) -> int:
+    """Exit code 3 when none runs."""
+    from ricordo.http_api import background
+
+    running = background.required()
+    answers = background.is_answering(running)
+    plain: dict[str, Any] = {
+        "address": running.address,
+        "pid": running.pid,
+        "store": running.store,
+        "started": running.started,
+        "answers": answers,
+    }
+
+    def draw(screen: Screen) -> None:
+        screen.line(f"{running.address}  process {running.pid}  since {running.started}")
+        screen.line(f"store {running.store}")
+        if not answers:
+            screen.warn("it does not answer")
+
+    return call.answer(plain, draw)
+
+
+@service.add_command
+@verb(
+    "link",
+    line="Print a link that signs a browser in.",
+    examples=["ricordo service link", "ricordo service link --open"],
+)
+@click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
+def link(call: Call, opens: bool) -> int:
+    """It works once, within ten minutes."""
+    from ricordo.http_api import background
+
+    made = background.new_link(background.required())
+    if opens:
+        _open(made)
+    return call.answer({"link": made}, lambda screen: screen.line(made))
+
+
+@service.add_command
+@verb("stop", line="End the server.", examples=["ricordo service stop"])
+def stop(call: Call) -> int:
+    """What it was asked before is answered first."""
+    from ricordo.http_api import background
+
+    ended = background.stop()
+    return call.answer({"stopped": ended.pid}, lambda screen: screen.line(f"ended process {ended.pid}"))
+
+
+@service.add_command
+@verb(
+    "install",
+    line="Let the server start with your session.",
+    examples=["ricordo service install", "ricordo service install --store ~/notes.db"],
+)
+@click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="The port (serve.port).")
+def install(call: Call, port: int | None) -> int:
+    """Writes a user unit for systemd, or an agent for launchd, and prints the commands that switch it on."""
+    from ricordo.http_api import background
+    from ricordo.http_api.server import require_server
+
+    require_server()
+    arguments = (["--port", str(port)] if port else []) + _store_flags(call)
+    place, commands = background.install_unit(arguments)
+    return _answer_unit(call, "written", place, commands)
+
+
+@service.add_command
+@verb("uninstall", line="Take out what install wrote.", examples=["ricordo service uninstall"])
+def uninstall(call: Call) -> int:
+    """A server that runs goes on until it is stopped."""
+    from ricordo.http_api import background
+
+    place, commands = background.uninstall_unit()
+    return _answer_unit(call, "removed", place, commands)
+
+
+def _answer_unit(call: Call, done: str, place: Path, commands: tuple[str, ...]) -> int:
+    def draw(screen: Screen) -> None:
+        screen.line(f"{done}: {place}")
+        for command in commands:
+            screen.line(f"now run: {command}")
+
+    return call.answer({done: str(place), "commands": list(commands)}, draw)
+
+
+tokens = verb_group(
+    "tokens",
+    examples=["ricordo tokens", "ricordo tokens add laptop --scope write", "ricordo tokens rm laptop"],
+    details="Programs send a token as 'Authorization: Bearer TOKEN'. Only a hash of it is kept.",
+)
+
+
+@tokens.add_command
+@verb("list", line="List tokens and signed-in browsers.", examples=["ricordo tokens list"])
+def list_tokens(call: Call) -> int:
+    """Secrets are not kept, so they cannot be shown again."""
+    from ricordo.http_api.credentials import Credentials
+
+    rows = [one.to_dict() for one in Credentials().all()]
+
+    def draw(screen: Screen) -> None:
+        screen.table(
+            ("id", "name", "what", "scope", "made"),
+            [(row["id"], row["name"], row["way"], row["scope"], row["created"][:10]) for row in rows],
+        )
+        if not rows:
+            screen.note("there are none")
+
+    return call.answer({"tokens": rows}, draw)
+
+
+@tokens.add_command
+@verb(
+    "add",
+    line="Make a token.",
+    examples=["ricordo tokens add laptop", "ricordo tokens add ci --scope write --days 90"],
+)
+@click.argument("name")
+@click.option(
+    "--scope", type=click.Choice(["read", "write", "admin"]), default="read", show_default=True, help="What it may do."
+)
+@click.option("--days", type=click.FloatRange(0, min_open=True), metavar="N", help="It ends after so many days.")
+def add_token(call: Call, name: str, scope: str, days: float | None) -> int:
+    """It is printed this once. Read finds and shows, write saves and changes, admin also reads files of this machine
+    and changes settings.
+    """
+    from ricordo.http_api.credentials import Credentials
+
+    secret, made = Credentials().add(name, scope, days=days)
+    return call.answer(made.to_dict() | {"token": secret}, lambda screen: screen.line(secret))
+
+
+@tokens.add_command
+@verb("rm", line="Take a token away.", examples=["ricordo tokens rm laptop"])
+@click.argument("name", metavar="NAME|ID")
+def remove_token(call: Call, name: str) -> int:
+    """Whoever uses it is refused from then on."""
+    from ricordo.http_api.credentials import Credentials
+
+    gone = Credentials().remove(name)
+    return call.answer(
+        {"removed": [one.to_dict() for one in gone]}, lambda screen: screen.line(f"{len(gone)} taken away")
+    )

@@ -1,0 +1,132 @@
+"""Puts the server together: the guard outside, then counts, then MCP or the page and the API."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI, Response
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+
+from ricordo._version import __version__
+from ricordo.http_api import failures, shapes
+from ricordo.http_api.agent_routes import agents
+from ricordo.http_api.find_routes import find
+from ricordo.http_api.guard import Guard
+from ricordo.http_api.look_after_routes import look_after
+from ricordo.http_api.metrics import Measured
+from ricordo.http_api.serving import Here, Serving, needs
+from ricordo.http_api.web.pages import install_page
+from ricordo.http_api.write_routes import write
+from ricordo.mcp_server import http as mcp_http
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+DESCRIPTION = (
+    "Everything that the command `ricordo` can do, over HTTP. Send `Authorization: Bearer TOKEN`; "
+    "`ricordo tokens add NAME --scope read|write|admin` makes one. Failures have one shape: "
+    '`{"error": {"code", "message", "hint"}}`. Long work answers 202 and a task.'
+)
+
+
+def app_for(serving: Serving, *, host: str = "127.0.0.1", port: int = 0, names: Sequence[str] = ()) -> ASGIApp:
+    """The whole application, with its door guarded."""
+    mcp = mcp_http.app_for(serving.service, serving.threads, host=host, names=names)
+    app = web_app(serving, mcp)
+    return Guard(
+        Measured(Branch(app, mcp), serving.metrics),
+        hosts=mcp_http.allowed_hosts(host, names),
+        credentials=serving.credentials,
+        local_token=serving.local_token,
+        limits=serving.limits,
+        cookie=f"ricordo_{port}",
+        sign_in_page=app.state.sign_in_page,
+    )
+
+
+def web_app(serving: Serving, mcp: Any = None) -> FastAPI:
+    """The page and the API, without guard."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        if mcp is None:
+            yield
+            return
+        async with mcp.router.lifespan_context(mcp):
+            yield
+
+    app = FastAPI(
+        title="Ricordo",
+        version=__version__,
+        description=DESCRIPTION,
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,  # the usual pages for it load scripts from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+        generate_unique_id_function=_operation_id,
+    )
+    app.state.serving = serving
+    failures.install(app)
+    for group in (find, write, agents, look_after):
+        app.include_router(group)
+    _install_probes(app)
+    install_page(app)
+    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]  # FastAPI's own way to change the document
+    return app
+
+
+def _install_probes(app: FastAPI) -> None:
+    @app.get("/healthz", tags=["probes"], responses={200: {"model": shapes.HealthShape}})
+    async def health() -> dict[str, str]:
+        """The server is up. Needs no token, and tells nothing else."""
+        return {"status": "ok", "version": __version__}
+
+    @app.get("/metrics", tags=["probes"], dependencies=[needs("read")], response_class=Response)
+    async def metrics(here: Here) -> Response:
+        """Counts in the text format of Prometheus."""
+
+        def work(engine: Any) -> str:
+            return here.metrics.text(engine.status(), engine.jobs().to_dict(), here.tasks.counts())
+
+        return Response(await here.ask(work), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+class Branch:
+    """MCP has an application of its own; everything else goes to the page and the API."""
+
+    def __init__(self, app: FastAPI, mcp: ASGIApp) -> None:
+        self._app = app
+        self._mcp = mcp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].rstrip("/") == mcp_http.PATH:
+            if not scope["state"]["caller"].may("write"):
+                from ricordo.http_api.guard import send_json
+
+                refused = failures.shape(
+                    "forbidden", "MCP needs the scope 'write'", "ricordo tokens add NAME --scope write"
+                )
+                await send_json(send, 403, refused, [])
+                return
+            await self._mcp(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+def _operation_id(route: APIRoute) -> str:
+    """``search``, ``tasks_events``: the path in words, so that generated clients read well."""
+    words = route.path.removeprefix("/api/v1").strip("/").replace("{", "").replace("}", "").replace("-", "_")
+    name = words.replace("/", "_") or "root"
+    method = next(iter(sorted(route.methods or {"GET"})))
+    return name if method == "GET" else f"{name}_{method.lower()}" if name in ("config", "tokens") else name
+
+
+def _openapi(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        document = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+        document.setdefault("components", {})["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        app.openapi_schema = document
+    return app.openapi_schema

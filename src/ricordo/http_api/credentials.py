@@ -1,0 +1,177 @@
+"""Who may ask: tokens that people make, and browsers that signed in. Only hashes are kept, in one private file.
+
+The secrets are long and random, so a plain SHA-256 is enough: there is nothing to guess.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ricordo.config.files import Environment, data_home, locked, read_bytes, replace_file
+from ricordo.errors import NotFound, Unavailable, UsageError
+from ricordo.frozen import frozen
+
+SCOPES = ("read", "write", "admin")
+"""Each includes those before it."""
+FILE_NAME = "credentials.json"
+PREFIX = "ricordo_"
+SESSION_DAYS = 30.0
+DAY = 86_400.0
+
+
+@frozen
+class Caller:
+    """Somebody who proved who they are: ``way`` is token, session or local (a program of the same user)."""
+
+    id: str
+    name: str
+    scope: str
+    way: str
+
+    def may(self, scope: str) -> bool:
+        """Whether the caller has this scope or a wider one."""
+        return SCOPES.index(self.scope) >= SCOPES.index(scope)
+
+
+@frozen
+class Credential:
+    """A token or a signed-in browser as it is kept."""
+
+    id: str
+    name: str
+    scope: str
+    way: str
+    hash: str
+    created: float
+    expires: float | None = None
+
+    def is_over(self, now: float) -> bool:
+        return self.expires is not None and self.expires < now
+
+    def to_dict(self) -> dict[str, Any]:
+        """All but the hash."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "scope": self.scope,
+            "way": self.way,
+            "created": _moment(self.created),
+            "expires": _moment(self.expires) if self.expires is not None else None,
+        }
+
+
+class Credentials:
+    """The file of credentials. A change by another process counts from the next request on."""
+
+    def __init__(self, path: Path | None = None, *, env: Environment | None = None) -> None:
+        self.path = path or data_home(os.environ if env is None else env) / FILE_NAME
+        self._lock = threading.Lock()
+        self._seen: tuple[int, int] | None = None
+        self._known: dict[str, Credential] = {}
+
+    def check(self, secret: str, way: str) -> Caller | None:
+        """The caller whose secret this is."""
+        found = self._by_hash().get(digest(secret))
+        if found is None or found.way != way or found.is_over(time.time()):
+            return None
+        return Caller(found.id, found.name, found.scope, found.way)
+
+    def add(self, name: str, scope: str, *, way: str = "token", days: float | None = None) -> tuple[str, Credential]:
+        """Make a credential; the secret is told this once."""
+        if scope not in SCOPES:
+            raise UsageError(f"there is no scope '{scope}'", hint=f"One of: {', '.join(SCOPES)}.")
+        if not name.strip():
+            raise UsageError("a token needs a name", hint="Name the program that will use it.")
+        secret = PREFIX + secrets.token_urlsafe(32)
+        now = time.time()
+        expires = now + days * DAY if days is not None else None
+        made = Credential(secrets.token_hex(4), name.strip()[:100], scope, way, digest(secret), now, expires)
+        with locked(self.path):
+            kept = [one for one in self._read() if not one.is_over(now)]
+            self._write([*kept, made])
+        return secret, made
+
+    def remove(self, name: str) -> list[Credential]:
+        """Take away a credential by its id, or all of a name."""
+        with locked(self.path):
+            known = self._read()
+            gone = [one for one in known if name in (one.id, one.name)]
+            if not gone:
+                raise NotFound(f"there is no token '{name}'", hint="'ricordo tokens list' shows them.")
+            self._write([one for one in known if one not in gone])
+        return gone
+
+    def all(self, way: str | None = None) -> list[Credential]:
+        """What is kept, the oldest first, without what is over."""
+        now = time.time()
+        return [one for one in self._read() if not one.is_over(now) and way in (None, one.way)]
+
+    def _by_hash(self) -> Mapping[str, Credential]:
+        with self._lock:
+            try:
+                found = self.path.stat()
+                seen = (found.st_mtime_ns, found.st_ino)
+            except OSError:
+                seen = (0, 0)
+            if seen != self._seen:
+                self._known = {one.hash: one for one in self._read()}
+                self._seen = seen
+            return self._known
+
+    def _read(self) -> list[Credential]:
+        try:
+            return [Credential(**one) for one in json.loads(read_bytes(self.path) or b"[]")]
+        except (ValueError, TypeError):
+            raise Unavailable(
+                f"{self.path} cannot be read", hint="Remove it; then make tokens again with 'ricordo tokens add'."
+            ) from None
+
+    def _write(self, kept: list[Credential]) -> None:
+        plain = [{name: getattr(one, name) for name in Credential.__dataclass_fields__} for one in kept]
+        replace_file(self.path, json.dumps(plain, indent=1).encode())
+
+
+class SignInCodes:
+    """One-time codes that sign a browser in. They live in memory, for ten minutes, and work once."""
+
+    SECONDS = 600.0
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._until: dict[str, float] = {}
+
+    def new(self) -> str:
+        code = secrets.token_urlsafe(24)
+        with self._lock:
+            self._drop_old()
+            self._until[digest(code)] = time.monotonic() + self.SECONDS
+        return code
+
+    def redeem(self, code: str) -> bool:
+        """Whether the code is good; it is not good again."""
+        with self._lock:
+            self._drop_old()
+            return self._until.pop(digest(code), None) is not None
+
+    def _drop_old(self) -> None:
+        now = time.monotonic()
+        self._until = {code: until for code, until in self._until.items() if until > now}
+
+
+def digest(secret: str) -> str:
+    """What is kept of a secret."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _moment(seconds: float) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,170 @@
+"""Runs the server: listens, says where it is, follows folders, drains the backlog, and ends well."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ricordo.errors import Error, MissingExtra, UsageError
+from ricordo.http_api.credentials import Credentials
+from ricordo.http_api.running import Running, forget_running, read_running, write_running
+
+if TYPE_CHECKING:
+    from ricordo.http_api.serving import Serving
+
+LOOK_SECONDS = 10.0
+"""How often folders that other processes added, and texts that they left without vectors, are looked for."""
+
+
+def require_server() -> None:
+    """The extra must be installed."""
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in ("fastapi", "uvicorn", "jinja2", "markdown_it", "nh3")):
+        raise MissingExtra("server", "The page and the API")
+
+
+def serve(
+    *,
+    store: str | None,
+    tier: str | None,
+    host: str,
+    port: int,
+    names: Sequence[str] = (),
+    toolsets: Sequence[str] = (),
+    said: Callable[[str, str], None],
+) -> None:
+    """Serve until interrupted. ``said`` is told the address and the link that signs a browser in."""
+    require_server()
+    refuse_open_door(host, Credentials())
+    from ricordo.mcp_server import http as mcp_http
+
+    listening = mcp_http.listen(host, port)
+    import uvicorn
+
+    from ricordo.http_api.app import app_for
+    from ricordo.http_api.serving import Serving
+    from ricordo.mcp_server.service import Service
+    from ricordo.mcp_server.stdio import leave
+
+    real_port = listening.getsockname()[1]
+    token = secrets.token_urlsafe(32)
+    serving = Serving(Service(toolsets, store=store, tier=tier), local_token=token)
+    serving.address = f"http://{mcp_http.bracketed(_reachable(host))}:{real_port}"
+    serving.port = real_port
+    app = app_for(serving, host=host, port=real_port, names=names)
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, timeout_graceful_shutdown=3, lifespan="on", server_header=False
+    )
+    serving.service.engine()  # a store that cannot be opened is told before anybody is
+    attendant = Attendant(serving)
+    is_first = read_running() is None
+    if is_first:
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        place = serving.service.engine().location
+        write_running(Running(os.getpid(), _reachable(host), real_port, token, place, started))
+    said(serving.address, f"{serving.address}/sign-in?code={serving.codes.new()}")
+    attendant.start()
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        if is_first:
+            forget_running(os.getpid())
+        attendant.stop()
+        serving.close()
+    leave(serving.threads)
+
+
+def refuse_open_door(host: str, credentials: Credentials) -> None:
+    """An address that others can reach needs a token that they can show."""
+    from ricordo.mcp_server.http import is_loopback
+
+    if is_loopback(host) or credentials.all("token"):
+        return
+    raise UsageError(
+        f"{host} can be reached from other machines, so it needs a token",
+        hint="Make one with 'ricordo tokens add NAME --scope read', or leave out --host.",
+    )
+
+
+def _reachable(host: str) -> str:
+    """Where this machine itself reaches the server."""
+    return {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1", "localhost": "127.0.0.1"}.get(host, host)
+
+
+class Attendant:
+    """Warms the store up, follows the folders that were added, and sees to texts without vectors."""
+
+    def __init__(self, serving: Serving) -> None:
+        self._serving = serving
+        self._ending = threading.Event()
+        self._look = threading.Event()
+        self._followed: tuple[str, ...] | None = None
+        self._stop_following = threading.Event()
+        self._threads: list[threading.Thread] = []
+        serving.when_added = self._look.set
+
+    def start(self) -> None:
+        """Begin, beside the server."""
+        self._begin(self._work)
+
+    def stop(self) -> None:
+        """End; what is under way in a folder is finished first, for a moment."""
+        self._ending.set()
+        self._look.set()
+        self._stop_following.set()
+        for thread in self._threads:
+            thread.join(1.0)
+
+    def _begin(self, work: Callable[..., None], *args: Any) -> None:
+        thread = threading.Thread(target=work, args=args, name="ricordo-attendant", daemon=True)
+        self._threads = [one for one in self._threads if one.is_alive()] + [thread]
+        thread.start()
+
+    def _work(self) -> None:
+        self._warm_up()
+        while not self._ending.is_set():
+            self._serving.service.wake()
+            self._follow()
+            self._look.wait(LOOK_SECONDS)
+            self._look.clear()
+
+    def _warm_up(self) -> None:
+        """The first question of a person should not be the one that loads the model."""
+        with suppress(Error, OSError):
+            self._serving.service.engine().search("warming up", limit=1, track=False)
+
+    def _follow(self) -> None:
+        """Follow the folders that are known now; begin anew when they are others."""
+        try:
+            engine = self._serving.service.engine()
+            wanted = self._serving.config.serve.watch
+            roots = tuple(root for root in engine.status()["roots"] if Path(root).exists()) if wanted else ()
+        except (Error, OSError) as problem:
+            _log(f"folders cannot be followed: {problem}")
+            return
+        if roots == self._followed:
+            return
+        self._stop_following.set()
+        self._followed = roots
+        self._stop_following = threading.Event()
+        if roots:
+            self._begin(self._watch, engine, roots, self._stop_following)
+
+    def _watch(self, engine: Any, roots: tuple[str, ...], stop: threading.Event) -> None:
+        try:
+            engine.watch(*roots, stop=stop)
+        except (Error, OSError) as problem:
+            _log(f"folders are not followed any more: {problem}")
+            self._followed = None
+
+
+def _log(words: str) -> None:
+    sys.stderr.write(f"ricordo serve: {words}\n")

@@ -1,0 +1,136 @@
+"""What all routes share: the open store, the threads that ask it, tasks, credentials and counts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+from fastapi import Depends, Request, Response
+
+from ricordo.errors import Error, Forbidden
+from ricordo.http_api.credentials import Caller, Credentials, SignInCodes
+from ricordo.http_api.guard import Limits
+from ricordo.http_api.metrics import Metrics
+from ricordo.http_api.tasks import Task, Tasks, Tells
+from ricordo.mcp_server.service import Service
+from ricordo.mcp_server.threads import Threads
+
+if TYPE_CHECKING:
+    from ricordo.config.loading import Config
+    from ricordo.engine import Ricordo
+
+T = TypeVar("T")
+LONGEST_WAIT = 25.0
+"""Seconds that a request may wait for the task it began."""
+
+
+class Serving:
+    """The parts of one server."""
+
+    def __init__(self, service: Service, *, credentials: Credentials | None = None, local_token: str = "") -> None:
+        self.service = service
+        self.threads = Threads()
+        self.credentials = credentials or Credentials()
+        self.codes = SignInCodes()
+        self.metrics = Metrics()
+        self.tasks = Tasks(self._after_task)
+        self.local_token = local_token
+        self.address = ""
+        self.port = 0
+        self.when_added: Callable[[], None] = lambda: None
+
+    @property
+    def config(self) -> Config:
+        return self.service.settings()
+
+    @property
+    def seconds(self) -> float:
+        """How long one call may take, by the settings as they are now."""
+        try:
+            return self.config.serve.seconds
+        except Error:
+            return 30.0  # settings that cannot be read are told by the call itself
+
+    def limits(self) -> Limits:
+        """How much one caller may send and ask."""
+        try:
+            settings = self.config.serve
+        except Error:
+            return Limits()
+        return Limits(int(settings.max_body_mb * 1_000_000), settings.requests_per_minute)
+
+    async def ask(self, work: Callable[[Ricordo], T]) -> T:
+        """The result of something asked of the engine, in a thread, within the bound of time."""
+        return await self.threads.run(lambda: work(self.service.engine()), self.seconds)
+
+    async def answer(self, work: Callable[[Ricordo], Any], *, writes: bool = False, status: int = 200) -> Response:
+        """The same as a JSON answer; what has ``to_dict`` is turned into it."""
+
+        def written(engine: Ricordo) -> bytes:
+            return to_json(work(engine))
+
+        body = await self.ask(written)
+        if writes:
+            self.service.wake()
+        return Response(body, status, media_type="application/json")
+
+    async def begin(self, verb: str, work: Callable[[Ricordo, Tells], Any], *, about: str, wait: float) -> Response:
+        """Begin long work. 202 and the task; 200 when it ended within the seconds that the caller waits."""
+        task = self.start(verb, work, about=about)
+        await self.tasks.wait(task, min(wait, LONGEST_WAIT))
+        where = {"Location": f"/api/v1/tasks/{task.id}"}
+        return Response(to_json(task), 200 if task.is_over else 202, where, media_type="application/json")
+
+    def start(self, verb: str, work: Callable[[Ricordo, Tells], Any], *, about: str = "") -> Task:
+        """Begin long work, and say nothing yet."""
+        return self.tasks.start(verb, lambda tell: work(self.service.engine(), tell), about)
+
+    def _after_task(self, task: Task) -> None:
+        self.service.wake()
+        self.when_added()
+
+    def close(self) -> None:
+        """End well: no new work, then the store."""
+        self.tasks.close()
+        self.threads.close()
+        if not self.threads.busy and not self.tasks.busy:
+            self.service.close()
+
+
+def to_json(plain: Any) -> bytes:
+    """JSON in UTF-8; values of the engine by their ``to_dict``."""
+    return json.dumps(plain, ensure_ascii=False, default=_plain, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _plain(value: Any) -> Any:
+    return value.to_dict() if hasattr(value, "to_dict") else str(value)
+
+
+def serving_of(request: Request) -> Serving:
+    """The server that a request came to."""
+    serving: Serving = request.app.state.serving
+    return serving
+
+
+def caller_of(request: Request) -> Caller:
+    """Who sent a request; the guard let nobody in without one."""
+    caller: Caller = request.state.caller
+    return caller
+
+
+def needs(scope: str) -> Any:
+    """A route's condition: callers without the scope are refused."""
+
+    def check(caller: Annotated[Caller, Depends(caller_of)]) -> None:
+        if not caller.may(scope):
+            raise Forbidden(
+                f"this needs the scope '{scope}', and the token has '{caller.scope}'",
+                hint=f"ricordo tokens add NAME --scope {scope}",
+            )
+
+    return Depends(check)
+
+
+Here = Annotated[Serving, Depends(serving_of)]
+Who = Annotated[Caller, Depends(caller_of)]

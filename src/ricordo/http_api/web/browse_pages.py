@@ -1,0 +1,128 @@
+"""Pages to look around: by drive and folder, along time and sessions, and along links."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import Query, Request, Response
+
+from ricordo.http_api.serving import Here
+from ricordo.http_api.web.drawing import laid_out
+from ricordo.http_api.web.pages import page, page_router, shows
+from ricordo.values.kinds import KINDS
+
+if TYPE_CHECKING:
+    from ricordo.engine import Ricordo
+
+browsing = page_router()
+
+MOST_CHILDREN = 300
+MOST_EVENTS = 100
+MOST_NODES = 80
+MOST_STARTS = 60
+"""So many of the newest items are asked for their links when the graph has no centre."""
+SPANS = {"1d": "a day", "7d": "7 days", "30d": "30 days", "365d": "a year"}
+
+
+@shows(browsing, "/browse")
+async def browse(request: Request, here: Here, prefix: Annotated[str, Query(max_length=4096)] = "") -> Response:
+    """Drives, folders and items below one place; a folder with nothing but one folder is passed through."""
+
+    def work(engine: Ricordo) -> Any:
+        node = engine.tree(prefix or None, depth=1)
+        while len(node.children) == 1 and node.children[0].ref is None and node.children[0].items == node.items:
+            node = engine.tree(node.children[0].path, depth=1)
+        return node
+
+    node = await here.ask(work)
+    children = sorted(node.children, key=lambda one: (one.ref is not None, one.name.casefold()))
+    return page(
+        request,
+        "browse.html",
+        node=node,
+        children=children[:MOST_CHILDREN],
+        left_out=max(0, len(children) - MOST_CHILDREN),
+        trail=_trail("" if node.path == "/" else node.path),
+    )
+
+
+def _trail(path: str) -> list[tuple[str, str]]:
+    """The folders above a place, by name and address."""
+    if not path:
+        return []
+    drive, _, rest = path.partition(":")
+    trail = [(f"{drive}:", f"{drive}:/")]
+    at = f"{drive}:"
+    for part in filter(None, rest.split("/")):
+        at += f"/{part}"
+        trail.append((part, at))
+    return trail
+
+
+@shows(browsing, "/timeline")
+async def timeline(
+    request: Request,
+    here: Here,
+    since: Annotated[str, Query(max_length=40)] = "30d",
+    kind: Annotated[str, Query(max_length=40)] = "",
+    thread: Annotated[str, Query(max_length=1000)] = "",
+) -> Response:
+    """What happened, day by day, the newest first, beside the sessions of agents."""
+    span = since if since in SPANS else "30d"
+
+    def work(engine: Ricordo) -> tuple[Any, Any]:
+        told = engine.recent(MOST_EVENTS, since=span, thread=thread or None, kinds=(kind,) if kind else ())
+        return told, engine.sessions(limit=20)
+
+    told, sessions = await here.ask(work)
+    days = [(day, list(events)) for day, events in groupby(told.events, key=lambda one: one.at.astimezone().date())]
+    return page(
+        request,
+        "timeline.html",
+        days=days,
+        more=told.more,
+        sessions=sessions,
+        since=span,
+        spans=SPANS,
+        kind=kind,
+        kinds=KINDS,
+        thread=thread,
+    )
+
+
+@shows(browsing, "/session")
+async def session_page(
+    request: Request,
+    here: Here,
+    id: Annotated[str, Query(min_length=1, max_length=1000)],  # noqa: A002 - the name in the address
+    first: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
+) -> Response:
+    """One session, turn by turn."""
+    session = await here.ask(lambda engine: engine.session(id, first=first, limit=100))
+    return page(request, "session.html", session=session, first=first)
+
+
+@shows(browsing, "/graph")
+async def graph(request: Request, here: Here, ref: Annotated[str, Query(max_length=4096)] = "") -> Response:
+    """Items and their links: around one, or among the newest."""
+
+    def work(engine: Ricordo) -> Any:
+        titles: dict[str, str] = {}
+        links: dict[tuple[str, str, str], None] = {}
+        centre = str(engine.resolve(ref)) if ref else ""
+        starts = [engine.get(ref, track=False)] if ref else engine.list(limit=MOST_STARTS)
+        for item in starts:
+            report = engine.links(item.ref, depth=2 if ref else 1)
+            if report.links or ref:
+                titles.setdefault(str(item.ref), item.title)
+            for link in sorted(report.links, key=lambda one: one.distance):
+                titles.setdefault(link.ref, link.title or link.ref)
+                if len(titles) <= MOST_NODES or {link.source, link.target} <= set(list(titles)[:MOST_NODES]):
+                    links[link.source, link.target, link.type] = None
+        kept = dict(list(titles.items())[:MOST_NODES])
+        shown = [one for one in links if one[0] in kept and one[1] in kept]
+        return laid_out(kept, shown, centre), len(titles) - len(kept), centre
+
+    drawn, left_out, centre = await here.ask(work)
+    return page(request, "graph.html", graph=drawn, left_out=left_out, centre=centre)

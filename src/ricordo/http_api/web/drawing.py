@@ -1,0 +1,212 @@
+"""Where things stand in a drawing: bars of a hit, charts over days, and a graph of links. Templates write the SVG.
+
+Charts are drawn here, not in the browser: they need no script, can be read without one, and print.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+from typing import Any
+
+import numpy as np
+
+from ricordo.frozen import frozen
+
+HUES = 8
+"""So many colours for signals, ``s0`` to ``s7`` in the style sheet."""
+LABEL_WIDTH, LABEL_HEIGHT = 150.0, 34.0
+"""What the name of a point in a graph takes."""
+_KNOWN_HUES = {"vector": 0, "lexical": 1, "semantic": 1, "fts": 1, "bm25": 1, "text": 1, "recency": 2, "importance": 3}
+
+
+@frozen
+class Bar:
+    """One part of a stacked bar, in units of a width of 100."""
+
+    name: str
+    x: float
+    width: float
+    hue: int
+    value: float
+    weight: float
+    contribution: float
+
+
+def hue_of(name: str) -> int:
+    """The colour of a signal: the same on every page."""
+    return _KNOWN_HUES.get(name, 4 + sum(map(ord, name)) % (HUES - 4))
+
+
+def stacked(signals: Sequence[Any], score: float) -> list[Bar]:
+    """The contributions of a hit's signals, side by side; together they are as long as its score."""
+    shown = [one for one in signals if one.contribution > 0]
+    total = sum(one.contribution for one in shown)
+    scale = 100 * max(0.0, min(1.0, score)) / total if total else 0.0
+    bars, x = [], 0.0
+    for one in shown:
+        width = one.contribution * scale
+        bars.append(
+            Bar(one.name, round(x, 2), round(width, 2), hue_of(one.name), one.value, one.weight, one.contribution)
+        )
+        x += width
+    return bars
+
+
+@frozen
+class Column:
+    """One column of a chart over days."""
+
+    label: str
+    value: float
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@frozen
+class Chart:
+    """Columns over the days of a span, with the highest value."""
+
+    columns: tuple[Column, ...]
+    top: float
+    first: str
+    last: str
+
+    WIDTH = 600
+    HEIGHT = 120
+
+
+def by_day(values: Mapping[str, float], days: int, today: date) -> Chart:
+    """A column for each of the last days; days without a value are there, and empty."""
+    names = [(today - timedelta(days=back)).isoformat() for back in range(days - 1, -1, -1)]
+    top = max([values.get(name, 0.0) for name in names], default=0.0)
+    step = Chart.WIDTH / len(names)
+    columns = []
+    for at, name in enumerate(names):
+        value = values.get(name, 0.0)
+        height = Chart.HEIGHT * value / top if top else 0.0
+        columns.append(
+            Column(
+                name,
+                value,
+                round(at * step, 2),
+                round(Chart.HEIGHT - height, 2),
+                round(max(1.0, step - min(2.0, step / 4)), 2),
+                round(height, 2),
+            )
+        )
+    return Chart(tuple(columns), top, names[0], names[-1])
+
+
+@frozen
+class Node:
+    """An item in a graph."""
+
+    ref: str
+    title: str
+    x: float
+    y: float
+    links: int
+    is_centre: bool = False
+    kind: str = ""
+
+    @property
+    def radius(self) -> float:
+        return round(5 + 2.2 * math.sqrt(self.links), 1)
+
+
+@frozen
+class Edge:
+    """A link in a graph."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    type: str
+    words: str
+
+
+@frozen
+class Graph:
+    """Items and links, laid out in a field."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+    WIDTH = 960
+    HEIGHT = 640
+
+
+def laid_out(titles: Mapping[str, str], links: Sequence[tuple[str, str, str]], centre: str = "") -> Graph:
+    """Items so that linked ones stand near one another and none on another; the same input gives the same picture."""
+    refs = list(titles)
+    place = {ref: at for at, ref in enumerate(refs)}
+    pairs = [(place[a], place[b]) for a, b, _ in links if a in place and b in place and a != b]
+    spots = _settled(len(refs), pairs, place.get(centre))
+    degrees = np.bincount(np.array(pairs, int).reshape(-1), minlength=len(refs)) if pairs else np.zeros(len(refs), int)
+    nodes = tuple(
+        Node(ref, titles[ref], float(spots[at, 0]), float(spots[at, 1]), int(degrees[at]), ref == centre)
+        for at, ref in enumerate(refs)
+    )
+    edges = tuple(
+        Edge(nodes[place[a]].x, nodes[place[a]].y, nodes[place[b]].x, nodes[place[b]].y, kind, f"{a} {kind} {b}")
+        for a, b, kind in links
+        if a in place and b in place and a != b
+    )
+    return Graph(nodes, edges)
+
+
+def _settled(count: int, pairs: Sequence[tuple[int, int]], centre: int | None) -> Any:
+    """Positions by pulling linked points together and pushing all apart, ever more gently."""
+    if not count:
+        return np.zeros((0, 2))
+    turns = np.arange(count) * 2.399963  # the golden angle spreads the start evenly
+    spots = np.stack([np.cos(turns), np.sin(turns)], 1) * np.sqrt(np.arange(count) + 1)[:, None] / math.sqrt(count)
+    wanted = 1.3 / math.sqrt(count)
+    ends = np.array(pairs, int).reshape(-1, 2)
+    for round_ in range(160):
+        apart = spots[:, None, :] - spots[None, :, :]
+        distance = np.maximum(np.sqrt((apart**2).sum(-1)), 1e-3)
+        force = (apart / distance[..., None] ** 2 * wanted**2).sum(1)
+        force -= spots * 0.9  # nothing drifts away
+        if len(ends):
+            pull = spots[ends[:, 0]] - spots[ends[:, 1]]
+            strength = np.sqrt((pull**2).sum(-1, keepdims=True)) / wanted
+            np.add.at(force, ends[:, 0], -pull * strength * 0.5)
+            np.add.at(force, ends[:, 1], pull * strength * 0.5)
+        length = np.maximum(np.sqrt((force**2).sum(-1, keepdims=True)), 1e-9)
+        spots = spots + force / length * np.minimum(length, 0.12 * (1 - round_ / 160) + 0.002)
+        if centre is not None:
+            spots = spots - spots[centre]
+    return _fitted(spots)
+
+
+def _fitted(spots: Any) -> Any:
+    """The same positions in the field, with a border for the names."""
+    low, high = spots.min(0), spots.max(0)
+    span = np.maximum(high - low, 1e-6)
+    border = np.array([90.0, 40.0])
+    field = np.array([Graph.WIDTH, Graph.HEIGHT]) - 2 * border
+    if len(spots) == 1:
+        return np.array([[Graph.WIDTH / 2, Graph.HEIGHT / 2]])
+    return np.round(_readable((spots - low) / span * field + border, border), 1)
+
+
+def _readable(spots: Any, border: Any) -> Any:
+    """The same, with points that stand side by side moved up and down until their names can be read."""
+    room = np.array([LABEL_WIDTH, LABEL_HEIGHT])
+    for _ in range(40):
+        apart = spots[:, None, :] - spots[None, :, :]
+        close = np.clip(1 - np.abs(apart) / room, 0, None)
+        overlap = close[..., 0] * close[..., 1] > 0
+        np.fill_diagonal(overlap, False)
+        if not overlap.any():
+            break
+        order = np.where(apart[..., 1] == 0, np.arange(len(spots))[:, None] - np.arange(len(spots)), apart[..., 1])
+        push = np.where(overlap, np.sign(order) * close[..., 1] * LABEL_HEIGHT * 0.3, 0.0).sum(1)
+        spots[:, 1] = np.clip(spots[:, 1] + push, border[1], Graph.HEIGHT - border[1])
+    return spots

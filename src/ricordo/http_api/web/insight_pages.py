@@ -1,0 +1,44 @@
+"""What use says: what is asked and found, what is asked and missing, what helps, and what was learned from it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import Query, Request, Response
+
+from ricordo.http_api.serving import Here
+from ricordo.http_api.web.drawing import by_day
+from ricordo.http_api.web.pages import page, page_router, shows
+
+if TYPE_CHECKING:
+    from ricordo.engine import Ricordo
+
+insight = page_router()
+
+SPANS = (7, 30, 90)
+
+
+@shows(insight, "/insight")
+async def insight_page(request: Request, here: Here, days: Annotated[int, Query(ge=1, le=366)] = 30) -> Response:
+    """The log of the last days, in pictures and tables."""
+
+    def work(engine: Ricordo) -> dict[str, Any]:
+        daily = engine.stats(days=days, by="day", limit=366)
+        return {
+            "daily": daily,
+            "queries": engine.stats(days=days, by="query", limit=10),
+            "tools": engine.stats(days=days, by="tool", limit=10).rows,
+            "learning": engine.learn.status(),
+            "changes": engine.learn.history(20),
+            "logged": engine.config.usage.log,
+        }
+
+    found = await here.ask(work)
+    today = datetime.now(UTC).date()
+    rows = found["daily"].rows
+    charts = {
+        "asked": by_day({row.name: float(row.count) for row in rows}, days, today),
+        "took": by_day({row.name: row.average_ms for row in rows}, days, today),
+    }
+    return page(request, "insight.html", days=days, spans=SPANS, charts=charts, **found)

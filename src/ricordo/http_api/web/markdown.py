@@ -1,0 +1,99 @@
+"""Markdown as safe HTML: raw HTML is shown as text, scripts have no way in, and nothing is loaded from elsewhere.
+
+Two walls: the renderer makes no HTML of what it is given, and what it made is cleaned against a list of allowed tags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+from urllib.parse import quote
+
+import nh3
+from markdown_it import MarkdownIt
+
+from ricordo.errors import UsageError
+from ricordo.values.items import Ref
+
+LONGEST = 400_000
+"""Characters of a text that are rendered; the rest is shown as it is written."""
+ALLOWED: Mapping[str, set[str]] = {
+    "a": {"href", "title"},
+    "th": {"class"},
+    "td": {"class"},
+    "ol": {"start"},
+    "code": {"class"},
+    "span": {"class"},
+}
+TAGS = {
+    "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre",
+    "span", "strong", "s", "table", "tbody", "td", "th", "thead", "tr", "ul",
+}  # fmt: skip
+SCHEMES = {"http", "https", "mailto"}
+
+
+def render(text: str, ref: str = "") -> str:
+    """The text as HTML; relative links lead to the items beside ``ref``."""
+    html = _renderer().render(text[:LONGEST], {"ref": ref})
+    clean = nh3.clean(html, tags=TAGS, attributes=dict(ALLOWED), url_schemes=SCHEMES, link_rel="noopener noreferrer")
+    if len(text) > LONGEST:
+        clean += f'<p class="note">The first {LONGEST:,} characters. The rest is in the source.</p>'
+    return clean
+
+
+@cache
+def _renderer() -> MarkdownIt:
+    renderer = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
+    renderer.add_render_rule("image", _image)
+    renderer.add_render_rule("link_open", _link)
+    renderer.add_render_rule("heading_open", _heading)
+    renderer.add_render_rule("heading_close", _heading)
+    return renderer
+
+
+def _image(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> str:
+    """A picture is named, not loaded: the page asks nobody for anything."""
+    from html import escape
+
+    token = tokens[at]
+    words = escape(token.content or "picture")
+    return f'<span class="picture">{words}</span>'
+
+
+def _link(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> str:
+    token = tokens[at]
+    token.attrSet("href", leads_to(str(token.attrGet("href") or ""), env.get("ref", "")))
+    rendered: str = self.renderToken(tokens, at, options, env)
+    return rendered
+
+
+def _heading(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> str:
+    """One level down: the page's own heading is the item's title."""
+    token = tokens[at]
+    token.tag = f"h{min(6, int(token.tag[1]) + 1)}"
+    rendered: str = self.renderToken(tokens, at, options, env)
+    return rendered
+
+
+def leads_to(target: str, ref: str) -> str:
+    """Where a link in an item leads: to a page elsewhere as it is, else to the item that it names."""
+    if target.startswith("#") or (":" in target.partition("/")[0] and not Ref.looks_like(target)):
+        return target
+    if Ref.looks_like(target):
+        return item_address(target)
+    try:
+        base = Ref.parse(ref)
+    except UsageError:
+        return target
+    from posixpath import dirname, join, normpath
+    from urllib.parse import unquote
+
+    path = unquote(target.partition("#")[0].partition("?")[0])
+    return item_address(f"{base.drive}:{normpath(join(dirname(base.path), path))}") if path else target
+
+
+def item_address(ref: str, **more: str) -> str:
+    """The address of an item's page."""
+    query = "".join(f"&{name}={quote(value, safe='')}" for name, value in more.items() if value)
+    return f"/item?ref={quote(ref, safe='')}{query}"

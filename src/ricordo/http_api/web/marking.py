@@ -1,0 +1,44 @@
+"""Marks the words of a query in a text, as the search understood them: by their stems, not letter by letter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from markupsafe import Markup, escape
+
+from ricordo.text.words import Analyzer
+
+_WORD = re.compile(r"\w+(?:['’\-]\w+)*")
+
+
+@lru_cache(maxsize=8)
+def _analyzer(language: str) -> Analyzer:
+    return Analyzer(language)
+
+
+def terms_of(query: str, language: str = "english") -> frozenset[str]:
+    """The terms that a query looks for."""
+    return frozenset(_analyzer(language).query_terms(query))
+
+
+def mark_words(text: str, terms: Iterable[str], language: str = "english") -> Markup:
+    """The text with ``<mark>`` around each word that has one of the terms; everything else is escaped.
+
+    >>> str(mark_words("<b>Keys</b> are kept", {"key"}))
+    '&lt;b&gt;<mark>Keys</mark>&lt;/b&gt; are kept'
+    """
+    wanted = frozenset(terms)
+    if not wanted:
+        return escape(text)
+    analyzer = _analyzer(language)
+    parts: list[str] = []
+    at = 0
+    for found in _WORD.finditer(text):
+        if wanted.isdisjoint(analyzer.terms_of(found.group())):
+            continue
+        parts += (str(escape(text[at : found.start()])), f"<mark>{escape(found.group())}</mark>")
+        at = found.end()
+    parts.append(str(escape(text[at:])))
+    return Markup("".join(parts))  # every part was escaped above

@@ -1,0 +1,164 @@
+"""Ranking: profiles and their weights, tried on one's own recent queries, and two profiles side by side."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import Form, Query, Request, Response
+from fastapi.responses import RedirectResponse
+
+from ricordo.errors import Forbidden, UsageError
+from ricordo.frozen import frozen
+from ricordo.http_api.serving import Here, Who
+from ricordo.http_api.setting_changes import change_setting
+from ricordo.http_api.web.marking import terms_of
+from ricordo.http_api.web.pages import page, page_router, shows
+
+if TYPE_CHECKING:
+    from ricordo.engine import Ricordo
+    from ricordo.values.hits import Answer, Hit
+
+ranking = page_router()
+
+QUERIES = 5
+HITS = 5
+COMPARED = 10
+_WEIGHT = "w."
+_NAME = re.compile(r"^[a-z][a-z0-9_-]{0,40}$")
+
+
+@frozen
+class Moved:
+    """A hit, and where it stood in the other answer (None when it was not there)."""
+
+    hit: Hit
+    rank: int
+    before: int | None
+
+    @property
+    def words(self) -> str:
+        if self.before is None:
+            return "new here"
+        if self.before == self.rank:
+            return ""
+        return f"up {self.before - self.rank}" if self.before > self.rank else f"down {self.rank - self.before}"
+
+
+def moved(answer: Answer, other: Answer) -> list[Moved]:
+    """The hits of an answer with their places in another."""
+    places = {hit.ref: rank for rank, hit in enumerate(other.hits, 1)}
+    return [Moved(hit, rank, places.get(hit.ref)) for rank, hit in enumerate(answer.hits, 1)]
+
+
+@shows(ranking, "/profiles")
+async def profiles_page(
+    request: Request, here: Here, name: Annotated[str, Query(max_length=100)] = "", said: str = ""
+) -> Response:
+    """The profiles, and the weights of one to try out."""
+
+    def work(engine: Ricordo) -> dict[str, Any]:
+        known = engine.profiles()
+        chosen = known.get(name) or known[engine.config.search.profile]
+        vectors = engine.config.embedding.provider != "none"
+        preview = previewed(engine, chosen.name, {})
+        own = {label: round(weight, 4) for label, weight in chosen.weights(vectors=vectors).items()}
+        return {
+            "profiles": known,
+            "chosen": chosen,
+            "weights": own,
+            "in_force": engine.config.search.profile,
+            **preview,
+        }
+
+    return page(request, "profiles.html", said=said, **await here.ask(work))
+
+
+@shows(ranking, "/profiles/preview")
+async def preview(request: Request, here: Here, name: Annotated[str, Query(max_length=100)]) -> Response:
+    """What the weights would change in the answers to recent queries."""
+    weights = _weights(list(request.query_params.multi_items()))
+    found = await here.ask(lambda engine: previewed(engine, name, weights))
+    return page(request, "preview_part.html", **found)
+
+
+def previewed(engine: Ricordo, profile: str, weights: dict[str, float]) -> dict[str, Any]:
+    """Recent queries, answered as now and with the weights."""
+    recent = [row.name for row in engine.stats(days=90, by="query", limit=QUERIES).rows if row.name.strip()]
+    shown = []
+    for query in recent:
+        now = engine.search(query, limit=HITS, track=False)
+        then = engine.search(query, limit=HITS, track=False, profile=profile, weights=weights or None)
+        shown.append((query, moved(now, then), moved(then, now)))
+    return {"preview": shown}
+
+
+def _weights(pairs: Sequence[tuple[str, Any]]) -> dict[str, float]:
+    weights = {}
+    for name, value in pairs:
+        if name.startswith(_WEIGHT):
+            try:
+                weights[name.removeprefix(_WEIGHT)] = float(str(value))
+            except ValueError:
+                raise UsageError(f"'{value}' is no weight", hint="A number from 0 on.") from None
+    return weights
+
+
+@shows(ranking, "/profiles", "POST")
+async def save_profile(
+    request: Request,
+    here: Here,
+    who: Who,
+    base: Annotated[str, Form(max_length=100)],
+    name: Annotated[str, Form(max_length=41)],
+    use: Annotated[bool, Form()] = False,
+) -> Response:
+    """Save the weights as a profile of one's own, and rank with it if asked."""
+    if not who.may("admin"):
+        raise Forbidden("changing settings needs the scope 'admin'")
+    if not _NAME.match(name):
+        raise UsageError(f"'{name}' is no name for a profile", hint="Letters, digits, - and _, such as mine.")
+    weights = _weights(list((await request.form()).multi_items()))
+
+    def work(engine: Ricordo) -> None:
+        if name in engine.profiles() and name not in engine.config.profiles:
+            raise UsageError(f"'{name}' is built in", hint="Choose another name, such as mine.")
+        engine.profiles()[base].with_weights(weights)
+        change_setting(f"profiles.{name}.base", base)
+        for label, weight in weights.items():
+            change_setting(f"profiles.{name}.weights.{label}", str(weight))
+        if use:
+            change_setting("search.profile", name)
+
+    await here.ask(work)
+    return RedirectResponse(f"/profiles?name={name}&said=saved", 303)
+
+
+@shows(ranking, "/compare")
+async def compare(
+    request: Request,
+    here: Here,
+    q: Annotated[str, Query(max_length=10_000)] = "",
+    left: Annotated[str, Query(max_length=100)] = "",
+    right: Annotated[str, Query(max_length=100)] = "",
+) -> Response:
+    """One query, answered by two profiles side by side."""
+
+    def work(engine: Ricordo) -> dict[str, Any]:
+        known = list(engine.profiles())
+        first = left if left in known else engine.config.search.profile
+        second = right if right in known else next(name for name in ("bm25", *known) if name != first)
+        found: dict[str, Any] = {"profiles": known, "left": first, "right": second, "columns": []}
+        if q.strip():
+            answers = [
+                engine.search(q, limit=COMPARED, profile=name, explain=True, track=False) for name in (first, second)
+            ]
+            found["columns"] = [
+                (first, answers[0], moved(answers[0], answers[1])),
+                (second, answers[1], moved(answers[1], answers[0])),
+            ]
+        language = engine.config.lexical.language
+        return found | {"terms": terms_of(q, language) if q.strip() else frozenset(), "language": language}
+
+    return page(request, "compare.html", q=q, **await here.ask(work))

@@ -1,0 +1,111 @@
+"""A server on a store of its own: asked in this process, or listening on a port for browsers and sockets."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.testclient import TestClient
+
+from ricordo import ConfigProvider, Ricordo
+from ricordo.http_api.app import app_for
+from ricordo.http_api.credentials import Credentials
+from ricordo.http_api.serving import Serving
+from ricordo.mcp_server.service import Service
+
+LOCAL = "the-local-token"
+
+
+@dataclass
+class Site:
+    """One server and a client of it that may do everything."""
+
+    serving: Serving
+    app: Any
+    client: TestClient
+
+    @property
+    def engine(self) -> Ricordo:
+        return self.serving.service.engine()
+
+    def get(self, path: str, status: int = 200, **options: Any) -> Any:
+        """The JSON that a path answers."""
+        answer = self.client.get(path, **options)
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+    def post(self, path: str, plain: Any = None, status: int = 200, **options: Any) -> Any:
+        answer = self.client.post(path, json=plain, **options)
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+    def as_scope(self, scope: str) -> TestClient:
+        """A client with a token of one scope."""
+        secret, _ = self.serving.credentials.add(scope, scope)
+        return self.stranger({"Authorization": f"Bearer {secret}"})
+
+    def stranger(self, headers: dict[str, str] | None = None) -> TestClient:
+        """A client that shows nothing, or what it is given."""
+        return TestClient(self.app, base_url="http://127.0.0.1", headers=headers or {})
+
+
+def make_site(folder: Path, **settings: Any) -> Site:
+    """A server that is asked without a socket."""
+    given = {"embedding.provider": "none", **settings}
+    service = Service((), store=str(folder / "store.db"), config=ConfigProvider(given, env={}, start=folder))
+    serving = Serving(service, credentials=Credentials(folder / "credentials.json"), local_token=LOCAL)
+    app = app_for(serving)
+    client = TestClient(app, base_url="http://127.0.0.1", headers={"Authorization": f"Bearer {LOCAL}"})
+    return Site(serving, app, client)
+
+
+@dataclass
+class Listening:
+    """A server on a port, in threads of this process."""
+
+    serving: Serving
+    address: str
+    port: int
+
+    @property
+    def engine(self) -> Ricordo:
+        return self.serving.service.engine()
+
+    def link(self) -> str:
+        return f"{self.address}/sign-in?code={self.serving.codes.new()}"
+
+
+def listen(folder: Path, **settings: Any) -> tuple[Listening, Callable[[], None]]:
+    """A listening server, and what ends it."""
+    given = {"embedding.provider": "none", **settings}
+    service = Service((), store=str(folder / "store.db"), config=ConfigProvider(given, env={}, start=folder))
+    serving = Serving(service, credentials=Credentials(folder / "credentials.json"), local_token=LOCAL)
+    sock = socket.socket()
+    sock.bind(("127.0.0.1", 0))
+    port = sock.getsockname()[1]
+    serving.port, serving.address = port, f"http://127.0.0.1:{port}"
+    config = uvicorn.Config(app_for(serving, port=port), log_config=None, lifespan="on", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    ready = threading.Event()
+    startup = server.startup
+
+    async def told(*args: Any, **options: Any) -> None:
+        await startup(*args, **options)
+        ready.set()
+
+    server.startup = told  # type: ignore[method-assign]  # uvicorn has no other way to say that it listens
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
+    thread.start()
+    assert ready.wait(30)
+
+    def end() -> None:
+        server.should_exit = True
+        thread.join(10)
+        serving.close()
+
+    return Listening(serving, serving.address, port), end

@@ -1,0 +1,200 @@
+"""The verbs of the API: what is asked and answered, in one shape, over HTTP."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from http_sites import Site
+
+from ricordo import Ricordo, __version__
+
+VERBS_WITHOUT_A_ROUTE = {
+    "close": "the server closes the store",
+    "open": "the server opens the store",
+    "save_many": "for programs in the same process",
+    "watch": "the server follows folders by itself",
+    "tier": "an engine is no answer",
+    "resolve": "every verb resolves",
+    "llm_usage": "no verb",
+    "config": "GET /config",
+    "count": "GET /list says the total",
+    "clear_log": "POST /stats/clear",
+    "retry_jobs": "POST /jobs/retry",
+    "skill": "GET /skills/show",
+    "session": "GET /sessions/show",
+    "skills_add": "POST /skills/add",
+    "skills_search": "GET /skills/search",
+    "sessions_add": "POST /sessions/add",
+    "suggest_links": "GET /suggest-links",
+    "import_": "POST /import",
+    "learn": "GET /learn",
+    "test_model": "a model is chosen where it runs, with the command line",
+    "use_model": "a model is chosen where it runs, with the command line",
+}
+
+
+def test_every_verb_of_the_engine_has_a_route_or_a_reason(site: Site) -> None:
+    paths = set(site.get("/api/v1/openapi.json")["paths"])
+    verbs = {name for name in dir(Ricordo) if not name.startswith("_") and callable(getattr(Ricordo, name))}
+    assert {verb for verb in verbs if f"/api/v1/{verb}" not in paths} <= set(VERBS_WITHOUT_A_ROUTE)
+
+
+def test_what_is_saved_is_found_read_changed_and_put_away(site: Site) -> None:
+    saved = site.post("/api/v1/save", {"ref": "note:/keys", "content": "Rotate the keys.", "fields": {"tags": ["a"]}})
+    assert saved["status"] == "created"
+    found = site.get("/api/v1/search", params={"q": "rotate", "explain": True})
+    assert found["hits"][0]["ref"] == "note:/keys"
+    assert found["hits"][0]["explain"]["signals"]
+    item = site.get("/api/v1/get", params={"ref": "note:/keys"})
+    assert (item["content"], item["tags"]) == ("Rotate the keys.", ["a"])
+    changed = {"ref": "note:/keys", "content": "Rotate all keys.", "base": 1}
+    assert site.post("/api/v1/edit", changed)["version"] == 2
+    assert site.post("/api/v1/edit", {**changed, "content": "Other."}, status=409)["error"]["code"] == "stale_version"
+    assert "+Rotate all keys." in site.get("/api/v1/diff", params={"ref": "note:/keys"})["diff"]
+    assert [one["version"] for one in site.get("/api/v1/history", params={"ref": "note:/keys"})["versions"]] == [2, 1]
+    assert site.post("/api/v1/rm", {"refs": ["note:/keys"]})["items"][0]["ref"] == "note:/keys"
+    gone = site.get("/api/v1/get", status=404, params={"ref": "note:/keys"})
+    assert gone["error"]["code"] == "not_found"
+    assert gone["error"]["hint"]
+    assert site.post("/api/v1/restore", {"ref": "note:/keys"})["ref"] == "note:/keys"
+
+
+def test_lists_come_in_pages_that_add_up(site: Site) -> None:
+    for n in range(7):
+        site.engine.save(f"note:/n{n}", f"Text number {n}.")
+    first = site.get("/api/v1/list", params={"limit": 4})
+    second = site.get("/api/v1/list", params={"limit": 4, "offset": 4})
+    refs = [item["ref"] for page in (first, second) for item in page["items"]]
+    assert (first["total"], len(refs), len(set(refs))) == (7, 7, 7)
+    assert "content" not in first["items"][0]
+
+
+def test_a_near_duplicate_waits_for_a_decision(site: Site) -> None:
+    text = "The signing keys are rotated in the first week of every quarter by the platform team."
+    site.post("/api/v1/remember", {"text": text, "tags": ["security"]})
+    again = site.post("/api/v1/remember", {"text": text.replace("first", "second")})
+    assert again["status"] == "needs_decision"
+    assert again["candidates"]
+
+
+FAILURES = (
+    ("/api/v1/get?ref=note:/nowhere", 404, "not_found"),
+    ("/api/v1/get?ref=note:/%00", 400, "usage"),
+    ("/api/v1/search?q=x&limit=0", 422, "usage"),
+    ("/api/v1/search?q=x&limt=3", 422, "usage"),
+    ("/api/v1/search?q=x&profile=nope", 400, "usage"),
+    ("/api/v1/search?q=x&after=someday", 400, "usage"),
+    ("/api/v1/search?q=x&weights=vector", 400, "usage"),
+    ("/api/v1/grep?pattern=(", 400, "usage"),
+    ("/api/v1/nothing", 404, "not_found"),
+    ("/api/v1/tasks/none", 404, "not_found"),
+)
+
+
+def test_every_failure_has_the_same_shape(site: Site) -> None:
+    for path, status, code in FAILURES:
+        error = site.get(path, status=status)["error"]
+        assert error["code"] == code, path
+        assert error["message"]
+        assert set(error) >= {"code", "message", "hint"}
+
+
+def test_long_work_is_a_task_that_tells_its_progress_as_events(site: Site, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for n in range(3):
+        (folder / f"{n}.md").write_text(f"# Note {n}\n\nAbout subject {n}.\n", encoding="utf-8")
+    task = site.post("/api/v1/add", {"sources": [str(folder)]}, status=202)
+    assert task["verb"] == "add"
+    with site.client.stream("GET", f"/api/v1/tasks/{task['id']}/events") as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        text = "".join(stream.iter_text())
+    names = [line.removeprefix("event: ") for line in text.splitlines() if line.startswith("event: ")]
+    last = json.loads(text.strip().rpartition("data: ")[2])
+    assert names[-1] == "done"
+    assert last["result"]["created"] == 3
+    assert site.get(f"/api/v1/tasks/{task['id']}")["state"] == "done"
+
+
+def test_a_task_that_fails_says_why(site: Site) -> None:
+    task = site.post("/api/v1/backup?wait=20", {"file": "/nowhere/at/all/backup.db"})
+    assert task["state"] == "failed"
+    assert task["error"]["message"]
+
+
+def test_waiting_for_a_task_answers_its_result(site: Site) -> None:
+    task = site.post("/api/v1/doctor?wait=20")
+    assert task["state"] == "done"
+    assert task["result"]["ok"] is True
+
+
+def test_files_that_are_sent_are_read_by_their_kind(site: Site) -> None:
+    files = [("files", ("plan.md", b"---\ntitle: The plan\n---\nBuild a bridge.\n", "text/markdown"))]
+    answer = site.client.post("/api/v1/upload?wait=20", files=files)
+    assert answer.json()["result"]["items"][0]["ref"] == "agent:/uploads/plan.md"
+    item = site.get("/api/v1/get", params={"ref": "agent:/uploads/plan.md"})
+    assert (item["title"], item["content"].strip()) == ("The plan", "Build a bridge.")
+
+
+def test_what_is_exported_can_be_imported_elsewhere(site: Site, new_site: Callable[..., Site], tmp_path: Path) -> None:
+    site.engine.save("note:/a", "Something to keep.")
+    lines = site.client.get("/api/v1/export").content
+    site.engine.rm("note:/a", purge=True)
+    done = site.client.post("/api/v1/import?wait=20", files={"file": ("x.jsonl", lines)}).json()
+    assert done["result"]["created"] == 1
+    assert site.engine.get("note:/a").content == "Something to keep."
+
+
+def test_settings_are_read_and_changed(site: Site) -> None:
+    assert site.post("/api/v1/config", {"name": "search.limit", "value": "7"})["value"] == 7
+    assert site.post("/api/v1/config", {"name": "search.limt", "value": "7"}, status=400)["error"]["hint"]
+    names = {row["name"] for row in site.get("/api/v1/config")["settings"]}
+    assert {"search.limit", "serve.port"} <= names
+
+
+def test_health_and_counts_are_told(site: Site) -> None:
+    assert site.stranger().get("/healthz").json() == {"status": "ok", "version": __version__}
+    site.get("/api/v1/search", params={"q": "x"})
+    text = site.client.get("/metrics").text
+    assert 'ricordo_requests_total{method="GET",route="/api/v1/search",status="200"} 1' in text
+    assert "ricordo_store_items 0" in text
+
+
+def test_links_and_feedback_go_both_ways(site: Site) -> None:
+    for name in ("a", "b"):
+        site.engine.save(f"note:/{name}", f"About {name}.")
+    site.post("/api/v1/link", {"source": "note:/a", "target": "note:/b", "type": "supports"})
+    around = site.get("/api/v1/links", params={"ref": "note:/b"})["links"]
+    assert [(one["source"], one["type"]) for one in around] == [("note:/a", "supports")]
+    assert site.post("/api/v1/unlink", {"source": "note:/a", "target": "note:/b"}) == {"count": 1}
+    verdict = {"query": "about", "ref": "note:/a", "verdict": "accepted"}
+    assert site.post("/api/v1/feedback", verdict)["verdict"] == "accepted"
+
+
+def test_many_clients_at_once_are_all_answered(site: Site) -> None:
+    for n in range(20):
+        site.engine.save(f"note:/n{n}", f"Text number {n} about keys.")
+    answers: list[int] = []
+
+    def ask() -> None:
+        client = site.stranger(dict(site.client.headers))
+        answers.extend(client.get("/api/v1/search?q=keys").status_code for _ in range(5))
+
+    threads = [threading.Thread(target=ask) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [200] * 60
+
+
+def test_examples_stand_in_the_description(site: Site) -> None:
+    document: dict[str, Any] = site.get("/api/v1/openapi.json")
+    assert "how are tokens validated?" in json.dumps(document["paths"]["/api/v1/search"])
+    assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+    ids = [one["operationId"] for methods in document["paths"].values() for one in methods.values()]
+    assert len(ids) == len(set(ids))

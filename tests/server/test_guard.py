@@ -1,0 +1,190 @@
+"""Who may come in, and what strangers cannot do."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from http_sites import Site
+from starlette.testclient import TestClient
+
+from ricordo import UsageError
+from ricordo.http_api.credentials import Credentials
+from ricordo.http_api.server import refuse_open_door
+
+PAGES = (
+    "/", "/hits", "/browse", "/timeline", "/graph", "/insight", "/profiles", "/compare", "/jobs", "/settings", "/add",
+    "/api", "/metrics", "/item?ref=note:/a", "/api/v1/search?q=x", "/api/v1/openapi.json", "/mcp",
+)  # fmt: skip
+
+
+def signed_in(site: Site) -> TestClient:
+    browser = site.stranger()
+    browser.get(f"/sign-in?code={site.serving.codes.new()}", follow_redirects=False)
+    return browser
+
+
+def test_strangers_see_nothing(site: Site) -> None:
+    site.engine.save("note:/a", "A secret thought.")
+    for path in PAGES:
+        answer = site.stranger().get(path)
+        assert answer.status_code == 401, path
+        assert "secret thought" not in answer.text
+
+
+def test_a_name_that_is_not_ours_is_refused_whatever_is_shown(site: Site) -> None:
+    for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", "", "[::2]"):
+        answer = site.client.get("/api/v1/status", headers={"Host": host})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (421, "wrong_host")
+
+
+def test_a_request_from_another_site_is_refused_whatever_is_shown(site: Site) -> None:
+    for origin in ("http://evil.example", "null", "http://127.0.0.1:9", "https://127.0.0.1.evil.example"):
+        answer = site.client.post("/api/v1/remember", json={"text": "x"}, headers={"Origin": origin})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (403, "wrong_origin")
+    assert site.engine.count() == 0
+
+
+def test_a_cookie_alone_changes_nothing(site: Site) -> None:
+    browser = signed_in(site)
+    assert browser.get("/").status_code == 200
+    form = {"ref": "note:/a", "text": "forged"}
+    assert browser.post("/add/text", data=form).status_code == 403
+    assert browser.post("/add/text", data=form, headers={"Origin": "http://evil.example"}).status_code == 403
+    assert site.engine.count() == 0
+    assert browser.post("/add/text", data=form, headers={"Origin": "http://127.0.0.1"}).status_code == 200
+    assert site.engine.count() == 1
+
+
+def test_pictures_and_scripts_of_other_sites_get_nothing_with_the_cookie(site: Site) -> None:
+    headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
+    assert signed_in(site).get("/api/v1/search?q=x", headers=headers).status_code == 403
+
+
+def test_a_link_signs_one_browser_in_once(site: Site) -> None:
+    code = site.serving.codes.new()
+    first = site.stranger().get(f"/sign-in?code={code}", follow_redirects=False)
+    cookie = first.headers["set-cookie"]
+    assert first.status_code == 303
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    again = site.stranger().get(f"/sign-in?code={code}", follow_redirects=False)
+    assert again.status_code == 401
+    assert "set-cookie" not in again.headers
+
+
+def test_signing_out_ends_the_session(site: Site) -> None:
+    browser = signed_in(site)
+    browser.post("/sign-out", headers={"Origin": "http://127.0.0.1"})
+    assert browser.get("/").status_code == 401
+
+
+def test_guessing_codes_and_tokens_is_slowed_down(site: Site) -> None:
+    codes = [site.stranger().get(f"/sign-in?code=guess{n}").status_code for n in range(40)]
+    assert codes.count(401) == 30
+    assert codes[-1] == 429
+    assert site.stranger({"Authorization": "Bearer wrong"}).get("/").status_code == 429
+
+
+SCOPES = (
+    ("read", "/api/v1/remember", {"text": "x"}, 403),
+    ("write", "/api/v1/remember", {"text": "x"}, 200),
+    ("write", "/api/v1/config", {"name": "search.limit", "value": "5"}, 403),
+    ("write", "/api/v1/vacuum", {}, 403),
+    ("write", "/api/v1/tokens", {"name": "mine", "scope": "admin"}, 403),
+    ("write", "/api/v1/backup", {"file": "/tmp/x"}, 403),
+    ("write", "/api/v1/sign-in-links", {}, 403),
+    ("read", "/mcp", {}, 403),
+)
+
+
+def test_a_token_may_do_what_its_scope_says(site: Site) -> None:
+    for scope, path, body, status in SCOPES:
+        assert site.as_scope(scope).post(path, json=body).status_code == status, path
+
+
+def test_a_token_that_may_write_cannot_read_files_of_the_machine(site: Site, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("the crown jewels", encoding="utf-8")
+    writer = site.as_scope("write")
+    assert writer.post("/api/v1/add?wait=10", json={"sources": [str(secret)]}).status_code == 403
+    for ref in (f"disk:{secret}", str(secret)):
+        assert writer.post("/api/v1/save", json={"ref": ref, "content": "x"}).status_code == 403
+    writer.post("/api/v1/save", json={"ref": "note:/x", "content": "x"})
+    assert writer.post("/api/v1/mv", json={"ref": "note:/x", "new_ref": f"disk:{secret}"}).status_code == 403
+    writer.post("/api/v1/refresh?wait=10", json={"refs": [f"disk:{secret}"]})
+    assert site.engine.search("crown jewels").hits == ()
+
+
+def test_the_name_of_a_sent_file_leads_nowhere_else(site: Site) -> None:
+    for name in ("../../etc/passwd", "..\\..\\evil.md", "/etc/passwd", "a/../../b.md"):
+        answer = site.client.post("/api/v1/upload?wait=20", files=[("files", (name, b"Some text.", "text/plain"))])
+        refs = [item["ref"] for item in answer.json()["result"]["items"]]
+        assert [ref.rpartition("/")[0] for ref in refs] == ["agent:/uploads"]
+
+
+def test_static_files_are_those_of_a_list(site: Site) -> None:
+    assert site.stranger().get("/static/app.css").status_code == 200
+    for name in ("../pages.py", "..%2fpages.py", "htmx.LICENSE/..", "nothing.js"):
+        assert site.stranger().get(f"/static/{name}").status_code in (401, 404)
+
+
+def test_large_bodies_are_refused_whether_or_not_they_say_so(new_site: Callable[..., Site]) -> None:
+    site = new_site(**{"serve.max_body_mb": 0.01})
+    body = json.dumps({"text": "x" * 20_000}).encode()
+    assert site.client.post("/api/v1/remember", content=body).status_code == 413
+    told_less = site.client.post("/api/v1/remember", content=iter([body[:5_000], body[5_000:]]))
+    assert told_less.status_code == 413
+    assert site.engine.count() == 0
+
+
+def test_a_caller_that_asks_too_much_has_to_wait(new_site: Callable[..., Site]) -> None:
+    site = new_site(**{"serve.requests_per_minute": 5})
+    statuses = [site.client.get("/api/v1/status").status_code for _ in range(8)]
+    assert statuses[:5] == [200] * 5
+    assert statuses[-1] == 429
+
+
+def test_every_answer_forbids_foreign_scripts_frames_and_guessing(site: Site) -> None:
+    for path in ("/", "/api/v1/status", "/static/app.js", "/healthz", "/nothing"):
+        headers = site.client.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "script-src 'self'" in policy
+        assert "unsafe" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_only_hashes_of_secrets_are_kept_in_a_private_file(tmp_path: Path) -> None:
+    credentials = Credentials(tmp_path / "credentials.json")
+    secret, made = credentials.add("script", "read")
+    assert secret not in credentials.path.read_text(encoding="utf-8")
+    assert stat.S_IMODE(credentials.path.stat().st_mode) == 0o600
+    caller = credentials.check(secret, "token")
+    assert caller is not None
+    assert caller.scope == "read"
+    Credentials(credentials.path).remove(made.id)
+    assert credentials.check(secret, "token") is None
+
+
+def test_a_token_ends_when_its_days_are_over(tmp_path: Path) -> None:
+    credentials = Credentials(tmp_path / "credentials.json")
+    secret, _ = credentials.add("short", "read", days=-1)
+    assert credentials.check(secret, "token") is None
+
+
+def test_an_address_that_others_can_reach_needs_a_token(tmp_path: Path) -> None:
+    credentials = Credentials(tmp_path / "credentials.json")
+    refuse_open_door("127.0.0.1", credentials)
+    with pytest.raises(UsageError, match="needs a token"):
+        refuse_open_door("0.0.0.0", credentials)
+    credentials.add("anyone", "read")
+    refuse_open_door("0.0.0.0", credentials)
+
+
+def test_an_unknown_path_says_so_without_telling_what_runs_here(site: Site) -> None:
+    assert site.client.get("/wp-admin.php").json()["error"]["code"] == "not_found"
+    assert "server" not in site.client.get("/").headers
