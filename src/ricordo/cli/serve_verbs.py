@@ -52,9 +52,6 @@ def serve(
     if background:
         return _in_background(call, host, port, names, toolsets, opens)
     from ricordo.http_api import server
-    from ricordo.mcp_server import sdk
-
-    sdk.light()
 
     def said(address: str, link: str) -> None:
         call.answer({"address": address, "link": link}, lambda screen: _tell(screen, address, link))
