@@ -83,6 +83,9 @@ class SearchSettings:
     overfetch: int = setting(0, "Candidates per side; 0 leaves it to the profile.", minimum=0)
     min_score: float = setting(0.0, "Hits below this score are left out.", minimum=0, maximum=1)
     track: bool = setting(True, "Remember which items were found and opened.")
+    pattern_seconds: float = setting(
+        10.0, "How long a regular expression may search (grep).", minimum=0.1, maximum=3600
+    )
 
 
 @frozen

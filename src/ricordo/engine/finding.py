@@ -117,7 +117,14 @@ class Finding(Tiered):
         self._look_at_files()
         filters = Filters(drives=tuple(drives), paths=tuple(globs))
         return grep_texts(
-            self.store, pattern, filters, context=context, ignore_case=ignore_case, fixed=fixed, limit=limit
+            self.store,
+            pattern,
+            filters,
+            context=context,
+            ignore_case=ignore_case,
+            fixed=fixed,
+            limit=limit,
+            seconds=self.config.search.pattern_seconds,
         )
 
     def get(

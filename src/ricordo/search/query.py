@@ -19,6 +19,9 @@ from ricordo.values.kinds import KINDS
 MAX_CHARACTERS = 20_000
 """Longer queries are cut here: no question is longer, and a pasted file would match everything anyway."""
 
+MOST_PARTS = 64
+"""How many phrases, word beginnings and excluded words count, each: every one is looked up by itself."""
+
 _PART = re.compile(
     r"""
     (?P<minus>(?<!\S)-)?"(?P<phrase>[^"]*)"
@@ -94,13 +97,21 @@ def parse_query(text: str, *, literal: bool = False) -> ParsedQuery:
     return ParsedQuery(
         " ".join(shown),
         " ".join(words),
-        tuple(phrases),
-        tuple(prefixes),
-        tuple(excluded),
-        tuple(excluded_phrases),
+        _few(phrases, "phrases", notes),
+        _few(prefixes, "beginnings of words", notes),
+        _few(excluded, "excluded words", notes),
+        _few(excluded_phrases, "excluded phrases", notes),
         _filters(conditions),
         tuple(notes),
     )
+
+
+def _few(parts: list[str], what: str, notes: list[str]) -> tuple[str, ...]:
+    """Each part once, and not more of them than a search can look up in good time."""
+    once = tuple(dict.fromkeys(parts))
+    if len(once) > MOST_PARTS:
+        notes.append(f"only the first {MOST_PARTS} {what} were used")
+    return once[:MOST_PARTS]
 
 
 _REQUEST = re.compile(

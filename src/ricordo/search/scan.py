@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
-import re
+import time
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from ricordo.errors import UsageError
 from ricordo.store.base import Store
 from ricordo.values.hits import Filters, GrepMatch
 from ricordo.values.items import Ref, TreeNode
 
+if TYPE_CHECKING:
+    import regex
+
+LONGEST_PATTERN = 5_000
+"""Characters of a pattern: compiling cannot be interrupted, so what is compiled is bounded."""
+
 
 def grep_texts(
-    store: Store, pattern: str, filters: Filters, *, context: int, ignore_case: bool, fixed: bool, limit: int
+    store: Store,
+    pattern: str,
+    filters: Filters,
+    *,
+    context: int,
+    ignore_case: bool,
+    fixed: bool,
+    limit: int,
+    seconds: float,
 ) -> list[GrepMatch]:
-    """Matching lines with their numbers in the original, newest items first."""
-    expression = _compiled(pattern, ignore_case=ignore_case, fixed=fixed)
+    """Matching lines with their numbers in the original, newest items first.
+
+    The search ends after so many seconds, whatever the pattern is: some patterns would take years on a short text.
+    """
+    expression = Expression(pattern, ignore_case=ignore_case, fixed=fixed, seconds=seconds)
     allowed = None if filters.is_empty() else store.index.allowed(filters)
     wanted = None if allowed is None else set(allowed.tolist())
     matches: list[GrepMatch] = []
@@ -28,21 +46,59 @@ def grep_texts(
     return matches
 
 
-def _compiled(pattern: str, *, ignore_case: bool, fixed: bool) -> re.Pattern[str]:
-    try:
-        return re.compile(re.escape(pattern) if fixed else pattern, re.IGNORECASE if ignore_case else 0)
-    except (re.error, RecursionError, OverflowError) as error:
+class Expression:
+    """A regular expression from outside, and how much longer it may search.
+
+    Python's own ``re`` cannot be interrupted and holds up every thread of a server meanwhile; ``regex`` can.
+    """
+
+    def __init__(self, pattern: str, *, ignore_case: bool, fixed: bool, seconds: float) -> None:
+        import regex
+
+        if len(pattern) > LONGEST_PATTERN:
+            raise UsageError(f"a pattern has at most {LONGEST_PATTERN:,} characters", hint="Look for a part of it.")
+        flags = regex.IGNORECASE if ignore_case else 0
+        self._pattern, self._seconds = pattern, seconds
+        self._deadline = time.monotonic() + seconds
+        try:
+            self._compiled = regex.compile(regex.escape(pattern) if fixed else pattern, flags)
+            # A look at the whole text first saves looking at each line, where a match in a line is one in the text.
+            same_in_lines = fixed or not any(sign in pattern for sign in ("\\A", "\\Z", "(?"))
+            self._in_text: regex.Pattern[str] | None = (
+                regex.compile(self._compiled.pattern, flags | regex.MULTILINE) if same_in_lines else None
+            )
+        except (regex.error, RecursionError, OverflowError, MemoryError, ValueError) as error:
+            raise UsageError(
+                f"'{pattern[:80]}' is not a regular expression: {error}",
+                hint="Use --fixed to look for the text itself.",
+            ) from None
+
+    def may_be_in(self, text: str) -> bool:
+        """False when no line of the text can match."""
+        return self._in_text is None or self._search(self._in_text, text)
+
+    def matches(self, line: str) -> bool:
+        return self._search(self._compiled, line)
+
+    def _search(self, compiled: regex.Pattern[str], text: str) -> bool:
+        left = self._deadline - time.monotonic()
+        try:
+            if left > 0:
+                return compiled.search(text, timeout=left, concurrent=True) is not None
+        except TimeoutError:
+            pass
         raise UsageError(
-            f"'{pattern[:80]}' is not a regular expression: {error}", hint="Use --fixed to look for the text itself."
-        ) from None
+            f"searching for '{self._pattern[:80]}' took longer than {self._seconds:g} s and was ended",
+            hint="Use a simpler pattern, --fixed for plain text, or raise search.pattern_seconds.",
+        )
 
 
-def _matches(ref: Ref, text: str, first_line: int, expression: re.Pattern[str], context: int) -> Iterator[GrepMatch]:
-    if not expression.search(text):
+def _matches(ref: Ref, text: str, first_line: int, expression: Expression, context: int) -> Iterator[GrepMatch]:
+    if not expression.may_be_in(text):
         return
     lines = text.split("\n")
     for index, line in enumerate(lines):
-        if expression.search(line):
+        if expression.matches(line):
             yield GrepMatch(
                 str(ref),
                 first_line + index,

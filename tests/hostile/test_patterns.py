@@ -1,0 +1,92 @@
+"""Patterns and queries made to be slow end in time, and the rest of the process goes on meanwhile."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ricordo import Ricordo, UsageError
+
+SLOW = "a" * 40 + " " + "ab," * 20_000
+
+
+@pytest.fixture
+def engine(tmp_path: Path, open_engine: Callable[..., Ricordo]) -> Ricordo:
+    (tmp_path / "slow.txt").write_text(f"{SLOW}\nplain line\nother line\n", encoding="utf-8")
+    engine = open_engine(**{"search.pattern_seconds": 0.5})
+    engine.add(tmp_path / "slow.txt")
+    return engine
+
+
+@pytest.mark.parametrize("pattern", [r"((a{1,50}){1,50}){1,50}b$", r"(?:.*?,){11}P"])
+def test_a_pattern_that_would_take_years_is_ended_in_time(engine: Ricordo, pattern: str) -> None:
+    started = time.monotonic()
+    with pytest.raises(UsageError, match=r"took longer than 0\.5 s"):
+        engine.grep(pattern)
+    assert time.monotonic() - started < 10
+
+
+def test_other_threads_go_on_while_a_slow_pattern_runs(engine: Ricordo) -> None:
+    ticks = 0
+    done = threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not done.wait(0.01):
+            ticks += 1
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    try:
+        with pytest.raises(UsageError):
+            engine.grep(r"(?:.*?,){11}P")
+    finally:
+        done.set()
+        thread.join()
+    assert ticks >= 3
+
+
+def test_a_start_or_end_of_line_is_found_in_the_middle_of_a_text(engine: Ricordo) -> None:
+    assert [match.line for match in engine.grep("^plain")] == [2]
+    assert [match.line for match in engine.grep("line$")] == [2, 3]
+    assert [match.line for match in engine.grep(r"\Aother line\Z")] == [3]
+    assert [match.line for match in engine.grep("(?i)^OTHER")] == [3]
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(" * 3000, "(" * 1500 + ")" * 1500, "a" * 6000, "[z-a]", "a{99999999999}b", "(?P<x"]
+)
+def test_what_is_no_pattern_is_told_so(engine: Ricordo, pattern: str) -> None:
+    with pytest.raises(UsageError):
+        engine.grep(pattern)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "a* " * 5000,
+        " ".join(f"{chr(97 + i % 26)}{chr(97 + i // 26 % 26)}{i}*" for i in range(4000)),
+        '"a b" ' * 3000,
+        " ".join(f'"{i} b"' for i in range(2500)),
+        " ".join(f"-x{i}" for i in range(4000)),
+        " ".join(f"w{i}" for i in range(4000)),
+        '"' * 19_999,
+        "kind:" * 4000,
+        "tag:a " * 3000,
+        "\u202e\u0000\ud800 *" * 1000,
+    ],
+    ids=["one prefix", "prefixes", "one phrase", "phrases", "excluded", "words", "quotes", "names", "tags", "odd"],
+)
+def test_a_query_made_to_be_slow_is_answered_in_time(engine: Ricordo, query: str) -> None:
+    started = time.monotonic()
+    engine.search(query)
+    assert time.monotonic() - started < 10
+
+
+def test_an_answer_says_that_only_some_of_the_prefixes_were_used(engine: Ricordo) -> None:
+    answer = engine.search(" ".join(f"p{i}*" for i in range(100)))
+    assert any("only the first 64 beginnings of words were used" in note for note in answer.meta.notes)
