@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from ricordo.errors import Error, Unavailable, UsageError
+from ricordo.errors import Unavailable, UsageError
 from ricordo.values.items import Ref
 
 if TYPE_CHECKING:
@@ -32,13 +32,6 @@ def open_store(location: StoreLocation, config: Config, *, create: bool) -> Stor
         keep_versions=config.store.keep_versions,
         create=create,
     )
-
-
-def unopened_store(error: Error) -> Store:
-    """What stands for a store that could not be opened, where others can answer."""
-    from ricordo.store.unopened import UnopenedStore
-
-    return cast("Store", UnopenedStore(error))
 
 
 def token_counter() -> TokenCounter:

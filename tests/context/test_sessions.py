@@ -185,7 +185,7 @@ def test_plain_lines_said_twice_survive_growing_rewriting_and_a_process_that_die
     name = engine.sessions()[0].id
     said = [user("again"), agent("yes"), user("again"), user("again")]
     with monkeypatch.context() as dying:  # written, but how far it was read is not noted
-        dying.setattr(type(engine.store), "note_files", lambda self, states: None)
+        dying.setattr(type(engine.store.files), "note", lambda self, states: None)
         engine.sessions_add(talk(path, *said))
     engine.sessions_add(talk(path, *said))
     engine.sessions_add(talk(path, *said, agent("yes")))

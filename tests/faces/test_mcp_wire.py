@@ -41,8 +41,8 @@ def is_well(lines: Lines) -> bool:
 
 
 STRAY = """
-import ricordo.engine.looking_after as looking_after, os, sys
-before = looking_after.LookingAfter.status
+import ricordo.engine.health as health, os, sys
+before = health.HealthVerbs.status
 def status(self):
     print("stray")
     os.write(1, b"stray")
@@ -50,7 +50,7 @@ def status(self):
     if "onnxruntime" in sys.modules:
         print("more than a server needs")
     return before(self)
-looking_after.LookingAfter.status = status
+health.HealthVerbs.status = status
 """
 """Code that prints where it should not, put in the way of a tool; it also looks at what was imported."""
 

@@ -104,7 +104,7 @@ for turn in range(int(sys.argv[3])):
     os.replace(beside, path)
     deadline = time.monotonic() + 20
     while mine not in versions():
-        engine._knowledge.catch_up(at_once=True)
+        engine._context.knowledge.catch_up(at_once=True)
         if time.monotonic() > deadline:
             raise SystemExit(f"{mine} was lost")
     print(mine, flush=True)

@@ -113,7 +113,8 @@ class TestFallback:
         first, second, engine = pair
         first.breaks("500")
         fill(engine)
-        own, others = fingerprint_of(engine._embedder()), fingerprint_of(engine._fallback())
+        models = engine._context.models
+        own, others = fingerprint_of(models.embedder()), fingerprint_of(models.fallback())
         assert engine.store.vectors.counts(own) == {
             "chunks": 3, "embedded": 0, "pending": 3, "running": 0, "failed": 0,
         }  # fmt: skip
@@ -166,8 +167,8 @@ class TestFallback:
         first, _, engine = pair
         first.breaks("500")
         fill(engine)
-        others = fingerprint_of(engine._fallback())
+        others = fingerprint_of(engine._context.models.fallback())
         first.mends()
         engine.embed()
-        engine.store.vectors.activate("another", engine._kept_fingerprints())
+        engine.store.vectors.activate("another", engine._context.models.fallback_fingerprints())
         assert engine.store.vectors.counts(others)["embedded"] == 3

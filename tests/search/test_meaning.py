@@ -106,8 +106,8 @@ class Other(Broken):
 
 
 def use(engine: Ricordo, embedder: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "_embedder", lambda: embedder)
-    engine.__dict__.pop("_searcher", None)
+    monkeypatch.setattr(engine._context.models, "embedder", lambda: embedder)
+    engine._context.tiers.__dict__.pop("_own_searcher", None)
 
 
 def test_a_broken_model_degrades_search_and_loses_no_write(filled: Ricordo, monkeypatch: pytest.MonkeyPatch) -> None:

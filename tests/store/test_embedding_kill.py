@@ -31,7 +31,7 @@ class Slow:
         return self.embed_documents([text])[0]
 
 engine = Ricordo.open(sys.argv[1])
-engine._embedder = lambda: Slow()
+engine._context.models.embedder = lambda: Slow()
 if len(sys.argv) > 3:
     print(engine.search("entry 7", track=False).meta.degraded, engine.embed().to_dict()["embedded"])
 else:

@@ -1,23 +1,18 @@
-"""Ricordo: the one object behind every face. Short methods that call the packages below.
+"""``Ricordo``, the one object that the command line, the MCP server and programs call.
 
-It resolves names, opens the store, and composes ingest, search and memory; it holds no SQL, no scoring, no parsing.
-What a verb needs is imported when it is called: every hook and command pays for its imports.
+Its public methods stand in ``facade_reading``, ``facade_writing`` and ``facade_upkeep``. Each calls a verb class, which
+has the open context (``context``) and does the work. The engine holds no SQL, no scoring and no parsing. What a verb
+needs is imported when it is called, because every hook and every command pays for its imports.
 """
 
 from __future__ import annotations
 
-from ricordo.engine.finding import Finding
-from ricordo.engine.knowing import Knowing
-from ricordo.engine.looking_after import LookingAfter
-from ricordo.engine.memories import Memories
-from ricordo.engine.modelling import Modelling
-from ricordo.engine.moving import Moving
-from ricordo.engine.remembering import Remembering
-from ricordo.engine.sessions import Sessions
-from ricordo.engine.telling import Telling
+from ricordo.engine.facade_reading import ReadingVerbs
+from ricordo.engine.facade_upkeep import UpkeepVerbs
+from ricordo.engine.facade_writing import WritingVerbs
 
 
-class Ricordo(Telling, Sessions, Moving, Memories, Knowing, Finding, Remembering, LookingAfter, Modelling):
+class Ricordo(ReadingVerbs, WritingVerbs, UpkeepVerbs):
     """A store, open. Use it as a context manager, or call ``close``.
 
     >>> with Ricordo.open("/tmp/doc-example.db") as memory:                    # doctest: +SKIP

@@ -1,4 +1,4 @@
-"""The engine's verbs that look: search, explain, grep, get, list, tree, history, diff, semantic, similar."""
+"""Verbs that look: search, explain, grep, get, list, tree, history, diff, semantic, similar."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from ricordo.engine.core import refuse_binned
-from ricordo.engine.tiered import Tiered
+from ricordo.engine.checks import refuse_binned
+from ricordo.engine.context import EngineContext
 from ricordo.errors import NotFound
 from ricordo.search.profile import find_profile
 from ricordo.search.request import Boosts, Request
@@ -18,8 +18,11 @@ from ricordo.values.hits import Answer, Evidence, Explanation, Filters, GrepMatc
 from ricordo.values.items import Item, Ref, TreeNode, Version, parse_time
 
 
-class Finding(Tiered):
-    """Finds and shows; changes nothing but what is remembered of use."""
+class FindVerbs:
+    """Finds and shows items; it changes nothing but the records of use."""
+
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
 
     def search(
         self,
@@ -46,11 +49,7 @@ class Finding(Tiered):
         memories: bool = False,
         tool: str = "search",
     ) -> Answer:
-        """Ranked items for a query. ``literal`` takes the text as plain words, without operators.
-
-        ``memories`` searches memories and sessions apart, with a fixed score, in profiles that have one (``vault``).
-        """
-        settings = self.config.search
+        settings = self._context.config.search
         request = Request(
             query,
             limit=settings.limit if limit is None else limit,
@@ -71,15 +70,17 @@ class Finding(Tiered):
             rerank=rerank,
             memories=memories,
         )
-        return self._tracked(self._federation.search(request), query, tool, track)
+        return self._tracked(self._context.tiers.federation.search(request), query, tool, track)
 
     def _tracked(self, answer: Answer, text: str, tool: str, track: bool | None) -> Answer:
-        """Remember, once it is there, what an answer held; the setting decides when the call does not say."""
-        config = self.config
+        """Record what an answer held, if ``track`` or the setting says so; answers it again."""
+        config = self._context.config
         if config.search.track if track is None else track:
             opened = find_profile(config, answer.meta.profile).counts_as_opening
-            self._tracker.searched(answer, text=text, tool=tool, settings=config.usage, opened=opened)
-            self._used_elsewhere(answer, text=text, tool=tool, opened=opened)
+            tracker = self._context.tracker
+            if tracker is not None:
+                tracker.searched(answer, text=text, tool=tool, settings=config.usage, opened=opened)
+            self._context.tiers.record_use_elsewhere(answer, text=text, tool=tool, opened=opened)
         return answer
 
     def explain(
@@ -92,15 +93,14 @@ class Finding(Tiered):
         boost_domain: str | None = None,
         **options: Any,
     ) -> Explanation:
-        """Why an item is where it is in the answer to a query, or why it is not there."""
         from ricordo.search.reasons import explain_item
 
-        tier, n = self._holder(ref)
-        settings = self.config.search
+        tier, n = self._context.tiers.holder(ref)
+        settings = self._context.config.search
         limit = options.pop("limit", None) or settings.limit
         boosts = Boosts(tuple(boost_tags), boost_domain)
         request = Request(query, limit=limit, profile=profile or settings.profile, boosts=boosts, **options)
-        return explain_item(self._federation.search, tier.searcher, request, n, tier=tier.name)
+        return explain_item(self._context.tiers.federation.search, tier.searcher, request, n, tier=tier.name)
 
     def grep(
         self,
@@ -113,18 +113,16 @@ class Finding(Tiered):
         fixed: bool = False,
         limit: int = 100,
     ) -> list[GrepMatch]:
-        """Lines of stored texts that match a regular expression, newest items first."""
-        self._look_at_files()
         filters = Filters(drives=tuple(drives), paths=tuple(globs))
         return grep_texts(
-            self.store,
+            self._context.store,
             pattern,
             filters,
             context=context,
             ignore_case=ignore_case,
             fixed=fixed,
             limit=limit,
-            seconds=self.config.search.pattern_seconds,
+            seconds=self._context.config.search.pattern_seconds,
         )
 
     def get(
@@ -135,8 +133,7 @@ class Finding(Tiered):
         as_of: datetime | str | None = None,
         track: bool | None = None,
     ) -> Item:
-        """An item with its content: now, in one version, or as it was at a time. This counts as opening it."""
-        tier, n = self._holder(ref)
+        tier, n = self._context.tiers.holder(ref)
         if as_of is not None:
             when = parse_time(as_of) if isinstance(as_of, str) else as_of
             version = tier.store.items.version_at(n, when)
@@ -145,14 +142,14 @@ class Finding(Tiered):
         item = replace(tier.store.items.get(n, version=version), tier=tier.name)
         if version is None:
             refuse_binned(item)
-        config = self.config
-        if config.search.track if track is None else track:
-            self._tracker_of(tier).opened(item, settings=config.usage)
+        config = self._context.config
+        tracker = self._context.tiers.tracker_of(tier)
+        if tracker is not None and (config.search.track if track is None else track):
+            tracker.opened(item, settings=config.usage)
         return item
 
     def original(self, ref: str | Ref, *, version: int | None = None) -> bytes:
-        """The bytes of an item that is kept without text; for any other, its text in UTF-8."""
-        tier, n = self._holder(ref)
+        tier, n = self._context.tiers.holder(ref)
         item = tier.store.items.get(n, version=version)
         if version is None:
             refuse_binned(item)
@@ -160,10 +157,9 @@ class Finding(Tiered):
         return blob if blob is not None else item.content.encode("utf-8", "surrogatepass")
 
     def passages(self, ref: str | Ref, *, version: int | None = None) -> tuple[Evidence, ...]:
-        """The passages that an item is cut into, with their lines and headings; they are what search compares."""
         from ricordo.ingest.chunk import line_ranges
 
-        tier, n = self._holder(ref)
+        tier, n = self._context.tiers.holder(ref)
         item = tier.store.items.get(n, version=version)
         draft = tier.store.items.draft(n, item.version)
         lines = line_ranges(draft.content, draft.passages, draft.first_line)
@@ -173,32 +169,24 @@ class Finding(Tiered):
         )
 
     def list(self, *, filters: Filters | None = None, limit: int = 50, offset: int = 0) -> list[Item]:
-        """Items without their content, newest first."""
-        self._look_at_files()
-        return [item for _, item in self.store.items.listing(filters or Filters(), limit, offset)]
+        return [item for _, item in self._context.store.items.listing(filters or Filters(), limit, offset)]
 
     def count(self, filters: Filters | None = None) -> int:
-        """How many items pass the filters."""
-        self._look_at_files()
-        return self.store.items.count(filters or Filters())
+        return self._context.store.items.count(filters or Filters())
 
     def tree(self, prefix: str | None = None, *, depth: int | None = None) -> TreeNode:
-        """Refs as folders, from all drives or below one ref."""
-        self._look_at_files()
-        return tree_of(self.store, prefix, depth)
+        return tree_of(self._context.store, prefix, depth)
 
     def history(self, ref: str | Ref) -> Sequence[Version]:
-        """An item's versions, the newest first."""
-        return self.store.items.history(self._number(ref))
+        return self._context.store.items.history(self._context.number(ref))
 
     def diff(self, ref: str | Ref, old: int | None = None, new: int | None = None) -> str:
-        """What changed between two versions, as a unified diff; by default the last change."""
-        n = self._number(ref)
-        numbers = [version.number for version in self.store.items.history(n)]
+        n = self._context.number(ref)
+        numbers = [version.number for version in self._context.store.items.history(n)]
         new = numbers[0] if new is None else new
         earlier = [number for number in numbers if number < new]
         old = (earlier[0] if earlier else new) if old is None else old
-        before, after = self.store.items.get(n, version=old), self.store.items.get(n, version=new)
+        before, after = self._context.store.items.get(n, version=old), self._context.store.items.get(n, version=new)
         return "".join(
             difflib.unified_diff(
                 _lines_for_diff(before), _lines_for_diff(after), f"{before.ref}@{old}", f"{after.ref}@{new}"
@@ -206,14 +194,12 @@ class Finding(Tiered):
         )
 
     def semantic(self, query: str, **options: Any) -> Answer:
-        """Ranked items by meaning alone."""
         return self.search(query, profile="vector", literal=True, **{"tool": "semantic", **options})
 
     def similar(
         self, ref: str | Ref, *, limit: int = 10, filters: Filters | None = None, track: bool | None = None
     ) -> Answer:
-        """The items whose passages are nearest in meaning to those of one item."""
-        tier, n = self._holder(ref)
+        tier, n = self._context.tiers.holder(ref)
         answer = tier.label(tier.searcher.similar(n, limit=limit, filters=filters or Filters()))
         return self._tracked(answer, str(tier.store.items.get_many([n])[n].ref), "similar", track)
 

@@ -1,4 +1,4 @@
-"""Looking after a store: what it holds, whether it is well, and mending what can be rebuilt."""
+"""Verbs for a store's health: status, doctor, profiles."""
 
 from __future__ import annotations
 
@@ -8,15 +8,41 @@ import stat
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ricordo import registry
 from ricordo.config.settings import Config
+from ricordo.engine.context import EngineContext
 from ricordo.errors import Error
 from ricordo.store.base import Store
 from ricordo.values.reports import Check, DoctorReport
 
-MOST_TOLD = 20
+if TYPE_CHECKING:
+    from ricordo.search.profile import Profile
+
+MOST_NAMED = 20
 """So many items that hold secrets are named."""
+
+
+class HealthVerbs:
+    """Says what a store holds and whether it is sound, and repairs what can be rebuilt."""
+
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+
+    def profiles(self) -> dict[str, Profile]:
+        return registry.profiles(self._context.config)
+
+    def status(self) -> dict[str, Any]:
+        context = self._context
+        status = store_status(context.store, context.location, context.config)
+        return status | {"knowledge": context.knowledge.status() if context.knowledge is not None else None}
+
+    def doctor(self, *, repair: bool = False) -> DoctorReport:
+        # Without a look at the knowledge files: the doctor reports how they differ from the store.
+        context = self._context
+        report = check_store(context.unsynced_store, context.location, repair=repair)
+        return DoctorReport((*report.checks, context.knowledge.check(repair=repair))) if context.knowledge else report
 
 
 def store_status(store: Store, location: str, config: Config) -> dict[str, Any]:
@@ -52,7 +78,7 @@ def _run(name: str, check: Callable[[bool], Check], repair: bool) -> Check:
 
 
 def _secrets(store: Store, repair: bool) -> Check:
-    """What looks like a secret in stored texts: told, never touched. To ``repair`` is to look at all texts anew."""
+    """Which stored texts seem to hold secrets. They are reported and not changed; ``repair`` scans all texts again."""
     if repair:
         from ricordo.ingest.redact import secret_counts
 
@@ -62,7 +88,7 @@ def _secrets(store: Store, repair: bool) -> Check:
     holders = store.secrets.refs()
     if not holders:
         return Check("secrets", True, "none found in the texts")
-    told = [f"{ref} ({', '.join(counts)})" for ref, counts in holders[:MOST_TOLD]]
+    told = [f"{ref} ({', '.join(counts)})" for ref, counts in holders[:MOST_NAMED]]
     more = f" and {len(holders) - len(told):,} more" if len(holders) > len(told) else ""
     return Check("secrets", True, f"{len(holders):,} items seem to hold some: {', '.join(told)}{more}")
 

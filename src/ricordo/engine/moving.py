@@ -1,4 +1,4 @@
-"""The engine's verbs that move and keep a store: export, import, backup, vacuum."""
+"""Verbs that move and keep a store: export, import, backup, vacuum."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from ricordo.engine.adopting import Adopting, Source
-from ricordo.engine.core import check_choice
+from ricordo.engine.checks import check_choice
+from ricordo.engine.context import EngineContext
+from ricordo.engine.foreign import ForeignImport, Source
+from ricordo.engine.items import ItemVerbs
 from ricordo.errors import NotFound, PathConflict, StoreError, UsageError
 from ricordo.values.choices import ON_CONFLICT
 from ricordo.values.hits import Filters
@@ -32,19 +34,19 @@ _BATCH_OTHERS = 1_000
 _IN_MEMORY = 32_000_000
 
 
-class Moving(Adopting):
-    """Takes a store elsewhere and brings things back, whole."""
+class MoveVerbs:
+    """Copies a store elsewhere and brings what was copied back."""
+
+    def __init__(self, context: EngineContext, items: ItemVerbs) -> None:
+        self._context = context
+        self._foreign = ForeignImport(context, items)
 
     def export(self, target: str | Path | BinaryIO, *, log: bool = True, force: bool = False) -> ExportReport:
-        """Write everything the store holds as JSON lines: to a file of its own, or to an open one.
-
-        ``log`` says whether the logs of queries and openings are among it.
-        """
         from ricordo.exchange import lines as exchange
         from ricordo.values.reports import ExportReport
 
-        self._tracker.flush()
-        with closing(self.store.transfer.records(log=log)) as records:
+        self._context.flush_use()
+        with closing(self._context.store.transfer.records(log=log)) as records:
             if not isinstance(target, (str, Path)):
                 return ExportReport("-", *exchange.write(records, target))
             path = Path(target).expanduser()
@@ -61,20 +63,16 @@ class Moving(Adopting):
         wait: bool = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> ImportReport:
-        """Take in what ``export`` wrote, or what another program keeps: an Obsidian vault, basic-memory, mem0.
-
-        Secrets in what other programs remember are redacted unless they are allowed; an export is taken as it is.
-        """
         check_choice("on_conflict", on_conflict, ON_CONFLICT)
         check_choice("format", format, FORMATS)
         if format == "obsidian":
-            return self._adopt_vault(source, on_conflict, wait, progress)
+            return self._foreign.vault(source, on_conflict, wait, progress)
         if format != "ricordo":
-            foreign = self._read_foreign(source, format)
-            return self._adopt(foreign, on_conflict, wait, progress, allow_secrets=allow_secrets)
+            foreign = self._foreign.read(source, format)
+            return self._foreign.save(foreign, on_conflict, wait, progress, allow_secrets=allow_secrets)
         with _opened(source) as (file, name):
             report = self._take_records(file, name, on_conflict, progress)
-        return replace(report, saved=self._embedded(report.saved, wait, progress))
+        return replace(report, saved=self._context.embed_after(report.saved, wait, progress))
 
     def _take_records(
         self, file: BinaryIO, name: str, on_conflict: str, progress: Callable[[Progress], None] | None
@@ -87,9 +85,9 @@ class Moving(Adopting):
         header = _header(records)
         self._check_records(records, name, on_conflict)
         file.seek(0)
-        was_empty = self.store.items.count(Filters(states=("live", "archived", "deleted"))) == 0
+        was_empty = self._context.store.items.count(Filters(states=("live", "archived", "deleted"))) == 0
         notes = self._settle_language(header)
-        importer = self.store.transfer.importer(on_conflict, self._backlog())
+        importer = self._context.store.transfer.importer(on_conflict, self._context.models.backlog())
         done: list[Saved] = []
         others: Counter[str] = Counter()
         started = time.monotonic()
@@ -99,9 +97,9 @@ class Moving(Adopting):
                 _tell(progress, len(done), header, started)
             if rest:
                 others.update(importer.others(rest))
-        self.store.maintain()
-        if not was_empty and self.store.items.entity_titles():
-            self.store.links.relink()  # what is here may speak of what came, and the other way round
+        self._context.store.maintain()
+        if not was_empty and self._context.store.items.entity_titles():
+            self._context.store.links.relink()  # what is here may speak of what came, and the other way round
         return ImportReport(AddReport(tuple(done), notes), {name: count for name, count in others.items() if count})
 
     def _check_records(self, records: Iterator[Record], name: str, on_conflict: str) -> None:
@@ -119,21 +117,20 @@ class Moving(Adopting):
 
     def _occupied(self, item: ItemRecord) -> bool:
         if item.state == "deleted":
-            return self.store.items.ref_by_id(item.id) is not None
-        return bool(self.store.files.known(item.ref.drive, [item.ref.path]))
+            return self._context.store.items.ref_by_id(item.id) is not None
+        return bool(self._context.store.files.known(item.ref.drive, [item.ref.path]))
 
     def _settle_language(self, header: Header) -> tuple[str, ...]:
-        if self.store.transfer.adopt_language(header.language):
+        if self._context.store.transfer.adopt_language(header.language):
             return ()
-        return (f"the words were indexed as {self.store.language}, as in this store, not {header.language}",)
+        return (f"the words were indexed as {self._context.store.language}, as in this store, not {header.language}",)
 
     def backup(
         self, target: str | Path, *, force: bool = False, progress: Callable[[Progress], None] | None = None
     ) -> BackupReport:
-        """Copy the store, as it is now, to a file; others may write meanwhile."""
         from ricordo.values.reports import BackupReport
 
-        self._tracker.flush()
+        self._context.flush_use()
         path = Path(target).expanduser().absolute()
         started = time.monotonic()
 
@@ -141,13 +138,12 @@ class Moving(Adopting):
             if progress is not None:
                 progress(Progress(done, total, str(path), "copying pages"))
 
-        self.store.transfer.backup(path, force=force, progress=tell)
+        self._context.store.transfer.backup(path, force=force, progress=tell)
         return BackupReport(str(path), path.stat().st_size, time.monotonic() - started)
 
     def vacuum(self, *, full: bool = False) -> VacuumReport:
-        """Empty the bin of what is past its days, drop what nothing needs any more, and give the space back."""
-        self._tracker.flush()
-        return self.store.transfer.vacuum(bin_days=self.config.store.bin_days, full=full)
+        self._context.flush_use()
+        return self._context.store.transfer.vacuum(bin_days=self._context.config.store.bin_days, full=full)
 
 
 def _header(records: Iterator[Record]) -> Header:

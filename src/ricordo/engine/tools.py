@@ -1,6 +1,6 @@
 """The engine's verbs for tools of other MCP servers: take in, find, show, call. Reached as ``Ricordo.tools``.
 
-It uses the engine's public verbs for everything that is kept, and the package ``tools`` for servers and calls.
+It uses other verb classes for everything that is kept, and the package ``tools`` for servers and calls.
 """
 
 from __future__ import annotations
@@ -13,6 +13,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ricordo.engine.context import EngineContext
+from ricordo.engine.finding import FindVerbs
+from ricordo.engine.items import ItemVerbs
+from ricordo.engine.removing import RemoveVerbs
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.tools.programs import Place, named_servers, servers_of
 from ricordo.tools.registered import Registered, ServerFile, check_startable, to_register, what_starts
@@ -22,7 +26,6 @@ from ricordo.values.items import Item
 from ricordo.values.tools import ServerFound, ServerReport, ToolEntry, ToolResult, ToolsReport
 
 if TYPE_CHECKING:
-    from ricordo.engine import Ricordo
     from ricordo.sources.mcp_client import Result, ServerTool
     from ricordo.tools.records import CallRecords
     from ricordo.tools.running import Running
@@ -43,9 +46,11 @@ class Tools:
     >>> memory.tools.call("time/get_current_time", {"timezone": "Asia/Tokyo"}) # doctest: +SKIP
     """
 
-    def __init__(self, engine: Ricordo, start: Path) -> None:
-        self._engine = engine
-        self._start = start
+    def __init__(self, context: EngineContext, finding: FindVerbs, items: ItemVerbs, removing: RemoveVerbs) -> None:
+        self._context = context
+        self._finding = finding
+        self._writing = items
+        self._removing = removing
         self._file = ServerFile()
         self._warm: Running | None = None
 
@@ -59,7 +64,7 @@ class Tools:
         if self._warm is None:
             from ricordo.tools.running import Running
 
-            self._warm = Running(lambda: self._engine.config.tools.seconds)
+            self._warm = Running(lambda: self._context.config.tools.seconds)
         return self._warm
 
     @cached_property
@@ -84,7 +89,7 @@ class Tools:
     def list(self, server: str | None = None) -> tuple[ToolEntry, ...]:
         """All tools, by name."""
         filters = Filters(kinds=("tool",), domains=(server,)) if server else _TOOLS
-        allow = self._engine.config.tools.allow
+        allow = self._context.config.tools.allow
         found = [entry_from(item, allow) for item in self._items(filters)]
         return tuple(sorted(found, key=lambda one: one.name))
 
@@ -92,10 +97,10 @@ class Tools:
         """The tools that fit a task best, judged by name, description and parameters."""
         if not task.strip():
             raise UsageError("there is no task", hint="Say what is to be done; 'ricordo tools list' shows them all.")
-        answer = self._engine.search(
+        answer = self._finding.search(
             task, limit=limit, filters=_TOOLS, literal=True, track=track, mode="full", tool="tools"
         )
-        allow = self._engine.config.tools.allow
+        allow = self._context.config.tools.allow
         return tuple(entry_from(hit.item, allow, hit.score) for hit in answer.hits if hit.item is not None)
 
     def show(self, name: str) -> ToolEntry:
@@ -103,7 +108,7 @@ class Tools:
         return pick(name, self.list())
 
     def _items(self, filters: Filters) -> builtins.list[Item]:
-        return self._engine.list(filters=filters, limit=_ALL)
+        return self._finding.list(filters=filters, limit=_ALL)
 
     # Taking in.
 
@@ -138,7 +143,7 @@ class Tools:
                 self._warm.end(one.name)
             gone = [item.ref for item in self._items(Filters(kinds=("tool",), domains=(one.name,)))]
             if gone:
-                self._engine.rm(*gone)
+                self._removing.rm(*gone)
             reports.append(ServerReport(one.name, "removed", removed=len(gone)))
         self._file.drop(*names)
         return ToolsReport(tuple(reports))
@@ -149,9 +154,9 @@ class Tools:
         """Each server once: of two entries that start the same, the first."""
         taken = self._file.all()
         named = (
-            (one for file in files for one in servers_of(_place(Path(file)), self._start, notes.append))
+            (one for file in files for one in servers_of(_place(Path(file)), self._context.start, notes.append))
             if files
-            else named_servers(self._start, os.environ, notes.append)
+            else named_servers(self._context.start, os.environ, notes.append)
         )
         found: dict[str, tuple[ServerFound, Registered]] = {}
         for one in named:
@@ -190,10 +195,10 @@ class Tools:
 
         listing = listing_of(server, offered)
         before = {str(item.ref) for item in self._items(Filters(kinds=("tool",), domains=(server,)))}
-        report = self._engine.save_many(listing.entries, on_conflict="overwrite", wait=wait)
+        report = self._writing.save_many(listing.entries, on_conflict="overwrite", wait=wait)
         gone = sorted(before - {entry.ref for entry in listing.entries})
         if gone:
-            self._engine.rm(*gone)
+            self._removing.rm(*gone)
         kinds = [entry.fields["category"] for entry in listing.entries]
         failed = tuple(f"{one.ref}: {one.error['message']}" for one in report.items if one.error)
         return ServerReport(
@@ -244,7 +249,7 @@ class Tools:
         from ricordo.tools.arguments import check_arguments
         from ricordo.tools.index import unfit
 
-        allow = self._engine.config.tools.allow
+        allow = self._context.config.tools.allow
         if not entry.callable:
             raise refuse(entry.name)
         server = self._file.get(entry.server)
@@ -267,14 +272,14 @@ class Tools:
             text = f"({len(answer.content):,} bytes of {kind}, which is not a text)"
             return ToolResult(name, text, answer.failed, chars=len(text), mime_type=answer.mime_type, ms=round(ms, 1))
         whole = answer.content[:LARGEST_RESULT]
-        text, more = part_of(whole, 0, self._engine.config.tools.max_chars)
+        text, more = part_of(whole, 0, self._context.config.tools.max_chars)
         kept = self.records.keep(whole) if more is not None else ""
         return ToolResult(name, text, answer.failed, kept, len(whole), more, answer.mime_type, round(ms, 1))
 
     def result(self, id: str, start: int = 0) -> ToolResult:  # noqa: A002 - the word that results carry
         """Read on in a result that was too long to be told at once."""
         whole = self.records.result(id)
-        text, more = part_of(whole, start, self._engine.config.tools.max_chars)
+        text, more = part_of(whole, start, self._context.config.tools.max_chars)
         return ToolResult("", text, False, id, len(whole), more)
 
     def log(self, limit: int = 50) -> builtins.list[dict[str, Any]]:

@@ -121,7 +121,7 @@ def neighbourhood(engine: Ricordo, ref: str) -> str:
 
 def place_for(name: str) -> str:
     """The ref for an agent's text: a bare name means the drive ``agent``, not a file."""
-    from ricordo.engine.core import is_id
+    from ricordo.engine.checks import is_id
 
     if Ref.looks_like(name) or is_id(name) or "://" in name or not name.strip("/ "):
         return name

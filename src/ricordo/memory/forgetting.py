@@ -1,6 +1,6 @@
-"""Which items a bulk ``forget`` or ``rm`` means: by age, by disuse, by kind and tag; never the protected ones.
+"""Which items ``forget`` and ``rm`` select by age, last use, kind and tag; protected items are never selected.
 
-Pure rules over items; putting them away is the store's.
+These are rules over items alone; the store archives or removes them.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ def last_use(item: Item) -> datetime:
 
 
 def is_protected(item: Item) -> bool:
-    """Whether only its own name may put an item away, or nothing."""
+    """Whether an item is left alone unless it is named."""
     return item.fields.immutable or item.fields.decay_protected
 
 
-def refuse_nothing(names: tuple[object, ...], criteria: Criteria) -> None:
-    """Naming nothing is not the same as naming everything."""
+def check_selection(names: tuple[object, ...], criteria: Criteria) -> None:
+    """Refuse a call without names and without criteria: it must not mean all items."""
     if not names and criteria.is_empty():
         raise UsageError(
             "nothing was named", hint="Name refs, or say which: --older-than 90d, --unused-since 30d, --kind, --tag."

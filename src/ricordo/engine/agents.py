@@ -1,4 +1,4 @@
-"""The engine's verbs that tell agents what they need: context for a task, and skills."""
+"""Verbs that give agents what they need: context for a task, and skills."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo import registry
-from ricordo.engine.sessions import Sessions
+from ricordo.engine.context import EngineContext
+from ricordo.engine.finding import FindVerbs
+from ricordo.engine.sessions import SessionVerbs
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.values.hits import Answer, Filters, Hit
 from ricordo.values.items import Item, Ref
@@ -35,8 +37,13 @@ HAPPENINGS = tuple(kind for kind in KINDS if kind not in ("skill", "document", "
 _SKILLS = Filters(kinds=("skill",))
 
 
-class Telling(Sessions):
-    """Puts together what an agent is told; what it tells is not counted as use."""
+class AgentVerbs:
+    """Puts together what an agent should know; what it shows is not counted as use."""
+
+    def __init__(self, context: EngineContext, finding: FindVerbs, sessions: SessionVerbs) -> None:
+        self._context = context
+        self._finding = finding
+        self._sessions = sessions
 
     def context(
         self,
@@ -48,12 +55,6 @@ class Telling(Sessions):
         always: bool = True,
         session: str = "",
     ) -> ContextReport:
-        """What an agent should know for a task, in at most ``budget`` tokens of the shipped tokenizer.
-
-        The same store and the same task give the same text; nothing is remembered of the call. Without ``always``,
-        what is always told is left out: for an agent that was told it before. ``session`` is the id of the session
-        that asks; what was said in it is left out, because it knows that already.
-        """
         from ricordo.context.build import Builder, Material
         from ricordo.context.echo import EchoFilter
 
@@ -84,7 +85,7 @@ class Telling(Sessions):
     def _stores(self, warnings: list[str]) -> dict[str, Store]:
         """The stores that can be reached, by tier, the highest first."""
         found: dict[str, Store] = {}
-        for tier in self._federation.tiers:
+        for tier in self._context.tiers.federation.tiers:
             try:
                 found[tier.name] = tier.store
             except (Error, OSError) as error:
@@ -137,7 +138,7 @@ class Telling(Sessions):
     def _asked(
         self, task: str, filters: Filters, limit: int, *, profile: str | None = None, backend: str | None = None
     ) -> Answer:
-        return self.search(
+        return self._finding.search(
             task, limit=limit, filters=filters, literal=True, track=False, profile=profile, backend=backend
         )
 
@@ -158,7 +159,7 @@ class Telling(Sessions):
         from ricordo.values.kinds import OUTSIDE_DRIVES
 
         events = []
-        for event in self.recent(10 * EVENTS, kinds=HAPPENINGS).events:
+        for event in self._sessions.recent(10 * EVENTS, kinds=HAPPENINGS).events:
             if echoes.is_own(Ref.parse(event.ref)):
                 continue
             drive = event.ref.partition(":")[0]
@@ -175,17 +176,14 @@ class Telling(Sessions):
         wait: bool = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> AddReport:
-        """Take in every SKILL.md below the roots; without any, below the usual folders and from ``skills.command``.
-
-        The first of a name wins, the workspace's before the user's before the machine's. Run again, it takes in what
-        changed and reports what is gone; ``prune`` removes that.
-        """
         from ricordo.context.skills import Collector
         from ricordo.sources.skills import default_roots, listed_by, named_roots
 
-        settings = self.config.skills
-        places = named_roots(roots, self._start) if roots else default_roots(settings, self._start)
-        collector = Collector(self.store, self._pipeline, self._files(), self._backlog())
+        settings = self._context.config.skills
+        places = named_roots(roots, self._context.start) if roots else default_roots(settings, self._context.start)
+        collector = Collector(
+            self._context.store, self._context.pipeline, self._context.files(), self._context.models.backlog()
+        )
         listed = None
         if settings.command and not roots:
             try:
@@ -194,13 +192,12 @@ class Telling(Sessions):
                 collector.fail("skills.command", error)
         collector.collect(places, listed or ())
         report = collector.report(prune=prune, listed=listed is not None)
-        if ignored := [name for name in self.config.untrusted if name.startswith("skills.") and not roots]:
+        if ignored := [name for name in self._context.config.untrusted if name.startswith("skills.") and not roots]:
             untold = f"not trusted, so ignored: {', '.join(ignored)} of the project's settings (ricordo config trust)"
             report = replace(report, notes=(*report.notes, untold))
-        return self._embedded(report, wait, progress)
+        return self._context.embed_after(report, wait, progress)
 
     def skills(self) -> tuple[Skill, ...]:
-        """All skills, by name; of a name that several tiers hold, the highest tier's."""
         found: dict[str, Skill] = {}
         for tier, store in self._stores([]).items():
             for _, item in store.items.listing(_SKILLS, 1 << 30, 0):
@@ -209,13 +206,12 @@ class Telling(Sessions):
         return tuple(sorted(found.values(), key=lambda skill: (skill.name.casefold(), skill.name)))
 
     def skills_search(self, task: str, limit: int = 5, *, track: bool | None = None) -> tuple[Skill, ...]:
-        """The skills that fit a task best, judged by name, description and text."""
         if not task.strip():
             raise UsageError("there is no task", hint="Say what is to be done; 'ricordo skills list' shows them all.")
         stores = self._stores([])
         if not _any(stores, _SKILLS):
             return ()
-        answer = self.search(task, limit=limit, filters=_SKILLS, literal=True, track=track, tool="skills")
+        answer = self._finding.search(task, limit=limit, filters=_SKILLS, literal=True, track=track, tool="skills")
         return self._as_skills(answer.hits, stores)
 
     def _as_skills(self, hits: Sequence[Hit], stores: Mapping[str, Store]) -> tuple[Skill, ...]:
@@ -227,10 +223,11 @@ class Telling(Sessions):
         return tuple(found)
 
     def skill(self, name: str) -> Item:
-        """A skill by its name or ref, with its text; this counts as opening it."""
         wanted = name.strip()
         try:
-            item = self.get(Ref.parse(wanted) if Ref.looks_like(wanted) else Ref("skill", f"/{wanted.lstrip('/')}"))
+            item = self._finding.get(
+                Ref.parse(wanted) if Ref.looks_like(wanted) else Ref("skill", f"/{wanted.lstrip('/')}")
+            )
         except NotFound:
             raise self._no_skill(wanted) from None
         if item.kind != "skill":

@@ -1,4 +1,4 @@
-"""The engine's verb for knowledge folders: sync. Looking at them before other verbs is in ``core``."""
+"""The verb for knowledge files: sync. The other verbs take in edits when they ask the context for the store."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ricordo.engine.taking_in import TakingIn
+from ricordo.engine.context import EngineContext
 from ricordo.errors import Unavailable
 from ricordo.values.reports import Progress
 
@@ -14,25 +14,23 @@ if TYPE_CHECKING:
     from ricordo.values.reports import SyncReport
 
 
-class Knowing(TakingIn):
-    """Keeps the store and the files of its memories, notes and articles together."""
+class KnowledgeVerbs:
+    """Syncs the store with the files of its memories, notes and articles."""
+
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
 
     def sync(
         self, *, write: bool = False, wait: bool = True, progress: Callable[[Progress], None] | None = None
     ) -> SyncReport:
-        """Take in what was done to the knowledge files, and write those that are missing for items that never had one.
-
-        A file that is gone takes its item to the bin; with ``write`` it is written again instead. What was changed
-        both in its file and in the store is a conflict: both are kept as versions, the file's is the current one.
-        """
-        knowledge = self._knowledge
+        knowledge = self._context.knowledge
         if knowledge is None:
             raise Unavailable(
-                f"the store {self.location} keeps no knowledge files",
+                f"the store {self._context.location} keeps no knowledge files",
                 hint="Set knowledge.folder to where they are to be; knowledge.enabled must be true.",
             )
         report = knowledge.sync(write=write)
         if not wait or not report.count("created", "updated", "moved", "conflict"):
             return report
-        done = self._drain(progress)
+        done = self._context.embed_waiting(progress)
         return replace(report, notes=(*report.notes, f"vectors: {done.stopped}")) if done.stopped else report

@@ -1,4 +1,4 @@
-"""The engine's verbs about models: which there are, whether one works, and using another."""
+"""Verbs for models: models, test_model, use_model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ricordo import registry
-from ricordo.engine.core import Core
+from ricordo.engine.context import EngineContext
 
 if TYPE_CHECKING:
     from ricordo.engine.model_choice import Models
@@ -18,15 +18,16 @@ if TYPE_CHECKING:
     Decide = Callable[[ModelSwitch], bool]
 
 
-class Modelling(Core):
-    """Looks at models and changes which one is used."""
+class ModelVerbs:
+    """Lists and tests models, and changes which one is used."""
+
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
 
     def models(self) -> tuple[ModelState, ...]:
-        """The providers of embeddings and what each lacks, and the reranker if one is set."""
         return self._models().states()
 
     def test_model(self, provider: str = "", *, model: str = "", dimensions: int = 0) -> ModelTest:
-        """Whether a model works: the one in use, another provider's, or ``cross-encoder``."""
         return self._models().test(provider, model=model, dimensions=dimensions)
 
     def use_model(
@@ -40,10 +41,6 @@ class Modelling(Core):
         scope: str = "user",
         progress: Callable[[Progress], None] | None = None,
     ) -> ModelSwitch:
-        """Use another model from now on, if it works; ``reembed`` makes its vectors first, or decides that.
-
-        With it, searches of all processes keep the old model until the new vectors are whole.
-        """
         models = self._models()
         switch, embedder = models.plan(provider, model=model, dimensions=dimensions)
         if dry_run:
@@ -59,7 +56,7 @@ class Modelling(Core):
         switch = models.write(switch, scope)
         # What others added meanwhile has only a vector of the old model.
         self._embed_all(switch, embedder, progress)
-        self.store.vectors.activate(switch.fingerprint, self._kept_fingerprints())
+        self._context.store.vectors.activate(switch.fingerprint, self._context.models.fallback_fingerprints())
         return replace(switch, embedding=report)
 
     def _embed_all(
@@ -67,11 +64,11 @@ class Modelling(Core):
     ) -> EmbedReport:
         from ricordo.ingest.embed import Worker
 
-        self.store.jobs.enqueue_missing(switch.fingerprint, embedder.dimensions)
-        return Worker(self.store, embedder, registry.worker_name(), progress).drain()
+        self._context.store.jobs.enqueue_missing(switch.fingerprint, embedder.dimensions)
+        return Worker(self._context.store, embedder, registry.worker_name(), progress).drain()
 
     def _models(self) -> Models:
         from ricordo.engine.model_choice import Models
 
-        config = self._placed(self.config)
-        return Models(config, registry.models_folder(config), self._start, self.store)
+        config = self._context.models.with_folder(self._context.config)
+        return Models(config, registry.models_folder(config), self._context.start, self._context.store)

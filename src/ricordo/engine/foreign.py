@@ -1,4 +1,4 @@
-"""Taking in what other programs keep: a vault's notes stay files, the others' become notes and memories here."""
+"""Importing what other programs keep: a vault's notes stay files, the others' texts become notes and memories."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from ricordo.engine.taking_in import TakingIn
+from ricordo.engine.context import EngineContext
+from ricordo.engine.items import ItemVerbs
 from ricordo.errors import NotFound, PathConflict, UsageError
 from ricordo.values.items import Entry, Ref
 from ricordo.values.reports import AddReport, Progress
@@ -17,13 +18,17 @@ if TYPE_CHECKING:
     from ricordo.values.reports import ImportReport
 
 Source = str | Path | BinaryIO
-Tells = Callable[[Progress], None] | None
+OnProgress = Callable[[Progress], None] | None
 
 
-class Adopting(TakingIn):
-    """Reads the files of Obsidian, basic-memory and mem0."""
+class ForeignImport:
+    """Imports the files of Obsidian, basic-memory and mem0."""
 
-    def _adopt_vault(self, source: Source, on_conflict: str, wait: bool, progress: Tells) -> ImportReport:
+    def __init__(self, context: EngineContext, items: ItemVerbs) -> None:
+        self._context = context
+        self._items = items
+
+    def vault(self, source: Source, on_conflict: str, wait: bool, progress: OnProgress) -> ImportReport:
         """Add the Markdown files of a vault; its folder is remembered, so that ``refresh`` follows it."""
         from ricordo.ingest.adding import Adding
         from ricordo.ingest.files import Files
@@ -32,26 +37,26 @@ class Adopting(TakingIn):
 
         folder = _folder(source, "A vault")
         adding = Adding(
-            self.store,
-            self._pipeline,
-            Files(self.config, self.location, is_vault=True),
+            self._context.store,
+            self._context.pipeline,
+            Files(self._context.config, self._context.location, is_vault=True),
             kind=None,
             fields={},
             on_conflict=on_conflict,
-            backlog=self._backlog(),
+            backlog=self._context.models.backlog(),
             progress=progress,
         )
         report = adding.sources([folder], globs=["*.md"], as_ref=None)
         if not in_vault(folder.absolute(), {}):
             told = f"{folder} has no {MARKER} folder: 'refresh' will read the notes as plain Markdown, without #tags"
             report = replace(report, notes=(*report.notes, told))
-        return ImportReport(self._embedded(report, wait, progress))
+        return ImportReport(self._context.embed_after(report, wait, progress))
 
-    def _read_foreign(self, source: Source, format_: str) -> Foreign:
+    def read(self, source: Source, format_: str) -> Foreign:
         if format_ == "basic-memory":
             from ricordo.ingest.foreign.basic_memory import read_folder
 
-            return read_folder(_folder(source, "basic-memory's home"), self._files())
+            return read_folder(_folder(source, "basic-memory's home"), self._context.files())
         from ricordo.ingest.foreign.mem0 import read_memories
 
         if not isinstance(source, (str, Path)):
@@ -61,8 +66,8 @@ class Adopting(TakingIn):
             raise NotFound(f"there is no file {path}", hint="Save mem0's export as one JSON file.")
         return read_memories(path.read_bytes(), str(path))
 
-    def _adopt(
-        self, foreign: Foreign, on_conflict: str, wait: bool, progress: Tells, *, allow_secrets: bool
+    def save(
+        self, foreign: Foreign, on_conflict: str, wait: bool, progress: OnProgress, *, allow_secrets: bool
     ) -> ImportReport:
         """Save texts of another program, with their times, and link them."""
         from ricordo.values.reports import ImportReport
@@ -70,17 +75,17 @@ class Adopting(TakingIn):
         if on_conflict == "error":
             self._refuse_known(foreign.entries)
         entries, told = _without_secrets(foreign.entries, allow_secrets=allow_secrets)
-        report = self.save_many(
+        report = self._items.save_many(
             entries, on_conflict=on_conflict, wait=False, durable=True, allow_secrets=True, progress=progress
         )
         linked = self._relate(foreign.relations)
         saved = AddReport((*report.items, *foreign.failed), (*report.notes, *foreign.notes, *told))
-        return ImportReport(self._embedded(saved, wait, progress), {"link": linked} if linked else {})
+        return ImportReport(self._context.embed_after(saved, wait, progress), {"link": linked} if linked else {})
 
     def _refuse_known(self, entries: Sequence[Entry]) -> None:
         for entry in entries:
             ref = Ref.parse(entry.ref)
-            if self.store.files.known(ref.drive, [ref.path]):
+            if self._context.store.files.known(ref.drive, [ref.path]):
                 raise PathConflict(
                     f"{ref} is already in the store; nothing was written", hint="Pass --on-conflict skip or overwrite."
                 )
@@ -89,9 +94,9 @@ class Adopting(TakingIn):
         """Link what was saved; how many links are new."""
         made = 0
         for relation in relations:
-            ends = [self.store.items.number(Ref.parse(ref)) for ref in (relation.source, relation.target)]
+            ends = [self._context.store.items.number(Ref.parse(ref)) for ref in (relation.source, relation.target)]
             if ends[0] is not None and ends[1] is not None:
-                made += self.store.links.add(ends[0], ends[1], relation.type)
+                made += self._context.store.links.add(ends[0], ends[1], relation.type)
         return made
 
 

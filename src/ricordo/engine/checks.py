@@ -1,0 +1,35 @@
+"""Checks of what callers hand in: choices, ids, and items that may not be used or changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ricordo.errors import Conflict, NotFound, UsageError
+from ricordo.values.items import Item
+
+_ID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$", re.IGNORECASE)
+
+
+def is_id(text: str) -> bool:
+    """Whether a text has the form of an item's id."""
+    return _ID.match(text) is not None
+
+
+def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
+    """Refuse a value that is not among the allowed ones."""
+    if value not in allowed:
+        raise UsageError(f"{name} cannot be '{value}'", hint=f"One of: {', '.join(allowed)}.")
+
+
+def refuse_binned(item: Item) -> None:
+    """Refuse an item that is in the bin: for callers it does not exist."""
+    if item.state == "deleted":
+        raise NotFound(f"{item.ref} is in the bin", hint=f"'ricordo restore {item.ref}' brings it back.")
+
+
+def refuse_put_away(item: Item) -> None:
+    """Refuse to change an item in the bin or the archive, because a change would bring it back."""
+    refuse_binned(item)
+    if item.state == "archived":
+        raise Conflict(f"{item.ref} is archived", hint=f"'ricordo restore {item.ref}' brings it back first.")

@@ -1,0 +1,202 @@
+"""What every verb of the engine is handed: the open store, the settings, models, names, tiers and knowledge files."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ricordo import registry
+from ricordo.config.loading import Config, StoreLocation
+from ricordo.config.places import Located, knowledge_place, places
+from ricordo.engine.checks import is_id, refuse_binned
+from ricordo.engine.models_in_use import ModelsInUse
+from ricordo.engine.tiers import Tiers
+from ricordo.errors import Error, NotFound, StoreError, Unavailable, UsageError
+from ricordo.memory.tracking import Tracker
+from ricordo.store.base import Store
+from ricordo.values.items import Ref
+from ricordo.values.reports import AddReport, Progress
+
+if TYPE_CHECKING:
+    from ricordo.ingest.files import Files
+    from ricordo.ingest.pipeline import Pipeline
+    from ricordo.memory.knowledge import Knowledge
+    from ricordo.values.reports import EmbedReport
+
+_URL = re.compile(r"^https?://", re.IGNORECASE)
+
+
+class EngineContext:
+    """An open store with all that verbs need around it. It has no verbs of its own.
+
+    Verbs get the store from ``store``, which takes in edits of knowledge files first. ``unsynced_store`` does not.
+    """
+
+    def __init__(self, opened: Store | Error, located: Located, provider: Callable[[], Config], start: Path) -> None:
+        self._opened = opened
+        self.located = located
+        self.location = str(located.location.path)
+        self.start = start
+        self.provider = provider
+        self.models = ModelsInUse(provider, self.location)
+        self.tracker = None if isinstance(opened, Error) else Tracker(opened)
+        self._with_files: list[Knowledge] = []
+        self.knowledge = None if isinstance(opened, Error) else self.knowledge_of(opened, located.location)
+        self.tiers = Tiers(self)
+
+    @property
+    def config(self) -> Config:
+        """The settings as they are now; settings files that changed are read again."""
+        return self.provider()
+
+    @property
+    def store(self) -> Store:
+        """The store, with the edits that people made to knowledge files taken in: the way for all verbs.
+
+        The files are looked at once a second at most. Where the store could not be opened, this raises the reason.
+        """
+        self.take_in_file_edits()
+        return self.unsynced_store
+
+    @property
+    def unsynced_store(self) -> Store:
+        """The store without a look at the knowledge files.
+
+        This is for what runs inside a look or a sync, for closing, and for hooks that have little time.
+        """
+        if isinstance(self._opened, Error):
+            raise self._opened
+        return self._opened
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the store itself could be opened; other tiers can answer when it could not."""
+        return not isinstance(self._opened, Error)
+
+    def take_in_file_edits(self) -> None:
+        """Take in what people did to knowledge files. If a busy store prevents that now, the next call tries again."""
+        for knowledge in self._with_files:
+            with suppress(StoreError, Unavailable):
+                knowledge.catch_up()
+
+    def knowledge_of(self, store: Store, location: StoreLocation) -> Knowledge | None:
+        """The knowledge files of a store, if it has a folder for them; they are looked at from now on."""
+        config = self.config
+        place = knowledge_place(location, config)
+        if place is None or not store.usage.can_record():
+            return None
+        from ricordo.memory.knowledge import Knowledge
+        from ricordo.memory.knowledge_folder import KnowledgeFolder
+
+        knowledge = Knowledge(
+            store,
+            KnowledgeFolder(place),
+            partial(self.pipeline_of, store),
+            self.models.backlog,
+            place=_relative_place(location.path, place),
+            most_bytes=int(config.ingest.max_file_mb * 1_000_000),
+        )
+        self._with_files.append(knowledge)
+        return knowledge
+
+    def close(self) -> None:
+        """Write the use records that wait, then close the stores."""
+        self.tiers.close_trackers()
+        if self.tracker is not None:
+            self.tracker.close()
+        if not isinstance(self._opened, Error):
+            self._opened.close()
+        self.tiers.close_stores()
+
+    def flush_use(self) -> None:
+        """Wait until the use records so far are written."""
+        if self.tracker is not None:
+            self.tracker.flush()
+
+    @cached_property
+    def pipeline(self) -> Pipeline:
+        """What prepares texts for the store."""
+        return self.pipeline_of(self.unsynced_store)
+
+    def pipeline_of(self, store: Store) -> Pipeline:
+        """What prepares texts for one store."""
+        from ricordo.ingest.pipeline import Pipeline
+
+        return Pipeline(store, self.provider, registry.token_counter(), self.models.llm_or_default)
+
+    def files(self) -> Files:
+        """What reads files from disk, within the limits of the settings."""
+        from ricordo.ingest.files import Files
+
+        return Files(self.config, self.location)
+
+    def embed_waiting(self, progress: Callable[[Progress], None] | None = None, **options: Any) -> EmbedReport:
+        """Make the vectors that wait in the backlog; the fallback embedder does it while the first is unavailable."""
+        from ricordo.ingest.embed import drain
+
+        models = self.models
+        return drain(self.unsynced_store, models.embedder, models.fallback, registry.worker_name(), progress, **options)
+
+    def embed_after(
+        self, report: AddReport, wait: bool, progress: Callable[[Progress], None] | None = None
+    ) -> AddReport:
+        """Make the vectors of what was just written; a failure is only a note, because the texts are kept."""
+        if not wait or not (report.count("created") or report.count("updated")):
+            return report
+        done = self.embed_waiting(progress)
+        if not done.stopped:
+            return report
+        return replace(report, notes=(*report.notes, f"vectors: {done.stopped}"))
+
+    def resolve(self, text: str | Path | Ref) -> Ref:
+        """A ref from a ref, an item id, a URL or a file path."""
+        if isinstance(text, Ref):
+            return text
+        if isinstance(text, Path):
+            return registry.disk_ref(text)
+        if is_id(text):
+            found = self.store.items.ref_by_id(text)
+            if found is None:
+                raise NotFound(f"there is no item with the id {text}", hint="'ricordo list' shows what is there.")
+            return found
+        if _URL.match(text):
+            return registry.url_ref(text, self.config)
+        if Ref.looks_like(text):
+            return Ref.parse(text)
+        if not text.strip():
+            raise UsageError("an empty name is not a ref", hint="Name a file, a ref such as note:/plan, or an item id.")
+        return registry.disk_ref(Path(text))
+
+    def number(self, name: str | Path | Ref) -> int:
+        """The number of the item with a name; an error if there is none."""
+        return self.store.items.require(self.resolve(name))
+
+    def present_number(self, name: str | Ref) -> int:
+        """The number of an item that is not in the bin."""
+        n = self.number(name)
+        refuse_binned(self.store.items.get_many([n])[n])
+        return n
+
+
+def open_or_error(located: Located, config: Config, *, create: bool) -> Store | Error:
+    """The store; where other tiers can answer without it, the error that kept it from opening."""
+    try:
+        return registry.open_store(located.location, config, create=create)
+    except (StoreError, Unavailable) as error:
+        if all(place.store == str(located.location.path) for place in places(located, config)):
+            raise
+        return error
+
+
+def _relative_place(store: Path, place: Path) -> str:
+    """Where a folder is, relative to the store, so that both can be moved together."""
+    try:
+        return os.path.relpath(place, store.parent)
+    except ValueError:  # on another drive
+        return str(place)

@@ -1,0 +1,233 @@
+"""The public verbs of ``Ricordo`` that find, show, check and copy; each calls the class that does the work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ricordo.engine.opening import OpenEngine
+
+if TYPE_CHECKING:
+    from ricordo.values.context import ContextReport, Skill
+    from ricordo.values.hits import Answer, Evidence, Explanation, Filters, GrepMatch
+    from ricordo.values.items import Item, Ref, TreeNode, Version
+    from ricordo.values.links import LinkReport
+    from ricordo.values.sessions import Routes, Session, Timeline
+    from ricordo.values.use import StatsReport
+
+
+class ReadingVerbs(OpenEngine):
+    """What callers can ask of a store; items are not changed, only their use is recorded."""
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        offset: int = 0,
+        mode: str = "scan",
+        filters: Filters | None = None,
+        min_score: float | None = None,
+        lexical: bool = True,
+        vectors: bool = True,
+        profile: str | None = None,
+        weights: Mapping[str, float] | None = None,
+        as_of: datetime | str | None = None,
+        explain: bool = False,
+        track: bool | None = None,
+        literal: bool = False,
+        backend: str | None = None,
+        boost_tags: Sequence[str] = (),
+        boost_domain: str | None = None,
+        diverse: bool = False,
+        rerank: str | None = None,
+        memories: bool = False,
+        tool: str = "search",
+    ) -> Answer:
+        """Ranked items for a query. ``literal`` takes the text as plain words, without operators.
+
+        ``memories`` searches memories and sessions apart, with a fixed score, in profiles that have one (``vault``).
+        """
+        return self._finding.search(
+            query,
+            limit=limit,
+            offset=offset,
+            mode=mode,
+            filters=filters,
+            min_score=min_score,
+            lexical=lexical,
+            vectors=vectors,
+            profile=profile,
+            weights=weights,
+            as_of=as_of,
+            explain=explain,
+            track=track,
+            literal=literal,
+            backend=backend,
+            boost_tags=boost_tags,
+            boost_domain=boost_domain,
+            diverse=diverse,
+            rerank=rerank,
+            memories=memories,
+            tool=tool,
+        )
+
+    def explain(
+        self,
+        query: str,
+        ref: str | Ref,
+        *,
+        profile: str | None = None,
+        boost_tags: Sequence[str] = (),
+        boost_domain: str | None = None,
+        **options: Any,
+    ) -> Explanation:
+        """Why an item is where it is in the answer to a query, or why it is not there."""
+        return self._finding.explain(
+            query, ref, profile=profile, boost_tags=boost_tags, boost_domain=boost_domain, **options
+        )
+
+    def semantic(self, query: str, **options: Any) -> Answer:
+        """Ranked items by meaning alone."""
+        return self._finding.semantic(query, **options)
+
+    def similar(
+        self, ref: str | Ref, *, limit: int = 10, filters: Filters | None = None, track: bool | None = None
+    ) -> Answer:
+        """The items whose passages are nearest in meaning to those of one item."""
+        return self._finding.similar(ref, limit=limit, filters=filters, track=track)
+
+    def grep(
+        self,
+        pattern: str,
+        *,
+        context: int = 0,
+        globs: Sequence[str] = (),
+        drives: Sequence[str] = (),
+        ignore_case: bool = False,
+        fixed: bool = False,
+        limit: int = 100,
+    ) -> list[GrepMatch]:
+        """Lines of stored texts that match a regular expression, newest items first."""
+        return self._finding.grep(
+            pattern, context=context, globs=globs, drives=drives, ignore_case=ignore_case, fixed=fixed, limit=limit
+        )
+
+    def get(
+        self,
+        ref: str | Ref,
+        *,
+        version: int | None = None,
+        as_of: datetime | str | None = None,
+        track: bool | None = None,
+    ) -> Item:
+        """An item with its content: now, in one version, or as it was at a time. This counts as opening it."""
+        return self._finding.get(ref, version=version, as_of=as_of, track=track)
+
+    def original(self, ref: str | Ref, *, version: int | None = None) -> bytes:
+        """The bytes of an item that is kept without text; for any other, its text in UTF-8."""
+        return self._finding.original(ref, version=version)
+
+    def passages(self, ref: str | Ref, *, version: int | None = None) -> tuple[Evidence, ...]:
+        """The passages that an item is cut into, with their lines and headings; they are what search compares."""
+        return self._finding.passages(ref, version=version)
+
+    def list(self, *, filters: Filters | None = None, limit: int = 50, offset: int = 0) -> list[Item]:
+        """Items without their content, newest first."""
+        return self._finding.list(filters=filters, limit=limit, offset=offset)
+
+    def count(self, filters: Filters | None = None) -> int:
+        """How many items pass the filters."""
+        return self._finding.count(filters)
+
+    def tree(self, prefix: str | None = None, *, depth: int | None = None) -> TreeNode:
+        """Refs as folders, from all drives or below one ref."""
+        return self._finding.tree(prefix, depth=depth)
+
+    def history(self, ref: str | Ref) -> Sequence[Version]:
+        """An item's versions, the newest first."""
+        return self._finding.history(ref)
+
+    def diff(self, ref: str | Ref, old: int | None = None, new: int | None = None) -> str:
+        """What changed between two versions, as a unified diff; by default the last change."""
+        return self._finding.diff(ref, old, new)
+
+    def links(self, ref: str | Ref, *, depth: int = 2) -> LinkReport:
+        """The links around an item, both ways, by hand and from texts."""
+        return self._links.links(ref, depth=depth)
+
+    def suggest_links(self, ref: str | Ref, *, limit: int = 10) -> Answer:
+        """Items that are like one but not linked with it: by meaning or, without vectors, by the words of its title."""
+        return self._links.suggest_links(ref, limit=limit)
+
+    def stats(self, *, days: float = 30, by: str = "query", limit: int = 10) -> StatsReport:
+        """What was asked and found in the last days, by query, tool or day."""
+        return self._use.stats(days=days, by=by, limit=limit)
+
+    def sessions(self, *, limit: int = 50, offset: int = 0) -> tuple[Session, ...]:
+        """The sessions that are kept, the latest first, without their turns."""
+        return self._sessions.sessions(limit=limit, offset=offset)
+
+    def session(self, name: str, *, first: int = 1, limit: int = 1_000) -> Session:
+        """A session with its turns from one on; the beginning of its id is enough if only one begins so."""
+        return self._sessions.session(name, first=first, limit=limit)
+
+    def timeline(
+        self,
+        *,
+        since: str | datetime | None = None,
+        thread: str | None = None,
+        kinds: Sequence[str] = (),
+        limit: int = 50,
+    ) -> Timeline:
+        """What happened since a time or for a span (``7d``), in order: said, made, changed, remembered, put away.
+
+        Use of tools is told where a thread is asked for.
+        """
+        return self._sessions.timeline(since=since, thread=thread, kinds=kinds, limit=limit)
+
+    def recent(
+        self,
+        limit: int = 20,
+        *,
+        since: str | datetime | None = None,
+        thread: str | None = None,
+        kinds: Sequence[str] = (),
+    ) -> Timeline:
+        """The latest happenings, the newest first."""
+        return self._sessions.recent(limit, since=since, thread=thread, kinds=kinds)
+
+    def route(self, task: str, limit: int = 5) -> Routes:
+        """Points in sessions to fork from for a task, by words and meaning, weighed by how it went on from there."""
+        return self._sessions.route(task, limit)
+
+    def context(
+        self,
+        task: str,
+        *,
+        budget: int = 2000,
+        recent: bool = False,
+        skills: bool = True,
+        always: bool = True,
+        session: str = "",
+    ) -> ContextReport:
+        """What an agent should know for a task, in at most ``budget`` tokens of the shipped tokenizer.
+
+        The same store and the same task give the same text; nothing is remembered of the call. Without ``always``,
+        what is always told is left out: for an agent that was told it before. ``session`` is the id of the session
+        that asks; what was said in it is left out, because it knows that already.
+        """
+        return self._agents.context(task, budget=budget, recent=recent, skills=skills, always=always, session=session)
+
+    def skills(self) -> tuple[Skill, ...]:
+        """All skills, by name; of a name that several tiers hold, the highest tier's."""
+        return self._agents.skills()
+
+    def skills_search(self, task: str, limit: int = 5, *, track: bool | None = None) -> tuple[Skill, ...]:
+        """The skills that fit a task best, judged by name, description and text."""
+        return self._agents.skills_search(task, limit, track=track)
+
+    def skill(self, name: str) -> Item:
+        """A skill by its name or ref, with its text; this counts as opening it."""
+        return self._agents.skill(name)

@@ -1,0 +1,155 @@
+"""The public verbs of ``Ricordo`` that look after a store: health, knowledge files, vectors, models, and moving it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from ricordo.engine.opening import OpenEngine
+
+if TYPE_CHECKING:
+    from ricordo.engine.foreign import Source
+    from ricordo.engine.models import Decide
+    from ricordo.search.profile import Profile
+    from ricordo.values.models import ModelState, ModelSwitch, ModelTest
+    from ricordo.values.reports import (
+        BackupReport,
+        DoctorReport,
+        EmbedReport,
+        ExportReport,
+        ImportReport,
+        JobsReport,
+        Progress,
+        SyncReport,
+        VacuumReport,
+    )
+
+
+class UpkeepVerbs(OpenEngine):
+    """What keeps a store sound and complete, and takes it elsewhere."""
+
+    def status(self) -> dict[str, Any]:
+        """What the store holds and how it is."""
+        return self._health.status()
+
+    def doctor(self, *, repair: bool = False) -> DoctorReport:
+        """Check the store, and with ``repair`` mend what can be rebuilt."""
+        return self._health.doctor(repair=repair)
+
+    def profiles(self) -> dict[str, Profile]:
+        """The ways to rank, by name: the built-in ones and those of the settings."""
+        return self._health.profiles()
+
+    def sync(
+        self, *, write: bool = False, wait: bool = True, progress: Callable[[Progress], None] | None = None
+    ) -> SyncReport:
+        """Take in what was done to the knowledge files, and write those that are missing for items that never had one.
+
+        A file that is gone takes its item to the bin; with ``write`` it is written again instead. What was changed
+        both in its file and in the store is a conflict: both are kept as versions, the file's is the current one.
+        """
+        return self._knowledge.sync(write=write, wait=wait, progress=progress)
+
+    def embed(
+        self,
+        *,
+        workers: int = 1,
+        kinds: Sequence[str] = (),
+        limit: int | None = None,
+        enqueue_only: bool = False,
+        search_missing: bool = True,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> EmbedReport:
+        """Work off the backlog of texts without a vector. Any number of processes may do so at once.
+
+        Without ``search_missing`` only what was put on the backlog when it was written: a store is not looked through.
+        """
+        return self._vectors.embed(
+            workers=workers,
+            kinds=kinds,
+            limit=limit,
+            enqueue_only=enqueue_only,
+            search_missing=search_missing,
+            progress=progress,
+        )
+
+    def reembed(self, *, progress: Callable[[Progress], None] | None = None) -> EmbedReport:
+        """Give every text a vector of the model in force; searches use the old ones until all are there."""
+        return self._vectors.reembed(progress=progress)
+
+    def jobs(self) -> JobsReport:
+        """What waits for a vector, what failed, and how much is done."""
+        return self._vectors.jobs()
+
+    def retry_jobs(self) -> int:
+        """Put failed jobs back; answers how many."""
+        return self._vectors.retry_jobs()
+
+    def models(self) -> tuple[ModelState, ...]:
+        """The providers of embeddings and what each lacks, and the reranker if one is set."""
+        return self._models.models()
+
+    def test_model(self, provider: str = "", *, model: str = "", dimensions: int = 0) -> ModelTest:
+        """Whether a model works: the one in use, another provider's, or ``cross-encoder``."""
+        return self._models.test_model(provider, model=model, dimensions=dimensions)
+
+    def use_model(
+        self,
+        provider: str,
+        *,
+        model: str = "",
+        dimensions: int = 0,
+        reembed: bool | Decide = False,
+        dry_run: bool = False,
+        scope: str = "user",
+        progress: Callable[[Progress], None] | None = None,
+    ) -> ModelSwitch:
+        """Use another model from now on, if it works; ``reembed`` makes its vectors first, or decides that.
+
+        With it, searches of all processes keep the old model until the new vectors are whole.
+        """
+        return self._models.use_model(
+            provider,
+            model=model,
+            dimensions=dimensions,
+            reembed=reembed,
+            dry_run=dry_run,
+            scope=scope,
+            progress=progress,
+        )
+
+    def export(self, target: str | Path | BinaryIO, *, log: bool = True, force: bool = False) -> ExportReport:
+        """Write everything the store holds as JSON lines: to a file of its own, or to an open one.
+
+        ``log`` says whether the logs of queries and openings are among it.
+        """
+        return self._moving.export(target, log=log, force=force)
+
+    def import_(
+        self,
+        source: Source,
+        *,
+        format: str = "ricordo",  # noqa: A002 - the word for it
+        on_conflict: str = "skip",
+        allow_secrets: bool = False,
+        wait: bool = True,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> ImportReport:
+        """Take in what ``export`` wrote, or what another program keeps: an Obsidian vault, basic-memory, mem0.
+
+        Secrets in what other programs remember are redacted unless they are allowed; an export is taken as it is.
+        """
+        return self._moving.import_(
+            source, format=format, on_conflict=on_conflict, allow_secrets=allow_secrets, wait=wait, progress=progress
+        )
+
+    def backup(
+        self, target: str | Path, *, force: bool = False, progress: Callable[[Progress], None] | None = None
+    ) -> BackupReport:
+        """Copy the store, as it is now, to a file; others may write meanwhile."""
+        return self._moving.backup(target, force=force, progress=progress)
+
+    def vacuum(self, *, full: bool = False) -> VacuumReport:
+        """Empty the bin of what is past its days, drop what nothing needs any more, and give the space back."""
+        return self._moving.vacuum(full=full)

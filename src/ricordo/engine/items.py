@@ -1,0 +1,174 @@
+"""Verbs for single items: save, edit, move. What each does for callers is said at the facade."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ricordo.engine.checks import check_choice, refuse_put_away
+from ricordo.engine.context import EngineContext
+from ricordo.errors import StaleVersion, from_dict
+from ricordo.store.base import PreparedItem
+from ricordo.values.choices import ON_CONFLICT
+from ricordo.values.hits import Filters
+from ricordo.values.items import Draft, Entry, Ref, Saved
+from ricordo.values.reports import AddReport, Progress
+
+if TYPE_CHECKING:
+    from ricordo.ingest.adding import Adding
+
+MOST_MENTIONING = 10_000
+"""So many texts that name a new entity are linked to it."""
+_ATTEMPTS = 20
+
+
+class ItemVerbs:
+    """Writes items by their refs; every change is a new version."""
+
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+
+    def save(
+        self,
+        ref: str | Ref,
+        content: str,
+        *,
+        kind: str | None = None,
+        fields: Mapping[str, Any] | None = None,
+        on_conflict: str = "error",
+        structure: str = "text",
+        allow_secrets: bool = False,
+        wait: bool = True,
+    ) -> Saved:
+        from ricordo.ingest.incoming_secrets import kind_of
+        from ricordo.ingest.redact import redact_item
+
+        resolved = self._context.resolve(ref)
+        kind = kind or kind_of(resolved)
+        content, fields, redacted = redact_item(kind, content, fields or {}, allow_secrets=allow_secrets)
+        entry = Entry(str(resolved), content, kind, fields, structure)
+        saved = self.save_many([entry], on_conflict=on_conflict, durable=True, wait=wait, allow_secrets=True).items[0]
+        if saved.error is not None:
+            raise from_dict(saved.error)
+        if kind == "entity" and saved.status != "skipped":
+            self.find_mentions(self._context.store.items.require(resolved))
+        return replace(saved, redacted=redacted)
+
+    def save_many(
+        self,
+        entries: Iterable[Entry],
+        *,
+        on_conflict: str = "overwrite",
+        wait: bool = True,
+        durable: bool = False,
+        allow_secrets: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> AddReport:
+        check_choice("on_conflict", on_conflict, ON_CONFLICT)
+        adding = adding_to(self._context, on_conflict, progress, allow_secrets=allow_secrets)
+        report = adding.entries(((self._context.resolve(entry.ref), entry) for entry in entries), durable=durable)
+        return self._context.embed_after(report, wait, progress)
+
+    def edit(
+        self,
+        ref: str | Ref,
+        content: str | None = None,
+        fields: Mapping[str, Any] | None = None,
+        *,
+        allow_secrets: bool = False,
+        base: int | None = None,
+        wait: bool = True,
+    ) -> Saved:
+        from ricordo.ingest.redact import redact_item
+
+        n = self._context.number(ref)
+        kind = self._context.store.items.get_many([n])[n].kind
+        text, fields, redacted = redact_item(kind, content or "", fields or {}, allow_secrets=allow_secrets)
+
+        def changed(draft: Draft) -> PreparedItem:
+            draft = replace(draft, fields=draft.fields.with_changes(fields))
+            return (
+                self._context.pipeline.prepare_draft(draft)
+                if content is None
+                else self._context.pipeline.prepare_text(draft, text)
+            )
+
+        return replace(self._change(n, changed, wait, base), redacted=redacted)
+
+    def mv(self, ref: str | Ref, new_ref: str | Ref, *, wait: bool = True) -> Saved:
+        target = self._context.resolve(new_ref)
+
+        def moved(draft: Draft) -> PreparedItem:
+            return self._context.pipeline.prepare_draft(replace(draft, ref=target))
+
+        return self._change(self._context.number(ref), moved, wait)
+
+    def _change(self, n: int, changed: Callable[[Draft], PreparedItem], wait: bool, base: int | None = None) -> Saved:
+        """Make an item's next version of its current one; of that made meanwhile elsewhere, if there is one."""
+        for attempt in range(_ATTEMPTS):
+            item = self._context.store.items.get(n)
+            refuse_put_away(item)
+            prepared = changed(self._context.store.items.draft(n, item.version))
+            try:
+                saved = self.rewrite(n, prepared, base=item.version, wait=wait)
+            except StaleVersion:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+                continue
+            if saved.status == "updated" and (attempt or base not in (None, item.version)):
+                return replace(saved, reason=f"it was changed meanwhile: that is kept as version {item.version}")
+            return saved
+        raise AssertionError("the last attempt returns or raises")
+
+    def rewrite(self, n: int, item: PreparedItem, base: int | None = None, *, wait: bool = True) -> Saved:
+        saved = self._context.store.changes.rewrite(
+            n, item, durable=True, backlog=self._context.models.backlog(), base=base
+        )
+        if item.draft.kind == "entity" and saved.status != "skipped":
+            self.find_mentions(n)
+        self._context.embed_after(AddReport((saved,)), wait)
+        return saved
+
+    def find_mentions(self, entity: int) -> None:
+        """Link the texts that name an entity, and no others: they may be older than it, or than its title."""
+        from ricordo.search.request import Request
+        from ricordo.text.mentions import mentioned
+        from ricordo.values.kinds import MENTIONING_KINDS
+
+        title = self._context.store.items.get_many([entity])[entity].fields.title
+        phrase = title.replace('"', " ").strip()
+        naming: list[int] = []
+        if phrase:
+            filters = Filters(kinds=tuple(sorted(MENTIONING_KINDS)))
+            request = Request(f'"{phrase}"', limit=MOST_MENTIONING, filters=filters, vectors=False)
+            for hit in self._context.tiers.own_searcher.search(request).hits:
+                n = self._context.store.items.require(Ref.parse(hit.ref))
+                if mentioned(self._context.store.items.get(n).content, [(entity, title)]):
+                    naming.append(n)
+        self._context.store.links.set_mentions(entity, naming)
+
+
+def adding_to(
+    context: EngineContext,
+    on_conflict: str,
+    progress: Callable[[Progress], None] | None,
+    *,
+    kind: str | None = None,
+    fields: Mapping[str, Any] | None = None,
+    allow_secrets: bool = False,
+) -> Adding:
+    """What writes texts, files and pages into the store of a context."""
+    from ricordo.ingest.adding import Adding
+
+    return Adding(
+        context.store,
+        context.pipeline,
+        context.files(),
+        kind=kind,
+        fields=fields or {},
+        on_conflict=on_conflict,
+        backlog=context.models.backlog(),
+        progress=progress,
+        allow_secrets=allow_secrets,
+    )

@@ -1,0 +1,99 @@
+"""The models that the settings name, made when they are first needed and kept while the settings stay the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ricordo import registry
+from ricordo.config.settings import Config
+from ricordo.errors import Unavailable
+from ricordo.store.base import Backlog
+
+if TYPE_CHECKING:
+    from ricordo.models.base import LLM, Embedder, LlmUsage, Reranker
+
+
+class ModelsInUse:
+    """Embedder, fallback embedder, reranker and language model of one engine."""
+
+    def __init__(self, provider: Callable[[], Config], location: str) -> None:
+        self._provider = provider
+        self._location = location
+        self._embedder: tuple[Any, Embedder | None] | None = None
+        self._fallback: tuple[Any, Embedder | None] | None = None
+        self._reranker: tuple[Any, Reranker] | None = None
+        self._llm: tuple[Any, LLM] | None = None
+
+    def use_embedder(self, embedder: Embedder) -> None:
+        """Use an embedder that was already made from the settings."""
+        self._embedder = (self._provider().embedding, embedder)
+
+    def embedder(self) -> Embedder | None:
+        """The embedder that is set; its model is loaded when it is first used."""
+        config = self._provider()
+        if self._embedder is None or self._embedder[0] != config.embedding:
+            self._embedder = (config.embedding, registry.embedder(self.with_folder(config)))
+        return self._embedder[1]
+
+    def fallback(self) -> Embedder | None:
+        """The embedder for when the first is unavailable; its vectors are never compared with the first's."""
+        config = self._provider()
+        if self._fallback is None or self._fallback[0] != config.embedding:
+            self._fallback = (config.embedding, registry.fallback_embedder(self.with_folder(config)))
+        return self._fallback[1]
+
+    def reranker(self, kind: str) -> Reranker:
+        """The reranker of a kind, as it is set."""
+        config = self._provider()
+        key = (kind, config.rerank, config.llm)
+        if self._reranker is None or self._reranker[0] != key:
+            self._reranker = (key, registry.reranker(kind, self.with_folder(config), self.llm_or_default))
+        return self._reranker[1]
+
+    def llm(self, *, unset: str = "none") -> LLM:
+        """The language model that is set; ``unset`` is the provider to use where the settings name none."""
+        config = self._provider()
+        key = (config.llm, unset if config.source("llm.provider") == "default" else "")
+        if self._llm is None or self._llm[0] != key:
+            self._llm = (key, registry.llm(config, unset=unset))
+        return self._llm[1]
+
+    def llm_or_default(self) -> LLM:
+        """The language model for a setting that asks for one, such as ``rerank.kind = llm``: Anthropic's if unset."""
+        return self.llm(unset="anthropic")
+
+    @property
+    def llm_usage(self) -> LlmUsage | None:
+        """What was asked of a language model since the store was opened; None when nothing was."""
+        usage = self._llm[1].usage if self._llm is not None else None
+        return usage if usage is not None and usage.calls else None
+
+    def with_folder(self, config: Config) -> Config:
+        """The settings with a folder for models: beside the store, unless the settings name one."""
+        if config.embedding.folder:
+            return config
+        folder = str(Path(self._location).parent / "models")
+        return replace(config, embedding=replace(config.embedding, folder=folder))
+
+    def backlog(self) -> Backlog | None:
+        """Where new chunks wait for their vectors; None when vectors are off or the embedder is unavailable."""
+        from ricordo.models.fingerprint import fingerprint_of
+
+        try:
+            embedder = self.embedder()
+            return Backlog(fingerprint_of(embedder), embedder.dimensions) if embedder is not None else None
+        except Unavailable:
+            return None  # embedding reports the reason, and finds the chunks without a vector again
+
+    def fallback_fingerprints(self) -> list[str]:
+        """The fingerprints whose vectors are kept when another model becomes the active one."""
+        from ricordo.models.fingerprint import fingerprint_of
+
+        try:
+            fallback = self.fallback()
+            return [fingerprint_of(fallback)] if fallback is not None else []
+        except Unavailable:
+            return []

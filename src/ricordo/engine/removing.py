@@ -1,0 +1,174 @@
+"""Verbs that put items away and bring them back: forget, rm, restore. A session's turns go and come with it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from ricordo.engine.checks import refuse_binned
+from ricordo.engine.context import EngineContext
+from ricordo.engine.items import ItemVerbs
+from ricordo.errors import NotFound, UsageError
+from ricordo.values.hits import Filters
+from ricordo.values.items import Item, Ref, Saved
+from ricordo.values.kinds import CHECKPOINT, SESSION
+from ricordo.values.reports import AddReport
+
+if TYPE_CHECKING:
+    from ricordo.memory.forgetting import Criteria
+
+ARCHIVED_AT_ONCE = 500
+CHECKPOINTS = "checkpoints"
+"""The folder below a session that holds the points to fork from."""
+
+
+class RemoveVerbs:
+    """Archives items, moves them to the bin, and restores them."""
+
+    def __init__(self, context: EngineContext, items: ItemVerbs) -> None:
+        self._context = context
+        self._items = items
+
+    def forget(
+        self,
+        *refs: str | Ref,
+        older_than: str | timedelta | None = None,
+        unused_since: str | timedelta | None = None,
+        kinds: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        dry_run: bool = False,
+    ) -> AddReport:
+        from ricordo.memory.forgetting import Criteria
+
+        criteria = Criteria.of(older_than, unused_since, tuple(kinds), tuple(tags))
+        chosen, notes = self._chosen(refs, criteria)
+        if dry_run:
+            return AddReport(tuple(Saved(str(item.ref), "would be archived") for item in chosen.values()), notes)
+        numbers = list(chosen)
+        changes = self._context.store.changes
+        # Items that were named are archived in one transaction. A sweep goes in steps, so that none locks for long.
+        step = len(numbers) if criteria.is_empty() else ARCHIVED_AT_ONCE
+        parts = [changes.archive(numbers[at : at + step]) for at in range(0, len(numbers), step or 1)]
+        return AddReport(tuple(saved for part in parts for saved in part), notes)
+
+    def rm(
+        self,
+        *refs: str | Ref,
+        purge: bool = False,
+        dry_run: bool = False,
+        older_than: str | timedelta | None = None,
+        unused_since: str | timedelta | None = None,
+        kinds: Sequence[str] = (),
+        tags: Sequence[str] = (),
+    ) -> AddReport:
+        from ricordo.memory.forgetting import Criteria, check_selection
+
+        criteria = Criteria.of(older_than, unused_since, tuple(kinds), tuple(tags))
+        check_selection(refs, criteria)
+        if criteria.is_empty():
+            return self._rm(refs, purge=purge, dry_run=dry_run)
+        chosen, notes = self._chosen(refs, criteria)
+        report = self._rm([item.ref for item in chosen.values()], purge=purge, dry_run=dry_run)
+        return replace(report, notes=(*report.notes, *notes))
+
+    def _chosen(self, refs: Sequence[str | Ref], criteria: Criteria) -> tuple[dict[int, Item], tuple[str, ...]]:
+        """The items to put away, by number: those named, or those of them (or of all) that meet the criteria."""
+        from ricordo.memory.forgetting import check_selection, is_protected
+
+        check_selection(tuple(refs), criteria)
+        named = dict(self._named(refs, in_bin=False))
+        if criteria.is_empty():
+            return self._context.store.items.get_many(list(named)), ()
+        self._context.flush_use()
+        now = datetime.now(UTC)
+        found = {
+            n: item
+            for n, item in self._context.store.items.listing(criteria.filters(now), 1 << 30, 0)
+            if (not refs or n in named) and criteria.meets(item, now)
+        }
+        chosen = {n: item for n, item in found.items() if not is_protected(item)}
+        spared = len(found) - len(chosen)
+        notes = (f"{spared} protected item{'' if spared == 1 else 's'} left alone",) if spared else ()
+        return chosen, notes
+
+    def _rm(self, refs: Sequence[str | Ref], *, purge: bool, dry_run: bool) -> AddReport:
+        """Remove items by name: to the bin, or with ``purge`` out of the file."""
+        named = self._named(refs, in_bin=purge)
+        if dry_run:
+            return AddReport(tuple(Saved(str(ref), "would be removed") for _, ref in named))
+        store = self._context.store
+        for number, _ in named:
+            store.changes.remove(number, purge=purge)
+        store.transfer.empty_bin(self._context.config.store.bin_days)
+        for ref in [one for _, one in named if _is_session(one)]:
+            for number, _ in store.threads.archived_below(SESSION, f"{ref.path}/{CHECKPOINTS}"):
+                store.changes.remove(number, purge=purge)
+        return AddReport(tuple(Saved(str(ref), "purged" if purge else "removed") for _, ref in named))
+
+    def _named(self, names: Sequence[str | Ref], *, in_bin: bool) -> list[tuple[int, Ref]]:
+        """Numbers and refs of the items with these names, with all below a folder and all turns of a session.
+
+        A name that means nothing is an error, before anything is changed.
+        """
+        store = self._context.store
+        found: dict[int, Ref] = {}
+        for name in names:
+            text = str(name)
+            if text.endswith(("/", "/*")) and not self._is_page(text):
+                base = text.removesuffix("*").rstrip("/")
+                ref = self._context.resolve(f"{base}/" if not base or base.endswith(":") else base)
+                below = store.items.refs_below(ref.drive, ref.path)
+                if not below:
+                    raise NotFound(f"there is nothing below {ref}", hint="'ricordo tree' shows what is in the store.")
+                found |= {number: below_ref for number, below_ref, _ in below}
+                continue
+            number = self._context.number(name)
+            item = store.items.get(number)
+            if not in_bin:
+                refuse_binned(item)
+            found[number] = item.ref
+        for ref in [one for one in found.values() if _is_session(one)]:
+            found |= {number: below for number, below, _ in store.items.refs_below(SESSION, ref.path)}
+        return list(found.items())
+
+    def _is_page(self, name: str) -> bool:
+        """Whether a name is that of a page: its address may end like that of a folder."""
+        if not name.startswith(("http://", "https://", "url:/")) or name.endswith("*"):
+            return False
+        return self._context.store.items.number(self._context.resolve(name)) is not None
+
+    def restore(self, ref: str | Ref, version: int | None = None) -> Saved:
+        item = self._context.store.items.get(self._context.number(ref))
+        saved = self._restore_one(item.ref, version)
+        if _is_session(item.ref) and item.state != "live":
+            self._restore_parts(item)
+        return saved
+
+    def _restore_one(self, ref: Ref, version: int | None = None) -> Saved:
+        store = self._context.store
+        n = store.items.require(ref)
+        item = store.items.get(n)
+        if version is None and item.state == "live":
+            raise UsageError(
+                f"{item.ref} is not in the bin", hint="Name the version to go back to: --version N (see history)."
+            )
+        draft = store.items.draft(n, version or item.version)
+        return self._items.rewrite(n, self._context.pipeline.prepare_draft(replace(draft, ref=item.ref)))
+
+    def _restore_parts(self, session: Item) -> None:
+        """Bring back the turns and checkpoints that were put away together with a session."""
+        store = self._context.store
+        put_away = Filters(drives=(SESSION,), paths=(f"{session.ref.path}/*",), states=(session.state,))
+        for n, part in store.items.listing(put_away, 1 << 30, 0):
+            if part.fields.category != CHECKPOINT:
+                self._restore_one(part.ref)
+            elif session.state != "archived":  # checkpoints always stay in the archive
+                draft = self._context.pipeline.prepare_draft(store.items.draft(n, part.version))
+                store.changes.save_archived([draft], backlog=self._context.models.backlog())
+
+
+def _is_session(ref: Ref) -> bool:
+    """Whether a ref is that of a whole session, and not of one of its turns."""
+    return ref.drive == SESSION and ref.path.count("/") == 1

@@ -1,0 +1,151 @@
+"""Several stores behind one engine: which tiers there are, and which of them holds an item."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ricordo import registry
+from ricordo.config.loading import locate_store
+from ricordo.config.places import TierPlace, configured, places
+from ricordo.engine.checks import is_id
+from ricordo.errors import NotFound
+from ricordo.memory.tracking import Tracker
+from ricordo.store.base import Store
+from ricordo.values.hits import Answer
+from ricordo.values.items import Ref
+from ricordo.values.reports import TierState
+
+if TYPE_CHECKING:
+    from ricordo.engine.context import EngineContext
+    from ricordo.search.pipeline import Searcher
+    from ricordo.search.tiers import Federation, SharedQueries, Tier
+
+
+class Tiers:
+    """The stores that are searched together with the engine's own; only the own one is written to."""
+
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+        self._federation: tuple[Any, Federation] | None = None
+        self._others: dict[str, Store] = {}
+        self._trackers: dict[str, Tracker] = {}
+        self._shared: SharedQueries | None = None
+
+    def states(self) -> tuple[TierState, ...]:
+        states = [tier.state() for tier in self.federation.tiers]
+        return tuple(replace(state, is_written=state.location == self._context.location) for state in states)
+
+    def close_trackers(self) -> None:
+        """Write the use records of the other tiers."""
+        for tracker in self._trackers.values():
+            tracker.close()
+
+    def close_stores(self) -> None:
+        """Close the stores of the other tiers."""
+        for store in self._others.values():
+            store.close()
+
+    @property
+    def federation(self) -> Federation:
+        """The tiers as they are set now; edits of their knowledge files are taken in first."""
+        from ricordo.search.tiers import Federation
+
+        self._context.take_in_file_edits()
+        config = self._context.config
+        if self._federation is None or self._federation[0] != config.tiers:
+            tiers = [self._tier_at(place) for place in places(self._context.located, config)]
+            weighted = bool(configured(config))
+            self._federation = config.tiers, Federation(tiers, weighted=weighted, seconds=config.tiers.seconds)
+        return self._federation[1]
+
+    def _tier_at(self, place: TierPlace) -> Tier:
+        from ricordo.search.tiers import Tier
+
+        def opens() -> Store:
+            if place.store == self._context.location:
+                return self._context.unsynced_store
+            if place.store not in self._others:
+                config = self._context.config
+                patience = min(config.store.busy_seconds, config.tiers.seconds)
+                brief = replace(config, store=replace(config.store, busy_seconds=patience))
+                where = locate_store(place.store, config, self._context.start)
+                self._others[place.store] = other = registry.open_store(where, brief, create=False)
+                self._context.knowledge_of(other, where)
+                self._context.take_in_file_edits()
+            return self._others[place.store]
+
+        return Tier(place.name, place.store, place.weight, opens, self._searcher_of)
+
+    @property
+    def own_searcher(self) -> Searcher:
+        """What searches the engine's own store alone; edits of its knowledge files are taken in first."""
+        self._context.take_in_file_edits()
+        return self._own_searcher
+
+    @cached_property
+    def _own_searcher(self) -> Searcher:
+        from ricordo.search.pipeline import Searcher
+
+        models = self._context.models
+        return Searcher(
+            self._context.unsynced_store, self._context.provider, models.embedder, models.reranker, models.fallback
+        )
+
+    def _searcher_of(self, store: Store) -> Searcher:
+        from ricordo.search.pipeline import Searcher
+        from ricordo.search.tiers import SharedQueries
+
+        context = self._context
+        if not configured(context.config) and store is context.unsynced_store:
+            return self._own_searcher
+
+        def embedder() -> SharedQueries | None:
+            own = context.models.embedder()
+            if own is None:
+                return None
+            if self._shared is None or self._shared.embedder is not own:
+                self._shared = SharedQueries(own)
+            return self._shared
+
+        return Searcher(store, context.provider, embedder, context.models.reranker, context.models.fallback)
+
+    def holder(self, name: str | Path | Ref) -> tuple[Tier, int]:
+        """The highest tier that holds an item, with the item's number there; the own store if no tier holds it."""
+        context = self._context
+        federation = self.federation
+        own = next((tier for tier in federation.tiers if tier.location == context.location), None)
+        if own is None or len(federation.tiers) > 1:
+
+            def find(store: Store) -> int | None:
+                known = store.items.ref_by_id(name) if isinstance(name, str) and is_id(name) else context.resolve(name)
+                n = store.items.number(known) if known is not None else None
+                return n if n is not None and store.items.get_many([n])[n].state != "deleted" else None
+
+            found = federation.first(find)
+            if found is not None:
+                return found
+        if own is None:
+            raise NotFound(f"there is no item {name} in any tier", hint="'ricordo tiers' shows what is searched.")
+        return own, context.number(name)
+
+    def tracker_of(self, tier: Tier) -> Tracker | None:
+        """What records the use of a tier's items; None for an own store that could not be opened."""
+        if tier.location == self._context.location:
+            return self._context.tracker
+        if tier.name not in self._trackers:
+            self._trackers[tier.name] = Tracker(tier.store)
+        return self._trackers[tier.name]
+
+    def record_use_elsewhere(self, answer: Answer, **options: Any) -> None:
+        """Record in the other tiers which of their items were found; the query is logged in the own store alone."""
+        config = self._context.config
+        for tier in self.federation.tiers:
+            hits = tuple(hit for hit in answer.hits if hit.tier == tier.name)
+            if hits and tier.is_open and tier.location != self._context.location:
+                settings = replace(config.usage, log=False)
+                tracker = self.tracker_of(tier)
+                if tracker is not None:
+                    tracker.searched(replace(answer, hits=hits), settings=settings, **options)

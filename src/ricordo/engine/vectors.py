@@ -1,0 +1,83 @@
+"""Verbs for vectors: embed, reembed, jobs, retry_jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ricordo.engine.context import EngineContext
+from ricordo.values.reports import Progress
+
+if TYPE_CHECKING:
+    from ricordo.values.reports import EmbedReport, JobsReport
+
+
+class VectorVerbs:
+    """Makes the vectors that are missing."""
+
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+
+    def embed(
+        self,
+        *,
+        workers: int = 1,
+        kinds: Sequence[str] = (),
+        limit: int | None = None,
+        enqueue_only: bool = False,
+        search_missing: bool = True,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> EmbedReport:
+        from ricordo.values.reports import EmbedReport
+
+        if self._context.config.embedding.provider == "none":
+            return EmbedReport(stopped="vectors are switched off (embedding.provider = none)")
+        found = 0
+        backlog = self._context.models.backlog()
+        if search_missing and backlog is not None:
+            for kind in kinds or (None,):
+                found += self._context.store.jobs.enqueue_missing(backlog.fingerprint, backlog.dimensions, kind)
+        if enqueue_only and backlog is not None:
+            return EmbedReport(enqueued=found)
+        report = self._context.embed_waiting(progress, kinds=kinds, limit=limit, workers=workers, whole=search_missing)
+        if search_missing and limit is None and not report.stopped:
+            return replace(report, stopped=self._still_waiting(kinds))
+        return report
+
+    def _still_waiting(self, kinds: Sequence[str]) -> str:
+        """What was left alone because it failed before; whoever mended the cause wants to know how to go on."""
+        left = [
+            row
+            for row in self._context.store.jobs.summary()["kinds"]
+            if row["error"] and row["state"] != "running" and (not kinds or row["kind"] in kinds)
+        ]
+        if not left:
+            return ""
+        count = sum(row["count"] for row in left)
+        return (
+            f"{count} passage{'' if count == 1 else 's'} failed before ({left[0]['error'].rstrip('.')}) and wait for"
+            " the next try. 'ricordo jobs retry', then 'ricordo embed' tries them now."
+        )
+
+    def jobs(self) -> JobsReport:
+        from ricordo.values.reports import JobsReport
+
+        return JobsReport(self._context.store.jobs.summary())
+
+    def retry_jobs(self) -> int:
+        return self._context.store.jobs.retry()
+
+    def reembed(self, *, progress: Callable[[Progress], None] | None = None) -> EmbedReport:
+        from ricordo.models.fingerprint import fingerprint_of
+
+        report = self.embed(progress=progress)
+        embedder = self._context.models.embedder()
+        if embedder is not None and not report.stopped and not report.failed:
+            fingerprint = fingerprint_of(embedder)
+            if (
+                not self._context.store.jobs.waiting(fingerprint)
+                and self._context.store.vectors.active_fingerprint() != fingerprint
+            ):
+                self._context.store.vectors.activate(fingerprint, self._context.models.fallback_fingerprints())
+        return report
