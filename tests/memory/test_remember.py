@@ -214,7 +214,7 @@ def test_a_ref_of_ones_own_is_used_and_a_taken_one_refused(mind: Ricordo) -> Non
 
 
 def test_texts_that_mean_the_same_need_a_decision_where_there_are_vectors(mind: Ricordo) -> None:
-    mind._embedder = Meanings  # type: ignore[method-assign, assignment, return-value]
+    mind._context.models.embedder = Meanings  # type: ignore[method-assign, assignment, return-value]
     first = mind.remember("Ada is on vacation in May.")
     saved = mind.remember("A holiday keeps our colleague away all spring.")
     assert saved.status == "needs_decision"
