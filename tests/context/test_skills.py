@@ -233,7 +233,7 @@ def test_a_command_may_list_skills_here_and_elsewhere_and_comes_last(tmp_path: P
         ("import time; time.sleep(60)", "unavailable", "within 0.5 s"),
         ("import sys; sys.exit('no network')", "unavailable", "no network"),
         ("print('hello')", "contract", "did not print JSON"),
-        ("print('{}')", "contract", "no list"),
+        ("print('{}')", "contract", "not a list"),
     ],
 )
 def test_a_command_that_fails_is_an_error_with_a_hint_and_the_rest_is_taken_in(

@@ -255,7 +255,7 @@ def test_a_model_is_not_asked_again_for_the_same_text(
         (Step({"error": {"message": "who are you"}}, 401), "who are you"),
         (Step(silent=True), "anthropic"),
         (Step(b"<html>"), "JSON"),
-        (Step(anthropic_answer("I would rather not.")), "no JSON"),
+        (Step(anthropic_answer("I would rather not.")), "not JSON"),
         (Step(anthropic_answer(data={"chunks": "all"})), "not what was asked for"),
         (Step(anthropic_answer(data=proposal([(1, 10), (12, 30)]))), "cannot be used"),
         (Step(anthropic_answer(data=proposal([(1, 31)]))), "cannot be used"),

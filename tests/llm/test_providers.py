@@ -82,7 +82,7 @@ def test_an_answer_that_does_not_fit_its_schema_is_an_error(
 
 def test_prose_where_data_was_asked_for_is_an_error(model: Make, dialect: Dialect, service: Service) -> None:
     service.say(Step(dialect.answer("Sure! The color is red.")))
-    with pytest.raises(ContractError, match="no JSON"):
+    with pytest.raises(ContractError, match="not JSON"):
         model().complete(HELLO, schema=SCHEMA)
 
 

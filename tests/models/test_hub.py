@@ -249,7 +249,7 @@ class TestHub:
 
     def test_a_query_does_not_wait_for_a_download(self, hub: Hub, tmp_path: Path) -> None:
         model = embedder("makers/words", tmp_path / "models", base_url=hub.url)
-        with pytest.raises(Unavailable, match="is not here yet") as absent:
+        with pytest.raises(Unavailable, match="is not downloaded yet") as absent:
             model.embed_query("hot tea")
         assert "ricordo models test" in absent.value.hint
         model.embed_documents(["hot tea"])
@@ -322,7 +322,7 @@ class TestHub:
         engine = open_engine(**{"rerank.model": "makers/judge", "rerank.budget_ms": 60_000})
         engine.save("note:/pot", "an iron pot, an iron pot", fields={"importance": 5})
         engine.save("note:/tea", "hot tea in an iron pot")
-        assert "is not here yet" in engine.search("hot tea pot", rerank="cross-encoder").meta.degraded[0]
+        assert "is not downloaded yet" in engine.search("hot tea pot", rerank="cross-encoder").meta.degraded[0]
         tested = engine.test_model("cross-encoder")
         assert tested.error is None
         answer = engine.search("hot tea pot", rerank="cross-encoder", explain=True)

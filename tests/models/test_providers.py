@@ -195,11 +195,11 @@ class TestDoubt:
             ("nan", "NaN"),
             ("zeros", "a vector of zeros"),
             ("one missing", "gave 2 vectors for 3 texts"),
-            ("ragged", "no rows of numbers of one length"),
+            ("ragged", "not lists of numbers of one length"),
             ("another form", "not of the expected form"),
             ("truncated", "its answer broke off"),
-            ("bad json", "no JSON"),
-            ("a page", "no JSON"),
+            ("bad json", "not JSON"),
+            ("a page", "not JSON"),
             ("400", "answered 400: this input is not welcome"),
         ],
     )
@@ -289,7 +289,7 @@ class TestKeys:
 
     def test_a_key_that_no_header_can_hold_is_not_sent(self, serve: Any) -> None:
         service = serve("voyage")
-        with pytest.raises(Unavailable, match="characters that no key has"):
+        with pytest.raises(Unavailable, match="characters that cannot be part of one"):
             embedder(service, api_keys=["schlüssel"]).embed_query("hello")
         assert service.asked == []
 

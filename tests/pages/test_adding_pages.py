@@ -208,9 +208,9 @@ def failing(site: Site) -> dict[str, tuple[str, str, str]]:
         "/large": ("unreadable", "5.0 MB", "fetch.max_mb"),
         "/long": ("unreadable", "limit of 1 MB", "fetch.max_mb"),
         "/bomb": ("unreadable", "limit of 1 MB", "fetch.max_mb"),
-        "/cut": ("unavailable", "broke off", "later"),
-        "/cut-gzip": ("unavailable", "broke off", "later"),
-        "/bad-gzip": ("unreadable", "packed badly", "again"),
+        "/cut": ("unavailable", "broke while", "later"),
+        "/cut-gzip": ("unavailable", "broke while", "later"),
+        "/bad-gzip": ("unreadable", "cannot be decompressed", "again"),
         "/brotli": ("unreadable", "'br'", "browser"),
     }
 

@@ -76,7 +76,7 @@ def net(monkeypatch: pytest.MonkeyPatch) -> Net:
 def test_an_address_with_a_zone_is_refused_before_anything_is_asked(pages: Ricordo, net: Net) -> None:
     report = pages.add("http://[2606:2800:220:1::1%25eth0]/")
     assert report.failed == 1
-    assert "no host" in str(report.items[0].to_dict())
+    assert "no valid host" in str(report.items[0].to_dict())
     assert net.connected == []
 
 

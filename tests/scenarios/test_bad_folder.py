@@ -149,7 +149,7 @@ def test_what_is_no_file_is_passed_over_with_a_reason(bad: tuple[Ricordo, Path, 
         "huge.txt": "60.0 MB is over the limit of 50 MB",
         "loop": "a link to a folder of the same tree",
         "self": "a link that leads back to itself",
-        "nowhere.md": "a link to nothing",
+        "nowhere.md": "a link to a file that does not exist",
         "pipe.md": "a named pipe, not a file",
     }
     if os.name == "nt":

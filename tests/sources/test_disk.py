@@ -156,7 +156,9 @@ class TestLinks:
         (tmp_path / "root/link.md").symlink_to(tmp_path / "elsewhere.md")
         (tmp_path / "root/dead.md").symlink_to("nowhere.md")
         assert names(tmp_path / "root") == ["a.md", "link.md"]
-        assert skipped(tmp_path / "root") == [Skipped(tmp_path / "root/dead.md", "a link to nothing", False)]
+        assert skipped(tmp_path / "root") == [
+            Skipped(tmp_path / "root/dead.md", "a link to a file that does not exist", False)
+        ]
 
     def test_links_are_not_followed_when_that_is_off(self, tmp_path: Path) -> None:
         write(tmp_path, "root/a.md", "elsewhere/b.md")
@@ -243,7 +245,7 @@ def test_files_that_vanish_during_the_walk_do_not_stop_it(tmp_path: Path) -> Non
 
 def test_a_root_that_does_not_exist_is_a_failure(tmp_path: Path) -> None:
     assert list(walk(tmp_path / "nope", max_bytes=LIMIT)) == [
-        Skipped(tmp_path / "nope", "there is nothing by that name", failed=True)
+        Skipped(tmp_path / "nope", "it does not exist", failed=True)
     ]
 
 

@@ -1,7 +1,7 @@
-"""What computes: the model inside the package, and the providers beside it. ``base`` has the protocols.
+"""Models: embedders, rerankers and language models. ``base`` has the protocols that each of them follows.
 
-ONNX Runtime reports its use to its makers unless it is told not to before it is imported; this package is imported
-before it, wherever a model is used.
+ONNX Runtime sends usage reports to its makers unless these variables are set before it is imported. Whoever uses a
+model imports this package first, so they are set here.
 """
 
 import os

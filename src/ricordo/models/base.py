@@ -1,6 +1,6 @@
-"""What an embedder, a token counter, a reranker and a language model are: the protocols that every provider follows.
+"""The protocols of an embedder, a token counter, a reranker and a language model; every provider follows them.
 
-Nothing here computes, and importing it costs nothing: numpy is named for type checkers alone.
+Nothing here computes. Importing it is cheap: numpy is imported for type checkers only.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ class TokenCounter(Protocol):
 
 
 class Reranker(Protocol):
-    """Gives opinions in [0, 1] on how well texts answer a query."""
+    """Scores how well texts answer a query, between 0 and 1."""
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        """One opinion per text."""
+        """One score per text, in the order given."""
         ...
 
 
 @frozen
 class LlmTool:
-    """Something a language model may ask to have done; ``parameters`` is a JSON schema of an object."""
+    """A tool that a language model may ask us to use; ``parameters`` is a JSON schema of an object."""
 
     name: str
     description: str
@@ -66,7 +66,7 @@ class LlmTool:
 
 @frozen
 class ToolCall:
-    """A model's wish to use a tool; ``id`` is what the result is handed back under."""
+    """A model asks to use a tool; the result is sent back with the same ``id``."""
 
     id: str
     name: str
@@ -77,7 +77,7 @@ class ToolCall:
 class Message:
     """One turn of a conversation with a model.
 
-    ``role`` is system, user, assistant, or tool: then ``answers`` is the call whose result the text is.
+    ``role`` is system, user, assistant or tool. In a message of a tool, the text is the result of the call ``answers``.
     """
 
     role: str
@@ -88,7 +88,7 @@ class Message:
 
 @frozen
 class LlmUsage:
-    """What was asked of a model, in tokens; ``cost`` in dollars is None where no price is known."""
+    """How much a language model was used; ``cost`` is in dollars, None where the price is not known."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -110,7 +110,7 @@ class LlmUsage:
 
 @frozen
 class LlmReply:
-    """A model's answer: its text, the data a schema asked for, and the tools it wants used."""
+    """A model's answer: its text, the data that the schema asked for, and the tools that it asks us to use."""
 
     text: str = ""
     data: Any = None

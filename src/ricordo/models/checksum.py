@@ -1,7 +1,7 @@
-"""Is a model file the one that was published? Read in full once per installation, then remembered.
+"""Checks that a model file is the one that was published. A file is read in full once; the result is remembered.
 
-The memory is a small JSON file in the user's cache folder, keyed by path, size and time of change. Losing it costs one
-more reading (about 20 ms for the shipped model), so that failing to write it is no error.
+Results are kept in a small JSON file in the user's cache folder, by the model file's path, size and time of change. If
+that file is lost, the model is read once more (about 20 ms for the shipped one), so failing to write it is no error.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ricordo.errors import Unavailable
 
 
 def verify(file: Path, sha256: str, cache: Path | None = None) -> None:
-    """Raise ``Unavailable`` unless the file has that SHA-256. ``cache`` is the folder of the memory."""
+    """Raise ``Unavailable`` unless the file has that SHA-256. ``cache`` is the folder where results are kept."""
     try:
         state = file.stat()
         known = [state.st_size, state.st_mtime_ns, sha256]
-        memory = (cache or _user_cache()) / "verified-models.json"
-        verified = _read(memory)
+        results = (cache or _user_cache()) / "verified-models.json"
+        verified = _read(results)
         if verified.get(str(file)) == known:
             return
         with file.open("rb") as content:
@@ -30,7 +30,7 @@ def verify(file: Path, sha256: str, cache: Path | None = None) -> None:
         raise Unavailable(f"the model file {file} cannot be read: {error}", hint=_HINT) from error
     if found != sha256:
         raise Unavailable(f"the model file {file} is damaged: its SHA-256 is {found}, not {sha256}", hint=_HINT)
-    _write(memory, {**verified, str(file): known})
+    _write(results, {**verified, str(file): known})
 
 
 _HINT = "Reinstall ricordo (pip install --force-reinstall ricordo), or restore the file."
@@ -42,16 +42,16 @@ def _user_cache() -> Path:
     return user_cache_path("ricordo")
 
 
-def _read(memory: Path) -> dict[str, Any]:
+def _read(results: Path) -> dict[str, Any]:
     try:
-        verified = json.loads(memory.read_text("utf-8"))
+        verified = json.loads(results.read_text("utf-8"))
     except (OSError, ValueError):
         return {}
     return verified if isinstance(verified, dict) else {}
 
 
-def _write(memory: Path, verified: dict[str, Any]) -> None:
+def _write(results: Path, verified: dict[str, Any]) -> None:
     from ricordo.config.files import replace_file
 
     with contextlib.suppress(Unavailable):
-        replace_file(memory, json.dumps(verified).encode())
+        replace_file(results, json.dumps(verified).encode())

@@ -1,7 +1,7 @@
 """A reranker from an ONNX cross-encoder: a folder with ``model.onnx`` and ``tokenizer.json``, or a name on a hub.
 
-The model reads query and text together and gives one number, which is squeezed to [0, 1]. A search does not wait for a
-download; ``ricordo models test cross-encoder`` does.
+The model reads query and text together and gives one number, which is mapped to a score between 0 and 1. A search never
+waits for the model to be downloaded; ``ricordo models test cross-encoder`` downloads it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ricordo.models.sentence_model import GET_ANEW, open_session
 
 MAX_TOKENS = 512
 CHARACTERS_PER_TOKEN = 8
-"""Longer queries are cut before tokenising; no word of a language is that long on average."""
+"""Queries longer than this per token are cut before they are tokenised; no language has words so long on average."""
 
 
 class CrossEncoder:
-    """Scores how well texts answer a query. Loads when first used."""
+    """Scores how well texts answer a query. The model is loaded when it is first used."""
 
     def __init__(self, files: ModelFolder, threads: int = 0) -> None:
         self.files = files
@@ -40,7 +40,7 @@ class CrossEncoder:
         return tokenizer
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        """One opinion in [0, 1] per text."""
+        """One score between 0 and 1 per text."""
         import numpy as np
 
         if not texts:
@@ -61,8 +61,8 @@ class CrossEncoder:
                 f"the model {self.files.name} gave no usable score per text",
                 hint="Set rerank.model to a cross-encoder with one score per pair.",
             )
-        return [_squeezed(float(row[-1])) for row in np.reshape(logits, (len(texts), -1))]
+        return [_score(float(row[-1])) for row in np.reshape(logits, (len(texts), -1))]
 
 
-def _squeezed(logit: float) -> float:
+def _score(logit: float) -> float:
     return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, logit))))

@@ -1,7 +1,7 @@
-"""How families of sentence models were trained to be used: words in front of queries and documents, and pooling.
+"""How families of sentence models expect to be used: the words in front of queries and documents, and the pooling.
 
-Many publish it beside the model, and that comes first; here are those that say it in prose only, or whose converted
-files leave it out. Facts from the models' own pages.
+Many models say this in files of their own, and those files come first. This table is for models that say it only in
+prose, or whose converted files leave it out; its entries are from the models' own pages.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _QUERY_NAMES = ("query", "search_query", "Retrieval-query")
 
 
 def known_prompts(name: str) -> tuple[str, str]:
-    """What a model by this name wants in front of documents and of queries; nothing for most."""
+    """The words that a model of this name expects in front of documents and of queries; empty for most models."""
     last = name.rpartition("/")[2].lower()
     for pattern, document, query in _FAMILIES:
         if re.search(pattern, last):
@@ -44,6 +44,6 @@ def published_prompts(about: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def known_pooling(name: str) -> str:
-    """How the family of a model makes one vector of its tokens', where its files do not say."""
+    """How models of this family make one vector from those of the tokens, for models whose files do not say it."""
     last = name.rpartition("/")[2].lower()
     return "cls" if re.search(r"^bge-|mxbai-embed|snowflake-arctic-embed", last) else "mean"

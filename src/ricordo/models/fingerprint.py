@@ -1,4 +1,4 @@
-"""What stands beside every vector; apart from the protocols, because every search needs it and little else."""
+"""The fingerprint that is stored with every vector. A small module of its own, because every search needs it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from ricordo.models.base import Embedder
 
 CHUNKER_VERSION = 1
-"""The way text is cut; a new one makes other passages, and so other vectors."""
+"""The version of the rules by which text is cut into passages; other passages have other vectors."""
 
 
 def fingerprint_of(embedder: Embedder) -> str:
-    """The model, and the way text is cut for it: vectors with equal fingerprints can be compared."""
+    """The model and the chunker's version. Vectors can be compared only if their fingerprints are equal."""
     return f"{embedder.fingerprint}/chunker-{CHUNKER_VERSION}"

@@ -1,4 +1,4 @@
-"""Embeddings by Google's Gemini API: it tells queries from documents (``taskType``) and shortens vectors."""
+"""Embeddings by Google's Gemini API, which treats queries and documents differently and can shorten vectors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BASE_URL = "https://generativelanguage.googleapis.com/v1beta"
 KEY_VARIABLE = "GEMINI_API_KEY"
 DEFAULT_MODEL = "gemini-embedding-001"
 BATCH = 100
-"""Also the most that the service takes."""
+"""Texts per request; the service accepts no more."""
 DIMENSIONS = {"gemini-embedding-001": 3072, "text-embedding-004": 768, "embedding-001": 768}
 
 

@@ -1,8 +1,8 @@
-"""Asking a service over HTTP: keys used in turn, a few attempts, and an end to every wait.
+"""Requests to a service over HTTP: several keys, a few attempts, and a time limit for everything.
 
-``Remote`` knows one service and turns whatever goes wrong there into ``Unavailable`` (it may come back) or
-``ContractError`` (it answered what it must not), with what to do next. What is asked and what an answer means is the
-caller's business, and so are the services' own libraries: they go through ``Remote.call`` like any other request.
+``Remote`` stands for one service. Whatever goes wrong becomes ``Unavailable`` (try again later) or ``ContractError``
+(the service answered something unusable), with a hint. Callers decide what to ask and what an answer means. Requests
+made with a service's own library go through ``Remote.call`` too.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 3
 REACH_SECONDS = 5.0
-"""Within this a service is reached or given up, names looked up and attempts repeated."""
+"""A service that is not reached within this time, host lookup and all attempts included, is given up."""
 BACKOFF = (0.25, 1.0)
 TOTAL_SECONDS = 120.0
-"""All attempts and waits of one call, unless the caller has less time."""
+"""The most that one call may take with all attempts and waits, unless the caller allows less."""
 
 _Result = TypeVar("_Result")
 Kind = Literal["unreachable", "slow", "busy", "broken", "key", "missing", "refused", "garbled"]
 _here = threading.local()
-"""What the thread of a request tells whoever waits for it."""
+"""Holds the event that the thread of a request sets once the service is reached."""
 _WORTH_REPEATING: tuple[Kind, ...] = ("unreachable", "slow", "busy", "broken", "garbled")
 
 
 class Trouble(Exception):  # noqa: N818 - never leaves this folder; what users see is an Error
-    """Why one request brought no answer. ``retry_after`` is what the service asks to wait, in seconds."""
+    """Why one request failed. ``retry_after`` is how many seconds the service asks us to wait."""
 
     def __init__(self, kind: Kind, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ class Trouble(Exception):  # noqa: N818 - never leaves this folder; what users s
 
 
 class KeyPool:
-    """Keys used in turn: one until it is refused, then the next. Shared between threads."""
+    """Several keys for one service: one is used until it is refused, then the next. Shared between threads."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         self._keys = tuple(keys) or ("",)
@@ -65,27 +65,27 @@ class KeyPool:
         return all(key.isascii() and key.isprintable() for key in self._keys)
 
     def pass_over(self, key: str) -> None:
-        """Let the next key come; a key that others have passed over already is left alone."""
+        """Go on to the next key, unless another thread has done so already."""
         with self._lock:
             if self._keys[self._at] == key:
                 self._at = (self._at + 1) % len(self._keys)
 
     def mask(self, text: str) -> str:
-        """The text without any of the keys: services like to quote them."""
+        """The text with all keys hidden: services like to quote them in errors."""
         for key in filter(None, self._keys):
             text = text.replace(key, "***")
         return text
 
 
 def bearer(key: str) -> dict[str, str]:
-    """The usual header for a key; none for no key."""
+    """The usual header for a key; no header without a key."""
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
 class Remote:
     """One service: where it is, its keys, and how long it may take.
 
-    ``section`` is the group of settings that a hint names, ``without`` says how to go on without the service.
+    ``section`` is the group of settings that hints name; ``without`` ends every hint and says how to do without it.
 
     >>> remote = Remote("voyage", "https://api.voyageai.com/v1", keys=("a key",), key_variable="VOYAGE_API_KEY")
     >>> remote.post("embeddings", {"model": "voyage-3.5", "input": ["a text"]})  # doctest: +SKIP
@@ -118,7 +118,7 @@ class Remote:
 
     @property
     def client(self) -> httpx.Client:
-        """The connections, kept between requests; also handed to the services' own libraries."""
+        """The HTTP client, which keeps its connections between requests."""
         with self._lock:
             if self._client is None:
                 import httpx
@@ -129,7 +129,7 @@ class Remote:
             return self._client
 
     def post(self, path: str, body: Mapping[str, Any], *, budget: float = TOTAL_SECONDS) -> Any:
-        """Send JSON to a path below the service's address; the JSON of its answer."""
+        """Send JSON to a path below the service's address; returns the JSON of the answer."""
         client, url = self.client, f"{self.base_url}/{path}"
 
         def ask(key: str, seconds: float) -> Any:
@@ -139,11 +139,11 @@ class Remote:
         return self.call(ask, budget=budget)
 
     def call(self, ask: Callable[[str, float], _Result], *, budget: float = TOTAL_SECONDS) -> _Result:
-        """Ask, again where that may help, for no longer than ``budget``.
+        """Call ``ask``, and repeat it where that may help, for no longer than ``budget`` seconds in all.
 
-        ``ask`` is given a key and how many seconds it has, and raises ``Trouble``. It runs in a thread of its own,
-        which is left behind when the time is over: a library's own bounds know nothing of names that are slow to be
-        looked up, nor of answers that come byte by byte.
+        ``ask`` gets a key and the seconds it has, and raises ``Trouble`` if it fails. It runs in a thread of its own,
+        which is left behind when the time is up: the time limits of HTTP libraries cover neither slow host lookups
+        nor answers that arrive byte by byte.
         """
         self._check_keys()
         started = time.monotonic()
@@ -161,15 +161,17 @@ class Remote:
                 time.sleep(wait)
 
     def _check_keys(self) -> None:
-        """Refuse at once what no service would accept."""
+        """Raise an error for keys that no service would accept, before anything is sent."""
         if self._needs_key and not self.keys.current:
             where = self._variable or f"{self._section}.api_keys"
             raise Unavailable(f"{self.name} needs a key, and {where} is not set", hint=self._hint("key"))
         if not self.keys.are_printable:
-            raise Unavailable(f"{self.name}: a key holds characters that no key has", hint=self._hint("key"))
+            raise Unavailable(
+                f"{self.name}: a key contains characters that cannot be part of one", hint=self._hint("key")
+            )
 
     def _ask_with_any_key(self, ask: Callable[[str, float], _Result], deadline: float) -> _Result:
-        """Try each key once: another may be welcome where one is not."""
+        """Try each key once, because another key may work where one is refused."""
         soonest: float | None = None
         for tries_left in reversed(range(len(self.keys))):
             key = self.keys.current
@@ -186,7 +188,7 @@ class Remote:
         raise AssertionError("a pool holds at least one key")
 
     def _give_up(self, trouble: Trouble) -> NoReturn:
-        """Raise the error a user understands."""
+        """Raise the error that the user sees."""
         message = f"{self.name}: {self.keys.mask(trouble.message)}"
         if trouble.retry_after is not None and trouble.kind == "busy":
             message += f" (it asks to wait {trouble.retry_after:.0f} s)"
@@ -210,14 +212,14 @@ class Remote:
 
 
 def timeouts(seconds: float) -> httpx.Timeout:
-    """How long each step of a request may take."""
+    """httpx's time limits for a request that may take so many seconds."""
     import httpx
 
     return httpx.Timeout(seconds, connect=min(seconds, REACH_SECONDS))
 
 
 def answered(send: Callable[[], httpx.Response]) -> Any:
-    """The JSON that a request brings; whatever else comes of it is ``Trouble``."""
+    """The JSON of the answer to a request; anything else becomes ``Trouble``."""
     import httpx
 
     try:
@@ -229,7 +231,7 @@ def answered(send: Callable[[], httpx.Response]) -> Any:
     try:
         return response.json()
     except ValueError as error:
-        raise Trouble("garbled", f"its answer is no JSON: {_line(response.text)!r}") from error
+        raise Trouble("garbled", f"its answer is not JSON: {_line(response.text)!r}") from error
 
 
 def trouble_of(error: Exception) -> Trouble:
@@ -238,7 +240,7 @@ def trouble_of(error: Exception) -> Trouble:
 
     said = _line(str(error)) or type(error).__name__
     if isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol)):
-        return Trouble("missing", f"its address is not one: {said}")
+        return Trouble("missing", f"its address is not valid: {said}")
     if isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError)):
         return Trouble("unreachable", f"cannot be reached: {said}")
     if isinstance(error, httpx.TimeoutException):
@@ -260,7 +262,7 @@ def trouble_in(response: httpx.Response) -> Trouble:
 
 
 def _bounded(ask: Callable[[str, float], _Result], key: str, seconds: float) -> _Result:
-    """Ask in a thread, and wait no longer than is allowed; for a service that is not even reached, much less."""
+    """Call ``ask`` in a thread and wait for its end; if the service is not even reached, give up much earlier."""
     reached = threading.Event()
 
     def work() -> _Result:
@@ -277,7 +279,7 @@ def _bounded(ask: Callable[[str, float], _Result], key: str, seconds: float) -> 
 
 
 def watch(request: httpx.Request) -> None:
-    """Let whoever waits for this thread know when its request is on the way."""
+    """Set the event of this thread as soon as its request is being sent, because the service is reached then."""
     reached: threading.Event | None = getattr(_here, "reached", None)
 
     def note(event: str, _: object) -> None:
@@ -301,7 +303,7 @@ def _said(response: httpx.Response) -> str:
 
 
 def _retry_after(response: httpx.Response) -> float | None:
-    """Seconds until the service wants to be asked again: a number or a date, or in the body as Google has it."""
+    """How many seconds the service asks us to wait: a number or a date in a header, or in the body (Google)."""
     text = response.headers.get("retry-after", "").strip()
     if not text:
         found = re.search(r'"retryDelay":\s*"([0-9]+(?:[.][0-9]*)?)s"', response.text)

@@ -1,7 +1,7 @@
-"""Models in ONNX format by their name on a hub, or from a folder: which files they have, fetched when they are missing.
+"""Models in ONNX format, from a hub or from a folder: which files they consist of, and how they are downloaded.
 
-A hub's model is kept in a folder of its own, as it is there, with a card that says which revision it is; from then on
-no hub is asked. A folder that the user names is only read. Running a model is not this module's business.
+A model from a hub is kept in a folder of its own, with a card that says which revision it is. After that the hub is not
+asked again. A folder that the user names is only read. This module does not run models.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ PREFERRED = (
 )
 TOKENIZER = "tokenizer.json"
 SAMPLED = 65_536
-"""Bytes at the start, middle and end by which a file is known again without reading all of it."""
+"""How many bytes at the start, middle and end identify a file, so that it need not be read in full."""
 REMEMBERED_SECONDS = 30.0
-"""So long a hub that could not be reached is not asked again."""
+"""After a failure, the hub is not asked again for so long."""
 
 _DISK_ERRORS = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO, errno.ENOTDIR, errno.EISDIR}
@@ -56,7 +56,7 @@ _Result = TypeVar("_Result")
 
 @frozen
 class Card:
-    """Which model a folder holds: the file that runs, what stands beside it, and what tells it from others."""
+    """Which model a folder holds: the file to run, all files that are needed, and the revision."""
 
     file: str
     files: tuple[str, ...]
@@ -79,7 +79,7 @@ class ModelFolder:
         self.is_local = given.is_dir()
         if not self.is_local and not _NAME.fullmatch(name):
             raise Unavailable(
-                f"there is no folder {name}, and no model on a hub has such a name",
+                f"there is no folder {name}, and it cannot be the name of a model on a hub",
                 hint=f"Give a folder, or a name such as BAAI/bge-small-en-v1.5. {without}".strip(),
             )
         self.name = given.resolve().name if self.is_local else name
@@ -87,7 +87,7 @@ class ModelFolder:
 
     @cached_property
     def card(self) -> Card:
-        """What the folder holds, or will; a hub is asked for it once."""
+        """What the folder holds, or will hold; the hub is asked for it once."""
         if self.is_local:
             return _card_of(self.folder, self.without)
         with self._lock:
@@ -102,7 +102,7 @@ class ModelFolder:
         return card is not None and all((self.folder / name).is_file() for name in card.files)
 
     def described(self, name: str) -> Any:
-        """One of the small files that say how the model is used; nothing if it has no such file."""
+        """The content of one of the small files that say how the model is used; empty if there is no such file."""
         _ = self.card
         try:
             return json.loads((self.folder / name).read_text("utf-8"))
@@ -112,18 +112,18 @@ class ModelFolder:
             raise self._unusable(f"{name} cannot be read: {error}") from error
 
     def complete(self) -> ModelFolder:
-        """Fetch what is missing; afterwards ``model_file`` and ``tokenizer_file`` are there."""
+        """Download what is missing; afterwards ``model_file`` and ``tokenizer_file`` exist."""
         if not self.is_complete:
             with self._lock:
                 self._fetch([name for name in self.card.files if not (self.folder / name).is_file()])
         return self
 
     def require_complete(self) -> None:
-        """For callers that cannot wait for a download."""
+        """Raise an error if something is missing, for callers that cannot wait for a download."""
         if not self.is_complete:
             raise Unavailable(
-                f"the model {self.name} is not here yet",
-                hint=f"'ricordo models test' fetches it. {self.without}".strip(),
+                f"the model {self.name} is not downloaded yet",
+                hint=f"'ricordo models test' downloads it. {self.without}".strip(),
             )
 
     @property
@@ -152,7 +152,8 @@ class ModelFolder:
                     f"the model {self.name} has no ONNX file",
                     hint=f"Others publish it converted: look for onnx-community/… or Xenova/…. {self.without}".strip(),
                 )
-            beside = [name for name in names if name.startswith(file) and name != file]  # large weights stand apart
+            # Large weights are in files of their own, whose names begin like the model's.
+            beside = [name for name in names if name.startswith(file) and name != file]
             self._fetch([name for name in DESCRIPTIONS if name in names], str(about.sha))
         except Error as error:
             self._failed = time.monotonic(), error
@@ -169,7 +170,7 @@ class ModelFolder:
             self._give_up(error)
 
     def _question(self) -> Callable[[], Any]:
-        """What to ask the hub; the library is imported before the time runs, and told to report nothing."""
+        """The request to the hub. The library is imported here, before the time limit starts, with its reports off."""
         os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
         try:
             from huggingface_hub import HfApi
@@ -230,13 +231,13 @@ def _hub_failures() -> tuple[type[Exception], ...]:
 
 
 def _chosen(names: Sequence[str]) -> str | None:
-    """The file that runs: the model itself rather than a smaller copy, then whatever there is."""
+    """The file to run: the full model if there is one, else a smaller copy, else any ONNX file."""
     known = next((name for name in PREFERRED if name in names), None)
     return known or min((name for name in names if name.endswith(".onnx")), default=None)
 
 
 def _card_of(folder: Path, without: str) -> Card:
-    """The card of a folder that somebody made; known again by samples of the model's bytes."""
+    """The card of a folder that the user made; samples of the model's bytes stand for a revision."""
     names = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*.onnx"))]
     file = _chosen(names)
     if file is None:

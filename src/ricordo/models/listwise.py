@@ -1,7 +1,7 @@
 """A reranker that asks a language model to put numbered passages in order.
 
-The model is any function from a prompt to an answer. An answer that names unknown, repeated or no numbers is mended
-where it can be: what was not named keeps its place behind what was.
+The model is any function from a prompt to an answer. Numbers that are unknown or repeated are ignored, and passages
+that the answer does not name follow in their old order.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Query: {query}
 
 
 class ListwiseReranker:
-    """Asks a model for an order, and turns places into opinions: first 1, last near 0."""
+    """Asks a model for an order and turns positions into scores: 1 for the first, near 0 for the last."""
 
     def __init__(self, complete: Callable[[str], str]) -> None:
         self.complete = complete
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        """One opinion in [0, 1] per text."""
+        """One score between 0 and 1 per text."""
         passages = "\n".join(f"[{i}] {' '.join(text.split())[:PASSAGE]}" for i, text in enumerate(texts, start=1))
         order = parse_order(self.complete(_PROMPT.format(query=query, passages=passages)), len(texts))
         opinions = [0.0] * len(texts)
@@ -38,7 +38,7 @@ class ListwiseReranker:
 
 
 def parse_order(answer: str, count: int) -> list[int]:
-    """Indexes in the order the answer names them, each once; the unnamed follow in their own order."""
+    """The positions in the order in which the answer names them, then those that it does not name."""
     named = [int(number) - 1 for number in re.findall(r"(?<!\d)\d{1,6}(?!\d)", answer)]
     valid = list(dict.fromkeys(index for index in named if 0 <= index < count))
     if not valid and count:

@@ -1,4 +1,4 @@
-"""Models that run on one's own machine, asked through Ollama's HTTP interface: one request, one answer."""
+"""Models on the user's own machine, through the HTTP interface of Ollama: one request, one answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ricordo.models.llm import Ask, WireAnswer, as_function, understood
 DEFAULT_MODEL = "llama3.2"
 DEFAULT_URL = "http://localhost:11434"
 WINDOW_TOKENS = 16_384
-"""What a model is given room for; Ollama's own default is so small that it drops the start of our questions unsaid."""
+"""The window we ask for: Ollama's default is so small that it would drop the start of our prompts silently."""
 
 
 class OllamaWire:
@@ -71,7 +71,7 @@ def _turn(raw: Mapping[str, Any]) -> WireAnswer:
 
 
 def _call(call: Mapping[str, Any]) -> ToolCall:
-    """A call; where Ollama gives it no id, it gets one that is not used twice in a conversation."""
+    """A tool call; if Ollama gives it no id, it gets a unique one."""
     function = call["function"]
     arguments = function.get("arguments")
     return ToolCall(call.get("id") or f"call-{uuid4().hex[:12]}", function["name"], arguments or {})

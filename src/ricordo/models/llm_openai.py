@@ -1,6 +1,6 @@
-"""GPT and everything that speaks like it (vLLM, LM Studio, Gemini's own endpoint), through OpenAI's library.
+"""GPT, and every service with the same interface (vLLM, LM Studio, Gemini), through OpenAI's library.
 
-One request, one answer. Attempts and keys are the caller's.
+One request, one answer. The caller handles attempts and keys.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class OpenAIWire:
 
     def send(self, ask: Ask, key: str, seconds: float) -> WireAnswer:
         """One request."""
-        # Servers of one's own mostly take no key, and the library insists on one.
+        # The library insists on a key, although most servers on the user's own machine need none.
         client = self._clients.of(key or "none")
         body, timeout = self._body(ask), self._clients.timeout(seconds)
         api = client.chat.completions.with_raw_response
         return understood(_turn, self._clients.asked(lambda: api.create(**body, timeout=timeout)))
 
     def _body(self, ask: Ask) -> dict[str, Any]:
-        # OpenAI has renamed the bound; the others know it by its old name.
+        # OpenAI has renamed this field; other services still use the old name.
         longest = "max_tokens" if self._takes_old_names else "max_completion_tokens"
         body: dict[str, Any] = {
             "model": self._model,
@@ -88,7 +88,7 @@ def _turn(raw: Mapping[str, Any]) -> WireAnswer:
 
 
 def _call(call: Mapping[str, Any]) -> ToolCall:
-    """A call as the model wrote it; arguments that are no JSON object are handed on as none, for it to be told."""
+    """A tool call. Arguments that are not a JSON object become empty, so that the model is told what is missing."""
     function = call["function"]
     try:
         arguments = json.loads(function.get("arguments") or "{}")

@@ -1,4 +1,4 @@
-"""Which language model the settings mean: its provider, address, keys and price. Nothing is asked here."""
+"""Finds the language model that the settings name: provider, address, keys and price. Nothing is sent here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GEMINI = "generativelanguage.googleapis.com"
 
 @frozen
 class LlmProvider:
-    """What is known of a provider: its address, the variables that its own tools read, and its default model."""
+    """A provider: its address, the environment variables that its own tools read, and its default model."""
 
     url: str
     url_variable: str
@@ -37,7 +37,7 @@ PROVIDERS: Mapping[str, LlmProvider] = {
 
 
 def provided(settings: LlmSettings, env: Mapping[str, str] | None = None) -> LLM:
-    """The language model that is set; what it lacks is said before anything is imported or asked."""
+    """The language model that the settings name; what is missing is an error before anything is imported or sent."""
     env = os.environ if env is None else env
     name = settings.provider
     if name == "none":
@@ -55,7 +55,7 @@ def provided(settings: LlmSettings, env: Mapping[str, str] | None = None) -> LLM
         )
     if name == "openai" and elsewhere and not settings.model:
         raise Unavailable(
-            "llm.model is not set, and only the server knows its models",
+            "llm.model is not set, and the models of your own server are not known here",
             hint="Set llm.model to a name that the server at llm.base_url lists.",
         )
     model = settings.model or provider.model
@@ -84,5 +84,5 @@ def _wire(name: str, model: str, elsewhere: str, remote: Remote, max_tokens: int
 
 
 def _address(given: str) -> str:
-    """An address with its scheme; Ollama's own variable mostly has none."""
+    """An address with a scheme; Ollama's own variable often has none."""
     return f"http://{given}" if given and "://" not in given else given

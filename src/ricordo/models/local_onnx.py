@@ -1,10 +1,10 @@
-"""The sentence model inside the package: texts to vectors on this machine's CPU, without network or key.
+"""The sentence model inside the package: it turns texts into vectors on this machine's CPU, without network or key.
 
-``LocalEmbedder`` embeds, ``WordPieceCounter`` counts tokens with the tokenizer alone. Both load on first use and may be
-shared between threads. Other models, and models from a hub, are not this module's business.
+``LocalEmbedder`` embeds; ``WordPieceCounter`` counts tokens and needs only the tokenizer. Both load on first use and
+may be shared between threads. Other models are in ``sentence_model``.
 
-The graph takes texts of one length at a time and pads nothing, and quantises each token by itself. So a text's vector
-is the same to the last bit whether it comes alone, in a batch, as a document or as a query.
+The model is given texts of equal length only, so that nothing is padded, and it quantises each token by itself. So a
+text has the same vector alone and in a batch, as a document and as a query.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ TOKENS_PER_RUN = 256
 # Texts tokenised at a time: their tokens take some 10 kB a text until they are embedded.
 TEXTS_PER_SLICE = 1024
 
-# Words whose tokens are remembered before all are forgotten: some 30 MB.
+# How many words' token counts are remembered (about 30 MB); when there are more, all are forgotten.
 MOST_WORDS = 300_000
-# Printable ASCII and the signs of typography: the tokenizer cuts such text at white space and at every sign, unless it
-# names a special token. A word of more than 100 letters is left to it too, lest blobs be remembered.
+# Printable ASCII and typographic signs: the tokenizer cuts such text at white space and at every sign, so its words can
+# be counted one by one. Not so if it names a special token; and words of over 100 letters are not worth remembering.
 _SIGNS = "“”‘’–—…•·«»§¶¿¡"
 _PLAIN = re.compile(rf"[\t\n\r\x20-~{_SIGNS}]*")
 _WORD = re.compile(rf"[A-Za-z0-9]+|[!-/:-@\[-`{{-~{_SIGNS}]")
@@ -74,7 +74,7 @@ class WordPieceCounter:
         return [next(others) if found is None else sum(map(sizes.__getitem__, found)) for found in words]
 
     def _learn(self, words: set[str]) -> dict[str, int]:
-        """Tokens of single words: a plain text has the tokens of its words and signs, so each is cut once."""
+        """How many tokens each word has; a plain text has as many as its words and signs together."""
         sizes = self._sizes
         if len(sizes) > MOST_WORDS:
             # A new one, as other threads may be reading the old.
@@ -93,7 +93,7 @@ class WordPieceCounter:
         try:
             return tokenizer.encode_batch_fast(list(texts), add_special_tokens=add_special_tokens)
         except TypeError:
-            # How the library refuses a lone surrogate, which cannot be written as UTF-8.
+            # The library refuses half a surrogate pair this way, because it cannot be written as UTF-8.
             whole = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
             return tokenizer.encode_batch_fast(whole, add_special_tokens=add_special_tokens)
 
@@ -155,7 +155,7 @@ class LocalEmbedder:
         return self._loaded
 
     def load_ahead(self) -> None:
-        """Load the model now, for the first query to find; a failure is left for that query to meet."""
+        """Load the model now, so that the first query need not wait; if that fails, the query reports it."""
         with suppress(Unavailable):
             self.load()
 
@@ -215,12 +215,12 @@ class LocalEmbedder:
 
 
 def _words(text: str) -> list[str] | None:
-    """Words and signs of a plain text, none of which crosses the tokenizer's cuts; None for any other text."""
+    """The words and signs of a plain text, cut as the tokenizer cuts it; None for any other text."""
     return _WORD.findall(text) if _PLAIN.fullmatch(text) and not _NOT_PLAIN.search(text) else None
 
 
 def _runs(lengths: Sequence[int]) -> list[list[int]]:
-    """Rows that run together: equal lengths, bounded in tokens, longest first so that threads end together."""
+    """Groups of rows that run together: of equal length, and the longest first so that threads end together."""
     order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
     runs: list[list[int]] = []
     for row in order:

@@ -1,7 +1,7 @@
-"""Embeddings by an Ollama server: no key, mostly on this machine.
+"""Embeddings by an Ollama server, which usually runs on this machine and needs no key.
 
-Ollama embeds exactly what it is given, so the words that a model wants in front of queries and documents are put there
-here. EmbeddingGemma's vectors are cut to 256 numbers and brought back to unit length, as it was trained for.
+Ollama embeds exactly what it is given, so this module adds the words that a model expects in front of queries and
+documents. EmbeddingGemma's vectors are cut to 256 numbers and brought back to unit length, as it was trained for.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def make(settings: EmbeddingSettings) -> RemoteEmbedder:
         except (KeyError, TypeError):
             raise unexpected("ollama", data) from None
 
-    # A tag names another size of the family, whose vectors may be of another length.
+    # A tag names another size of the same model, whose vectors may have another length.
     known = DIMENSIONS.get(family) if model in (family, f"{family}:latest") else None
     known = CUT_TO if family == DEFAULT_MODEL else known
     document, query = ("", "") if settings.input_type == "none" else known_prompts(family)
@@ -64,7 +64,7 @@ def make(settings: EmbeddingSettings) -> RemoteEmbedder:
 
 
 def address() -> str:
-    """Where Ollama listens: ``OLLAMA_HOST`` as Ollama itself reads it, else its usual port here."""
+    """The address of Ollama: ``OLLAMA_HOST`` as Ollama itself reads it, else its usual port on this machine."""
     given = os.environ.get("OLLAMA_HOST", "").strip()
     if not given:
         return BASE_URL

@@ -20,10 +20,10 @@ URL_VARIABLE = "OPENAI_BASE_URL"
 KEY_VARIABLE = "OPENAI_API_KEY"
 DEFAULT_MODEL = "text-embedding-3-small"
 BATCH = 2048
-"""Also the most that the service takes."""
+"""Texts per request; the service accepts no more."""
 DIMENSIONS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 SHORTENED = "text-embedding-3-"
-"""Models that make shorter vectors when asked; from others the setting only says what to expect."""
+"""Only models of this name can make shorter vectors. For others the setting says how long their vectors are."""
 
 
 def make(settings: EmbeddingSettings) -> RemoteEmbedder:
@@ -33,7 +33,7 @@ def make(settings: EmbeddingSettings) -> RemoteEmbedder:
     elsewhere = "" if elsewhere == BASE_URL else elsewhere
     remote = service("openai", settings, elsewhere or BASE_URL, key_variable=KEY_VARIABLE, needs_key=not elsewhere)
     about: dict[str, Any] = {"model": model}
-    # Base64 has half the bytes, and is exact; but not every compatible service knows it.
+    # Base64 is exact and needs half the bytes, but not every compatible service supports it.
     about["encoding_format"] = "float" if elsewhere else "base64"
     if settings.dimensions and model.startswith(SHORTENED):
         about["dimensions"] = settings.dimensions
@@ -50,18 +50,18 @@ def make(settings: EmbeddingSettings) -> RemoteEmbedder:
         library, body = clients(), {**about, "input": list(texts)}
 
         def requests(key: str) -> Any:
-            # Without a key the library refuses to start, though a service on one's own machine wants none.
+            # The library insists on a key, although a service on the user's own machine needs none.
             return library.of(key or "none").embeddings.with_raw_response
 
         def send(key: str, left: float) -> Any:
             return library.asked(lambda: requests(key).create(**body, timeout=library.timeout(left)))
 
-        requests(remote.keys.current)  # imports most of the library: not the service's time
+        requests(remote.keys.current)  # imports most of the library, before the time limit starts
         return [_numbers(row) for row in by_index(remote.call(send, budget=seconds), "openai")]
 
     shape = Shape(
         "openai",
-        # Another service's model by the same name need not be the same.
+        # A model of another service may have the same name and still be different.
         f"{_place(elsewhere)}/{model}" if elsewhere else model,
         settings.dimensions or DIMENSIONS.get(model),
         min(settings.batch_size or BATCH, BATCH),
@@ -71,7 +71,7 @@ def make(settings: EmbeddingSettings) -> RemoteEmbedder:
 
 
 def _place(url: str) -> str:
-    """An address without scheme, name and password: it stands in fingerprints, which everybody may see."""
+    """An address without scheme, user name and password, because fingerprints are shown to everybody."""
     return url.partition("://")[2].rpartition("@")[2] or url
 
 

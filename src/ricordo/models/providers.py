@@ -1,8 +1,8 @@
-"""Which embedders and rerankers there are, by name: the built-in providers, and those that plugins bring.
+"""All embedders and rerankers by name: the built-in providers, and those of plugins.
 
-A plugin is a package with an entry point in the group ``ricordo.embedders`` (or ``ricordo.rerankers``): a function
-from the settings, and the folder where models are kept, to an embedder (a reranker). Nothing is loaded before its name
-is asked for.
+A plugin is a package with an entry point in the group ``ricordo.embedders`` or ``ricordo.rerankers``: a function that
+takes the settings and the folder where models are kept, and returns an embedder or a reranker. Nothing is loaded before
+it is asked for by name.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RERANKERS = "ricordo.rerankers"
 
 @frozen
 class EmbeddingProvider:
-    """What is known of a provider without asking it; ``dimensions`` is None where the model decides."""
+    """A provider of embeddings; ``dimensions`` is None if it depends on the model."""
 
     name: str
     model: str
@@ -68,7 +68,7 @@ def built_in() -> dict[str, EmbeddingProvider]:
 
 
 def make_embedder(settings: EmbeddingSettings, kept_in: Path) -> Embedder | None:
-    """The embedder that is set, not loaded yet; None when vectors are switched off."""
+    """The embedder that the settings name, not loaded yet; None if vectors are switched off."""
     name = settings.provider
     if name == "none":
         return None
@@ -96,7 +96,7 @@ def make_embedder(settings: EmbeddingSettings, kept_in: Path) -> Embedder | None
 
 
 def fallback_settings(settings: EmbeddingSettings) -> EmbeddingSettings | None:
-    """The settings of the second provider, ``NAME`` or ``NAME:MODEL``; those of the first are not its own."""
+    """The settings of the fallback, ``NAME`` or ``NAME:MODEL``, without what belongs to the first provider."""
     name, _, model = settings.fallback.partition(":")
     if not name or name == "none":
         return None
@@ -143,13 +143,13 @@ def _made_by_plugin(make: Callable[[Any, Path], Any], name: str, hint: str, sett
 
 
 def _checked(made: Any, name: str) -> Embedder:
-    """A plugin's embedder, if it has all that an embedder has."""
+    """A plugin's embedder, checked to have everything that an embedder must have."""
     wanted = ("fingerprint", "dimensions", "max_tokens", "embed_documents", "embed_query")
     missing = [part for part in wanted if not hasattr(type(made), part) and part not in getattr(made, "__dict__", {})]
     if missing:
         raise ContractError(
-            f"the plugin '{name}' gave no embedder: it lacks {', '.join(missing)}",
-            hint="ricordo.models.base.Embedder says what one has.",
+            f"the plugin '{name}' did not return an embedder: it lacks {', '.join(missing)}",
+            hint="ricordo.models.base.Embedder says what an embedder must have.",
         )
     embedder: Embedder = made
     return embedder

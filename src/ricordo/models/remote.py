@@ -1,7 +1,7 @@
-"""What embedders behind HTTP have in common: batches, input that any service takes, and doubt in what comes back.
+"""What all embedders behind HTTP share: batches, input that every service accepts, and checks of the answers.
 
-A provider's module says how its service is asked (``Ask``); ``RemoteEmbedder`` does the rest. A vector that cannot be
-compared with others, by its length, a NaN or no direction, is a ``ContractError`` and never handed on.
+The module of a provider says how its service is asked (``Ask``); ``RemoteEmbedder`` does the rest. A vector of the
+wrong length, with a NaN or of zeros only cannot be compared with others, so it is a ``ContractError``.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
     from ricordo.models.base import Vectors
 
 LONGEST_TEXT = 8_000
-"""Bytes of a text that are sent. No tokenizer makes more tokens than bytes, so this fits every service's window; a
-passage is far shorter."""
+"""The most bytes of a text that are sent. A text never has more tokens than bytes, so this fits the window of every
+service. Passages are far shorter."""
 LARGEST_REQUEST = 240_000
-"""Bytes of all texts of a request: services also bound the tokens of a whole batch."""
+"""The most bytes of all texts of a request, because services also limit the tokens of a whole batch."""
 QUERY_SECONDS = 10.0
-"""A search waits for its vector so long, attempts and all; then it goes on by words."""
+"""How long a search waits for its vector, with all attempts; then it goes on by words alone."""
 WITHOUT = "To go on without it: ricordo config set embedding.provider local"
 """The end of every hint: vectors can always be made by the model inside the package."""
 FEW, FEW_SECONDS = 8, 30.0
-"""So few texts are what somebody just saved, and waits for."""
+"""Up to so many texts are probably what somebody just saved and waits for, so they get less time."""
 
 Ask = Callable[[Sequence[str], bool, float], Any]
-"""Texts, whether they are queries, and the seconds there are; answers one list of numbers per text."""
+"""Takes texts, whether they are queries, and the seconds it has; returns one list of numbers per text."""
 
 
 @frozen
 class Shape:
-    """What decides the vectors of a model, and how much it takes at once.
+    """Everything that decides the vectors of a model, and how many texts go into one request.
 
-    ``dimensions`` is None for a model that nobody here knows and no setting describes.
+    ``dimensions`` is None for a model that is neither known here nor described by a setting.
     """
 
     provider: str
@@ -53,10 +53,10 @@ class Shape:
     document_prefix: str = ""
     query_prefix: str = ""
     cuts: bool = False
-    """Whether longer vectors are cut to ``dimensions``, as models allow whose first numbers say most."""
+    """Whether longer vectors are cut to ``dimensions``; in some models the first numbers matter most."""
 
     def marks(self) -> str:
-        """What texts are sent with, short enough for a fingerprint."""
+        """A short name for the prefixes, for the fingerprint."""
         return prefix_mark(self.document_prefix, self.query_prefix)
 
 
@@ -84,8 +84,8 @@ class RemoteEmbedder:
         if self.shape.dimensions is None:
             provider, model = self.shape.provider, self.shape.model
             raise Unavailable(
-                f"{provider}: how long the vectors of {model} are is not known",
-                hint=f"'ricordo models use {provider} --model {model}' finds out; or set embedding.dimensions.",
+                f"{provider}: the length of the vectors of {model} is not known",
+                hint=f"'ricordo models use {provider} --model {model}' finds it out. Or set embedding.dimensions.",
             )
         return self.shape.dimensions
 
@@ -124,18 +124,18 @@ class RemoteEmbedder:
 
 
 def unit_vectors(found: Any, count: int, shape: Shape) -> Vectors:
-    """One unit vector per text; anything else that a service may answer is an error."""
+    """One unit vector per text; raises an error for anything else that a service may answer."""
     import numpy as np
 
     try:
         vectors = np.asarray(found, np.float32)
     except (TypeError, ValueError):
-        raise _broken(shape, "its vectors are no rows of numbers of one length") from None
+        raise _broken(shape, "its vectors are not lists of numbers of one length") from None
     given = len(vectors) if vectors.ndim else 0
     if given != count:
         raise _broken(shape, f"it gave {given} vectors for {count} texts")
     if vectors.ndim != 2 or not vectors.shape[1]:
-        raise _broken(shape, "its vectors are no rows of numbers of one length")
+        raise _broken(shape, "its vectors are not lists of numbers of one length")
     wanted = shape.dimensions
     if wanted is not None and shape.cuts and vectors.shape[1] > wanted:
         vectors = vectors[:, :wanted]
@@ -147,9 +147,9 @@ def unit_vectors(found: Any, count: int, shape: Shape) -> Vectors:
         )
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
     if not np.isfinite(lengths).all():
-        raise _broken(shape, "its vectors hold numbers that are none (NaN or infinite)")
+        raise _broken(shape, "its vectors contain NaN or infinite numbers")
     if not lengths.all():
-        raise _broken(shape, "it gave a vector of zeros, which is near to nothing")
+        raise _broken(shape, "it gave a vector of zeros, which cannot be compared")
     unit: Vectors = (vectors / lengths[:, None]).astype(np.float32)
     return unit
 
@@ -164,7 +164,7 @@ def by_index(data: Any, name: str) -> list[Any]:
 
 
 def unexpected(name: str, data: Any) -> ContractError:
-    """The error for an answer of another form than the service's own."""
+    """The error for an answer that does not have the expected form."""
     return ContractError(
         f"{name}: its answer is not of the expected form: {str(data)[:120]}",
         hint="Nothing was stored. Check that embedding.base_url is the right service.",
@@ -177,7 +177,7 @@ def _broken(shape: Shape, what: str, hint: str = "") -> ContractError:
 
 
 def _sendable(text: str) -> str:
-    """The text as any service takes it: UTF-8, bounded, not empty."""
+    """The text in a form that every service accepts: valid UTF-8, not too long, not empty."""
     data = text.encode("utf-8", "replace")
     if len(data) > LONGEST_TEXT:
         data = data[:LONGEST_TEXT]
@@ -193,7 +193,7 @@ def service(
     needs_key: bool = True,
     headers: Callable[[str], Mapping[str, str]] = bearer,
 ) -> Remote:
-    """The service that the settings describe; its keys come from them, or from the provider's own variable."""
+    """The service that the settings describe; keys come from the settings or the provider's environment variable."""
     given = settings.api_keys or tuple(os.environ.get(key_variable, "").split(",") if key_variable else ())
     return Remote(
         name,

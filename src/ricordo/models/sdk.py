@@ -1,7 +1,7 @@
-"""Providers' own libraries as ``http.Remote`` wants them: one attempt, the raw JSON, and whatever fails as ``Trouble``.
+"""Adapts the libraries of OpenAI and Anthropic to ``http.Remote``: one attempt, raw JSON, and failures as ``Trouble``.
 
-The libraries retry on their own, wait as long as a service says, and follow redirects with a key in hand; all that is
-switched off here. Both are made by the same generator, so one module serves them.
+On their own, the libraries retry, wait as long as a service says, and send the key along when they follow a redirect.
+All of that is switched off here. Both libraries come from the same generator, so one module serves them.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 from ricordo.models.http import REACH_SECONDS, Kind, Trouble, trouble_in, watch
 
 _MEANING: dict[str, tuple[Kind, str]] = {
-    # Names, because the libraries carry an HTTP client of their own, under another name than ours.
+    # Compared by name, because the libraries bring their own copy of the HTTP client.
     "ConnectTimeout": ("unreachable", "cannot be reached in time"),
     "ConnectError": ("unreachable", "cannot be reached"),
     "ProxyError": ("unreachable", "cannot be reached"),
-    "UnsupportedProtocol": ("missing", "its address is not one"),
-    "InvalidURL": ("missing", "its address is not one"),
+    "UnsupportedProtocol": ("missing", "its address is not valid"),
+    "InvalidURL": ("missing", "its address is not valid"),
     "TimeoutException": ("slow", "did not answer in time"),
     "APITimeoutError": ("slow", "did not answer in time"),
     "RemoteProtocolError": ("garbled", "its answer broke off"),
@@ -52,7 +52,7 @@ class SdkClients:
         return self._sdk.Timeout(seconds, connect=min(REACH_SECONDS, seconds))
 
     def asked(self, send: Callable[[], Any]) -> Any:
-        """The JSON object that a raw request brings."""
+        """The JSON object of the answer to a raw request."""
         try:
             raw = send()
         except self._sdk.APIStatusError as error:
@@ -63,14 +63,14 @@ class SdkClients:
         try:
             answer = json.loads(text)
         except ValueError as error:
-            raise Trouble("garbled", f"its answer is no JSON: {' '.join(text.split())[:200]!r}") from error
+            raise Trouble("garbled", f"its answer is not JSON: {' '.join(text.split())[:200]!r}") from error
         if not isinstance(answer, dict):
-            raise Trouble("garbled", "its answer is no JSON object")
+            raise Trouble("garbled", "its answer is not a JSON object")
         return answer
 
 
 def _meaning(error: BaseException) -> Trouble:
-    """What kept a request from being answered, told by the error and by those that caused it."""
+    """Why a request got no answer: decided by the error and by the errors that caused it."""
     cause: BaseException | None = error
     chain: list[BaseException] = []
     while cause is not None and len(chain) < 10:

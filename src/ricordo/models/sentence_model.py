@@ -1,7 +1,7 @@
-"""Any ONNX sentence model as an embedder, run on this machine as its own files say: pooling, window, prefixes.
+"""Makes an embedder of any ONNX sentence model; the model's own files say which pooling, window and prefixes it needs.
 
-Finding and fetching the files is ``hub``'s business. Only documents wait for a download; a query that would have to is
-refused, so that a search goes on by words.
+``hub`` finds and downloads the files. Only embedding documents waits for a download. A query does not: it raises an
+error, and the search goes on by words.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 DEFAULT_MODEL = "BAAI/bge-small-en-v1.5"
 BATCH = 16
-"""Texts of one length that run together."""
+"""How many texts of equal length run together."""
 LONGEST_WINDOW = 8_192
 GET_ANEW = "The file is damaged: delete it and download it again."
 _POOLINGS = {
@@ -83,7 +83,7 @@ class SentenceModel:
 
     @cached_property
     def max_tokens(self) -> int:
-        """The smallest of the windows that the files name."""
+        """The smallest of the window sizes that the files name."""
         sentence = self.files.described("sentence_bert_config.json").get("max_seq_length")
         tokenizer = self.files.described("tokenizer_config.json").get("model_max_length")
         positions = self.files.described("config.json").get("max_position_embeddings")
@@ -94,7 +94,7 @@ class SentenceModel:
 
     @cached_property
     def pooling(self) -> str:
-        """How one vector is made of the tokens': by the model's files, else as its family does it."""
+        """How one vector is made from those of the tokens: as the model's files say, else as its family does it."""
         about = self._pooling_config
         named = about.get("pooling_mode")
         modes = [mode for mode in about if mode.startswith("pooling_mode_") and about[mode] is True]
@@ -103,14 +103,14 @@ class SentenceModel:
             return known_pooling(self.files.name)
         if len(found) > 1 or found[0] not in _POOLINGS.values():
             raise Unavailable(
-                f"the pooling of {self.files.name} is not known here: {', '.join(found)}",
+                f"the pooling of {self.files.name} is not supported: {', '.join(found)}",
                 hint=f"Choose another model. {WITHOUT}",
             )
         return found[0]
 
     @cached_property
     def prompts(self) -> tuple[str, str]:
-        """What stands in front of documents and of queries."""
+        """The words in front of documents and of queries."""
         if not self._prefixes:
             return "", ""
         published = published_prompts(self.files.described("config_sentence_transformers.json"))
@@ -156,11 +156,11 @@ class SentenceModel:
         return found
 
     def _run(self, session: Any, inputs: dict[str, Any]) -> Any:
-        """One vector per row of tokens: the model's own, or pooled here. Rows are of one length, so none is padded."""
+        """One vector per row of tokens, pooled here unless the model does it. Rows have one length: none is padded."""
         wanted = {node.name for node in session.get_inputs()}
         if unknown := wanted - inputs.keys():
             raise ContractError(
-                f"the model {self.files.name} wants input that no sentence model has: {', '.join(sorted(unknown))}",
+                f"the model {self.files.name} needs inputs that are not supported: {', '.join(sorted(unknown))}",
                 hint=f"Choose another model. {WITHOUT}",
             )
         names = [node.name for node in session.get_outputs()]
@@ -210,7 +210,7 @@ def open_session(file: Path, threads: int = 0) -> Any:
 
 
 def _of_one_length(lengths: Sequence[int]) -> list[list[int]]:
-    """Rows that run together, so that a text's vector does not depend on its neighbours' length."""
+    """Groups of rows of equal length, so that a text's vector does not depend on its neighbours."""
     groups: list[list[int]] = []
     for row in sorted(range(len(lengths)), key=lambda row: lengths[row]):
         last = groups[-1] if groups else []

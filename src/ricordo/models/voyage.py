@@ -1,4 +1,4 @@
-"""Embeddings by Voyage AI, which tells queries from documents (``input_type``)."""
+"""Embeddings by Voyage AI, which treats queries and documents differently (``input_type``)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Where content comes from: each module knows one kind of origin and turns it into paths or texts to take in."""
+"""Where content comes from. Each module handles one kind of origin and turns it into paths or texts to add."""

@@ -1,7 +1,7 @@
-"""Which addresses may be reached: public ones. Names are turned into addresses here, and each is judged.
+"""Decides which addresses may be reached: only public ones. Host names are looked up here, and each address is checked.
 
-The connection is then made to the very address that was judged, so that a name cannot mean one thing when it is checked
-and another when it is used. Allowing hosts or private addresses is the user's own decision (``fetch.allow_*``).
+The connection is then made to the very address that was checked, so a name cannot mean one address when it is checked
+and another when it is used. Users may allow hosts or private addresses (``fetch.allow_*``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ricordo.errors import Forbidden, Unavailable
 
 Address = IPv4Address | IPv6Address
 
-# What Python's own table leaves out or calls global: the wire server of Azure, shared and benchmark space.
+# Ranges that Python's own table leaves out or calls global: Azure's metadata server, shared and benchmark ranges.
 _ALSO_PRIVATE = tuple(
     IPv4Network(network)
     for network in ("168.63.129.16/32", "100.64.0.0/10", "192.0.0.0/24", "192.88.99.0/24", "198.18.0.0/15", "0.0.0.0/8")
@@ -27,7 +27,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is one of the open internet. An IPv6 address that holds an IPv4 one is judged by that too.
+    """Whether an address belongs to the open internet. An IPv6 address that contains an IPv4 one counts as that one.
 
     >>> is_public(ip_address("93.184.216.34")), is_public(ip_address("::ffff:169.254.169.254"))
     (True, False)
@@ -43,7 +43,7 @@ def is_public(address: Address) -> bool:
 
 
 def _inner(address: Address) -> IPv4Address | None:
-    """The IPv4 address that packets for an IPv6 address end up at: mapped, 6to4 or NAT64."""
+    """The IPv4 address that an IPv6 address leads to (mapped, 6to4 or NAT64), if any."""
     if isinstance(address, IPv4Address):
         return None
     if address in _NAT64:
@@ -52,7 +52,7 @@ def _inner(address: Address) -> IPv4Address | None:
 
 
 class Gate:
-    """Finds the addresses of hosts and lets through those that may be reached."""
+    """Looks up the addresses of hosts and returns those that may be reached."""
 
     def __init__(self, *, allow_private: bool, allow_hosts: Sequence[str], seconds: float) -> None:
         self._open = allow_private
@@ -60,20 +60,20 @@ class Gate:
         self._seconds = seconds
 
     def addresses(self, host: str, port: int) -> list[str]:
-        """The addresses of a host that may be reached, in the order to try them; an error when there is none."""
+        """The addresses of a host that may be reached, in the order to try them; an error if there are none."""
         found = self.lookup(host, port)
         if self._open or host in self._hosts or f"{host}:{port}" in self._hosts:
             return found
         public = [one for one in found if is_public(ip_address(one))]
         if not public:
             raise Forbidden(
-                f"{host} is at {found[0]}, an address that is not public, and is not fetched",
+                f"{host} has the address {found[0]}, which is not public, so it is not fetched",
                 hint=f"If you trust it: ricordo config set fetch.allow_hosts {host}",
             )
         return public
 
     def lookup(self, host: str, port: int) -> list[str]:
-        """All addresses of a host, each once; within the time that reaching it may take."""
+        """All addresses of a host, each once; an error if looking them up takes too long."""
         reason = "no address"
         try:
             # The system's resolver has no time limit that could be set.

@@ -1,6 +1,6 @@
-"""What passes between pages on the web and those who take them in: values, and what a drive and a loader can do.
+"""The values and protocols of pages: what a request and a fetched page are, and what drives and loaders must do.
 
-Nothing here opens a connection. Fetching is done by ``web``; a language model that loads pages is a ``Loader``.
+Nothing here opens a connection. ``web`` fetches pages; a language model that loads pages is a ``Loader``.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from ricordo.values.items import Ref
 
 ETAG, LAST_MODIFIED = "etag", "last-modified"
 VALIDATORS = "validators"
-"""Under this name, among what a page says of itself, is kept what to ask for it with; only pages have it."""
+"""The name under which a page's state keeps the headers for the next conditional request."""
 _SCHEME = re.compile(r"(?:url:/)?[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
 def looks_like_url(text: str) -> bool:
-    """Whether a name is meant as a URL, of whatever scheme; ``url:/https://…`` is one too."""
+    """Whether a name looks like a URL of any scheme; ``url:/https://…`` counts too."""
     return _SCHEME.match(text) is not None
 
 
 @frozen
 class PageRequest:
-    """How a page is asked for. ``secrets`` are headers that go to these origins and no others, whatever redirects."""
+    """How a page is requested. ``secrets`` are headers by origin; each goes to its origin only, redirects or not."""
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     otherwise: str = ""
-    """A second URL, for a server that does not know the first (400 or 404)."""
+    """A second URL to try if the server answers 400 or 404 to the first."""
     mime: str = ""
-    """What the page is, whatever the server calls it."""
+    """The type of the page, if it is known better than by the server."""
     named: bool = False
-    """Whether the name that the server gives the file is its title."""
+    """Whether the file name that the server sends is the title."""
 
 
 @frozen
 class FetchedPage:
-    """What a server answered: the bytes as they are, unpacked and whole.
+    """What a server answered: all bytes of the page, without compression.
 
-    ``mime`` is the type as it was told, with its charset; ``headers`` have names in lower case. Asked with the
-    ``validators`` of an earlier answer, an ``unchanged`` page has no bytes, nor has one ``declined`` for its type.
+    ``mime`` is the type that the server named, with its charset; the names in ``headers`` are in lower case. A page has
+    no bytes if it is ``unchanged`` since an earlier answer, or if it was ``declined`` because of its type.
     """
 
     url: str
@@ -60,13 +60,13 @@ class FetchedPage:
 
     @property
     def name(self) -> str:
-        """What it would be called as a file: the last part of its path, else its host."""
+        """Its name as a file: the last part of its path, else its host."""
         parts = urlsplit(self.final_url)
         return unquote(parts.path.rstrip("/").rpartition("/")[2], errors="replace") or parts.netloc
 
     @property
     def charset(self) -> str:
-        """The encoding that the server spoke of, if any."""
+        """The encoding that the server named, if any."""
         for part in self.mime.split(";")[1:]:
             key, _, value = part.partition("=")
             if key.strip().lower() == "charset":
@@ -75,13 +75,13 @@ class FetchedPage:
 
     @property
     def validators(self) -> dict[str, str]:
-        """What to ask with next time, so that an unchanged page is not sent again."""
+        """What to send with the next request, so that the server need not send an unchanged page again."""
         return {name: self.headers[name] for name in (ETAG, LAST_MODIFIED) if self.headers.get(name)}
 
 
 @frozen
 class Place:
-    """Where a page is kept, the URL it goes by, and the drive that knows how it is fetched."""
+    """Where a page is kept (its ref), its URL, and the drive that knows how to fetch it."""
 
     ref: Ref
     url: str
@@ -95,23 +95,23 @@ class Drive(Protocol):
 
     name: str
     servers: Sequence[str]
-    """Words that the names of MCP servers for it are made of."""
+    """Words in the names of MCP servers that can read this drive."""
 
     def path_of(self, url: str, *, served: bool = False) -> str | None:
-        """The path of a page on this drive; None for a URL elsewhere. ``served``: one of its servers knew it."""
+        """The path of a page on this drive; None for other URLs. ``served``: one of its MCP servers read the page."""
 
     def request(self, url: str) -> PageRequest:
-        """How the page at such a URL is asked for."""
+        """The request for the page at such a URL."""
 
     def problem(self, page: FetchedPage | Error) -> Error | None:
-        """What is wrong with an answer in the drive's own terms: a private page, a missing token."""
+        """A better error for an answer, if the drive knows one: a private page, a missing token."""
 
 
 @frozen
 class LoadedPage:
-    """What a loader brought: the content as it is kept, and the MCP server it came from.
+    """A page that a loader loaded: its content, and the MCP server it came from.
 
-    A text is kept as it stands; bytes are read like a file of that type.
+    Text is kept as it is; bytes are parsed like a file of that type.
     """
 
     content: str | bytes
@@ -122,27 +122,27 @@ class LoadedPage:
 
 
 class Loader(Protocol):
-    """Something that brings pages by other ways than plain HTTP, such as a model with the tools of MCP servers."""
+    """Loads pages by other means than plain HTTP, such as a language model with the tools of MCP servers."""
 
     notes: list[str]
-    """What the user should know, also of pages that are then fetched plainly."""
+    """What the user should know, also about pages that are then fetched by plain HTTP."""
 
     def load(self, url: str, prompt_addition: str = "") -> LoadedPage | None:
-        """The page; None to have it fetched plainly. An ``Error`` is told to the user as it is."""
+        """The page; None if it should be fetched by plain HTTP. The user sees an ``Error`` as it is."""
 
     def close(self) -> None:
-        """End what was started for it."""
+        """End everything that was started."""
 
 
 class Follow(Protocol):
-    """The pages of a site that are still to come, in order: those of a sitemap, or those that links lead to."""
+    """The next pages of a site, in order: those of a sitemap, or those that links lead to."""
 
     notes: list[str]
-    """What was left out, and why."""
+    """Which pages were left out, and why."""
 
     @property
     def left(self) -> int:
-        """How many are known to come."""
+        """How many pages are waiting."""
 
     def next(self) -> str | None:
         """The next URL that may be fetched; None at the end."""
@@ -151,24 +151,24 @@ class Follow(Protocol):
         """Whether the links of this page are followed."""
 
     def wait(self, url: str) -> None:
-        """Until the site may be asked for this page, which counts from now on."""
+        """Wait until this page may be requested; it counts towards the limit from now on."""
 
     def own_address(self, final_url: str, canonical: str) -> str | None:
-        """The address that a fetched page goes by; None when that is elsewhere, or came before."""
+        """The address under which a fetched page is kept; None if it is on another site or was fetched before."""
 
     def found(self, url: str, links: Sequence[str], base: str) -> None:
-        """Tell where a page leads; its links go from ``base``, where it was found in the end."""
+        """Add the links of a page; they are relative to ``base``, the address after all redirects."""
 
 
 class Web(Protocol):
-    """The web as the settings allow it to be reached. One thread uses it at a time."""
+    """Fetches pages as the settings allow. Only one thread may use it at a time."""
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What is wrong with plugins, for the user to know."""
+        """Problems with plugins that the user should know about."""
 
     def place(self, url: str, server: str = "") -> Place:
-        """Where a page goes: by its URL, and by the MCP server that served it."""
+        """The ref and drive of a page, by its URL and by the MCP server that read it."""
 
     def fetch(
         self,
@@ -177,10 +177,10 @@ class Web(Protocol):
         validators: Mapping[str, str] | None = None,
         wanted: Callable[[str], bool] | None = None,
     ) -> FetchedPage:
-        """The page, or an ``Error`` that says what to do. ``wanted`` judges its type before it is downloaded."""
+        """The page, or an ``Error`` that says what to do. ``wanted`` decides by the type whether to download it."""
 
     def sitemap(self, page: FetchedPage, *, most: int) -> Follow | None:
-        """The pages that a sitemap names; None when the page is no sitemap."""
+        """The pages that a sitemap names; None if the page is not a sitemap."""
 
     def sitemap_of(self, url: str, *, most: int) -> Follow:
         """The pages that the sitemap of a URL's site names."""
@@ -189,6 +189,6 @@ class Web(Protocol):
         """The pages of the same site that links from a page lead to, up to so many steps away."""
 
     def canonical(self, page: FetchedPage, target: str) -> str:
-        """The address that a page gives as its own; empty when that is on another site, or none."""
+        """The address that a page names as its own; empty if it names none, or one on another site."""
 
     def close(self) -> None: ...

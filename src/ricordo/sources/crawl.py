@@ -1,7 +1,7 @@
-"""Which pages of a site come next: those its sitemap names, or those that links lead to; politely.
+"""Decides which pages of a site come next: those of its sitemap, or those that links lead to.
 
-robots.txt is kept to, pages come one at a time with a wait between them, each once, never more than asked for. Fetching
-is done by whoever asks for the next page; here only robots.txt and sitemaps are fetched.
+It obeys robots.txt. Pages come one at a time with a wait between them, each once, and never more than the user asked
+for. Callers fetch the pages; this module fetches only robots.txt and sitemaps.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ LONGEST_DELAY = 30.0
 _LARGEST_ROBOTS = 500_000
 _LARGEST_SITEMAP = 60_000_000
 _QUEUED = 50_000
-# Without a way back: a sitemap of blanks must not take hours.
+# Possessive, so that it never backtracks: a sitemap full of blanks must not take hours.
 _LOCATION = re.compile(rb"<loc>\s*+(?:<!\[CDATA\[)?+([^<]{1,4100}+)</loc>", re.IGNORECASE)
 _SITEMAP = re.compile(rb"<(?:\w+:)?(urlset|sitemapindex)\b", re.IGNORECASE)
-# What links lead to that is not read: pictures, sound, films, programs, archives, and what makes pages look good.
+# Files that links lead to and that hold no text: pictures, sound, films, programs, archives, styles.
 _NOT_PAGES = frozenset(
     (
         "7z", "apk", "avi", "avif", "bin", "bmp", "bz2", "css", "deb", "dll", "dmg", "eot", "exe", "flac", "gif", "gz",
@@ -42,13 +42,13 @@ _NOT_PAGES = frozenset(
 
 
 def is_page(url: str) -> bool:
-    """Whether a link may lead to something to read, by its ending."""
+    """Whether a link may lead to a page with text, by its file extension."""
     last = urlsplit(url).path.rpartition("/")[2]
     return "." not in last or last.rpartition(".")[2].lower() not in _NOT_PAGES
 
 
 class Manners:
-    """What one site asks for, read once, and when it was last asked for a page."""
+    """The robots.txt of each site, read once, and the time of the last request."""
 
     def __init__(self, fetch: Fetch, delay: float) -> None:
         self._fetch = fetch
@@ -57,7 +57,7 @@ class Manners:
         self._last = 0.0
 
     def of(self, url: str) -> Robots:
-        """The rules of the site that a page is on; without any all is allowed, while it fails to say nothing is."""
+        """The rules for a page's site. Without robots.txt everything is allowed; if it cannot be read, nothing is."""
         place = origin(url)
         if place not in self._robots:
             try:
@@ -69,7 +69,7 @@ class Manners:
         return self._robots[place]
 
     def wait(self, url: str) -> None:
-        """Until the site may be asked again."""
+        """Wait until the site may be asked again."""
         pause = max(self._delay, min(self.of(url).delay, LONGEST_DELAY))
         due = self._last + pause - time.monotonic()
         if self._last and due > 0:
@@ -78,7 +78,7 @@ class Manners:
 
 
 class Following:
-    """The pages still to come, each with the number of steps that links from it may still lead."""
+    """The queue of pages, each with how many further steps its links may lead."""
 
     def __init__(self, manners: Manners, home: str, *, most: int, seen: Collection[str] = ()) -> None:
         self._manners = manners
@@ -97,7 +97,7 @@ class Following:
         return min(len(self._queue), self._most - self._fetched)
 
     def put(self, urls: Iterable[str], steps: int) -> None:
-        """Pages to come, as far as they are on this site and new."""
+        """Add those pages to the queue that are on this site and new."""
         for url in urls:
             if len(self._queue) >= _QUEUED:
                 return
@@ -106,7 +106,7 @@ class Following:
                 self._queue.append((url, steps))
 
     def start(self, url: str, steps: int) -> None:
-        """Where links are followed from."""
+        """Start to follow links from this page."""
         self._steps[url] = steps
 
     def next(self) -> str | None:
@@ -133,7 +133,7 @@ class Following:
 
     def own_address(self, final_url: str, canonical: str) -> str | None:
         own = final_url
-        # Sites that call every page by their front page's address do not mean it.
+        # Some sites name the address of their front page on every page by mistake.
         if canonical and urlsplit(canonical).path != "/":
             own = canonical
         if site(own) != self._home or own in self._taken:
@@ -149,7 +149,7 @@ class Following:
 
 
 def is_sitemap(page: FetchedPage) -> bool:
-    """Whether a page lists the pages of a site, packed or not."""
+    """Whether a page is a sitemap, compressed or not."""
     try:
         head = _unpacked(page.data, 4096)[:4096]
     except Unreadable:
@@ -158,7 +158,7 @@ def is_sitemap(page: FetchedPage) -> bool:
 
 
 def listed(page: FetchedPage, fetch: Fetch, notes: list[str]) -> Iterator[str]:
-    """The pages that a sitemap names, those of the sitemaps it names included; each sitemap is read once."""
+    """The pages that a sitemap and the sitemaps in it name; each sitemap is read once."""
     waiting = deque([page])
     known = {page.final_url}
     names: deque[str] = deque()
@@ -205,13 +205,13 @@ def sitemap_page(url: str, manners: Manners, fetch: Fetch) -> FetchedPage:
 
 
 def _unpacked(data: bytes, most: int) -> bytes:
-    """A packed sitemap as it was, up to a size; others as they are."""
+    """The sitemap without compression, up to a size."""
     if not data.startswith(b"\x1f\x8b"):
         return data
     try:
         return zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(data, most)
     except zlib.error:
-        raise Unreadable("the sitemap is packed badly", hint="Open its URL in a browser to see it.") from None
+        raise Unreadable("the sitemap cannot be decompressed", hint="Open its URL in a browser to see it.") from None
 
 
 def _location(found: bytes) -> str:

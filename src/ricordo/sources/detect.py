@@ -1,7 +1,7 @@
-"""From a URL, and the MCP server that served it, to a drive and a path: one table, open to plugins.
+"""Finds the drive and path of a page by its URL and by the MCP server that read it.
 
-Drives of the package come first, then those of plugins (entry points of the group ``ricordo.sources``), then ``url``,
-which takes every page. A plugin that cannot be used is a warning. Nothing is fetched here.
+Built-in drives come first, then those of plugins (entry points of the group ``ricordo.sources``), then ``url``, which
+accepts every page. A plugin that cannot be used leads to a warning. Nothing is fetched here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TAKEN = frozenset({"disk", "url", "agent", *KIND_DRIVES})
 
 
 class PlainPages:
-    """The drive ``url``: every page that has no other, under its own address."""
+    """The drive ``url``: every page that no other drive claims, under its own address."""
 
     name = "url"
     servers: Sequence[str] = ()
@@ -45,7 +45,7 @@ class PlainPages:
 
 
 class PluggedDrive:
-    """A drive of a plugin; whatever it raises while a page is fetched fails that page alone."""
+    """A drive of a plugin; if it fails while a page is fetched, only that page fails."""
 
     def __init__(self, drive: Drive) -> None:
         self.name = drive.name
@@ -66,7 +66,7 @@ class PluggedDrive:
 
 
 class Drives:
-    """The table in force; plugins are read when the first URL is neither GitHub's nor Google's."""
+    """All drives. Plugins are loaded only when a URL belongs to no built-in drive."""
 
     def __init__(self, settings: FetchSettings) -> None:
         self._settings = settings
@@ -76,7 +76,7 @@ class Drives:
         self.warnings: list[str] = []
 
     def place(self, url: str, server: str = "") -> Place:
-        """Where a page goes: the first drive that knows its URL, else the one its server is for, else ``url``.
+        """The place of a page: on the first drive that claims its URL, else on that of its MCP server, else on ``url``.
 
         >>> str(Drives(FetchSettings()).place("https://docs.google.com/document/d/1aBcD_efgh/edit").ref)
         'google-docs:/1aBcD_efgh'
@@ -132,6 +132,6 @@ class Drives:
 
 
 def is_for(server: str, drive: Drive) -> bool:
-    """Whether an MCP server, by its name, is one for a drive: ``google_docs-mcp`` is for ``google-docs``."""
+    """Whether the name of an MCP server fits a drive: ``google_docs-mcp`` fits ``google-docs``."""
     words = re.sub(r"[^a-z0-9]+", "", server.lower())
     return any(re.sub(r"[^a-z0-9]+", "", word.lower()) in words for word in drive.servers)

@@ -1,7 +1,7 @@
-"""Files and folders on disk: which ones there are to take in, and how their refs are spelled.
+"""Files and folders on disk: finds the files to add, and makes their refs.
 
-A walk names files and says why it passed others over. It opens nothing but ignore files, changes nothing, and
-never fails for one bad entry.
+A walk lists files and says why it skipped others. It opens only ignore files, changes nothing, and one bad entry never
+stops it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LEFT_BY_EDITORS = re.compile(r"(?:.*~|#.*#|~\$.*|.*\.sw[opx]|.*___jb_(?:tmp|old
 
 @frozen
 class FoundFile:
-    """A file to take in, as it stood when it was listed."""
+    """A file to add, with its size and time when it was listed."""
 
     path: Path
     size: int
@@ -38,7 +38,7 @@ class FoundFile:
 
 @frozen
 class Skipped:
-    """An entry passed over, and why; ``failed`` if someone would expect its content in the store."""
+    """A skipped entry and the reason; ``failed`` if the user would expect its content in the store."""
 
     path: Path
     reason: str
@@ -55,9 +55,9 @@ def walk(
 ) -> Iterator[FoundFile | Skipped]:
     """The files under a folder in the order of their names, lazily; or the one file that ``root`` is.
 
-    Hidden entries and those an ignore file names are passed over without a word; a root that was named outright is
-    taken whatever it is called. ``globs`` (``*.md``, ``docs/**``, ``!*.min.js``) narrow the files down; ``only`` leads
-    the walk to these paths and what is below them, by the same rules and without looking anywhere else.
+    Hidden entries and those that an ignore file names are left out silently, but the root itself is always taken.
+    ``globs`` (``*.md``, ``docs/**``, ``!*.min.js``) restrict the files. With ``only``, the walk visits these paths and
+    what is below them, by the same rules, and looks nowhere else.
     """
     start = absolute(root)
     try:
@@ -74,10 +74,10 @@ def walk(
 
 
 def expand(source: str) -> list[Path]:
-    """The paths a source stands for: itself if it exists, else what it matches as a glob; empty if nothing.
+    """The paths that a source names: the path itself if it exists, else all that match it as a glob.
 
-    A ``disk:/path`` stands for that path. Globs are for shells that hand over ``docs/**/*.md`` as it is; ``**``
-    respects ignore files and ends at loops.
+    ``disk:/path`` names that path. Globs are for shells that do not expand ``docs/**/*.md`` themselves; ``**`` respects
+    ignore files and does not follow loops.
     """
     path = Path(os.path.expanduser(source))  # noqa: PTH111 - Path's own fails for a name such as ~$draft.docx
     if os.path.lexists(path):
@@ -96,7 +96,7 @@ def expand(source: str) -> list[Path]:
 
 
 def disk_ref(path: PurePath) -> Ref:
-    """The ref of a file: its absolute path, whatever folder one stands in.
+    """The ref of a file: its absolute path.
 
     >>> str(disk_ref(PureWindowsPath("C:/notes/a.md")))
     'disk:/C:/notes/a.md'
@@ -123,7 +123,7 @@ def ref_path(ref: Ref) -> Path:
 
 
 class _Walk:
-    """One walk: the folders it has been in, and what it leaves alone."""
+    """One walk: the folders it has visited, and what it leaves out."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class _Walk:
                 yield answer
 
     def _folder(self, folder: str, rules: list[Rules]) -> Iterator[FoundFile | Skipped | tuple[str, list[Rules]]]:
-        """What stands in a folder, by name; a tuple asks to go on with a folder below."""
+        """The entries of a folder, by name; a tuple asks to continue with a folder below."""
         try:
             with os.scandir(folder) as listing:
                 entries = sorted(listing, key=lambda entry: entry.name)
@@ -201,7 +201,7 @@ class _Walk:
             status = entry.stat()
         except OSError as error:
             if is_link and error.errno in _GONE:
-                return Skipped(Path(entry.path), "a link to nothing")
+                return Skipped(Path(entry.path), "a link to a file that does not exist")
             raise
         return _judged(entry.path, status, self.max_bytes)
 
@@ -215,7 +215,7 @@ class _Walk:
         status = Path(entry.path).stat()
         identity = (status.st_dev, status.st_ino)
         if identity in self.been:
-            return Skipped(Path(entry.path), "a folder that was walked under another name")
+            return Skipped(Path(entry.path), "a folder that was visited under another name")
         self.been.add(identity)
         return entry.path, rules
 
@@ -244,14 +244,14 @@ def _what(mode: int) -> str:
 
 def _reason(error: OSError) -> str:
     if error.errno in _GONE:
-        return "there is nothing by that name"
+        return "it does not exist"
     if error.errno == errno.ELOOP:
         return "a link that leads back to itself"
     return f"cannot be read: {error.strerror or error}"
 
 
 def absolute(path: PurePath) -> str:
-    """The path from the root, by its own name: links on the way stay as they are called."""
+    """The absolute path; symbolic links in it are not resolved."""
     return os.path.abspath(path)  # noqa: PTH100 - resolve() would follow links, and a ref keeps the name given
 
 
@@ -265,10 +265,10 @@ def _is_text(name: str) -> bool:
 
 
 def printable(name: str) -> Path:
-    """The path with undecodable bytes written out, so that it can be shown and stored."""
+    """The path with bytes that are not UTF-8 written as escapes, so that it can be shown and stored."""
     return Path(name if _is_text(name) else os.fsencode(name).decode("utf-8", "backslashreplace"))
 
 
 def _as_given(path: Path, base: Path) -> Path:
-    """A walked path spelled the way its base was: relative if that was relative."""
+    """A path of the walk, relative if the base was given as a relative path."""
     return base / path.relative_to(absolute(base))

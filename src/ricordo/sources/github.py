@@ -1,7 +1,7 @@
-"""GitHub: a repository is its README, a file is the file itself, everything else the page about it.
+"""The drive ``github``: a repository's URL gives its README, a file's URL the file, and all others the page itself.
 
-Paths are those of the site, ``/owner/repo/blob/main/docs/a.md``, whichever of a file's URLs was given. A token goes to
-GitHub's own addresses and nowhere else.
+Paths are those of the web site, such as ``/owner/repo/blob/main/docs/a.md``, for all URLs of the same file. The token
+is sent to GitHub's own addresses only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ricordo.sources.url import normal_url, origin
 
 _RAW = {"accept": "application/vnd.github.raw+json", "x-github-api-version": "2022-11-28"}
 _BRANCH = ("refs", "heads")
-# First parts of paths that are not owners.
+# First parts of paths that are not the names of owners.
 _NOT_OWNERS = frozenset(
     (
         "about", "apps", "collections", "contact", "customer-stories", "enterprise", "explore", "features", "issues",

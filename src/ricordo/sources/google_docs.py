@@ -1,6 +1,6 @@
-"""Google Docs, Sheets and Slides: a document by its id, read through the address that exports it.
+"""The drive ``google-docs``: Docs, Sheets and Slides by their ids, read through Google's export address.
 
-Only what everyone with the link may read is reached this way; others are for an MCP server with a login.
+Only documents that everyone with the link may read can be reached this way. Others need an MCP server with a login.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class GoogleDocs:
 
 
 def _served_id(url: str) -> str | None:
-    """The id in any of Google's addresses; one of its servers has read the document behind it."""
+    """The id in any of Google's addresses, for a document that an MCP server has read."""
     parts = urlsplit(url)
     if not (parts.hostname or "").endswith((".google.com", ".googleapis.com")):
         return None

@@ -1,7 +1,7 @@
-"""Which files a folder asks to leave alone: ``.gitignore``, ``.ricordoignore`` and ``.git/info/exclude``.
+"""Ignore files: ``.gitignore``, ``.ricordoignore`` and ``.git/info/exclude``.
 
-Rules are read once per folder and asked once per entry; the nearest file that has an opinion wins, as in Git. Hidden
-files, sizes and links are not its business (see ``disk``).
+The rules of a folder are read once. As in Git, the nearest ignore file with a matching pattern decides. Hidden files,
+sizes and links are handled by ``disk``.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Rules:
     any_path: re.Pattern[str] | None
 
     def opinion(self, path: str, *, is_folder: bool) -> bool | None:
-        """True to leave the path alone, False to keep it, None without an opinion.
+        """True if the path is ignored, False if it is kept, None if no pattern matches.
 
-        The folders above are known to be kept, so a pattern without a slash needs to see the name only. Most files
-        match nothing, which one search for all such patterns tells; asking each pattern is slow.
+        The folders above are known to be kept, so a pattern without a slash needs the name only. Most files match
+        nothing. One combined expression finds that out quickly; trying each pattern would be slow.
         """
         end = "/" if is_folder else ""
         if self.any_path is None and not self.any_name.match(path[path.rfind(os.sep) + 1 :] + end):
@@ -47,7 +47,7 @@ class Rules:
 
 
 def ignored(path: str, rules: Sequence[Rules], *, is_folder: bool) -> bool:
-    """Whether the rules, nearest last, ask to leave this path alone."""
+    """Whether the rules, the nearest last, ignore this path."""
     for rule in reversed(rules):
         opinion = rule.opinion(path, is_folder=is_folder)
         if opinion is not None:
@@ -56,7 +56,7 @@ def ignored(path: str, rules: Sequence[Rules], *, is_folder: bool) -> bool:
 
 
 def rules_in(folder: str, names: Iterable[str]) -> list[Rules]:
-    """The rules that stand in a folder, given the names in it."""
+    """The rules of the ignore files in a folder, given the names in it."""
     present = set(names)
     found = [_read(folder, Path(folder, name)) for name in IGNORE_FILES if name in present]
     return [rules for rules in found if rules is not None]
@@ -65,7 +65,7 @@ def rules_in(folder: str, names: Iterable[str]) -> list[Rules]:
 def rules_above(root: str) -> list[Rules]:
     """The rules of the folders above, up to the one that holds ``.git``; none without a repository.
 
-    A folder that was named outright is taken even if a folder above ignores it, so such rules are left out.
+    A folder that the user named is added even if a folder above ignores it, so such rules are left out.
     """
     found: list[list[Rules]] = []
     for folder in (Path(root), *Path(root).parents):
@@ -92,7 +92,7 @@ def _covers(rules: Sequence[Rules], root: str, top: str) -> bool:
 
 
 def glob_rules(folder: str, globs: Sequence[str]) -> Rules | None:
-    """Globs as rules: what they match is wanted. Globs that only exclude are taken to mean all but that."""
+    """Globs as rules: what they match is wanted. If all globs exclude something, everything else is wanted."""
     lines = list(globs)
     if lines and all(line.startswith("!") for line in lines):
         lines.insert(0, "*")

@@ -1,8 +1,9 @@
-"""A language model that loads one page with the tools of MCP servers, for pages that plain HTTP does not bring.
+"""A language model loads a page with the tools of MCP servers, for pages that plain HTTP cannot load.
 
-The model sees beginnings of results; the whole of them stays here, and what it accepts is kept as the server gave it.
-It has a few turns. Without servers, without turns left, or when the model asks for it, the page is fetched plainly by
-whoever asked. What pages and tools say is data: the model can use tools and accept one result, nothing else.
+The model sees only the beginning of each result. The full results stay here, and the one that it accepts is stored as
+the server sent it. The model has a limited number of turns. If there are no servers, if no turns are left, or if the
+model asks for it, the caller fetches the page by plain HTTP. What pages and tools say is data: all that the model can
+do is use tools and accept one result.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ TOOLS: Sequence[LlmTool] = (
 
 
 class LoadingAgent:
-    """Brings pages; the servers are started for the first and ended by ``close``."""
+    """Loads pages; the MCP servers are started for the first page and ended by ``close``."""
 
     def __init__(
         self,
@@ -90,7 +91,7 @@ class LoadingAgent:
         self.notes: list[str] = []
 
     def load(self, url: str, prompt_addition: str = "") -> LoadedPage | None:
-        """The page; None to have it fetched plainly. An ``Error`` carries the model's message to the user."""
+        """The page; None if it should be fetched by plain HTTP. An ``Error`` holds the model's message to the user."""
         if not self._configured:
             return None
         try:
@@ -99,14 +100,15 @@ class LoadingAgent:
             if not connections.tools:
                 return None
             return _Visit(llm, connections, url, self._tell, self._max_bytes).run(prompt_addition, self._turns)
-        except _Plainly as why:
+        except _UsePlainHttp as why:
             if str(why):
-                self._note(f"{url}: {why}; it was fetched plainly")
+                self._note(f"{url}: {why}; it was fetched by plain HTTP")
         except _Failed as failure:
-            told = f"{url} could not be loaded: {failure}"
-            raise Unavailable(told, hint="The loading agent says so; --verbose shows what it tried.") from None
+            raise Unavailable(
+                f"{url} could not be loaded: {failure}", hint="Run with --verbose to see what the loading agent tried."
+            ) from None
         except (Unavailable, ContractError) as error:
-            self._note(f"{url}: the loading agent could not be asked ({error.message}); it was fetched plainly")
+            self._note(f"{url}: the loading agent could not be asked ({error.message}); it was fetched by plain HTTP")
         return None
 
     def close(self) -> None:
@@ -140,8 +142,8 @@ class LoadingAgent:
             self.notes.append(text)
 
 
-class _Plainly(Exception):  # noqa: N818 - an outcome, not an error; never leaves this module
-    """The page is to be fetched plainly; the text says why, if the user should know."""
+class _UsePlainHttp(Exception):  # noqa: N818 - an outcome, not an error; never leaves this module
+    """The page should be fetched by plain HTTP; the text says why, if the user should know."""
 
 
 class _Failed(Exception):  # noqa: N818 - as above
@@ -162,7 +164,7 @@ class _Visit:
         self.results: dict[str, tuple[str, Result]] = {}
 
     def run(self, prompt_addition: str, turns: int) -> LoadedPage:
-        """Talk until there is a page; every other end is an exception."""
+        """Ask the model until there is a page; every other outcome is an exception."""
         request = f"Load this page: {self.url}"
         if prompt_addition.strip():
             request += f"\n\nThe user adds: {prompt_addition.strip()}"
@@ -181,10 +183,10 @@ class _Visit:
                     return answer
                 self.tell(f"  → {' '.join(answer.split())[:200]}")
                 messages.append(Message("tool", answer, answers=call))
-        raise _Plainly(f"the loading agent came to no end within {turns} turns")
+        raise _UsePlainHttp(f"the loading agent did not finish within {turns} turns")
 
     def _use(self, call: ToolCall) -> str | LoadedPage:
-        """What a tool answers; the last ones end the visit."""
+        """The answer of a tool; the last three tools end the visit."""
         said = {name: value for name, value in call.arguments.items() if isinstance(value, str)}
         if call.name == "mcp_list_tools":
             return _listed(self.connections.tools)
@@ -198,7 +200,7 @@ class _Visit:
         if call.name == "accept_content":
             return self._accepted(said)
         if call.name == "request_http_fallback":
-            raise _Plainly
+            raise _UsePlainHttp
         if call.name == "report_failure":
             raise _Failed(" ".join(said.get("message", "").split())[:500] or "no reason was given")
         return f"Error: there is no tool {call.name}. Use one of: {', '.join(tool.name for tool in TOOLS)}."
@@ -257,7 +259,7 @@ def _listed(tools: Sequence[ServerTool]) -> str:
 
 
 def _matching(tools: Sequence[ServerTool], query: str) -> list[ServerTool]:
-    """The tools that share most words with a query; words that begin alike count."""
+    """The tools that share most words with a query; words that begin with the same five letters count as equal."""
     wanted = {word[:5] for word in _words(query)}
     scored = []
     for place, one in enumerate(tools):
@@ -274,8 +276,8 @@ def _words(text: str) -> list[str]:
 
 
 def _described(tool: ServerTool) -> str:
-    told = f"{tool.server} / {tool.name}\n{tool.description}\n\nInput schema:\n{json.dumps(tool.schema)}"
-    return told[:SHOWN]
+    description = f"{tool.server} / {tool.name}\n{tool.description}\n\nInput schema:\n{json.dumps(tool.schema)}"
+    return description[:SHOWN]
 
 
 def _text(result: Result) -> str:

@@ -1,7 +1,7 @@
-"""Talking to MCP servers from a program that waits: they are started together, every call is bounded, all end at close.
+"""Talks to MCP servers from synchronous code. All are started together, every call has a time limit, all end together.
 
-The SDK is asynchronous; it runs in a thread of its own, and what is said to it stands in ``mcp_session``. Which servers
-there are, and what they are asked, is decided elsewhere.
+The SDK is asynchronous, so it runs in a thread of its own; ``mcp_session`` holds the calls to it. ``mcp_config`` says
+which servers there are.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Connections:
         return [one for one in self.offered if one.what == "tool" and not one.changes_things]
 
     def call(self, server: str, tool: str, arguments: Mapping[str, Any]) -> Result:
-        """Use a tool. An ``Unavailable`` says that the server did not answer; a failed ``Result`` that the tool did."""
+        """Use a tool. ``Unavailable``: the server did not answer. A failed ``Result``: the tool gave an error."""
         answer: Result = self._asked(server, mcp_session.call_tool, tool, dict(arguments))
         return answer
 
@@ -136,7 +136,7 @@ def connected(servers: Sequence[McpServer], seconds: float) -> Iterator[Connecti
 
     from ricordo.sources.mcp_stdio import ServerProcess
 
-    # A server that prints what is no message would fill the screen with traces of the SDK.
+    # Otherwise the SDK prints a trace for every line of a server that is not a message.
     logging.getLogger("mcp").addHandler(logging.NullHandler())
     with ExitStack() as stack:
         portal = stack.enter_context(start_blocking_portal())

@@ -1,7 +1,7 @@
-"""Where skills lie: the folders that may hold SKILL.md files, in order of precedence, and a command that lists others.
+"""Where skills are found: the folders with SKILL.md files, in order of precedence, and a command that lists more.
 
-Folders are named here and walked elsewhere. The command is the user's own: settings from an untrusted project never
-reach it. It runs without a shell, for a bounded time, and what it prints is data.
+This module only names the folders. The command comes from the user's own settings, never from those of an untrusted
+project. It runs without a shell and with a time limit, and its output is only data.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ricordo.frozen import frozen
 
 FILE = "SKILL.md"
 SCOPES = ("workspace", "user", "system", "listed")
-"""Whose a skill is; the earlier one wins where two have one name."""
+"""To whom a skill belongs. If two skills have the same name, the earlier scope wins."""
 LARGEST_LIST = 32_000_000
 _TOPS = (".ricordo", ".git")
 _EXPECTED = 'It prints a JSON list: [{"name": "pdf", "path": "/skills/pdf", "description": "Work with PDF files"}].'
@@ -29,7 +29,7 @@ _EXPECTED = 'It prints a JSON list: [{"name": "pdf", "path": "/skills/pdf", "des
 
 @frozen
 class Root:
-    """A folder (or one SKILL.md) to look into; ``asked_for`` if someone named it, so that its absence is an error."""
+    """A folder with skills, or one SKILL.md; if the user named it (``asked_for``), it must exist."""
 
     path: Path
     scope: str
@@ -55,7 +55,7 @@ class Listed:
 
 
 def default_roots(settings: SkillsSettings, start: Path) -> list[Root]:
-    """The folders that are set, in order of precedence; relative ones stand below the top of the workspace."""
+    """The folders of the settings, in order of precedence; relative ones are below the top of the workspace."""
     top = workspace_of(start)
     return [
         Root(top / os.path.expanduser(name), scope)  # noqa: PTH111 - as above
@@ -66,9 +66,9 @@ def default_roots(settings: SkillsSettings, start: Path) -> list[Root]:
 
 
 def named_roots(names: Sequence[str | Path], start: Path) -> list[Root]:
-    """The folders that were named, the workspace's before the user's before the machine's, else in the order given."""
+    """The folders that the user named: those of the workspace first, then the user's, then the system's."""
     if any(not str(name).strip() for name in names):
-        raise UsageError("an empty name is not a folder", hint="Name a folder with skills, or none for the usual ones.")
+        raise UsageError("the name of a folder is empty", hint="Name a folder with skills, or none for the usual ones.")
     roots = [start / os.path.expanduser(name) for name in names]  # noqa: PTH111 - as above
     return sorted((Root(root, scope_of(root, start), True) for root in roots), key=lambda root: rank_of(root.scope))
 
@@ -80,7 +80,7 @@ def workspace_of(start: Path) -> Path:
 
 
 def scope_of(path: Path, start: Path) -> str:
-    """Whose a path is, by where it lies."""
+    """The scope of a path, by its place."""
     where = os.path.abspath(path)  # noqa: PTH100 - links on the way stay as they are called
     for folder, scope in ((workspace_of(start), "workspace"), (Path.home(), "user")):
         inside = os.path.abspath(folder).rstrip(os.sep) + os.sep  # noqa: PTH100
@@ -118,13 +118,13 @@ def listed_by(command: str, seconds: float) -> list[Listed]:
     if isinstance(entries, dict):
         entries = entries.get("skills", entries)
     if not isinstance(entries, list):
-        raise ContractError(f"'{words[0]}' printed JSON that is no list", hint=_EXPECTED)
+        raise ContractError(f"'{words[0]}' printed JSON that is not a list", hint=_EXPECTED)
     return [_listed(entry) for entry in entries]
 
 
 def _run(words: list[str], seconds: float) -> subprocess.CompletedProcess[bytes]:
     try:
-        # A session of its own, so that what the command started ends with it when time is up.
+        # In a session of its own, so that everything it started can be ended with it when the time is up.
         process = subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,
@@ -152,7 +152,7 @@ def _run(words: list[str], seconds: float) -> subprocess.CompletedProcess[bytes]
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill the command and what it started; pipes that others hold open are not waited for."""
+    """Kill the command and everything that it started."""
     if os.name == "nt":
         process.kill()
     else:
@@ -164,7 +164,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _listed(entry: Any) -> Listed:
-    """An entry as far as it can be read; one without a name is left nameless, for the report."""
+    """One entry of the list; its name is empty if it has none, so that it can be reported."""
     if not isinstance(entry, dict):
         return Listed("")
     return Listed(*(" ".join(str(entry.get(key) or "").split()) for key in ("name", "path", "description")))

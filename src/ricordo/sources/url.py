@@ -1,6 +1,6 @@
-"""URLs: how one is spelled so that the same page has the same ref, and which may be asked for at all.
+"""URLs: writes each in one normal form, so that a page has one ref, and refuses those that cannot be fetched.
 
-Nothing here connects; whether a host's address may be reached is told by ``addresses`` once it is known.
+Nothing here connects. ``addresses`` decides whether the address of a host may be reached.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KEPT_IN_QUERY = _KEPT_IN_PATH + "?"
 
 
 def normal_url(text: str) -> str:
-    """The one way a URL is spelled here, or a usage error for one that cannot be fetched.
+    """The normal form of a URL; a usage error for a URL that cannot be fetched.
 
     >>> normal_url("HTTPS://Example.ORG:443/a/../b c?q=1#top")
     'https://example.org/b%20c?q=1'
@@ -34,13 +34,13 @@ def normal_url(text: str) -> str:
     scheme = parts.scheme.lower()
     if scheme not in _PORTS:
         raise UsageError(
-            f"pages are fetched by http and https, not by {scheme or 'nothing'}: {shown(given)}",
+            f"only http and https pages can be fetched: {shown(given)}",
             hint="Give a URL that starts with https://, or the path of a file.",
         )
     if parts.username is not None or parts.password is not None:
         raise UsageError(
             f"a URL with a user name or password is not fetched: {shown(given)}",
-            hint="It would be kept in the store; leave out what stands before the @.",
+            hint="It would be kept in the store: leave out everything before the @.",
         )
     host = normal_host(parts.hostname or "")
     port = _port(parts)
@@ -67,7 +67,7 @@ def _port(parts: SplitResult) -> int | None:
 
 
 def normal_host(host: str) -> str:
-    """A host as it is looked up: ASCII, lower case; a number in disguise (``0x7f.1``, ``2130706433``) is refused."""
+    """A host as it is looked up: ASCII, lower case. Disguised addresses (``0x7f.1``, ``2130706433``) are refused."""
     name = host.lower()
     if not name.isascii():
         import idna
@@ -81,9 +81,7 @@ def normal_host(host: str) -> str:
     last = name.rstrip(".").rpartition(".")[2]
     if _NUMBER.match(last):
         if not _PLAIN_IPV4.match(name):
-            raise UsageError(
-                f"'{host}' is a number that stands for an address", hint="Write the address as 93.184.216.34."
-            )
+            raise UsageError(f"'{host}' is a disguised address", hint="Write the address as 93.184.216.34.")
         return name
     if not name or len(name) > 253 or not _HOST.match(name):
         raise _bad_host(host)
@@ -94,17 +92,17 @@ def _ipv6(name: str) -> str:
     from ipaddress import AddressValueError, IPv6Address
 
     try:
-        return IPv6Address(name.replace("%", "?")).compressed  # an address with a zone is for the local network
+        return IPv6Address(name.replace("%", "?")).compressed  # an address with a zone belongs to the local network
     except AddressValueError:
         raise _bad_host(name) from None
 
 
 def _bad_host(host: str) -> UsageError:
-    return UsageError(f"there is no host in '{shown(host)}'", hint="A URL looks like https://example.org/page.")
+    return UsageError(f"'{shown(host)}' contains no valid host", hint="A URL looks like https://example.org/page.")
 
 
 def _without_dots(path: str) -> str:
-    """The path with ``.`` and ``..`` taken out, as every server would."""
+    """The path without ``.`` and ``..``, as every server reads it."""
     if "/." not in path:
         return path
     kept: list[str] = []
@@ -128,11 +126,11 @@ def shown(url: str) -> str:
 
 
 def joined(base: str, target: str) -> str | None:
-    """The page a link or redirect on ``base`` leads to; None for one that cannot be fetched."""
+    """The URL that a link or redirect on ``base`` leads to; None if it cannot be fetched."""
     try:
         where = urljoin(base, re.sub(r"[\t\r\n]", "", target).strip())
         parts = urlsplit(where)
-        if "@" in parts.netloc:  # credentials of others are never sent on
+        if "@" in parts.netloc:  # never send credentials that stand in a link
             where = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
         return normal_url(where)
     except (ValueError, UsageError):
@@ -140,13 +138,13 @@ def joined(base: str, target: str) -> str | None:
 
 
 def origin(url: str) -> str:
-    """Scheme, host and port of a URL that is spelled as it should be."""
+    """Scheme, host and port of a URL in normal form."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def site(url: str) -> str:
-    """The host and port that pages of one site share, whether or not they are encrypted; ``www.`` is no other site."""
+    """The host and port that identify a site; http, https and ``www.`` make no difference."""
     return urlsplit(url).netloc.removeprefix("www.")
 
 

@@ -1,4 +1,4 @@
-"""What went wrong with a page, in words that say what to do: by the server's answer, or by how connecting failed."""
+"""Errors for pages that could not be fetched, with hints: by the server's answer, or by how the connection failed."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ def refused(status: int, url: str, headers: Mapping[str, str]) -> Error:
         return NotFound(f"{page} {gone} ({status})", hint="Check the URL in a browser.")
     if status in (401, 403, 407, 451):
         return Forbidden(
-            f"{host} does not give {page} to everyone ({status})",
-            hint="It needs a login, or refuses programs: save it from your browser and add the file, or load it with an"
-            " MCP server that may read it.",
+            f"{host} does not allow access to {page} ({status})",
+            hint="The page needs a login, or the site refuses programs: save it from your browser and add the file, or"
+            " load it with an MCP server that may read it.",
         )
     if status == 429:
         wait = retry_after(headers)
-        told = f" and asks to wait {wait:.0f} s" if wait else ""
+        asked = f" and asks to wait {wait:.0f} s" if wait else ""
         return Unavailable(
-            f"{host} got too many requests (429){told}", hint="Run the same command again later: what is there stays."
+            f"{host} received too many requests (429){asked}",
+            hint="Run the same command again later; pages that were added are kept.",
         )
     if status >= 500:
-        return Unavailable(f"{host} failed with {status} for {page}", hint="Try again later; it is the server's fault.")
+        return Unavailable(f"{host} failed with {status} for {page}", hint="The server has a problem; try again later.")
     return Unreadable(f"{host} answered {status} for {page}", hint="Check the URL in a browser.")
 
 
@@ -73,10 +74,11 @@ def broken(error: Exception, url: str, settings: FetchSettings) -> Error:
         )
     if isinstance(error, httpcore.TimeoutException):
         return Unavailable(
-            f"{shown(url)} was not there within {settings.seconds:g} s", hint="Try again later, or raise fetch.seconds."
+            f"{shown(url)} was not loaded within {settings.seconds:g} s",
+            hint="Try again later, or raise fetch.seconds.",
         )
     if isinstance(error, httpcore.ProxyError):
-        return Unavailable(f"the proxy did not let {host} through: {error}", hint="Check fetch.proxy.")
+        return Unavailable(f"the proxy refused to connect to {host}: {error}", hint="Check fetch.proxy.")
     if isinstance(error, httpcore.ConnectError):
         return Unavailable(f"{host} was not reached: {cause or error}", hint="Check the URL and the network.")
-    return Unavailable(f"{host} broke off while sending {shown(url)}", hint="Try again later.")
+    return Unavailable(f"the connection to {host} broke while {shown(url)} was loaded", hint="Try again later.")

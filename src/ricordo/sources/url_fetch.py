@@ -1,6 +1,7 @@
-"""One page by plain HTTP: redirects, retries, compression and size, each within bounds.
+"""Fetches one page by plain HTTP, with limits for redirects, retries, compression and size.
 
-Every hop connects to an address that was judged (``addresses``). It does not parse, keep or follow anything.
+Every redirect connects only to an address that was checked (``addresses``). It does not parse or store anything, and
+follows no links.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def fetch_page(url: str, settings: FetchSettings, *, validators: Mapping[str, st
 
 @frozen
 class _Answer:
-    """A server's answer to one request; ``data`` only for a page that is wanted."""
+    """A server's answer to one request; ``data`` is empty for a page that is not wanted."""
 
     status: int
     headers: Mapping[str, str]
@@ -63,7 +64,7 @@ class _Answer:
 
 
 class Fetcher:
-    """Fetches pages over connections that are kept between them; for one thread."""
+    """Fetches pages and keeps connections open between them; for one thread only."""
 
     def __init__(self, settings: FetchSettings) -> None:
         self.settings = settings
@@ -119,14 +120,14 @@ class Fetcher:
             )
         if len(been) > MOST_REDIRECTS or been.count(target) > 1:
             raise Unreadable(
-                f"{shown(been[0])} leads in a circle, or through more than {MOST_REDIRECTS} redirects",
+                f"{shown(been[0])} redirects in a circle, or more than {MOST_REDIRECTS} times",
                 hint="It may need cookies or a login: save it from your browser and add the file.",
             )
         been.append(target)
         return target
 
     def _insist(self, url: str, headers: Mapping[str, str], wanted: Wanted | None) -> _Answer:
-        """The answer to one request; a server that fails or breaks off is asked again."""
+        """The answer to one request; if the server fails or the connection breaks, it is asked again."""
         for attempt in range(1, ATTEMPTS + 1):
             pause = FIRST_PAUSE * 2 ** (attempt - 1)
             try:
@@ -143,7 +144,7 @@ class Fetcher:
         raise AssertionError("every way out is above")
 
     def _rest(self, seconds: float) -> bool:
-        """Wait; not when that is longer than is left or than anyone would sit through."""
+        """Wait before the next attempt; returns False without waiting if that would take too long."""
         if seconds > LONGEST_PAUSE or seconds >= self._clock.left():
             return False
         time.sleep(seconds)
@@ -151,7 +152,7 @@ class Fetcher:
 
     def _ask(self, url: str, headers: Mapping[str, str], wanted: Wanted | None) -> _Answer:
         if self._has_proxy:
-            self._judge_for_proxy(url)
+            self._check_for_proxy(url)
         secure = url.startswith("https:")
         if secure not in self._pools:
             self._pools[secure] = open_pool(self.settings, self._gate, self._clock, secure=secure)
@@ -166,8 +167,8 @@ class Fetcher:
         except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError) as error:
             raise broken(error, url, self.settings) from error
 
-    def _judge_for_proxy(self, url: str) -> None:
-        """A proxy finds hosts itself: what this machine knows of the address is judged all the same."""
+    def _check_for_proxy(self, url: str) -> None:
+        """Check the address even though the proxy looks up the host itself."""
         parts = urlsplit(url)
         host = parts.hostname or ""
         try:
@@ -177,15 +178,15 @@ class Fetcher:
 
     def _read(self, response: httpcore.Response, url: str, wanted: Wanted | None) -> _Answer:
         headers = _plain(response.headers)
-        told = headers.get("content-length", "")
+        length = headers.get("content-length", "")
         if not 200 <= response.status < 300:
-            if response.status == 304 or (told.isdigit() and int(told) <= _LEFT_UNREAD):
+            if response.status == 304 or (length.isdigit() and int(length) <= _LEFT_UNREAD):
                 collections.deque(response.iter_stream(), maxlen=0)  # to its end, so that the connection can be kept
             return _Answer(response.status, headers)
         if wanted is not None and not wanted(headers.get("content-type", "")):
             return _Answer(response.status, headers, declined=True)
-        if told.isdigit() and int(told) > self._most:
-            raise self._too_large(url, int(told))
+        if length.isdigit() and int(length) > self._most:
+            raise self._too_large(url, int(length))
         unpack = _Unpacker(headers.get("content-encoding", ""), self._most)
         data = bytearray()
         packed = 0
@@ -201,10 +202,10 @@ class Fetcher:
         return _Answer(response.status, headers, bytes(data))
 
     def _too_large(self, url: str, size: int = 0) -> Error:
-        told = f"is {size / 1e6:.1f} MB, " if size else ""
+        measured = f"is {size / 1e6:.1f} MB, " if size else "is "
         return Unreadable(
-            f"{shown(url)} {told}over the limit of {self.settings.max_mb:g} MB (fetch.max_mb)",
-            hint="Raise fetch.max_mb to take it in.",
+            f"{shown(url)} {measured}over the limit of {self.settings.max_mb:g} MB (fetch.max_mb)",
+            hint="Raise fetch.max_mb to add it.",
         )
 
 
@@ -217,7 +218,7 @@ class _BrokenOff(Exception):  # noqa: N818 - it never leaves this module
 
 
 class _Unpacker:
-    """Takes compression off, never giving much more than is allowed however small the packed bytes are."""
+    """Decompresses a page, and never returns much more than is allowed, so that a small bomb does no harm."""
 
     def __init__(self, encoding: str, most: int) -> None:
         self._most = most
@@ -229,13 +230,13 @@ class _Unpacker:
             self._inflater = zlib.decompressobj()
         elif self._name not in ("", "identity"):
             raise Unreadable(
-                f"the page came packed as '{self._name[:40]}', which was not asked for", hint="Save it from a browser."
+                f"the page is compressed as '{self._name[:40]}', which is not supported", hint="Save it from a browser."
             )
         self._started = False
 
     @property
     def is_whole(self) -> bool:
-        """Whether the end was seen; an empty answer has none."""
+        """Whether the compressed data is complete; an empty answer is."""
         return self._inflater is None or not self._started or self._inflater.eof
 
     def __call__(self, part: bytes) -> bytes:
@@ -244,7 +245,7 @@ class _Unpacker:
         try:
             return self._inflated(part)
         except zlib.error:
-            raise Unreadable("the page is packed badly", hint="Try again, or save it from a browser.") from None
+            raise Unreadable("the page cannot be decompressed", hint="Try again, or save it from a browser.") from None
         finally:
             self._started = True
 
@@ -257,7 +258,7 @@ class _Unpacker:
                 raise
             self._inflater = zlib.decompressobj(-zlib.MAX_WBITS)  # some servers leave out the wrapper
             return self._inflater.decompress(part, self._most + 1)
-        # Packed pages may be put together from several; what else stands behind the end is none of the page.
+        # Compressed pages may consist of several parts; anything else behind the end does not belong to the page.
         while self._inflater.eof and self._inflater.unused_data.startswith(_GZIP) and len(found) <= self._most:
             rest = self._inflater.unused_data
             self._inflater = zlib.decompressobj(16 + zlib.MAX_WBITS)
@@ -266,7 +267,7 @@ class _Unpacker:
 
 
 def _plain(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers by their names in lower case, without what does not belong in a header."""
+    """Headers by their names in lower case, without control characters."""
     found: dict[str, str] = {}
     for name, value in headers:
         text = re.sub(r"[\x00-\x1f\x7f]", " ", value.decode("latin-1")).strip()
@@ -275,7 +276,7 @@ def _plain(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 def _utf8(header: str) -> str:
-    """A header with letters of its own as most servers mean them, though a header has none."""
+    """A header as UTF-8, which many servers send although the standard says Latin-1."""
     try:
         return header.encode("latin-1").decode("utf-8")
     except UnicodeError:

@@ -1,6 +1,6 @@
-"""Connections for fetching: made to the address that was judged, and ended when a page's time is over.
+"""Network connections for fetching pages: only to addresses that were checked, and with a time limit per page.
 
-A pool of httpcore with a network backend of our own. What is asked and answered is the business of ``url_fetch``.
+It is a connection pool of httpcore with a network backend of our own. ``url_fetch`` sends the requests.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_ADDRESSES = 4
 
 
 class Clock:
-    """When the page that is being fetched has to be there."""
+    """The time by which the current page must be loaded."""
 
     def __init__(self) -> None:
         self.until = 0.0
@@ -31,7 +31,7 @@ class Clock:
         self.until = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Seconds until then; never quite nothing, for that would mean no limit."""
+        """Seconds that are left; never 0, because httpcore takes that as no limit."""
         return max(self.until - time.monotonic(), 0.001)
 
     @property
@@ -40,7 +40,7 @@ class Clock:
 
 
 class TimedStream(httpcore.NetworkStream):
-    """A connection on which no wait outlasts the clock, however slowly the other side drips."""
+    """A connection on which no wait lasts longer than the clock allows, however slowly the server sends."""
 
     def __init__(self, inner: httpcore.NetworkStream, clock: Clock) -> None:
         self._inner = inner
@@ -67,8 +67,8 @@ class TimedStream(httpcore.NetworkStream):
         return self._inner.get_extra_info(info)
 
 
-class JudgedBackend(httpcore.NetworkBackend):
-    """Connects to addresses that the gate lets through; a name is looked up once, here."""
+class CheckedBackend(httpcore.NetworkBackend):
+    """Connects only to addresses that the gate allows; host names are looked up here, once."""
 
     def __init__(self, gate: Gate, clock: Clock, seconds: float, proxy: tuple[str, int] | None = None) -> None:
         self._gate = gate
@@ -89,7 +89,7 @@ class JudgedBackend(httpcore.NetworkBackend):
         find = self._gate.lookup if (host, port) == self._proxy else self._gate.addresses
         addresses = find(host, port)[:_MOST_ADDRESSES]
         for place, address in enumerate(addresses, start=1):
-            # What is left is shared, so that an address that swallows packets leaves time for the next.
+            # Each address gets a share of the time, so that one that never answers leaves time for the next.
             share = max(until - time.monotonic(), 0.001) / (len(addresses) - place + 1)
             try:
                 stream = self._inner.connect_tcp(address, port, share, local_address, socket_options)
@@ -106,14 +106,14 @@ class JudgedBackend(httpcore.NetworkBackend):
         timeout: float | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
-        raise httpcore.ConnectError("pages are not fetched from sockets of this machine")
+        raise httpcore.ConnectError("pages are not fetched from Unix sockets")
 
     def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
 
 
 def open_pool(settings: FetchSettings, gate: Gate, clock: Clock, *, secure: bool) -> httpcore.ConnectionPool:
-    """Connections, directly or through the proxy that the settings name; certificates are read for ``secure`` ones."""
+    """A connection pool, direct or through the proxy of the settings; ``secure`` ones load certificates."""
     proxy, login = proxy_url(settings)
     context = _trusting() if secure else None
     if not proxy:
@@ -121,7 +121,7 @@ def open_pool(settings: FetchSettings, gate: Gate, clock: Clock, *, secure: bool
             ssl_context=context,
             max_connections=8,
             keepalive_expiry=15.0,
-            network_backend=JudgedBackend(gate, clock, settings.connect_seconds),
+            network_backend=CheckedBackend(gate, clock, settings.connect_seconds),
         )
     url = httpcore.URL(proxy)
     place = (url.host.decode(), url.port or (443 if url.scheme == b"https" else 80))
@@ -131,12 +131,12 @@ def open_pool(settings: FetchSettings, gate: Gate, clock: Clock, *, secure: bool
         ssl_context=context,
         max_connections=8,
         keepalive_expiry=15.0,
-        network_backend=JudgedBackend(gate, clock, settings.connect_seconds, place),
+        network_backend=CheckedBackend(gate, clock, settings.connect_seconds, place),
     )
 
 
 def proxy_url(settings: FetchSettings) -> tuple[str, tuple[str, str] | None]:
-    """The proxy to go through, if any, and the login for it; the environment's only when the settings say so."""
+    """The proxy, if any, and the login for it; that of the environment only if the settings say so."""
     given = settings.proxy.strip()
     if given == "env":
         import urllib.request
@@ -159,7 +159,7 @@ def proxy_url(settings: FetchSettings) -> tuple[str, tuple[str, str] | None]:
 
 
 def _trusting() -> ssl.SSLContext:
-    """Certificates that the system trusts, and those that ship with Python packages where it has none."""
+    """The certificates that the system trusts, and those of certifi."""
     import certifi
 
     context = ssl.create_default_context()

@@ -1,4 +1,4 @@
-"""Noticing changes of files and folders as they happen, in batches: bursts come as one, detours as their outcome."""
+"""Watches files and folders and reports changes in batches, so that many quick changes come together."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from pathlib import Path
 from ricordo.errors import Unavailable
 
 SETTLE_MS = 400
-"""A burst is over when nothing changed for STEP_MS, and is handed on after SETTLE_MS at the latest."""
+"""A batch ends when nothing changed for STEP_MS, and after SETTLE_MS at the latest."""
 STEP_MS = 80
 PAUSE_MS = 500
-"""An empty batch comes at least this often: the first says that watching has begun."""
+"""An empty batch comes at least this often; the first one means that watching has begun."""
 
 
 def changes(folders: Sequence[Path], files: Sequence[Path], stop: threading.Event) -> Iterator[set[Path]]:
     """Sets of paths that were created, changed or deleted, until ``stop`` is set; empty ones when nothing happens.
 
-    Folders are followed with all that is below them. Files are looked at in every pause, because the system loses
-    sight of a file as soon as an editor puts a new one in its place.
+    Folders are watched with everything below them. Single files are checked in every pause, because the system stops
+    watching a file when an editor replaces it.
     """
     seen = {file: _look(file) for file in files}
     for batch in _below(folders, stop) if folders else _pauses(stop):
@@ -71,7 +71,7 @@ def _look(file: Path) -> tuple[int, int, int] | None:
 
 
 def _as_given(name: str, given: dict[str, str]) -> Path:
-    """The path by the name its folder was given: some systems tell the one behind all links."""
+    """The path below the folder as it was given; some systems report the path with all links resolved."""
     for real, folder in given.items():
         if real != folder and (name == real or name.startswith(real + os.sep)):
             return Path(folder + name[len(real) :])

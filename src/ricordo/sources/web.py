@@ -1,6 +1,6 @@
-"""The web in one object: where a page goes, what it says, and which pages come after it.
+"""Everything about pages in one object: their refs, fetching them, and which pages come next.
 
-Composes the table of drives, the fetcher and the ways to follow a site; each of them is made when it is first needed.
+It combines the drives, the fetcher and the crawler; each is made when it is first needed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class OpenWeb:
-    """Pages by plain HTTP, as the settings allow it. For one thread; ``close`` ends its connections."""
+    """Fetches pages by plain HTTP, as the settings allow. For one thread only; ``close`` ends its connections."""
 
     def __init__(self, settings: FetchSettings) -> None:
         self.settings = settings
