@@ -26,7 +26,7 @@ from typing import Any
 
 from corpus import add_corpus_options, questions_for, read_corpus
 from peers import ask_fts5, fill_fts5, open_peer
-from ricordo.store.base import Scoring, Wanted
+from ricordo.store import asking
 from ricordo.store.sqlite.store import SqliteStore
 from ricordo.text.words import Analyzer
 from stores import GrowingStore, Growth
@@ -39,12 +39,13 @@ Ask = Callable[[Sequence[str]], list[int]]
 
 def ask_ours(store: SqliteStore) -> Ask:
     """The same search with the store's own index, the analysis of the words included."""
-    scoring = Scoring()
 
     def ask(words: Sequence[str]) -> list[int]:
         terms = dict.fromkeys(store.analyzer.query_terms(" ".join(words)))
-        found = store.index.keyword_search([Wanted(term, (term,)) for term in terms], scoring=scoring, limit=RESULTS)
-        return [int(chunk) for chunk in found.chunks[:RESULTS]]
+        asked = asking.Ask(words=tuple(map(asking.AskedWord, terms)), per_side=RESULTS)
+        found = store.index.candidates(asked).found
+        passages = ((score, chunk) for one in found for chunk, (score, _) in one.chunks.items())
+        return [chunk for _, chunk in sorted(passages, key=lambda pair: -pair[0])[:RESULTS]]
 
     return ask
 

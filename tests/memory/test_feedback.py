@@ -134,7 +134,6 @@ def test_learning_can_be_switched_off_by_setting(memory: Ricordo, opens: Callabl
     judge(memory, accepted=30)
     off = opens(learning__enabled=False)
     assert weights(off) == pytest.approx(OWN)
-    assert off.learn.shift("vault") == 0.0
     assert not off.feedback("keys", "note:/keys", "dismissed").counted
     frozen = opens(learning__frozen=True)
     assert weights(frozen) == pytest.approx(expected(0.15))

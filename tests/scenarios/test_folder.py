@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from ricordo import ConfigProvider, NotFound, PathConflict, Ricordo, UsageError
+from ricordo.store.sqlite.items import layout_of
+from ricordo.store.sqlite.store import SqliteStore
 from ricordo.values.hits import Hit
 from ricordo.values.reports import AddReport, Progress, RefreshReport
 
@@ -445,5 +447,7 @@ class TestStandardInput:
 
 def chunks_of(engine: Ricordo, path: Path) -> list[int]:
     n = engine.store.items.require(engine.resolve(path))
-    layout, _ = engine.store.index.places(n)
+    assert isinstance(engine.store, SqliteStore)
+    with engine.store.database.read() as connection:
+        layout, _ = layout_of(connection, n, engine.store.items.get(n).version)
     return [int(row[0]) for row in layout]

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from ricordo import Ricordo, UsageError
-from ricordo.memory.learning import TEXT_SIGNALS
 from ricordo.search.profile import SIGNALS, built_in
 
 Opener = Callable[..., Ricordo]
@@ -43,7 +42,8 @@ def test_the_weights_of_every_built_in_profile_sum_to_one(notes: Ricordo, name: 
 
 
 def test_exactly_the_profiles_that_learn_say_which_signal_learns() -> None:
-    assert {name: one.learns for name, one in built_in().items() if one.learns} == dict(TEXT_SIGNALS)
+    learning = {name: one.learns for name, one in built_in().items() if one.learns}
+    assert learning == {"default": "lexical", "vault": "semantic"}
 
 
 def test_a_weight_of_zero_is_zero_and_the_rest_is_normalised(notes: Ricordo) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from ricordo.search import signals
 from ricordo.search.ranking import importance_of
+from ricordo.text.tfidf import tfidf_cosine, tfidf_idf
 from ricordo.values.items import Fields, Item, Ref
 from ricordo.values.use_scores import decayed, feedback_prior, opened
 
@@ -158,16 +159,16 @@ def test_nearness_is_one_less_the_share_of_the_largest_distance(
 
 
 def test_the_idf_of_tf_idf_is_smoothed() -> None:
-    assert signals.tfidf_idf(3, 1) == pytest.approx(math.log(2) + 1)
-    assert signals.tfidf_idf(0, 0) == 1.0
-    assert signals.tfidf_idf(9, 9) == 1.0
-    assert signals.tfidf_idf(9, 0) == pytest.approx(math.log(10) + 1)
+    assert tfidf_idf(3, 1) == pytest.approx(math.log(2) + 1)
+    assert tfidf_idf(0, 0) == 1.0
+    assert tfidf_idf(9, 9) == 1.0
+    assert tfidf_idf(9, 0) == pytest.approx(math.log(10) + 1)
 
 
 def test_tf_idf_cosine_by_hand() -> None:
     idf = {"a": 1.0, "b": 2.0, "c": 3.0}
     # query (1, 2, 0), text (2, 0, 3): the dot product is 2, the lengths are √5 and √13
-    assert signals.tfidf_cosine({"a": 1, "b": 1}, {"a": 2, "c": 1}, idf) == pytest.approx(2 / math.sqrt(65))
+    assert tfidf_cosine({"a": 1, "b": 1}, {"a": 2, "c": 1}, idf) == pytest.approx(2 / math.sqrt(65))
 
 
 @pytest.mark.parametrize(
@@ -183,7 +184,7 @@ def test_tf_idf_cosine_by_hand() -> None:
     ],
 )
 def test_tf_idf_cosine_at_the_edges(query: dict[str, int], text: dict[str, int], value: float) -> None:
-    assert signals.tfidf_cosine(query, text, {"a": 1.0, "b": 2.0}) == pytest.approx(value)
+    assert tfidf_cosine(query, text, {"a": 1.0, "b": 2.0}) == pytest.approx(value)
 
 
 def test_decay_halves_every_thirty_idle_days_and_opening_adds_a_tenth() -> None:

@@ -19,7 +19,7 @@ FACES = {"cli", "mcp_server", "http_api", "__main__"}
 PARTS = {"ingest", "search", "memory", "context", "tools"}
 ADAPTERS = {"store", "models", "sources"}
 PROTOCOLS = {
-    "arrays",
+    "asking",
     "base",
     "parts",
     "prepare",

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 
 from ricordo.context.build_text import clean, is_outside
 from ricordo.frozen import frozen
+from ricordo.store.asking import Shown
 from ricordo.store.base import Store
 from ricordo.text.words import fold
 from ricordo.values.hits import Answer, Hit
@@ -88,19 +89,16 @@ def passages_of(hits: Sequence[Hit], stores: Mapping[str, Store]) -> list[Passag
 
 
 def _passages(store: Store, n: int, item: Item, hit: Hit) -> Iterable[Passage]:
-    layout, _ = store.index.places(n, item.version)
-    rows = layout.tolist()
-    position = {row[0]: index for index, row in enumerate(rows)}
-    texts = store.index.chunk_texts([part.chunk for part in hit.evidence])
+    shown = Shown(n, tuple(part.chunk for part in hit.evidence), item.version)
+    found = {part.chunk: part for part in store.index.passages([shown]).texts[n]} if hit.evidence else {}
     best = max((part.score for part in hit.evidence), default=0.0)
     for place, part in enumerate(hit.evidence):
-        if part.chunk not in texts or part.chunk not in position:
-            continue
-        text = clean(texts[part.chunk][2])
-        if text.strip():
-            at = position[part.chunk]
+        passage = found.get(part.chunk)
+        text = clean(passage.text) if passage is not None else ""
+        if passage is not None and text.strip():
+            at = passage.position
             value = hit.score * (part.score / best if best > 0 else 1.0) * ANOTHER**place
-            yield Passage(item, hit.ref, text, (rows[at][2], rows[at][3]), value, at, at, part.place)
+            yield Passage(item, hit.ref, text, passage.lines, value, at, at, part.place)
 
 
 def strong(passages: Sequence[Passage], weak: float = WEAK) -> list[Passage]:

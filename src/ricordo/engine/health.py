@@ -15,6 +15,7 @@ from ricordo.config.settings import Config
 from ricordo.engine.context import EngineContext
 from ricordo.errors import Error
 from ricordo.store.base import Store
+from ricordo.values.hits import Filters
 from ricordo.values.reports import Check, DoctorReport
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def _secrets(store: Store, repair: bool) -> Check:
         from ricordo.ingest.redact import secret_counts
 
         known = {str(ref): counts for ref, counts in store.secrets.refs()}
-        found = ((n, str(ref), secret_counts(text)) for n, ref, text, _ in store.items.texts())
+        found = ((n, str(ref), secret_counts(text)) for n, ref, text, _ in store.items.texts(Filters()))
         store.secrets.note({n: counts for n, ref, counts in found if counts != known.get(ref, {})})
     holders = store.secrets.refs()
     if not holders:

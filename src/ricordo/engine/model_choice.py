@@ -164,7 +164,7 @@ class Models:
         sample: list[str] = []
         characters = 0
         step = max(1, counts["chunks"] // SAMPLE)
-        for at, (_, _, text) in enumerate(self.store.index.live_chunks()):
+        for at, text in enumerate(self.store.items.passage_texts()):
             characters += len(text)
             if at % step == 0 and len(sample) < SAMPLE:
                 sample.append(text)

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ricordo.memory.merging import holds_all
-from ricordo.store.base import PreparedItem, Scoring, Store, Wanted
+from ricordo.store.asking import Ask, AskedWord, QueryVector, Shown
+from ricordo.store.base import PreparedItem, Store
 from ricordo.values.hits import Filters
 from ricordo.values.items import Duplicate, Item
 
@@ -78,29 +79,24 @@ class DuplicateFinder:
     def alike(self, item: PreparedItem) -> list[int]:
         """The live items of the same kind that share the rarest words of a text."""
         terms = list(self.store.analyzer.content_counts(item.draft.content))[:_MOST_TERMS]
-        _, frequencies = self.store.index.document_frequencies(terms)
-        rare = sorted((count, term) for term, count in frequencies.items() if count)[:_RARE_TERMS]
-        if not rare:
-            return []
-        wanted = [Wanted(term, (term,)) for _, term in rare]
-        matches = self.store.index.keyword_search(
-            wanted, scoring=Scoring(), limit=COMPARED, allowed=self._same_kind(item.draft.kind)
+        ask = Ask(
+            words=tuple(map(AskedWord, terms)),
+            rarest=_RARE_TERMS,
+            filters=Filters(kinds=(item.draft.kind,)),
+            per_side=COMPARED,
         )
-        return list(dict.fromkeys(matches.items.tolist()))[:COMPARED]
+        found = self.store.index.candidates(ask).found if terms else ()
+        return [one.n for one in sorted(found, key=lambda one: (-one.lexical, one.n))[:COMPARED]]
 
     def _by_meaning(self, item: PreparedItem, vector: tuple[str, Array]) -> dict[int, float]:
         """The nearest items with their cosines, where one passage is the whole of the text on both sides."""
         if len(item.chunks) != 1:
             return {}
-        near = self.store.vectors.nearest(*vector, limit=COMPARED, allowed=self._same_kind(item.draft.kind))
-        cosines: dict[int, float] = {}
-        for n, cosine in zip(near.items.tolist(), near.cosines.tolist(), strict=True):
-            if cosine >= NEAR and n not in cosines and len(self.store.index.places(n)[0]) == 1:
-                cosines[n] = min(1.0, cosine)
-        return cosines
-
-    def _same_kind(self, kind: str) -> Array | None:
-        return self.store.index.allowed(Filters(kinds=(kind,)))
+        filters = Filters(kinds=(item.draft.kind,))
+        ask = Ask(vector=QueryVector(*vector), by_word=False, filters=filters, per_side=COMPARED)
+        near = {one.n: one.cosine for one in self.store.index.candidates(ask).found if one.cosine >= NEAR}
+        texts = self.store.index.passages([Shown(n) for n in near]).texts if near else {}
+        return {n: min(1.0, cosine) for n, cosine in near.items() if [part.of for part in texts[n]] == [1]}
 
 
 def _ratio(one: str, other: str) -> float:

@@ -56,10 +56,6 @@ class Learning:
                     changes.append(change)
         return FeedbackReport(query, ref, verdict, counted, tuple(changes))
 
-    def shift(self, profile: str) -> float:
-        """How far a profile's text weight is moved now; 0 when learning is switched off."""
-        return self.store.lessons.learned_shift(profile) if self.config().learning.enabled else 0.0
-
     def status(self) -> LearningStatus:
         """What was learned so far, and from what."""
         profiles = []

@@ -13,9 +13,6 @@ from ricordo.values.use_scores import tally
 NEEDED = 30
 STEEPNESS = 0.30
 
-TEXT_SIGNALS: Mapping[str, str] = {"default": "lexical", "vault": "semantic"}
-"""The profiles that learn, and which of their signals is the text one; all others are fixed."""
-
 
 def acceptance(counts: Mapping[str, int]) -> float | None:
     """The mean of the verdicts that count; None when there are none.

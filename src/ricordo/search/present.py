@@ -5,13 +5,19 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ricordo.frozen import frozen
-from ricordo.store.base import Store
+from ricordo.store.asking import Ask, Passages, PassageText, Shown, WordShare
+from ricordo.store.parts import SearchIndex
 from ricordo.text.words import Analyzer
 from ricordo.values.hits import Evidence, Explain, Hit
-from ricordo.values.items import Item, Ref
-from ricordo.values.kinds import SESSION
+from ricordo.values.items import Item
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
 
 SNIPPET = 240
 EVIDENCE = 3
@@ -21,56 +27,98 @@ _WORD = re.compile(r"\w+(?:['’\-]\w+)*")
 
 @frozen
 class Ranked:
-    """An item with its place in the ranking: the value it was ranked by, its score, its best chunks."""
+    """An item with its place in the ranking: the value it was ranked by, its score, its best passages.
+
+    ``matched`` is the passage that the words of the query are explained by.
+    """
 
     n: int
-    item: Item
     value: float
     score: float
     chunks: tuple[tuple[int, float], ...]
+    version: int | None = None
+    matched: int | None = None
     explain: Explain | None = None
 
-
-def present(
-    store: Store, ranked: Sequence[Ranked], *, terms: frozenset[str], analyzer: Analyzer, full: bool
-) -> tuple[Hit, ...]:
-    """Load what a reader needs to see of each hit, and nothing of the others."""
-    wanted = [chunk for entry in ranked for chunk, _ in entry.chunks[:EVIDENCE]]
-    texts = store.index.chunk_texts(wanted)
-    marker = Marker(terms, analyzer)
-    titles = turn_titles(store, [entry.item for entry in ranked])
-    hits = []
-    for entry in ranked:
-        evidence = _evidence(store, entry, texts, marker)
-        hits.append(_hit(store, entry, evidence, full, titles.get(entry.item.ref, entry.item.title)))
-    return tuple(hits)
+    @property
+    def best_chunk(self) -> int | None:
+        return self.chunks[0][0] if self.chunks else None
 
 
-def turn_titles(store: Store, items: Sequence[Item]) -> dict[Ref, str]:
-    """Turns have no title: shown is their session's, as it is now, with who spoke and when in it."""
-    turns = [item for item in items if item.kind == SESSION and item.fields.seq is not None and not item.fields.title]
-    sessions: dict[str, str] = {}
-    for thread in dict.fromkeys(item.fields.thread or "" for item in turns):
-        n = store.items.number(Ref(SESSION, f"/{thread}")) if thread else None
-        sessions[thread] = store.items.get_many([n])[n].title if n is not None else thread or "a session"
-    titles = {}
-    for item in turns:
-        title = " ".join(sessions[item.fields.thread or ""].split())
+class PageReader:
+    """Reads from the store what is shown of ranked items, each item once.
+
+    With ``ask``, what its words gave to each passage is read too; ``vectors`` is a fingerprint of which the vectors of
+    the best passages are wanted.
+    """
+
+    def __init__(self, index: SearchIndex, *, ask: Ask | None = None, vectors: str = "") -> None:
+        self.index = index
+        self.ask = ask
+        self.vectors = vectors
+        self._read: dict[int, Passages] = {}
+
+    def read(self, entries: Sequence[Ranked], *, contents: bool = False) -> None:
+        """Read what is missing of these; ``contents`` reads their whole texts too."""
+        missing = [entry for entry in entries if contents or entry.n not in self._read]
+        if not missing:
+            return
+        shown = [
+            Shown(entry.n, tuple(chunk for chunk, _ in entry.chunks[:EVIDENCE]), entry.version, entry.matched)
+            for entry in missing
+        ]
+        found = self.index.passages(shown, self.ask, contents=contents, vectors=self.vectors)
+        self._read |= dict.fromkeys((entry.n for entry in missing), found)
+
+    def item(self, entry: Ranked) -> Item:
+        return self._read[entry.n].items[entry.n]
+
+    def texts(self, entry: Ranked) -> tuple[PassageText, ...]:
+        return self._read[entry.n].texts[entry.n]
+
+    def marks(self, entry: Ranked) -> Sequence[tuple[int, str]]:
+        return self._read[entry.n].marks[entry.n]
+
+    def best_text(self, entry: Ranked) -> str:
+        """The text of its best passage; "" where none stands out."""
+        return next((part.text for part in self.texts(entry) if part.chunk == entry.best_chunk), "")
+
+    def vector(self, entry: Ranked) -> Array | None:
+        """The vector of its best passage."""
+        return None if entry.best_chunk is None else self._read[entry.n].vectors.get(entry.best_chunk)
+
+    def shares(self, entry: Ranked) -> Sequence[WordShare]:
+        """What the words of the query gave to the passage that matched them best."""
+        return () if entry.matched is None else self._read[entry.n].shares.get(entry.matched, ())
+
+    def title(self, entry: Ranked) -> str:
+        """Its title. Turns have none: shown is their session's, as it is now, with who spoke and when in it."""
+        item = self.item(entry)
+        if not item.is_untitled_turn:
+            return item.title
+        thread = item.fields.thread or ""
+        title = " ".join((self._read[entry.n].sessions.get(thread) or thread or "a session").split())
         if len(title) > LONGEST_SESSION_TITLE:
             title = title[: LONGEST_SESSION_TITLE - 1].rstrip() + "…"
-        told = item.fields.metadata
-        who = " ".join(str(told[name]) for name in ("role", "tool") if told.get(name))
-        titles[item.ref] = f"{title} ({', '.join(filter(None, (who, f'turn {item.fields.seq}')))})"
-    return titles
+        about = item.fields.metadata
+        who = " ".join(str(about[name]) for name in ("role", "tool") if about.get(name))
+        return f"{title} ({', '.join(filter(None, (who, f'turn {item.fields.seq}')))})"
 
 
-def _hit(store: Store, entry: Ranked, evidence: tuple[Evidence, ...], full: bool, title: str) -> Hit:
-    item, fields = entry.item, entry.item.fields
+def present(reader: PageReader, page: Sequence[Ranked], marker: Marker, *, full: bool) -> tuple[Hit, ...]:
+    """The hits of a page, with what a reader needs to see of each; ``full`` adds the whole items."""
+    reader.read(page, contents=full)
+    return tuple(_hit(reader, entry, _evidence(reader, entry, marker), full=full) for entry in page)
+
+
+def _hit(reader: PageReader, entry: Ranked, evidence: tuple[Evidence, ...], *, full: bool) -> Hit:
+    item = reader.item(entry)
+    fields = item.fields
     first = evidence[0] if evidence else None
     return Hit(
         ref=str(item.ref),
         id=item.id,
-        title=title,
+        title=reader.title(entry),
         description=fields.description,
         kind=item.kind,
         score=entry.score,
@@ -84,28 +132,20 @@ def _hit(store: Store, entry: Ranked, evidence: tuple[Evidence, ...], full: bool
         token_estimate=item.size // 4,
         version=item.version,
         evidence=evidence,
-        item=store.items.get(entry.n, version=item.version) if full else None,
+        item=item if full else None,
         explain=entry.explain,
     )
 
 
-def _evidence(
-    store: Store, entry: Ranked, texts: dict[int, tuple[int, str, str]], marker: Marker
-) -> tuple[Evidence, ...]:
-    layout, marks = store.index.places(entry.n, entry.item.version)
+def _evidence(reader: PageReader, entry: Ranked, marker: Marker) -> tuple[Evidence, ...]:
+    scores = dict(entry.chunks)
+    marks = reader.marks(entry)
     parts = []
-    for chunk, score in entry.chunks[:EVIDENCE] or [(row[0], 0.0) for row in layout[:1].tolist()]:
-        here = (layout[:, 0] == chunk).nonzero()[0]
-        if not len(here):
-            continue
-        row = layout[here[0]].tolist()
-        found = texts.get(chunk) or store.index.chunk_texts([chunk]).get(chunk)
-        if found is None:
-            continue
-        _, heading, text = found
-        snippet, window = snippet_of(text, marker)
-        place = place_of([(at - row[1], label) for at, label in marks], text, window, marker)
-        parts.append(Evidence(chunk, (row[2], row[3]), snippet, heading, place, round(score, 6)))
+    for part in reader.texts(entry):
+        snippet, window = snippet_of(part.text, marker)
+        place = place_of([(at - part.start, label) for at, label in marks], part.text, window, marker)
+        score = round(scores.get(part.chunk, 0.0), 6)
+        parts.append(Evidence(part.chunk, part.lines, snippet, part.heading, place, score))
     return tuple(parts)
 
 

@@ -186,9 +186,8 @@ def both(one: Filters, other: Filters) -> Filters:
         else:
             changes[name] = mine or theirs
     changes["paths"] = one.paths or other.paths
+    changes["also_paths"] = one.also_paths or (other.paths if one.paths else ())
     changes["tags_any"] = one.tags_any or other.tags_any
-    if one.paths and other.paths:
-        changes["paths"] = other.paths
     importances = [value for value in (one.importance_min, other.importance_min) if value is not None]
     changes["importance_min"] = max(importances, default=None)
     changes["after"] = max((t for t in (one.after, other.after) if t), default=None)

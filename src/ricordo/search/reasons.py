@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ricordo.search.matching import holds_phrase, plan
 from ricordo.search.pipeline import Searcher
 from ricordo.search.query import both, parse_query
 from ricordo.search.request import Request
+from ricordo.search.wording import worded
 from ricordo.store.base import Store
+from ricordo.text.phrases import holds_phrase
+from ricordo.text.words import fold
 from ricordo.values.hits import Answer, Explanation
 
 DEEP = 1_000
@@ -46,21 +48,22 @@ def _missing(searcher: Searcher, store: Store, request: Request, n: int) -> str:
     if item.state == "archived" and request.as_of is None:
         return "it is archived (superseded or forgotten); --as-of or history still shows it"
     query = parse_query(request.query, literal=request.literal)
-    filters = both(request.filters, query.filters)
-    allowed = store.index.allowed(filters)
-    if allowed is not None and n not in allowed:
+    filters = replace(both(request.filters, query.filters), states=("live", "archived"))
+    if not store.items.passes(n, filters):
         return "a filter leaves it out"
-    words = plan(query, searcher.analyzer, store)
+    ask = worded(query, searcher.analyzer)
     terms = set(searcher.analyzer.terms(" ".join((item.title, item.ref.path, item.fields.description, item.content))))
-    barred = [word for word, group in zip(query.excluded, words.excluded, strict=False) if set(group) <= terms]
+    barred = [word for word, group in zip(query.excluded, ask.excluded, strict=False) if set(group) <= terms]
     if barred:
         return f"it holds the excluded word '{barred[0]}'"
     for phrase in query.phrases:
         if not holds_phrase((item.content, item.title, item.fields.description), phrase):
             return f'it does not hold the phrase "{phrase}"'
-    wanted = {term for word in words.wanted for term in word.terms}
-    if wanted and not wanted & terms:
-        return f"it holds none of the words looked for ({', '.join(sorted(wanted)[:8])})"
+    wanted = {word.term for word in ask.words}
+    begun = any(term.startswith(fold(prefix)) for prefix in ask.prefixes for term in terms)
+    if (wanted or ask.prefixes) and not begun and not wanted & terms:
+        labels = sorted((*wanted, *(f"{prefix}*" for prefix in ask.prefixes)))
+        return f"it holds none of the words looked for ({', '.join(labels[:8])})"
     if request.min_score:
         return f"its score is below --min-score {request.min_score}"
     return f"it is not among the best {DEEP}"

@@ -8,21 +8,22 @@ Each step was kept because it helped on most evaluation sets (docs/ranking.md ha
 4. It counts the less, the less it found: the rarity of what its best match holds, in nats, and how much of the query.
 5. The query's vector moves towards the best matches, as far as those agree with each other, and cosines are taken anew.
 
-Everything happens on the pool; no index is scanned again.
+Everything happens on the pool; the store is asked once more, for the last step alone.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ricordo.search.fusion import steadied_sides
-from ricordo.search.sides import Member, Pool
-from ricordo.store.base import Store
+from ricordo.search.pool import Member, Pool
+from ricordo.store.asking import Aim
+from ricordo.store.parts import SearchIndex
 
 Array = npt.NDArray[Any]
 REACH = 2
@@ -33,80 +34,59 @@ FEEDBACK_POOL = 60
 """In a smaller pool the best few are not best of enough to say where the query should go."""
 FEEDBACK = 0.6
 EVIDENCE = 6.0
-"""Nats: with a best keyword score of so much, half of what coverage leaves in doubt is earned."""
+"""Nats: with a best keyword score of so much, half of what coverage leaves open is earned."""
 RELATED = 0.35
 """The cosine from which best matches count as related to the query; below, they move it less, and not at all at 0."""
 
 
-class Refiner:
-    """Refines pools of one store."""
+def refine(index: SearchIndex, pool: Pool, steps: Collection[str], lexical_share: float) -> None:
+    """Replace each member's keyword score and cosine by their refined values, in place."""
+    if not pool.members:
+        return
+    if "evidence" in steps and pool.answer.maximum:
+        found = pool.best_lexical_of_sides() * pool.answer.maximum
+        pool.belief = belief(found, pool.best_coverage_of_sides())
+    near = pool.answer.neighbours if "neighbours" in steps else {}
+    numbers = list(pool.members)
+    power = pool.best_coverage() ** 2 if "coverage" in steps else 0.0
+    lexical = lend(numbers, near, np.array([_covered(m, pool, power) for m in pool.members.values()]))
+    best = float(lexical.max(initial=0.0))
+    if best > 0:
+        lexical = lexical / best * math.sqrt(pool.best_coverage() * pool.answer.share)
+    cosines = lend(numbers, near, np.array([max(m.cosine, 0.0) for m in pool.members.values()]))
+    if "feedback" in steps:
+        moved = _moved(index, pool, lexical, cosines, lexical_share * pool.belief)
+        cosines = cosines if moved is None else lend(numbers, near, moved)
+    for member, keyword, cosine in zip(pool.members.values(), lexical.tolist(), cosines.tolist(), strict=True):
+        member.lexical, member.cosine = keyword, cosine
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
 
-    def refine(self, pool: Pool, steps: Collection[str], lexical_share: float) -> None:
-        """Replace each member's keyword score and cosine by their refined values, in place."""
-        if not pool.members:
-            return
-        if "evidence" in steps and pool.maximum:
-            found = max(member.lexical for member in pool.members.values()) * pool.maximum
-            pool.belief = belief(found, pool.best_coverage())
-        near = self._neighbours(pool) if "neighbours" in steps else {}
-        numbers = list(pool.members)
-        power = pool.best_coverage() ** 2 if "coverage" in steps else 0.0
-        lexical = lend(numbers, near, np.array([_covered(m, pool, power) for m in pool.members.values()]))
-        best = float(lexical.max(initial=0.0))
-        if best > 0:
-            lexical = lexical / best * math.sqrt(pool.best_coverage() * pool.share)
-        cosines = lend(numbers, near, np.array([max(m.cosine, 0.0) for m in pool.members.values()]))
-        if "feedback" in steps:
-            moved = self._moved(pool, numbers, lexical, cosines, lexical_share * pool.belief)
-            cosines = cosines if moved is None else lend(numbers, near, moved)
-        for member, keyword, cosine in zip(pool.members.values(), lexical.tolist(), cosines.tolist(), strict=True):
-            member.lexical, member.cosine = keyword, cosine
+def _moved(index: SearchIndex, pool: Pool, lexical: Array, cosines: Array, lexical_share: float) -> Array | None:
+    """Each member's best cosine with the query moved towards the best matches; None where nothing moves it.
 
-    def _neighbours(self, pool: Pool) -> Mapping[int, list[tuple[int, int]]]:
-        """Neighbours in the threads of the members; those outside the pool join it with their own values."""
-        near = self.store.threads.neighbours(list(pool.members), REACH)
-        if near and pool.join is not None:
-            pool.join({other for others in near.values() for other, _ in others})
-        return near
-
-    def _moved(
-        self, pool: Pool, numbers: list[int], lexical: Array, cosines: Array, lexical_share: float
-    ) -> Array | None:
-        """Cosines with the query moved towards the best matches; None where there are no vectors."""
-        if pool.vector is None or not pool.has_vectors or len(numbers) < FEEDBACK_POOL:
-            return None
-        fingerprint, query = pool.vector
-        spread_lexical, spread_vector = steadied_sides(lexical, cosines)
-        merit = cosines / spread_vector + (lexical_share * lexical / spread_lexical if lexical.any() else 0.0)
-        best = np.argsort(-merit, kind="stable")[:FEEDBACK_ITEMS]
-        chunks = {int(i): pool.members[numbers[i]].vector_chunk for i in best}
-        rows = self.store.vectors.of_chunks(fingerprint, [chunk for chunk in chunks.values() if chunk is not None])
-        held = [(i, rows[chunk]) for i, chunk in chunks.items() if chunk in rows]
-        if not held:
-            return None
-        weights = np.exp(merit[[i for i, _ in held]] - merit[best[0]])
-        centre = (weights / weights.sum()) @ np.stack([row for _, row in held])
-        coherence = float(centre @ centre)
-        relevance = float(centre @ query) / max(math.sqrt(coherence), 1e-12) / RELATED
-        aim = query + FEEDBACK * coherence * min(1.0, max(0.0, relevance)) * centre
-        aim /= max(float(np.linalg.norm(aim)), 1e-12)
-        return self._cosines(pool, fingerprint, aim, numbers)
-
-    def _cosines(self, pool: Pool, fingerprint: str, aim: Array, numbers: list[int]) -> Array:
-        """Each member's best cosine to another query; a member without a vector keeps what stood in for it.
-
-        The query moves little, so that the passages nearest to where it stood are enough to ask.
-        """
-        members = [pool.members[n] for n in numbers]
-        found = np.array([m.cosine if m.vector_chunk is None else 0.0 for m in members])
-        held = [(i, chunk) for i, member in enumerate(members) for chunk in member.chunks]
-        owners, chunks = np.array(held, np.int64).reshape(-1, 2).T
-        cosines = self.store.vectors.cosines(fingerprint, aim.astype(np.float32), chunks)
-        np.maximum.at(found, owners, cosines)
-        return found
+    A member without a vector keeps the value that it was given in its place. The query moves little, so that the
+    passages nearest to where it stood are enough to ask.
+    """
+    members = list(pool.members.values())
+    if pool.vector is None or not pool.answer.has_vectors or len(members) < FEEDBACK_POOL:
+        return None
+    spread_lexical, spread_vector = steadied_sides(lexical, cosines)
+    merit = cosines / spread_vector + (lexical_share * lexical / spread_lexical if lexical.any() else 0.0)
+    best = np.argsort(-merit, kind="stable")[:FEEDBACK_ITEMS]
+    weights = np.exp(merit[best] - merit[best[0]])
+    towards = tuple(
+        (chunk, float(weight))
+        for i, weight in zip(best, weights, strict=True)
+        if (chunk := members[i].found.vector_chunk) is not None
+    )
+    held = [(i, chunk) for i, member in enumerate(members) for chunk in member.chunks]
+    aim = Aim(pool.vector.values, towards, FEEDBACK, RELATED)
+    moved = index.cosines(pool.vector.fingerprint, aim, [chunk for _, chunk in held])
+    if moved is None:
+        return None
+    found = np.array([m.cosine if m.found.vector_chunk is None else 0.0 for m in members])
+    np.maximum.at(found, np.array([i for i, _ in held], np.int64), np.array(moved))
+    return found
 
 
 def belief(evidence: float, coverage: float) -> float:
@@ -121,12 +101,16 @@ def belief(evidence: float, coverage: float) -> float:
 def _covered(member: Member, pool: Pool, power: float) -> float:
     """The best keyword score of a member's chunks, each weighed by how much of the query it covers."""
     return max(
-        (score * pool.coverage.get(chunk, 1.0) ** power for chunk, (score, _) in member.chunks.items() if score > 0),
+        (
+            score * pool.answer.coverage.get(chunk, 1.0) ** power
+            for chunk, (score, _) in member.chunks.items()
+            if score > 0
+        ),
         default=0.0,
     )
 
 
-def lend(numbers: list[int], near: Mapping[int, list[tuple[int, int]]], values: Array) -> Array:
+def lend(numbers: list[int], near: Mapping[int, Sequence[tuple[int, int]]], values: Array) -> Array:
     """Values with a share of the better neighbour's at each distance; where there is none, the item's own counts."""
     if not near:
         return values

@@ -15,8 +15,7 @@ from ricordo.bounded import BoundedCall
 from ricordo.errors import Error
 from ricordo.frozen import frozen
 from ricordo.log import report
-from ricordo.search.present import Ranked
-from ricordo.store.base import Store
+from ricordo.search.present import PageReader, Ranked
 from ricordo.values.hits import Explain
 
 if TYPE_CHECKING:
@@ -49,13 +48,14 @@ def blend(scores: Sequence[float], opinions: Sequence[float]) -> list[float]:
 
 
 def rerank(
-    store: Store, reranker: Reranker, query: str, page: Sequence[Ranked], *, top: int, budget_ms: int
+    reader: PageReader, reranker: Reranker, query: str, page: Sequence[Ranked], *, top: int, budget_ms: int
 ) -> Reranked:
     """Look again at the first ``top`` of a page."""
     head, tail = list(page[:top]), list(page[top:])
     if not head:
         return Reranked(list(page))
-    texts = _texts(store, head)
+    reader.read(head)
+    texts = [f"{reader.item(entry).title}\n{reader.best_text(entry)}"[:MAX_CHARACTERS] for entry in head]
     opinions = _within(reranker, query, texts, budget_ms / 1000)
     if isinstance(opinions, str):
         return Reranked(list(page), opinions)
@@ -64,7 +64,7 @@ def rerank(
         replace(entry, value=value, score=min(1.0, max(0.0, value)), explain=_with_step(entry.explain, opinion, value))
         for entry, opinion, value in zip(head, opinions, blended, strict=True)
     ]
-    judged.sort(key=lambda entry: (-entry.score, str(entry.item.ref)))
+    judged.sort(key=lambda entry: (-entry.score, str(reader.item(entry).ref)))
     return Reranked([*judged, *tail])
 
 
@@ -72,15 +72,6 @@ def _with_step(explain: Explain | None, opinion: float, value: float) -> Explain
     if explain is None:
         return None
     return replace(explain, steps=(*explain.steps, ("rerank opinion", opinion), ("rerank blend", value)))
-
-
-def _texts(store: Store, page: Sequence[Ranked]) -> list[str]:
-    found = store.index.chunk_texts([entry.chunks[0][0] for entry in page if entry.chunks])
-    texts = []
-    for entry in page:
-        body = found[entry.chunks[0][0]][2] if entry.chunks and entry.chunks[0][0] in found else ""
-        texts.append(f"{entry.item.title}\n{body}"[:MAX_CHARACTERS])
-    return texts
 
 
 def _within(reranker: Reranker, query: str, texts: Sequence[str], seconds: float) -> list[float] | str:

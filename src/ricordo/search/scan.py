@@ -34,15 +34,12 @@ def grep_texts(
     The search ends after so many seconds, whatever the pattern is: some patterns would take years on a short text.
     """
     expression = Expression(pattern, ignore_case=ignore_case, fixed=fixed, seconds=seconds)
-    allowed = None if filters.is_empty() else store.index.allowed(filters)
-    wanted = None if allowed is None else set(allowed.tolist())
     matches: list[GrepMatch] = []
-    for n, ref, text, first_line in store.items.texts():
-        if wanted is None or n in wanted:
-            for match in _matches(ref, text, first_line, expression, context):
-                matches.append(match)
-                if len(matches) >= limit:
-                    return matches
+    for _, ref, text, first_line in store.items.texts(filters):
+        for match in _matches(ref, text, first_line, expression, context):
+            matches.append(match)
+            if len(matches) >= limit:
+                return matches
     return matches
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -37,35 +37,6 @@ class Scoring:
 
 
 @frozen
-class Wanted:
-    """One word of a query: the terms that stand for it (several for a prefix) and how much it counts.
-
-    ``doubt`` is what is left of its weight because its stem may stand for another word; the maximum knows no doubt.
-    """
-
-    label: str
-    terms: tuple[str, ...]
-    weight: float = 1.0
-    doubt: float = 1.0
-
-
-@dataclass(slots=True)
-class Matches:
-    """Chunks that matched, best first; ``maximum`` is the score that no chunk can exceed."""
-
-    chunks: Array
-    items: Array
-    scores: Array
-    maximum: float
-    total: int
-    idf: dict[str, float] = field(default_factory=dict)
-    coverage: Array | None = None
-    """Per chunk: the idf of the words it holds over that of all words that stand anywhere."""
-    share: float = 1.0
-    """What of the maximum belongs to words that stand anywhere."""
-
-
-@frozen
 class Backlog:
     """Whose vectors new chunks wait for."""
 
@@ -81,15 +52,6 @@ class Job:
     item: int
     hash: bytes
     text: str
-
-
-@frozen
-class VectorMatches:
-    """Chunks with their items and cosines to a query, the nearest first."""
-
-    chunks: Array
-    items: Array
-    cosines: Array
 
 
 @frozen
@@ -187,7 +149,7 @@ class Store(Protocol):
     @property
     def changes(self) -> parts.Changes: ...
     @property
-    def index(self) -> parts.Index: ...
+    def index(self) -> parts.SearchIndex: ...
     @property
     def vectors(self) -> parts.Vectors: ...
     @property

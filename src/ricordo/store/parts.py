@@ -8,17 +8,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ricordo.errors import Error
+from ricordo.store.asking import Aim, Ask, Candidates, Passages, Shown
 from ricordo.store.base import (
     Backlog,
     ContentMark,
     FileState,
     Job,
-    Matches,
     PreparedItem,
-    Scoring,
     StoredLink,
-    VectorMatches,
-    Wanted,
 )
 from ricordo.values.hits import Filters
 from ricordo.values.items import Draft, Item, KnownFile, Ref, Saved, Version
@@ -50,7 +47,18 @@ class Items(Protocol):
     def draft(self, n: int, number: int) -> Draft: ...
     def live_keys(self, ref: Ref) -> set[bytes]: ...
     def content_marks(self, versions: Sequence[tuple[str, int]]) -> dict[str, ContentMark]: ...
-    def texts(self) -> Iterator[tuple[int, Ref, str, int]]: ...
+
+    def texts(self, filters: Filters) -> Iterator[tuple[int, Ref, str, int]]:
+        """Number, ref, whole text and first line of each item that passes the filters, newest first."""
+        ...
+
+    def passage_texts(self) -> Iterator[str]:
+        """The text of every live passage."""
+        ...
+
+    def passes(self, n: int, filters: Filters) -> bool:
+        """Whether an item passes the filters."""
+        ...
 
     def same_text(self, text_hash: str, kind: str) -> list[int]:
         """Live items of a kind with exactly this text, by the hash of the content alone."""
@@ -110,50 +118,57 @@ class Changes(Protocol):
         ...
 
 
-class Index(Protocol):
-    """Keyword search; filters and times are masks that apply before the best are picked."""
+class SearchIndex(Protocol):
+    """All that a search asks of a store: three calls, whatever is asked for.
 
-    def snapshot(self) -> AbstractContextManager[object]: ...
-    def allowed(self, filters: Filters, *, as_of: bool = False) -> Array | None: ...
-    def live_items(self) -> Array: ...
-    def chunks_at(self, when: datetime) -> Array: ...
-    def keyword_search(
-        self,
-        wanted: Sequence[Wanted],
-        *,
-        scoring: Scoring,
-        limit: int,
-        allowed: Array | None = None,
-        required: Sequence[Sequence[str]] = (),
-        excluded: Sequence[Sequence[str]] = (),
-        times: Array | None = None,
-        also: Array | None = None,
-        cover: bool = False,
-    ) -> Matches: ...
-    def keyword_shares(
-        self, wanted: Sequence[Wanted], chunks: Sequence[int], *, scoring: Scoring, times: Array | None = None
-    ) -> dict[int, list[tuple[str, dict[str, int], float, float]]]: ...
-    def document_frequencies(self, terms: Collection[str]) -> tuple[int, dict[str, int]]: ...
-    def terms_starting_with(self, prefix: str) -> list[str]: ...
-    def chunk_texts(self, chunks: Sequence[int]) -> dict[int, tuple[int, str, str]]: ...
-    def live_chunks(self, allowed: Array | None = None) -> Iterator[tuple[int, int, str]]: ...
-    def places(self, n: int, version: int | None = None) -> tuple[Array, list[tuple[int, str]]]: ...
+    How a store finds candidates is its own business: no mask, posting list, document frequency or text of an item
+    that is not shown leaves it.
+    """
 
-    def current_chunks(self, numbers: Array) -> Array:
-        """Ids of the chunks that the current versions of some items hold, searchable or not."""
+    def snapshot(self) -> AbstractContextManager[object]:
+        """While it is open, all answers to this thread are of one moment. A store over a network begins it with the
+        first call, so that it costs none of its own.
+        """
+        ...
+
+    @property
+    def fingerprint(self) -> str | None:
+        """The fingerprint whose vectors searches use, as far as the store knows without a call over a network.
+
+        Every ``Candidates`` says what it is now.
+        """
+        ...
+
+    def candidates(self, ask: Ask) -> Candidates:
+        """The items that an ask finds, with both exact values and whatever else the ask needs of them."""
+        ...
+
+    def cosines(self, fingerprint: str, aim: Aim, chunks: Sequence[int]) -> Sequence[float] | None:
+        """The cosine of each passage with a moved query, -1 without a vector; None where nothing moves the query."""
+        ...
+
+    def passages(
+        self, shown: Sequence[Shown], ask: Ask | None = None, *, contents: bool = False, vectors: str = ""
+    ) -> Passages:
+        """What a page shows: items (``contents`` adds their whole texts), passages, places, titles of sessions.
+
+        With ``ask``, what its words gave to the passages that matched is told too. ``vectors`` is the fingerprint of
+        which the vectors of the first passages are wanted.
+        """
+        ...
+
+    def similar(self, n: int, ask: Ask) -> Candidates:
+        """The items whose passages are nearest to those of one item, by the vectors of the ask's ``model``."""
+        ...
+
+    def document_frequencies(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
+        """How many live passages there are, and in how many of them each term stands: for keywords, not for search."""
         ...
 
 
 class Vectors(Protocol):
-    """Nearest neighbours among the vectors of one fingerprint."""
+    """Which vectors there are, and which fingerprint searches use."""
 
-    def nearest(
-        self, fingerprint: str, query: Array, *, limit: int, allowed: Array | None = None, times: Array | None = None
-    ) -> VectorMatches: ...
-    def scores(self, fingerprint: str, query: Array, items: Array, *, times: Array | None = None) -> VectorMatches: ...
-    def of_item(self, fingerprint: str, n: int) -> Array: ...
-    def cosines(self, fingerprint: str, query: Array, chunks: Array) -> Array: ...
-    def of_chunks(self, fingerprint: str, chunks: Sequence[int]) -> dict[int, Array]: ...
     def active_fingerprint(self) -> str | None: ...
     def counts(self, fingerprint: str) -> dict[str, int]: ...
     def activate(self, fingerprint: str, keep: Collection[str] = ()) -> None: ...
@@ -205,9 +220,7 @@ class Lessons(Protocol):
 
     def add_feedback(self, query: str, n: int, verdict: str, *, counted: bool) -> None: ...
     def feedback_counts(self) -> dict[str, int]: ...
-    def feedback_priors(self, numbers: Sequence[int]) -> dict[int, float]: ...
     def learned(self, profile: str) -> Learned: ...
-    def learned_shift(self, profile: str) -> float: ...
     def move_weights(self, profile: str, decide: Callable[[Learned], Move | None]) -> WeightChange | None: ...
     def weight_changes(self, *, limit: int = 50) -> list[WeightChange]: ...
     def weight_change(self, identity: int) -> WeightChange | None: ...
@@ -243,8 +256,6 @@ class Threads(Protocol):
     def archived_below(self, drive: str, prefix: str) -> list[tuple[int, Ref]]:
         """Archived items below a path."""
         ...
-
-    def neighbours(self, numbers: Sequence[int], reach: int) -> dict[int, list[tuple[int, int]]]: ...
 
 
 class Files(Protocol):

@@ -24,6 +24,8 @@ class Filters:
     severities: tuple[str, ...] = ()
     drives: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
+    also_paths: tuple[str, ...] = ()
+    """A second group of paths: an item must lie at one path of each group."""
     threads: tuple[str, ...] = ()
     loadings: tuple[str, ...] = ()
     tiers: tuple[str, ...] = ()

@@ -10,6 +10,7 @@ from typing import Any
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
+from ricordo.values.kinds import SESSION
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, named, rounded
 
 SEVERITIES: tuple[str, ...] = ("critical", "warning", "suggestion")
@@ -262,6 +263,11 @@ class Item(Plain):
     def title(self) -> str:
         """The title, or the last part of the path when there is none."""
         return self.fields.title or self.ref.path.rstrip("/").rpartition("/")[2]
+
+    @property
+    def is_untitled_turn(self) -> bool:
+        """Whether it is one turn of a session: these are shown under the title of their session."""
+        return self.kind == SESSION and self.fields.seq is not None and not self.fields.title
 
     def to_dict(self, *, with_content: bool = True) -> dict[str, Any]:
         plain: dict[str, Any] = {"ref": str(self.ref), "id": self.id, "kind": self.kind, "version": self.version}

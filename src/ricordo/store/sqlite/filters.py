@@ -38,9 +38,10 @@ def where(filters: Filters) -> tuple[str, list[Any]]:
     for tag in filters.tags_all:
         parts.append("i.n IN (SELECT item FROM item_tags WHERE tag = ? COLLATE NOCASE)")
         values.append(tag)
-    if filters.paths:
-        conditions = [_path_condition(path, values) for path in filters.paths]
-        parts.append(f"({' OR '.join(conditions)})")
+    for paths in (filters.paths, filters.also_paths):
+        if paths:
+            conditions = [_path_condition(path, values) for path in paths]
+            parts.append(f"({' OR '.join(conditions)})")
     if filters.importance_min is not None:
         parts.append("i.importance >= ?")
         values.append(filters.importance_min)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ricordo.errors import NotFound
 from ricordo.store.base import FileState
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.filters import where
@@ -91,6 +92,40 @@ def by_number(connection: Connection, n: int) -> Item | None:
     return replace(_item(rows[0], content, first_line), has_embedding=_has_embedding(connection, n))
 
 
+def at_version(connection: Connection, n: int, number: int | None) -> Item:
+    """An item with its content, now or in one of its versions."""
+    item = by_number(connection, n)
+    if item is None:
+        raise NotFound("the item is gone", hint="It was removed a moment ago.")
+    if number is None or number == item.version:
+        return item
+    as_it_was = as_version(connection, n, item, number)
+    return replace(as_it_was, content=content_of(connection, n, number)[0])
+
+
+def as_version(connection: Connection, n: int, item: Item, number: int) -> Item:
+    """An item as one of its versions has it, without the text."""
+    rows = connection.rows(
+        "SELECT hash, created_at, drive, path, kind, fields, size, first_line FROM versions WHERE item=? AND number=?",
+        (n, number),
+    )
+    if not rows:
+        raise NotFound(f"{item.ref} has no version {number}", hint=f"'ricordo history {item.ref}' lists them.")
+    digest, created, drive, path, kind, fields, size, first_line = rows[0]
+    return replace(
+        item,
+        ref=Ref(drive, path),
+        kind=kind,
+        version=number,
+        content_hash=digest,
+        content="",
+        fields=fields_of(fields),
+        updated_at=moment(created),
+        first_line=first_line,
+        size=size,
+    )
+
+
 def _has_embedding(connection: Connection, n: int) -> bool:
     """Whether an item has passages, and each of them its vector by the model in use."""
     [(passages, waiting)] = connection.rows(
@@ -124,6 +159,31 @@ def listing(connection: Connection, filters: Filters, limit: int, offset: int) -
         (*values, limit, offset),
     )
     return [(row[0], _item(row)) for row in rows]
+
+
+def newest(connection: Connection, filters: Filters, limit: int) -> list[int]:
+    """Numbers of the items that pass the filters, newest first."""
+    condition, values = where(filters)
+    rows = connection.rows(
+        f"SELECT i.n FROM items i WHERE {condition} ORDER BY i.updated_at DESC, i.drive, i.path LIMIT ?",
+        (*values, limit),
+    )
+    return [row[0] for row in rows]
+
+
+def passes(connection: Connection, n: int, filters: Filters) -> bool:
+    """Whether an item passes the filters."""
+    condition, values = where(filters)
+    return bool(connection.rows(f"SELECT 1 FROM items i WHERE i.n = ? AND {condition}", (n, *values)))
+
+
+def refs_of(connection: Connection, numbers: Sequence[int]) -> dict[int, str]:
+    """The refs of items, as text, by number."""
+    found: dict[int, str] = {}
+    for part in batched(numbers):
+        for n, drive, path in connection.rows(f"SELECT n, drive, path FROM items WHERE n IN ({_marks(part)})", part):
+            found[n] = f"{drive}:{path}"
+    return found
 
 
 def count(connection: Connection, filters: Filters) -> int:
@@ -201,6 +261,20 @@ def version_at(connection: Connection, n: int, when: datetime) -> int | None:
     rows = connection.rows("SELECT max(number) FROM versions WHERE item=? AND created_at<=?", (n, micros(when)))
     number: int | None = rows[0][0]
     return number
+
+
+def versions_at(connection: Connection, numbers: Sequence[int], when: datetime) -> dict[int, int]:
+    """The numbers of the versions that were current at a time, by item; without items that have none from then."""
+    found: dict[int, int] = {}
+    for part in batched(numbers):
+        found |= dict(
+            connection.rows(
+                "SELECT item, max(number) FROM versions"
+                f" WHERE item IN ({_marks(part)}) AND created_at<=? GROUP BY item",
+                (*part, micros(when)),
+            )
+        )
+    return found
 
 
 def draft_of(connection: Connection, n: int, number: int) -> Draft | None:

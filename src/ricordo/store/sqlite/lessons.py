@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ricordo.store.sqlite.connection import Connection
+from ricordo.store.sqlite.items import batched
 from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.store.sqlite.times import moment, now_micros
 from ricordo.store.sqlite.usage import writable
@@ -39,30 +40,10 @@ class Lessons:
         with self._database.read() as connection:
             return dict(connection.rows("SELECT verdict, count(*) FROM feedback GROUP BY verdict ORDER BY verdict"))
 
-    def feedback_priors(self, numbers: Sequence[int]) -> dict[int, float]:
-        """What the verdicts on items say, in [0, 1]; 0.5 is no opinion. See ``use.feedback_prior``."""
-        counts: dict[int, dict[str, int]] = {n: {} for n in numbers}
-        with self._database.read() as connection:
-            for at in range(0, len(numbers), 500):
-                part = list(numbers[at : at + 500])
-                for n, verdict, count in connection.rows(
-                    "SELECT item, verdict, count(*) FROM feedback"
-                    f" WHERE item IN ({','.join('?' * len(part))}) GROUP BY item, verdict",
-                    part,
-                ):
-                    counts[n][verdict] = count
-        return {n: feedback_prior(given) for n, given in counts.items()}
-
     def learned(self, profile: str) -> Learned:
         """What a profile has learned, and the verdicts that count for it."""
         with self._database.read() as connection:
             return _learned(connection, profile)
-
-    def learned_shift(self, profile: str) -> float:
-        """How far the text weight of a profile stands from its own; 0 when nothing was learned."""
-        with self._database.read() as connection:
-            rows = connection.rows("SELECT shift FROM learned WHERE profile = ?", (profile,))
-        return float(rows[0][0]) if rows else 0.0
 
     def move_weights(self, profile: str, decide: Callable[[Learned], Move | None]) -> WeightChange | None:
         """Let ``decide`` look at what was learned and, where it wants another shift, put it in force and log it."""
@@ -108,6 +89,25 @@ class Lessons:
         """Hold the weights as they are, or let them move again; for every process that uses the store."""
         with self._database.write(durable=True) as connection:
             connection.rows("INSERT OR REPLACE INTO meta VALUES('learning_frozen', ?)", (int(frozen),))
+
+
+def feedback_priors(connection: Connection, numbers: Sequence[int]) -> dict[int, float]:
+    """What the verdicts on items say, in [0, 1]; 0.5 is no opinion. See ``use.feedback_prior``."""
+    counts: dict[int, dict[str, int]] = {n: {} for n in numbers}
+    for part in batched(numbers):
+        for n, verdict, count in connection.rows(
+            "SELECT item, verdict, count(*) FROM feedback"
+            f" WHERE item IN ({','.join('?' * len(part))}) GROUP BY item, verdict",
+            list(part),
+        ):
+            counts[n][verdict] = count
+    return {n: feedback_prior(given) for n, given in counts.items()}
+
+
+def learned_shift(connection: Connection, profile: str) -> float:
+    """How far the text weight of a profile stands from its own; 0 when nothing was learned."""
+    rows = connection.rows("SELECT shift FROM learned WHERE profile = ?", (profile,))
+    return float(rows[0][0]) if rows else 0.0
 
 
 def _learned(connection: Connection, profile: str) -> Learned:

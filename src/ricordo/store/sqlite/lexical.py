@@ -17,9 +17,10 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from ricordo.store.base import Matches, Scoring, Wanted
+from ricordo.store.base import Scoring
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.impacts import Impacts
+from ricordo.store.sqlite.matches import Matches, Wanted
 from ricordo.store.sqlite.postings import FIELDS, Array, Posting, decode
 from ricordo.store.sqlite.scoring import Segment, Snapshot, View
 from ricordo.store.sqlite.segments import LIVE, READY, load_arrays, with_retired

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from ricordo.errors import NotFound
 from ricordo.store.base import ContentMark
 from ricordo.store.sqlite import items
-from ricordo.store.sqlite.connection import Connection
+from ricordo.store.sqlite.chunk_rows import live_chunks
+from ricordo.store.sqlite.filters import where
 from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.values.hits import Filters
 from ricordo.values.items import Draft, Item, Ref, Version
@@ -59,30 +59,7 @@ class Items:
     def get(self, n: int, *, version: int | None = None) -> Item:
         """An item with its content, now or in one of its versions."""
         with self._database.read() as connection:
-            item = items.by_number(connection, n)
-            if item is None:
-                raise NotFound("the item is gone", hint="It was removed a moment ago.")
-            if version is None or version == item.version:
-                return item
-            return self._item_in_version(connection, n, item, version)
-
-    def _item_in_version(self, connection: Connection, n: int, item: Item, number: int) -> Item:
-        for version in items.history(connection, n):
-            if version.number == number:
-                content, first_line = items.content_of(connection, n, number)
-                return replace(
-                    item,
-                    ref=version.ref,
-                    kind=version.kind,
-                    version=number,
-                    content_hash=version.content_hash,
-                    content=content,
-                    fields=version.fields,
-                    updated_at=version.created_at,
-                    first_line=first_line,
-                    size=version.size,
-                )
-        raise NotFound(f"{item.ref} has no version {number}", hint=f"'ricordo history {item.ref}' lists them.")
+            return items.at_version(connection, n, version)
 
     def get_many(self, numbers: Sequence[int]) -> dict[int, Item]:
         with self._database.read() as connection:
@@ -159,10 +136,22 @@ class Items:
                 self._entities = epoch, items.entity_titles(connection)
             return self._entities[1]
 
-    def texts(self) -> Iterator[tuple[int, Ref, str, int]]:
-        """Number, ref, whole text and first line of each live item, newest first; a row at a time."""
+    def texts(self, filters: Filters) -> Iterator[tuple[int, Ref, str, int]]:
+        """Number, ref, whole text and first line of each item that passes, newest first; a row at a time."""
         with self._database.read() as connection:
-            sql = "SELECT n, drive, path, version FROM items WHERE state='live' ORDER BY updated_at DESC, drive, path"
-            for number, drive, path, version in connection.rows(sql):
-                content, first_line = items.content_of(connection, number, version)
-                yield number, Ref(drive, path), content, first_line
+            condition, values = where(filters)
+            sql = f"SELECT i.n, i.drive, i.path, i.version FROM items i WHERE {condition}"
+            for n, drive, path, version in connection.rows(f"{sql} ORDER BY i.updated_at DESC, drive, path", values):
+                content, first_line = items.content_of(connection, n, version)
+                yield n, Ref(drive, path), content, first_line
+
+    def passage_texts(self) -> Iterator[str]:
+        """The text of every live passage, a row at a time."""
+        with self._database.read() as connection:
+            for _, _, text in live_chunks(connection):
+                yield text
+
+    def passes(self, n: int, filters: Filters) -> bool:
+        """Whether an item passes the filters."""
+        with self._database.read() as connection:
+            return items.passes(connection, n, filters)

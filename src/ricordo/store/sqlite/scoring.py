@@ -11,10 +11,11 @@ from typing import Protocol
 import numpy as np
 
 from ricordo.frozen import frozen
-from ricordo.store.arrays import distinct
-from ricordo.store.base import Matches, Scoring, Wanted
+from ricordo.store.base import Scoring
+from ricordo.store.sqlite.arrays import distinct
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.impacts import Impacts
+from ricordo.store.sqlite.matches import Matches, Wanted
 from ricordo.store.sqlite.postings import FIELDS, Array, Posting
 from ricordo.store.sqlite.segments import LIVE, Arrays
 
@@ -173,7 +174,7 @@ class View:
                 found = self.saturation(at, word)
                 if found is not None:
                     ordinals, x = found
-                    scores[ordinals] += x * (self.idfs[word.label] * word.weight * word.doubt)
+                    scores[ordinals] += x * (self.idfs[word.label] * word.weight * word.certainty)
             if mask is not None:
                 scores *= mask
             answers.append(scores)
@@ -258,7 +259,7 @@ class View:
                 ordinals, x = found
                 for position in np.flatnonzero(np.isin(segment.arrays.chunks[ordinals], ids)).tolist():
                     ordinal = int(ordinals[position])
-                    share = float(x[position] * (idf * word.weight * word.doubt))
+                    share = float(x[position] * (idf * word.weight * word.certainty))
                     frequencies = self._frequencies(at, word, ordinal)
                     answer[int(segment.arrays.chunks[ordinal])].append((word.label, frequencies, idf, share))
         return answer

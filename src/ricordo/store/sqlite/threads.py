@@ -86,22 +86,6 @@ class Threads:
         found.sort(key=lambda one: (one.at, one.seq or 0, one.ref, one.version or 0), reverse=True)
         return found[:limit]
 
-    def neighbours(self, numbers: Sequence[int], reach: int) -> dict[int, list[tuple[int, int]]]:
-        """For items of a thread, the items up to ``reach`` places away: ``(number, places away)``."""
-        found: dict[int, list[tuple[int, int]]] = {}
-        with self._database.read() as connection:
-            for at in range(0, len(numbers), 500):
-                part = list(numbers[at : at + 500])
-                marks = ",".join("?" * len(part))
-                for n, other, away in connection.rows(
-                    "SELECT a.n, b.n, b.seq - a.seq FROM items a JOIN items b ON b.thread = a.thread"
-                    f" AND b.seq BETWEEN a.seq - {int(reach)} AND a.seq + {int(reach)} AND b.n <> a.n"
-                    f" AND b.state = 'live' WHERE a.thread IS NOT NULL AND a.n IN ({marks})",
-                    part,
-                ):
-                    found.setdefault(n, []).append((other, away))
-        return found
-
     def archived_below(self, drive: str, prefix: str) -> list[tuple[int, Ref]]:
         folder = prefix.rstrip("/")
         with self._database.read() as connection:
@@ -110,6 +94,22 @@ class Threads:
                 (drive, f"{folder}/", f"{folder}0"),  # "0" is the character after "/"
             )
         return [(n, Ref(drive, path)) for n, path in rows]
+
+
+def neighbours_in_threads(
+    connection: Connection, numbers: Sequence[int], reach: int
+) -> dict[int, list[tuple[int, int]]]:
+    """For items of a thread, the live items up to ``reach`` places away: ``(number, places away)``."""
+    found: dict[int, list[tuple[int, int]]] = {}
+    for part in items.batched(numbers):
+        for n, other, away in connection.rows(
+            "SELECT a.n, b.n, b.seq - a.seq FROM items a JOIN items b ON b.thread = a.thread"
+            f" AND b.seq BETWEEN a.seq - {int(reach)} AND a.seq + {int(reach)} AND b.n <> a.n"
+            f" AND b.state = 'live' WHERE a.thread IS NOT NULL AND a.n IN ({','.join('?' * len(part))})",
+            list(part),
+        ):
+            found.setdefault(n, []).append((other, away))
+    return found
 
 
 def _where(thread: str | None, kinds: Sequence[str]) -> tuple[str, list[Any]]:

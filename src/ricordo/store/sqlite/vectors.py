@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ricordo.frozen import frozen
-from ricordo.store.arrays import distinct
+from ricordo.store.sqlite.arrays import distinct
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.postings import Array
 

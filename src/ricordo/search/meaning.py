@@ -1,0 +1,94 @@
+"""The query's vector: made by the model that is set or, where that fails, by the fallback; and what to say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ricordo.errors import ContractError, Unavailable
+from ricordo.frozen import frozen
+from ricordo.models.fingerprint import fingerprint_of
+from ricordo.store.asking import Candidates, QueryVector
+
+if TYPE_CHECKING:
+    from ricordo.models.base import Embedder
+    from ricordo.store.base import Store
+
+SWITCHED_OFF = "vectors: switched off; 'ricordo config set embedding.provider local' switches them on"
+NONE_YET = "vectors: this item has none yet; run 'ricordo embed'"
+
+
+@frozen
+class QueryMeaning:
+    """A query's vector, if it has one, the fingerprint of the model that is set, and what went wrong."""
+
+    vector: QueryVector | None = None
+    model: str = ""
+    problems: tuple[str, ...] = ()
+
+    def degraded(self, answer: Candidates) -> list[str]:
+        """What a reader should know about the vectors that were searched."""
+        told = []
+        if self.model and answer.active is not None:
+            if answer.active != self.model:
+                told.append(f"vectors: made by another model ({answer.active}); run 'ricordo reembed'")
+            if answer.waiting:
+                passages = "1 passage is" if answer.waiting == 1 else f"{answer.waiting:,} passages are"
+                told.append(f"vectors: {passages} not embedded yet; run 'ricordo embed'")
+        return [*told, *self.problems]
+
+
+class QueryVectors:
+    """Makes the vectors of queries to one store."""
+
+    def __init__(
+        self, store: Store, embedder: Callable[[], Embedder | None], fallback: Callable[[], Embedder | None]
+    ) -> None:
+        self.store = store
+        self.embedder = embedder
+        self.fallback = fallback
+
+    def model(self) -> str:
+        """The fingerprint of the model that is set; "" where none is."""
+        embedder = self.embedder()
+        return fingerprint_of(embedder) if embedder is not None else ""
+
+    def meaning(self, text: str, active: str | None) -> QueryMeaning:
+        """The vector of a query. Where nothing was ever embedded (``active`` is None), no model is loaded."""
+        model = ""
+        try:
+            embedder = self.embedder()
+            if embedder is None:
+                return QueryMeaning()
+            model = fingerprint_of(embedder)
+            if active is None:
+                return QueryMeaning(model=model)
+            return QueryMeaning(QueryVector(model, _vector_of(embedder, text)), model)
+        except (Unavailable, ContractError) as error:
+            vector, *problems = self._fallback_vector(text)
+            return QueryMeaning(vector, model, (f"vectors: {error.message}", *problems))
+
+    def _fallback_vector(self, text: str) -> tuple[QueryVector | None, *tuple[str, ...]]:
+        """The query's vector by the second model, to be compared with that one's alone, and what to say of it."""
+        try:
+            second = self.fallback()
+            if second is None:
+                return (None,)
+            fingerprint = fingerprint_of(second)
+            counts = self.store.vectors.counts(fingerprint)
+            if not counts["embedded"]:
+                return None, f"vectors: the fallback {second.fingerprint} has none yet"
+            vector = QueryVector(fingerprint, _vector_of(second, text))
+        except (Unavailable, ContractError) as error:
+            return None, f"vectors: the fallback fails too: {error.message}"
+        share = f"{counts['embedded']:,} of {counts['chunks']:,} passages"
+        return vector, f"vectors: the fallback {second.fingerprint} stands in, for {share}"
+
+
+def _vector_of(embedder: Embedder, text: str) -> np.ndarray:
+    vector = embedder.embed_query(text)
+    if vector.shape != (embedder.dimensions,) or not np.isfinite(vector).all():
+        raise ContractError(f"{embedder.fingerprint} gave an unusable vector for the query")
+    return vector

@@ -1,0 +1,59 @@
+"""The candidates of a search while they are ranked: their scores may be refined, everything else stays as found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ricordo.store.asking import Candidate, Candidates, QueryVector
+
+
+@dataclass(slots=True)
+class Member:
+    """A candidate with the two scores that it is ranked by."""
+
+    found: Candidate
+    lexical: float
+    cosine: float
+
+    @property
+    def chunks(self) -> Mapping[int, tuple[float, float]]:
+        return self.found.chunks
+
+    def evidence(self) -> tuple[tuple[int, float], ...]:
+        """Its passages with their values, the most convincing first."""
+        ranked = sorted(self.chunks.items(), key=lambda entry: (-(entry[1][0] + max(entry[1][1], 0.0)), entry[0]))
+        return tuple((chunk, lexical + max(cosine, 0.0)) for chunk, (lexical, cosine) in ranked)
+
+
+@dataclass(slots=True)
+class Pool:
+    """The candidates of one search, by item number."""
+
+    answer: Candidates
+    members: dict[int, Member]
+    total: int
+    vector: QueryVector | None = None
+    belief: float = 1.0
+    """How much of its share in the ranking the keyword side has earned, of at most 1."""
+    notes: list[str] = field(default_factory=list)
+    degraded: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, answer: Candidates, vector: QueryVector | None = None) -> Pool:
+        """What a store answered, ready to be ranked."""
+        members = {one.n: Member(one, one.lexical, one.cosine) for one in answer.found}
+        return cls(answer, members, answer.total, vector)
+
+    def best_coverage(self) -> float:
+        """How much of the query the best passage covers; all of it where that was not measured."""
+        return max(self.answer.coverage.values(), default=1.0)
+
+    def best_coverage_of_sides(self) -> float:
+        """The same, without the items that only neighbours or links brought."""
+        joined = {chunk for one in self.answer.found if one.joined for chunk in one.chunks}
+        return max((value for chunk, value in self.answer.coverage.items() if chunk not in joined), default=1.0)
+
+    def best_lexical_of_sides(self) -> float:
+        """The best keyword score, without the items that only neighbours or links brought."""
+        return max((one.lexical for one in self.answer.found if not one.joined), default=0.0)

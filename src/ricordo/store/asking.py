@@ -1,0 +1,243 @@
+"""What a search asks of a store and what the store answers: plain values, with nothing of a store's own in them.
+
+``Ask`` says what to look for as data: terms, phrases, filters, a moment, a vector. ``Candidates`` holds the items that
+were found, each with both exact values. How a store finds them (masks, posting lists, SQL) is its own business.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ricordo.frozen import frozen
+from ricordo.store.base import Scoring
+from ricordo.values.hits import Filters
+from ricordo.values.items import Item
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[Any]
+
+MATCHES = "matches"
+NEWEST = "newest"
+SUBSTRING = "substring"
+
+
+@frozen
+class AskedWord:
+    """One word of a query: the index term that stands for it, and how much it counts.
+
+    ``spelled`` is set where the stem is so short that another word may have it too (productivity and product). Then
+    ``certainty`` is what the word counts for, and passages that do not hold the word as spelled get nothing for it.
+    The highest score that a query can reach does not depend on ``certainty``.
+    """
+
+    term: str
+    weight: float = 1.0
+    certainty: float = 1.0
+    spelled: str = ""
+
+
+@frozen
+class Phrase:
+    """Words that must stand one after another: as they were written, and their index terms."""
+
+    text: str
+    terms: tuple[str, ...]
+
+
+@frozen
+class QueryVector:
+    """A query's vector, of length 1, and the fingerprint of the vectors it can be compared with."""
+
+    fingerprint: str
+    values: Array = field(compare=False)
+
+
+@frozen
+class Needs:
+    """What a ranking wants to know of the candidates beyond their scores; what is not needed is not loaded."""
+
+    items: bool = False
+    """The items themselves, without their texts."""
+    tfidf: bool = False
+    """The TF-IDF cosine of the query's text with each candidate."""
+    feedback: bool = False
+    """What the verdicts on each candidate say."""
+    thread_reach: int = 0
+    """Items up to so many places away in a candidate's thread become candidates too."""
+    link_seeds: int = 0
+    """Items linked with so many of the best candidates become candidates too."""
+    link_depth: int = 2
+    learned_by: str = ""
+    """The profile whose learned weights are asked for."""
+
+
+@frozen
+class Ask:
+    """What to look for.
+
+    ``find`` is MATCHES (by word and by meaning), NEWEST (whatever passes the filters) or SUBSTRING (texts that hold
+    ``text``, newest first). Filters, ``as_of``, phrases and exclusions bind both sides, and the best are picked after
+    they apply. ``per_side`` is how many items each side brings; it comes from the profile and the page asked for.
+    """
+
+    find: str = MATCHES
+    text: str = ""
+    """The query as plain text: it is looked for as a substring where no word matches, and TF-IDF compares it."""
+    words: tuple[AskedWord, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    phrases: tuple[Phrase, ...] = ()
+    excluded: tuple[tuple[str, ...], ...] = ()
+    """Groups of terms: an item with a passage that holds all terms of a group is left out."""
+    excluded_phrases: tuple[Phrase, ...] = ()
+    filters: Filters = field(default_factory=Filters)
+    as_of: datetime | None = None
+    by_word: bool = True
+    vector: QueryVector | None = None
+    model: str = ""
+    """The fingerprint of the embedder that is set: how many passages wait for it is counted."""
+    per_side: int = 30
+    rarest: int = 0
+    """Of the words that stand anywhere, only so many of the rarest count; 0 is all."""
+    scoring: Scoring = field(default_factory=Scoring)
+    needs: Needs = field(default_factory=Needs)
+
+    @property
+    def excludes(self) -> bool:
+        """Whether any word or phrase must not stand in an item."""
+        return bool(self.excluded or self.excluded_phrases)
+
+
+@frozen
+class Candidate:
+    """An item that was found: its best keyword score (of at most 1) and cosine, and the passages that gave them."""
+
+    n: int
+    ref: str
+    lexical: float = 0.0
+    cosine: float = 0.0
+    lexical_chunk: int | None = None
+    vector_chunk: int | None = None
+    chunks: Mapping[int, tuple[float, float]] = field(default_factory=dict)
+    """Keyword score and cosine of its best passages, by their ids."""
+    version: int | None = None
+    """Its version at the moment asked for; None where that one is no longer kept, and in a search of the present."""
+    joined: bool = False
+    """Whether a neighbour or a link brought it, and neither words nor meaning did."""
+
+
+@frozen
+class Candidates:
+    """What a store found for an ask."""
+
+    found: tuple[Candidate, ...] = ()
+    total: int = 0
+    """How many passages or items there were to choose from."""
+    maximum: float = 0.0
+    """The keyword score that no passage can exceed; scores of candidates are divided by it."""
+    share: float = 1.0
+    """How much of the maximum belongs to words that stand anywhere."""
+    coverage: Mapping[int, float] = field(default_factory=dict)
+    """By passage: how much of what was asked for it holds, rare words counting more."""
+    has_vectors: bool = False
+    by_substring: bool = False
+    """Whether no word was found and texts that hold the query as a substring stand in."""
+    prefix_terms: tuple[str, ...] = ()
+    """The index terms that the prefixes stand for."""
+    neighbours: Mapping[int, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    """By item: the other items near it in its thread, and how many places away each is."""
+    distances: Mapping[int, int] = field(default_factory=dict)
+    """By item: how many links away from the best candidates it is."""
+    items: Mapping[int, Item] = field(default_factory=dict)
+    tfidf: Mapping[int, float] = field(default_factory=dict)
+    feedback: Mapping[int, float] = field(default_factory=dict)
+    learned_shift: float = 0.0
+    active: str | None = None
+    """The fingerprint whose vectors searches use; None where nothing was ever embedded."""
+    waiting: int = 0
+    """How many passages wait for a vector of the model that is set."""
+
+
+@frozen
+class Aim:
+    """A query's vector that is to be moved towards some passages, as far as these agree with each other."""
+
+    query: Array = field(compare=False)
+    towards: tuple[tuple[int, float], ...] = ()
+    """Passages and their weights."""
+    pull: float = 0.0
+    related: float = 1.0
+    """The cosine from which the passages count as related to the query; below, they move it less, at 0 not at all."""
+
+    def moved(self, vectors: Mapping[int, Array]) -> Array | None:
+        """The moved vector, of length 1, given the vectors of the passages; None where none of them has one."""
+        import numpy as np
+
+        held = [(weight, vectors[chunk]) for chunk, weight in self.towards if chunk in vectors]
+        if not held:
+            return None
+        weights = np.array([weight for weight, _ in held])
+        centre = (weights / weights.sum()) @ np.stack([vector for _, vector in held])
+        agreement = float(centre @ centre)
+        relevance = float(centre @ self.query) / max(math.sqrt(agreement), 1e-12) / self.related
+        aim = self.query + self.pull * agreement * min(1.0, max(0.0, relevance)) * centre
+        aim /= max(float(np.linalg.norm(aim)), 1e-12)
+        moved: Array = aim.astype(np.float32)
+        return moved
+
+
+@frozen
+class Shown:
+    """An item to be shown: which of its passages, in which version (None is the current one).
+
+    Without passages, its first one is meant. ``matched`` is the passage whose words are to be explained.
+    """
+
+    n: int
+    chunks: tuple[int, ...] = ()
+    version: int | None = None
+    matched: int | None = None
+
+
+@frozen
+class PassageText:
+    """A passage with its place in its item: the how-many-th of how many, from which character, in which lines."""
+
+    chunk: int
+    heading: str
+    text: str
+    start: int
+    lines: tuple[int, int]
+    position: int
+    of: int
+
+
+@frozen
+class WordShare:
+    """What one word of a query gave to a passage: how often each field holds it, how rare it is, what it added."""
+
+    label: str
+    frequencies: Mapping[str, int]
+    idf: float
+    share: float
+
+
+@frozen
+class Passages:
+    """What a page shows of its items, by their numbers."""
+
+    items: Mapping[int, Item] = field(default_factory=dict)
+    texts: Mapping[int, tuple[PassageText, ...]] = field(default_factory=dict)
+    marks: Mapping[int, Sequence[tuple[int, str]]] = field(default_factory=dict)
+    """The labels of pages, slides and the like, with the characters they begin at."""
+    shares: Mapping[int, Sequence[WordShare]] = field(default_factory=dict)
+    """By passage."""
+    vectors: Mapping[int, Array] = field(default_factory=dict)
+    """By passage, where they were asked for."""
+    sessions: Mapping[str, str] = field(default_factory=dict)
+    """By thread: the title of the session that shown turns belong to."""

@@ -1,0 +1,229 @@
+"""How the SQLite store answers an ask: filters and moment to masks, both sides to a pool, the pool to candidates.
+
+1. Filters and the moment become a mask of items and a list of chunks; both sides use them before they pick their best.
+2. The meaning side brings its nearest, the keyword side its best, and each item gets the value that the other side
+   has for it.
+3. Neighbours in a thread and linked items join, where the ranking needs them.
+4. What else the ranking needs is read for the items of the pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from ricordo.store.asking import MATCHES, NEWEST, Ask, Candidates
+from ricordo.store.sqlite import items, links
+from ricordo.store.sqlite.arrays import distinct
+from ricordo.store.sqlite.chunk_rows import chunk_texts, chunks_at, current_chunks, substring_chunks
+from ricordo.store.sqlite.connection import Connection
+from ricordo.store.sqlite.filters import allowed_items
+from ricordo.store.sqlite.lessons import feedback_priors, learned_shift
+from ricordo.store.sqlite.matching import EVERY, KeywordSide
+from ricordo.store.sqlite.nearness import MeaningSide, meaning_side, vectors_of_item
+from ricordo.store.sqlite.open_file import OpenFile
+from ricordo.store.sqlite.pool import Pool
+from ricordo.store.sqlite.postings import Array
+from ricordo.store.sqlite.threads import neighbours_in_threads
+from ricordo.text.tfidf import tfidf_cosine, tfidf_idf
+from ricordo.values.items import Item
+
+ARCHIVED = ("archived",)
+_MOST_LIKENESSES = 8
+"""So many passages of an item look for similar ones, each on its own."""
+
+
+def masks(connection: Connection, ask: Ask) -> tuple[Array | None, Array | None]:
+    """The items that pass the filters (None where all do), and the chunks to look among, where not the live ones.
+
+    Chunks of archived items are not among the live ones: an ask for these alone looks at their current chunks.
+    """
+    if ask.as_of is not None:
+        filters = replace(ask.filters, states=("live", "archived"))
+        return allowed_items(connection, filters, as_of=True), chunks_at(connection, ask.as_of)
+    allowed = allowed_items(connection, ask.filters)
+    if ask.filters.states == ARCHIVED and allowed is not None:
+        return allowed, current_chunks(connection, allowed)
+    return allowed, None
+
+
+class Gathering:
+    """Answers one ask, with one connection, as the store is at one moment."""
+
+    def __init__(self, file: OpenFile, connection: Connection, ask: Ask) -> None:
+        self.file = file
+        self.connection = connection
+        self.ask = ask
+        self.pool = Pool()
+        self.allowed: Array | None = None
+        self.meaning: MeaningSide | None = None
+
+    def candidates(self) -> Candidates:
+        """Everything that was found, with what the ranking needs to know of it."""
+        ask, pool = self.ask, self.pool
+        self.allowed, times = (None, None) if ask.find == NEWEST else masks(self.connection, ask)
+        self.keywords = KeywordSide(self.file.lexical, self.connection, ask, times)
+        if ask.find == MATCHES:
+            self._take_both_sides(times)
+            pool.total = max(pool.total, len(pool.entries))
+        else:
+            if ask.find == NEWEST:
+                self._take_newest()
+            else:
+                self._take_substrings()
+            pool.total = len(pool.entries)
+        near = self._join_thread_neighbours() if ask.needs.thread_reach else {}
+        distances = self._join_linked() if ask.needs.link_seeds else {}
+        return self._answer(near, distances)
+
+    def similar(self, n: int) -> Candidates:
+        """The items nearest to one item: to the middle of its passages, then by its nearest passage."""
+        ask, pool = self.ask, self.pool
+        self.keywords = KeywordSide(self.file.lexical, self.connection, Ask(), None)
+        own = vectors_of_item(self.connection, ask.model, n)
+        if len(own):
+            meaning = MeaningSide(self.file, self.connection, ask.model, own.shape[1])
+            allowed = allowed_items(self.connection, ask.filters)
+            for vector in (own.mean(axis=0), *own[:_MOST_LIKENESSES]):
+                unit = vector / max(float(np.linalg.norm(vector)), 1e-12)
+                pool.add_cosines(meaning.nearest(unit, ask.per_side + 1, allowed))
+            pool.entries.pop(n, None)
+            pool.has_vectors = True
+        pool.total = len(pool.entries)
+        return self._answer({}, {})
+
+    def _take_both_sides(self, times: Array | None) -> None:
+        """Exclusions and phrases bind both sides; only the keyword side can check them."""
+        ask, pool = self.ask, self.pool
+        vector = ask.vector
+        near = None
+        if vector is not None:
+            self.meaning = meaning_side(self.file, self.connection, vector, times)
+            if ask.excludes:
+                self.allowed = self.keywords.allowed_items(self.allowed)
+            if not ask.phrases:
+                near = self.meaning.nearest(vector.values, ask.per_side, self.allowed)
+                pool.add_cosines(near)
+        if ask.by_word or ask.phrases:
+            also = distinct(near.items) if near is not None else None
+            matches = self.keywords.matches(ask.per_side, self.allowed, also)
+            pool.take_matches(matches)
+            if any(word.spelled for word in ask.words):
+                self._drop_other_words()
+            if not len(matches.chunks) and times is None and not ask.excluded:
+                pool.by_substring = self._take_substrings()
+        if vector is not None and self.meaning is not None:
+            known = set(near.items.tolist()) if near is not None else set()
+            missing = np.array([n for n in pool.entries if n not in known], np.int64)
+            pool.add_cosines(self.meaning.scores(vector.values, missing))
+            pool.has_vectors = any(entry.vector_chunk is not None for entry in pool.entries.values())
+            pool.fill_missing_cosines()
+
+    def _drop_other_words(self) -> None:
+        """Take back what passages got for a word that is not the one asked for but shares its stem."""
+        pool = self.pool
+        chunks = [c for e in pool.entries.values() for c, (score, _) in e.chunks.items() if score > 0]
+        lost = self.keywords.lost_to_other_words(chunks)
+        pool.take_back({chunk: share / pool.maximum for chunk, share in lost.items()})
+
+    def _take_substrings(self) -> bool:
+        """Take in the texts that hold the query as it is written; whether there are any."""
+        found = substring_chunks(self.connection, self.ask.text, limit=self.ask.per_side, allowed=self.allowed)
+        self.pool.add_substrings(found)
+        return bool(found)
+
+    def _take_newest(self) -> None:
+        """Everything that passes the filters and holds nothing that is excluded, newest first."""
+        ask = self.ask
+        kept = None
+        if ask.excludes:
+            kept = set(self.keywords.allowed_items(allowed_items(self.connection, ask.filters)).tolist())
+        for n in items.newest(self.connection, ask.filters, ask.per_side if kept is None else EVERY):
+            if kept is None or n in kept:
+                self.pool.entry(n)
+                if len(self.pool.entries) >= ask.per_side:
+                    break
+
+    def _join_thread_neighbours(self) -> Mapping[int, list[tuple[int, int]]]:
+        near = neighbours_in_threads(self.connection, list(self.pool.entries), self.ask.needs.thread_reach)
+        self._join({other for others in near.values() for other, _ in others})
+        return near
+
+    def _join_linked(self) -> Mapping[int, int]:
+        needs = self.ask.needs
+        seeds = self.pool.best(needs.link_seeds)
+        distances = links.neighbours(self.connection, seeds, needs.link_depth) if seeds else {}
+        self._join(distances)
+        return distances
+
+    def _join(self, others: Collection[int]) -> None:
+        """Take in items that no side brought, with their values, if the ask does not leave them out."""
+        ask, pool = self.ask, self.pool
+        numbers = np.array([n for n in others if n not in pool.entries], np.int64)
+        if self.allowed is not None:
+            numbers = numbers[np.isin(numbers, self.allowed)]
+        if len(numbers) and ask.excludes:
+            numbers = self.keywords.allowed_items(numbers)
+        if not len(numbers):
+            return
+        if ask.by_word or ask.phrases:
+            matches = self.keywords.matches(len(numbers), numbers)
+            pool.add_scores(matches, joined=True)
+            numbers = distinct(matches.items) if ask.phrases else numbers
+        for n in numbers.tolist():
+            pool.entry(n, joined=True)
+        if ask.vector is not None and self.meaning is not None and len(numbers):
+            pool.add_cosines(self.meaning.scores(ask.vector.values, numbers))
+            pool.fill_missing_cosines()
+
+    def _answer(self, near: Mapping[int, list[tuple[int, int]]], distances: Mapping[int, int]) -> Candidates:
+        ask, pool, connection, needs = self.ask, self.pool, self.connection, self.ask.needs
+        numbers = list(pool.entries)
+        known = items.by_numbers(connection, numbers) if needs.items or needs.tfidf else {}
+        refs = {n: str(item.ref) for n, item in known.items()} or items.refs_of(connection, numbers)
+        active = connection.rows("SELECT name FROM fingerprints WHERE active")
+        return Candidates(
+            pool.candidates(refs, items.versions_at(connection, numbers, ask.as_of) if ask.as_of else {}),
+            pool.total,
+            pool.maximum,
+            pool.share,
+            pool.coverage,
+            pool.has_vectors,
+            pool.by_substring,
+            self.keywords.prefix_terms,
+            near,
+            distances,
+            known,
+            self._tfidf(known) if needs.tfidf else {},
+            feedback_priors(connection, numbers) if needs.feedback else {},
+            learned_shift(connection, needs.learned_by) if needs.learned_by else 0.0,
+            active[0][0] if active else None,
+            _waiting(connection, ask.model) if ask.model and active else 0,
+        )
+
+    def _tfidf(self, known: Mapping[int, Item]) -> dict[int, float]:
+        """TF-IDF cosine of the query with each item's best chunk and its fields, stop words left out."""
+        analyzer = self.file.analyzer
+        chunks = {n: entry.lexical_chunk or entry.vector_chunk for n, entry in self.pool.entries.items()}
+        texts = chunk_texts(self.connection, [chunk for chunk in chunks.values() if chunk is not None])
+        counts: dict[int, dict[str, int]] = {}
+        for n, item in known.items():
+            chunk = chunks.get(n)
+            body = texts[chunk][2] if chunk in texts else ""
+            fields = item.fields
+            whole = "\n".join((fields.title, fields.description, fields.context, " ".join(fields.tags), body))
+            counts[n] = analyzer.content_counts(whole)
+        query = analyzer.content_counts(self.ask.text)
+        terms = {term for table in counts.values() for term in table} | set(query)
+        total, frequencies = self.file.lexical.document_frequencies(self.connection, terms)
+        idf = {term: tfidf_idf(total, frequencies.get(term, 0)) for term in terms}
+        return {n: tfidf_cosine(query, table, idf) for n, table in counts.items()}
+
+
+def _waiting(connection: Connection, fingerprint: str) -> int:
+    rows = connection.rows(
+        "SELECT count(*) FROM jobs j JOIN fingerprints f ON f.id=j.fingerprint WHERE f.name=?", (fingerprint,)
+    )
+    return int(rows[0][0])

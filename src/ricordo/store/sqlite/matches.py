@@ -1,0 +1,46 @@
+"""What the two indexes of the SQLite store are asked for and what they answer, as arrays; these never leave it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ricordo.frozen import frozen
+from ricordo.store.sqlite.postings import Array
+
+
+@frozen
+class Wanted:
+    """One word of a query: the terms that stand for it (several for a prefix) and how much it counts.
+
+    ``certainty`` is what is left of its weight because its stem may stand for another word; the maximum ignores it.
+    """
+
+    label: str
+    terms: tuple[str, ...]
+    weight: float = 1.0
+    certainty: float = 1.0
+
+
+@dataclass(slots=True)
+class Matches:
+    """Chunks that matched, best first; ``maximum`` is the score that no chunk can exceed."""
+
+    chunks: Array
+    items: Array
+    scores: Array
+    maximum: float
+    total: int
+    idf: dict[str, float] = field(default_factory=dict)
+    coverage: Array | None = None
+    """Per chunk: the idf of the words it holds over that of all words that stand anywhere."""
+    share: float = 1.0
+    """What of the maximum belongs to words that stand anywhere."""
+
+
+@frozen
+class VectorMatches:
+    """Chunks with their items and cosines to a query, the nearest first."""
+
+    chunks: Array
+    items: Array
+    cosines: Array

@@ -1,0 +1,176 @@
+"""The keyword side of an ask: its words as index terms, phrases and prefixes checked on the texts, exclusions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ricordo.store.asking import Ask, Phrase
+from ricordo.store.sqlite import items
+from ricordo.store.sqlite.arrays import distinct
+from ricordo.store.sqlite.chunk_rows import chunk_texts, live_items
+from ricordo.store.sqlite.connection import Connection
+from ricordo.store.sqlite.lexical import LexicalIndex
+from ricordo.store.sqlite.matches import Matches, Wanted
+from ricordo.store.sqlite.postings import Array
+from ricordo.text.phrases import holds_phrase, holds_prefix
+from ricordo.text.words import fold
+from ricordo.values.items import Item
+
+EVERY = 1 << 30
+_CHECKED_AT_ONCE = 256
+
+
+class KeywordSide:
+    """Answers the keyword part of one ask. ``times`` are the chunks to look among, where not the live ones."""
+
+    def __init__(self, index: LexicalIndex, connection: Connection, ask: Ask, times: Array | None) -> None:
+        self.index = index
+        self.connection = connection
+        self.ask = ask
+        self.times = times
+        expanded = {prefix: tuple(index.terms_starting_with(connection, fold(prefix))) for prefix in ask.prefixes}
+        self.prefix_terms = tuple(dict.fromkeys(term for terms in expanded.values() for term in terms))
+        words = [Wanted(word.term, (word.term,), word.weight, word.certainty) for word in ask.words]
+        if ask.rarest:
+            words = self._rarest(words, ask.rarest)
+        self.wanted = (*words, *(Wanted(f"{prefix}*", expanded[prefix]) for prefix in ask.prefixes))
+        self.required = tuple(phrase.terms for phrase in ask.phrases if phrase.terms)
+        self.only_prefixes = bool(ask.prefixes) and not words
+
+    def _rarest(self, words: Sequence[Wanted], count: int) -> list[Wanted]:
+        _, frequencies = self.index.document_frequencies(self.connection, [word.label for word in words])
+        rare = sorted((frequencies[word.label], word.label, word) for word in words if frequencies[word.label])
+        return [word for *_, word in rare[:count]]
+
+    def matches(self, limit: int, allowed: Array | None, also: Array | None = None) -> Matches:
+        """The best chunks, and those of the items in ``also``; phrases and prefixes are verified on the texts."""
+        if self.ask.excluded_phrases:
+            allowed = self.items_without(allowed, (), self.ask.excluded_phrases)
+
+        def search(count: int) -> Matches:
+            return self.index.search(
+                self.connection,
+                self.wanted,
+                scoring=self.ask.scoring,
+                items=count,
+                allowed=allowed,
+                required=self.required,
+                excluded=self.ask.excluded,
+                times=self.times,
+                also=also,
+                cover=True,
+            )
+
+        if not self.ask.phrases and not self.only_prefixes:
+            return search(limit)
+        # A match of prefixes alone must be a true one, not one by its stem.
+        prefixes = self.ask.prefixes if self.only_prefixes else ()
+        count = limit
+        while True:
+            found = search(count)
+            checked = self._verified(found, self.ask.phrases, prefixes, limit)
+            if len(distinct(checked.items)) >= limit or len(found.chunks) >= found.total:
+                return checked
+            count *= 4
+
+    def allowed_items(self, allowed: Array | None) -> Array:
+        """Item numbers without those that hold a word or phrase that the ask excludes."""
+        return self.items_without(allowed, self.ask.excluded, self.ask.excluded_phrases)
+
+    def items_without(
+        self, allowed: Array | None, groups: Sequence[tuple[str, ...]], phrases: Sequence[Phrase]
+    ) -> Array:
+        """Item numbers without those that hold all terms of a group or one of the phrases."""
+        barred: set[int] = set()
+        for phrase in (*(Phrase("", terms) for terms in groups), *phrases):
+            if not phrase.terms:
+                continue
+            found = self.index.search(
+                self.connection,
+                tuple(Wanted(term, (term,)) for term in dict.fromkeys(phrase.terms)),
+                scoring=self.ask.scoring,
+                items=EVERY,
+                required=(phrase.terms,),
+                times=self.times,
+            )
+            if phrase.text:
+                found = self._verified(found, (phrase,), (), EVERY)
+            barred.update(found.items.tolist())
+        everything = allowed if allowed is not None else live_items(self.connection)
+        return everything[~np.isin(everything, np.fromiter(barred, np.int64, len(barred)))]
+
+    def _verified(self, found: Matches, phrases: Sequence[Phrase], prefixes: Sequence[str], limit: int) -> Matches:
+        """Keep the chunks whose texts hold every phrase and, where prefixes are given, a word for one of these."""
+        kept: list[int] = []
+        owners: set[int] = set()
+        titles: dict[int, tuple[str, ...]] = {}
+        for at in range(0, len(found.chunks), _CHECKED_AT_ONCE):
+            part = found.chunks[at : at + _CHECKED_AT_ONCE].tolist()
+            texts = chunk_texts(self.connection, part)
+            missing = [n for n in {texts[c][0] for c in part if c in texts} if n not in titles]
+            titles |= {n: _item_texts(item) for n, item in items.by_numbers(self.connection, missing).items()}
+            for offset, chunk in enumerate(part):
+                if chunk not in texts:
+                    continue
+                n, heading, text = texts[chunk]
+                sources = (text, heading, *titles.get(n, ("",)))
+                if not all(holds_phrase(sources, phrase.text) for phrase in phrases):
+                    continue
+                if prefixes and not any(holds_prefix(sources, prefix) for prefix in prefixes):
+                    continue
+                kept.append(at + offset)
+                owners.add(n)
+            if len(owners) >= limit:
+                break
+        picked = np.array(kept, np.int64)
+        return replace(
+            found,
+            chunks=found.chunks[picked],
+            items=found.items[picked],
+            scores=found.scores[picked],
+            coverage=None if found.coverage is None else found.coverage[picked],
+        )
+
+    def lost_to_other_words(self, chunks: Sequence[int]) -> dict[int, float]:
+        """By chunk, the part of its score that it got for another word with the same stem as one asked for.
+
+        A word counts as the one asked for when it agrees with it but for the last three letters: for productivity,
+        productive does and product does not.
+        """
+        false = self._false_stems(chunks)
+        doubted = {label for labels in false.values() for label in labels}
+        words = [word for word in self.wanted if word.label in doubted]
+        return {
+            chunk: sum(share for label, _, _, share in rows if label in false[chunk])
+            for chunk, rows in (self.shares(words, list(false)) if false else {}).items()
+        }
+
+    def _false_stems(self, chunks: Sequence[int]) -> dict[int, set[str]]:
+        """By chunk, the terms that it holds only as another word's stem."""
+        starts = [
+            (word.term, re.compile(rf"\b{re.escape(word.spelled[: max(len(word.spelled) - 3, 1)])}"))
+            for word in self.ask.words
+            if word.spelled
+        ]
+        found: dict[int, set[str]] = {}
+        for chunk, (_, heading, text) in chunk_texts(self.connection, chunks).items() if starts else ():
+            folded = fold(f"{heading}\n{text}")
+            missing = {term for term, start in starts if not start.search(folded)}
+            if missing:
+                found[chunk] = missing
+        return found
+
+    def shares(
+        self, words: Sequence[Wanted], chunks: Sequence[int]
+    ) -> dict[int, list[tuple[str, dict[str, int], float, float]]]:
+        """What each word gave to each chunk."""
+        return self.index.shares(self.connection, words, chunks, scoring=self.ask.scoring, times=self.times)
+
+
+def _item_texts(item: Item) -> tuple[str, ...]:
+    fields = item.fields
+    return fields.title, item.ref.path, fields.description, "\n".join(fields.tags), fields.context

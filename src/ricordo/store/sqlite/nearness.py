@@ -1,0 +1,101 @@
+"""The meaning side of an ask: the chunks nearest to a vector, and the cosines of chunks that are known already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ricordo.errors import ContractError
+from ricordo.store.asking import Aim, QueryVector
+from ricordo.store.sqlite.connection import Connection
+from ricordo.store.sqlite.matches import VectorMatches
+from ricordo.store.sqlite.open_file import OpenFile
+from ricordo.store.sqlite.postings import Array
+from ricordo.store.sqlite.vectors import Visible
+
+
+class MeaningSide:
+    """Compares the vectors of one fingerprint. ``times`` are the chunks to look among, where not the live ones."""
+
+    def __init__(
+        self, file: OpenFile, connection: Connection, fingerprint: str, dimensions: int, times: Array | None = None
+    ) -> None:
+        self.index = file.vector_index
+        self.connection = connection
+        self.number = _number(connection, fingerprint, dimensions)
+        if times is None:
+            self.alive = file.lexical.alive(connection)
+        else:
+            self.alive = np.zeros(int(times.max(initial=0)) + 1, bool)
+            self.alive[times] = True
+
+    def nearest(self, query: Array, limit: int, allowed: Array | None) -> VectorMatches:
+        """The nearest chunks, until ``limit`` different items are among them."""
+        if self.number is None:
+            return _nothing()
+        visible = Visible(self.alive, allowed)
+        return VectorMatches(*self.index.search(self.connection, self.number, query, limit, visible))
+
+    def scores(self, query: Array, numbers: Array) -> VectorMatches:
+        """Cosines of every visible chunk of some items."""
+        if self.number is None or not len(numbers):
+            return _nothing()
+        return VectorMatches(*self.index.scores(self.connection, self.number, query, numbers, Visible(self.alive)))
+
+
+def meaning_side(file: OpenFile, connection: Connection, vector: QueryVector, times: Array | None) -> MeaningSide:
+    """The side that a query's vector can be compared with."""
+    return MeaningSide(file, connection, vector.fingerprint, len(vector.values), times)
+
+
+def aimed_cosines(
+    file: OpenFile, connection: Connection, fingerprint: str, aim: Aim, chunks: Sequence[int]
+) -> list[float] | None:
+    """The cosine of each chunk with the moved query, -1 where it has no vector; None where nothing moves the query."""
+    moved = aim.moved(vectors_of(connection, fingerprint, [chunk for chunk, _ in aim.towards]))
+    if moved is None:
+        return None
+    number = _number(connection, fingerprint, len(moved))
+    if number is None or not len(chunks):
+        return [-1.0] * len(chunks)
+    found: list[float] = file.vector_index.scores_of(connection, number, moved, np.array(chunks, np.int64)).tolist()
+    return found
+
+
+def vectors_of(connection: Connection, fingerprint: str, chunks: Sequence[int]) -> dict[int, Array]:
+    """The vectors of some chunks, as far as they have one."""
+    marks = ",".join("?" * len(chunks))
+    rows = connection.rows(
+        "SELECT c.id, v.vector FROM chunks c JOIN vectors v ON v.hash = c.embed_hash"
+        f" JOIN fingerprints f ON f.id = v.fingerprint WHERE f.name=? AND c.id IN ({marks})",
+        (fingerprint, *chunks),
+    )
+    return {chunk: np.frombuffer(data, np.float32) for chunk, data in rows}
+
+
+def vectors_of_item(connection: Connection, fingerprint: str, n: int) -> Array:
+    """The vectors of an item's live chunks."""
+    rows = connection.rows(
+        "SELECT v.vector FROM chunks c JOIN vectors v ON v.hash = c.embed_hash"
+        " JOIN fingerprints f ON f.id = v.fingerprint WHERE c.item=? AND c.state=0 AND f.name=? ORDER BY c.id",
+        (n, fingerprint),
+    )
+    return np.array([np.frombuffer(row[0], np.float32) for row in rows], np.float32)
+
+
+def _number(connection: Connection, fingerprint: str, dimensions: int) -> int | None:
+    rows = connection.rows("SELECT id, dimensions FROM fingerprints WHERE name=?", (fingerprint,))
+    if not rows:
+        return None
+    if rows[0][1] != dimensions:
+        raise ContractError(
+            f"the query vector has {dimensions} numbers, the stored ones {rows[0][1]}",
+            hint="The embedder changed without changing its fingerprint; run 'ricordo reembed'.",
+        )
+    return int(rows[0][0])
+
+
+def _nothing() -> VectorMatches:
+    none = np.zeros(0, np.int64)
+    return VectorMatches(none, none, np.zeros(0))

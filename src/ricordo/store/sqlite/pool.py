@@ -1,0 +1,146 @@
+"""The pool of one ask: the items that both sides brought, each with its keyword score and its cosine.
+
+Every item gets both values, whichever side found it: a missing value is a true zero, never an unasked question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ricordo.store.asking import Candidate
+from ricordo.store.sqlite.matches import Matches, VectorMatches
+from ricordo.store.sqlite.postings import Array
+
+CHUNKS_KEPT = 5
+SUBSTRING_VALUE = 0.5
+"""What a substring match counts for when no word matched: it has no frequency to weigh."""
+_NOTHING = 1e-12
+
+
+@dataclass(slots=True)
+class Entry:
+    """An item of the pool: its best keyword score (of at most 1) and cosine, and the chunks that gave them."""
+
+    lexical: float = 0.0
+    cosine: float = 0.0
+    lexical_chunk: int | None = None
+    vector_chunk: int | None = None
+    chunks: dict[int, tuple[float, float]] = field(default_factory=dict)
+    joined: bool = False
+
+
+class Pool:
+    """What both sides brought, by item number."""
+
+    def __init__(self) -> None:
+        self.entries: dict[int, Entry] = {}
+        self.total = 0
+        self.maximum = 0.0
+        self.share = 1.0
+        self.coverage: dict[int, float] = {}
+        self.has_vectors = False
+        self.by_substring = False
+
+    def entry(self, n: int, *, joined: bool = False) -> Entry:
+        found = self.entries.get(n)
+        if found is None:
+            found = self.entries[n] = Entry(joined=joined)
+        return found
+
+    def take_matches(self, matches: Matches) -> None:
+        """Take in what the keyword side found for the whole ask."""
+        self.total = matches.total
+        self.maximum = matches.maximum
+        self.share = matches.share
+        self.add_scores(matches)
+
+    def add_scores(self, matches: Matches, *, joined: bool = False) -> None:
+        """Take in keyword scores; ``joined`` where they are those of items that no side brought."""
+        scale = 1.0 / matches.maximum if matches.maximum else 0.0
+        few = few_per_item(matches.items, matches.scores)
+        if matches.coverage is not None:
+            self.coverage.update(zip(matches.chunks[few].tolist(), matches.coverage[few].tolist(), strict=True))
+        for chunk, n, score in zip(
+            matches.chunks[few].tolist(), matches.items[few].tolist(), matches.scores[few].tolist(), strict=True
+        ):
+            entry = self.entry(n, joined=joined)
+            value = score * scale
+            entry.chunks[chunk] = (value, entry.chunks.get(chunk, (0.0, 0.0))[1])
+            if entry.lexical_chunk is None or value > entry.lexical:
+                entry.lexical, entry.lexical_chunk = value, chunk
+
+    def add_cosines(self, near: VectorMatches) -> None:
+        """Take in cosines."""
+        few = few_per_item(near.items, near.cosines)
+        for chunk, n, cosine in zip(
+            near.chunks[few].tolist(), near.items[few].tolist(), near.cosines[few].tolist(), strict=True
+        ):
+            entry = self.entry(n)
+            entry.chunks[chunk] = (entry.chunks.get(chunk, (0.0, 0.0))[0], cosine)
+            if entry.vector_chunk is None or cosine > entry.cosine:
+                entry.cosine, entry.vector_chunk = cosine, chunk
+
+    def add_substrings(self, found: Collection[tuple[int, int]]) -> None:
+        """Take in ``(chunk, item)`` of texts that hold the query as a substring."""
+        for chunk, n in found:
+            entry = self.entry(n)
+            entry.lexical, entry.lexical_chunk = SUBSTRING_VALUE, chunk
+            entry.chunks[chunk] = (SUBSTRING_VALUE, 0.0)
+
+    def take_back(self, lost: Mapping[int, float]) -> None:
+        """Lower the keyword scores of some chunks, and with them those of their items."""
+        for entry in self.entries.values():
+            if lost.keys().isdisjoint(entry.chunks):
+                continue
+            entry.chunks = {
+                chunk: (max(0.0, score - lost[chunk]) if chunk in lost else score, cosine)
+                for chunk, (score, cosine) in entry.chunks.items()
+            }
+            best = max(entry.chunks, key=lambda chunk: entry.chunks[chunk][0])
+            score = entry.chunks[best][0]
+            entry.lexical, entry.lexical_chunk = (score, best) if score > _NOTHING else (0.0, None)
+
+    def fill_missing_cosines(self) -> None:
+        """An item that waits for its vector is neither near nor far: it gets the middle of what the others have."""
+        known = sorted(entry.cosine for entry in self.entries.values() if entry.vector_chunk is not None)
+        for entry in self.entries.values():
+            if entry.vector_chunk is None and known:
+                entry.cosine = known[len(known) // 2]
+
+    def best(self, count: int) -> list[int]:
+        """The items that match best, by words and then by meaning."""
+        ordered = sorted(self.entries.items(), key=lambda pair: (-pair[1].lexical, -pair[1].cosine, pair[0]))
+        return [n for n, entry in ordered[:count] if entry.lexical > 0 or entry.cosine > 0]
+
+    def candidates(self, refs: Mapping[int, str], versions: Mapping[int, int]) -> tuple[Candidate, ...]:
+        """The entries as values, in the order they came; those that are no longer there are left out."""
+        return tuple(
+            Candidate(
+                n,
+                refs[n],
+                entry.lexical,
+                entry.cosine,
+                entry.lexical_chunk,
+                entry.vector_chunk,
+                entry.chunks,
+                versions.get(n),
+                entry.joined,
+            )
+            for n, entry in self.entries.items()
+            if n in refs
+        )
+
+
+def few_per_item(numbers: Array, scores: Array, few: int = CHUNKS_KEPT) -> Array:
+    """Positions of the best chunks of each item: more than these are never shown."""
+    if not len(numbers):
+        return np.zeros(0, np.int64)
+    order = np.lexsort((-scores, numbers))
+    owners = numbers[order]
+    starts = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1])))
+    place = np.arange(len(owners)) - np.repeat(starts, np.diff(np.append(starts, len(owners))))
+    kept: Array = order[place < few]
+    return kept

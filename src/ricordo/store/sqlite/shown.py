@@ -1,0 +1,85 @@
+"""What a page shows of its items: the items, the texts of their passages and where these stand, in a few statements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ricordo.store.asking import Ask, Passages, PassageText, Shown, WordShare
+from ricordo.store.sqlite import items
+from ricordo.store.sqlite.chunk_rows import chunk_texts
+from ricordo.store.sqlite.connection import Connection
+from ricordo.store.sqlite.gathering import masks
+from ricordo.store.sqlite.matching import KeywordSide
+from ricordo.store.sqlite.nearness import vectors_of
+from ricordo.store.sqlite.open_file import OpenFile
+from ricordo.store.sqlite.postings import Array
+from ricordo.values.items import Item, Ref
+from ricordo.values.kinds import SESSION
+
+
+def passages(
+    file: OpenFile,
+    connection: Connection,
+    shown: Sequence[Shown],
+    ask: Ask | None,
+    *,
+    contents: bool,
+    vectors: str,
+) -> Passages:
+    """Everything that is shown of some items; see ``SearchIndex.passages``."""
+    known = items.by_numbers(connection, [entry.n for entry in shown])
+    shown = [entry for entry in shown if entry.n in known]
+    for entry in shown:
+        if contents:
+            known[entry.n] = items.at_version(connection, entry.n, entry.version)
+        elif entry.version is not None:
+            known[entry.n] = items.as_version(connection, entry.n, known[entry.n], entry.version)
+    layouts = {entry.n: items.layout_of(connection, entry.n, known[entry.n].version) for entry in shown}
+    wanted = {entry.n: entry.chunks or tuple(layouts[entry.n][0][:1, 0].tolist()) for entry in shown}
+    texts = chunk_texts(connection, [chunk for chunks in wanted.values() for chunk in chunks])
+    found = {n: _placed(chunks, texts, layouts[n][0]) for n, chunks in wanted.items()}
+    best = [entry.chunks[0] for entry in shown if entry.chunks]
+    return Passages(
+        known,
+        found,
+        {n: marks for n, (_, marks) in layouts.items()},
+        _shares(file, connection, ask, shown) if ask is not None else {},
+        vectors_of(connection, vectors, best) if vectors else {},
+        _sessions(connection, list(known.values())),
+    )
+
+
+def _placed(chunks: Sequence[int], texts: Mapping[int, tuple[int, str, str]], layout: Array) -> tuple[PassageText, ...]:
+    """Some passages of an item with their places in it; those that its version does not hold are left out."""
+    rows = layout.tolist()
+    places: dict[int, int] = {}
+    for at, row in enumerate(rows):
+        places.setdefault(row[0], at)
+    found = []
+    for chunk in chunks:
+        if chunk in places and chunk in texts:
+            at = places[chunk]
+            _, heading, text = texts[chunk]
+            _, start, first, last = rows[at]
+            found.append(PassageText(chunk, heading, text, start, (first, last), at, len(rows)))
+    return tuple(found)
+
+
+def _shares(
+    file: OpenFile, connection: Connection, ask: Ask, shown: Sequence[Shown]
+) -> Mapping[int, Sequence[WordShare]]:
+    """What each word of the query gave to the passage that matched best."""
+    _, times = masks(connection, ask)
+    keywords = KeywordSide(file.lexical, connection, ask, times)
+    chunks = [entry.matched for entry in shown if entry.matched is not None]
+    return {
+        chunk: [WordShare(*row) for row in rows] for chunk, rows in keywords.shares(keywords.wanted, chunks).items()
+    }
+
+
+def _sessions(connection: Connection, shown: Sequence[Item]) -> dict[str, str]:
+    """The titles of the sessions whose turns are shown."""
+    threads = dict.fromkeys(item.fields.thread for item in shown if item.is_untitled_turn and item.fields.thread)
+    numbers = {thread: items.number_of(connection, Ref(SESSION, f"/{thread}")) for thread in threads if thread}
+    known = items.by_numbers(connection, [n for n in numbers.values() if n is not None])
+    return {thread: known[n].title for thread, n in numbers.items() if n is not None}
