@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import ConfigProvider, NotFound, Ricordo, UsageError
+from ricordo.store.asking import NEWEST, Ask, Needs
 
 OWN = {
     "semantic": 0.35, "vector": 0.0, "severity": 0.10, "temporal_decay": 0.10, "tag_overlap": 0.10,
@@ -170,10 +171,11 @@ def test_feedback_takes_ids_and_any_text(memory: Ricordo) -> None:
 
 def test_verdicts_on_an_item_are_a_bounded_prior(memory: Ricordo) -> None:
     keys, lunch = (memory.store.items.require(memory.resolve(ref)) for ref in ("note:/keys", "note:/lunch"))
-    assert memory.store.lessons.feedback_priors([keys, lunch]) == {keys: 0.5, lunch: 0.5}
+    ask = Ask(find=NEWEST, needs=Needs(feedback=True))
+    assert memory.store.index.candidates(ask).feedback == {keys: 0.5, lunch: 0.5}
     judge(memory, accepted=1, failed=3)
     memory.feedback("soup", "note:/lunch", "dismissed")
-    assert memory.store.lessons.feedback_priors([keys, lunch]) == pytest.approx({keys: 0.6, lunch: 0.4})
+    assert memory.store.index.candidates(ask).feedback == pytest.approx({keys: 0.6, lunch: 0.4})
 
 
 def test_a_profile_may_rank_by_the_prior(memory: Ricordo, tmp_path: Path) -> None:

@@ -162,3 +162,13 @@ def test_a_filter_never_costs_a_result(filled: Ricordo, kinds: list[str], tags: 
 )
 def test_a_request_in_front_of_a_topic_is_not_looked_for(query: str, topic: str) -> None:
     assert topic_of(query) == topic
+
+
+def test_a_path_in_the_query_and_a_path_beside_it_must_both_hold(engine: Ricordo) -> None:
+    for ref in ("note:/work/plan", "note:/work/bread", "note:/home/plan", "note:/home/bread"):
+        engine.save(ref, "the same words")
+    filters = Filters(paths=("/work", "/nowhere"))
+    assert [hit.ref for hit in engine.search("words path:plan", filters=filters).hits] == ["note:/work/plan"]
+    assert engine.search("words path:/home", filters=filters).hits == ()
+    found = engine.search("words path:plan path:bread", filters=filters).hits
+    assert sorted(hit.ref for hit in found) == ["note:/work/bread", "note:/work/plan"]

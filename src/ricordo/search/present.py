@@ -57,10 +57,12 @@ class PageReader:
         self.ask = ask
         self.vectors = vectors
         self._read: dict[int, Passages] = {}
+        self._whole: set[int] = set()
 
     def read(self, entries: Sequence[Ranked], *, contents: bool = False) -> None:
         """Read what is missing of these; ``contents`` reads their whole texts too."""
-        missing = [entry for entry in entries if contents or entry.n not in self._read]
+        known = self._whole if contents else self._read
+        missing = [entry for entry in entries if entry.n not in known]
         if not missing:
             return
         shown = [
@@ -68,7 +70,10 @@ class PageReader:
             for entry in missing
         ]
         found = self.index.passages(shown, self.ask, contents=contents, vectors=self.vectors)
-        self._read |= dict.fromkeys((entry.n for entry in missing), found)
+        numbers = [entry.n for entry in missing]
+        self._read |= dict.fromkeys(numbers, found)
+        if contents:
+            self._whole.update(numbers)
 
     def item(self, entry: Ranked) -> Item:
         return self._read[entry.n].items[entry.n]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ricordo.exchange.records import Header, ItemRecord
+from ricordo.store.asking import NEWEST, Ask, Needs
 from ricordo.store.base import Store
 from ricordo.testing.contract_items import ItemsContract
 from ricordo.testing.making import prepared
@@ -73,7 +74,7 @@ class RecordsContract(ItemsContract):
         for verdict in ("accepted", "accepted", "dismissed"):
             store.lessons.add_feedback("q", a, verdict, counted=True)
         assert store.lessons.feedback_counts() == {"accepted": 2, "dismissed": 1}
-        priors = store.lessons.feedback_priors([a, b])
+        priors = store.index.candidates(Ask(find=NEWEST, needs=Needs(feedback=True))).feedback
         assert priors[a] == pytest.approx((2 + 2) / (3 + 4))
         assert priors.get(b, 0.5) == 0.5
 
@@ -88,7 +89,8 @@ class RecordsContract(ItemsContract):
         change = store.lessons.move_weights("default", decide)
         assert change is not None
         assert (change.shift_before, change.shift_after, change.reason) == (0.0, 0.1, "on purpose")
-        assert store.lessons.learned_shift("default") == pytest.approx(0.1)
+        learned = store.index.candidates(Ask(find=NEWEST, needs=Needs(learned_by="default")))
+        assert learned.learned_shift == pytest.approx(0.1)
         assert [one.id for one in store.lessons.weight_changes()] == [change.id]
         assert store.lessons.weight_change(change.id) == change
         store.lessons.freeze_learning(True)
@@ -104,10 +106,6 @@ class RecordsContract(ItemsContract):
         assert store.threads.keys("s") == {"k1": 1, "k2": 2, "k3": 3}
         assert [item.content for item in store.threads.items("s", 2, 3)] == ["Turn b.", "Turn c."]
         assert store.threads.spans(["s", "none"])["s"].count == 3
-        first = store.items.require(Ref("session", "/s/1"))
-        assert {far for far, _ in store.threads.neighbours([first], 1)[first]} == {
-            store.items.require(Ref("session", "/s/2"))
-        }
 
     def test_what_happened_is_told_the_latest_first(self, store: Store) -> None:
         self.put(store, "memory:/a", "A.")

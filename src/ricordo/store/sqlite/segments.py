@@ -165,12 +165,24 @@ def rewrite(database: Database, segments: Iterable[int]) -> None:
     """Rewrite segments without their deleted chunks, so that no word of those is left in the file."""
     for segment in segments:
         with database.write() as connection:
-            if connection.rows("SELECT 1 FROM segments WHERE id=? AND state=?", (segment, READY)):
-                target, owner = _lease(connection, [segment])
-            else:
+            if not connection.rows("SELECT 1 FROM segments WHERE id=? AND state=?", (segment, READY)):
                 continue
+            _call_off(connection, segment)
+            target, owner = _lease(connection, [segment])
         Merge(database, target, [segment], owner).run()
     clear_replaced(database)
+
+
+def _call_off(connection: Connection, segment: int) -> None:
+    """End the merges that copy from a segment: what they took from it already would come back with them."""
+    for target, sources in connection.rows("SELECT target, sources FROM merges"):
+        if segment in json.loads(sources):
+            _abandon(connection, target)
+
+
+def _abandon(connection: Connection, target: int) -> None:
+    connection.rows("UPDATE segments SET state=? WHERE id=?", (REPLACED, target))
+    connection.rows("DELETE FROM merges WHERE target=?", (target,))
 
 
 def _claim(database: Database, *, everything: bool) -> tuple[int, list[int], str] | None:
@@ -180,8 +192,7 @@ def _claim(database: Database, *, everything: bool) -> tuple[int, list[int], str
             return None
     with database.write() as connection:
         for target, _ in _expired(connection):
-            connection.rows("UPDATE segments SET state=? WHERE id=?", (REPLACED, target))
-            connection.rows("DELETE FROM merges WHERE target=?", (target,))
+            _abandon(connection, target)
         sources = _due(connection, everything)
         if sources is None:
             return None

@@ -1,0 +1,77 @@
+"""The steps of the default ranking, each seen in an order that would be another without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ricordo import Ricordo
+
+
+def order(engine: Ricordo, query: str, refs: Sequence[str], **options: Any) -> list[str]:
+    """The given refs in the order in which a search ranks them."""
+    found = [hit.ref for hit in engine.search(query, limit=100, track=False, **options).hits]
+    return [ref for ref in found if ref in refs]
+
+
+def test_a_text_that_holds_all_the_words_stands_before_one_that_repeats_a_single_word(engine: Ricordo) -> None:
+    engine.save("note:/one", "harbour harbour harbour harbour")
+    engine.save("note:/both", "the harbour has a lantern and twelve boats, three nets, a crane, some ropes, much wind")
+    for number in range(20):
+        engine.save(f"note:/other-{number}", f"quite another text, number {number}")
+    refs = ["note:/one", "note:/both"]
+    assert order(engine, "harbour lantern", refs, profile="bm25") == ["note:/one", "note:/both"]
+    assert order(engine, "harbour lantern", refs) == ["note:/both", "note:/one"]
+
+
+class Directions:
+    """Vectors by the first word of a text: the best matches lean to one side, as one of the two rivals does."""
+
+    dimensions = 8
+    max_tokens = 256
+    fingerprint = "directions/8"
+
+    def embed_documents(self, texts: Sequence[str]) -> Any:
+        return np.array([self._vector(text) for text in texts], np.float32)
+
+    def embed_query(self, text: str) -> Any:
+        return np.eye(8, dtype=np.float32)[0]
+
+    def _vector(self, text: str) -> list[float]:
+        kind = next((word for word in text.split() if word in ("best", "along", "aside")), "")
+        cosine, side = {"best": (0.8, 1), "along": (0.50, 1), "aside": (0.52, 2)}.get(kind, (0.1, 3))
+        vector = [0.0] * 8
+        vector[0], vector[side] = cosine, (1 - cosine**2) ** 0.5
+        return vector
+
+
+def test_the_query_moves_towards_its_best_matches(
+    open_engine: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ricordo.registry.embedder", lambda config: Directions())
+    engine = open_engine(vectors=True)
+    for number in range(5):
+        engine.save(f"note:/best-{number}", f"best {number}", wait=False)
+    engine.save("note:/along", "along", wait=False)
+    engine.save("note:/aside", "aside", wait=False)
+    for number in range(60):
+        engine.save(f"note:/other-{number}", f"nothing {number}", wait=False)
+    engine.embed()
+    refs = ["note:/along", "note:/aside"]
+    assert order(engine, "unheard", refs, profile="vector") == ["note:/aside", "note:/along"]
+    assert order(engine, "unheard", refs) == ["note:/along", "note:/aside"]
+
+
+@pytest.mark.parametrize("profile", ["default", "vector", "rrf", "vault", "knowledge"])
+def test_an_excluded_word_binds_the_meaning_side_too(compass: Callable[..., Ricordo], profile: str) -> None:
+    engine = compass()
+    engine.save("note:/nearest", "alpha with a harbour", wait=False)
+    engine.save("note:/near", "beta with a quay", wait=False)
+    engine.embed()
+    found = {hit.ref for hit in engine.search("boats", profile=profile, track=False).hits}
+    assert found == {"note:/nearest", "note:/near"}
+    for query in ("boats -harbour", 'boats -"a harbour"'):
+        assert [hit.ref for hit in engine.search(query, profile=profile, track=False).hits] == ["note:/near"]
