@@ -165,10 +165,10 @@ def test_a_request_in_front_of_a_topic_is_not_looked_for(query: str, topic: str)
 
 
 def test_a_path_in_the_query_and_a_path_beside_it_must_both_hold(engine: Ricordo) -> None:
-    for ref in ("note:/work/plan", "note:/work/bread", "note:/home/plan", "note:/home/bread"):
+    for ref in ("note:/office/plan", "note:/office/bread", "note:/home/plan", "note:/home/bread"):
         engine.save(ref, "the same words")
-    filters = Filters(paths=("/work", "/nowhere"))
-    assert [hit.ref for hit in engine.search("words path:plan", filters=filters).hits] == ["note:/work/plan"]
+    filters = Filters(paths=("/office", "/nowhere"))
+    assert [hit.ref for hit in engine.search("words path:plan", filters=filters).hits] == ["note:/office/plan"]
     assert engine.search("words path:/home", filters=filters).hits == ()
     found = engine.search("words path:plan path:bread", filters=filters).hits
-    assert sorted(hit.ref for hit in found) == ["note:/work/bread", "note:/work/plan"]
+    assert sorted(hit.ref for hit in found) == ["note:/office/bread", "note:/office/plan"]
