@@ -1,17 +1,17 @@
-"""Writes a piece into a program's own settings file, or takes it out: nothing else in the file changes.
+"""Writes a piece into a program's own settings file, or removes it; nothing else in the file changes.
 
-What is there is read first and doubted: a file that is broken, has comments, or holds an entry by our name that is not
-ours is left alone, with an error. The file as it was before is kept beside it.
+The file is read and checked first: one that is broken, or that has an entry by our name which starts something else, is
+left alone, with an error. A copy of the file as it was is kept beside it until ``uninstall``.
 """
 
 from __future__ import annotations
 
 import copy
-import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,19 +25,19 @@ _MARK = "\ufeff"
 _OURS = re.compile(r"(?:^|[\\/\s\"'])ricordo(?:\.exe)?[\"']? hook [a-z-]+(?: --within [0-9.]+)?$")
 
 Edit = tuple[str, tuple[str | int, ...], Any]
-"""``put``, ``append`` or ``drop``; where; what."""
+"""What to do (``put``, ``append`` or ``drop``), the path, and the value."""
 
 
 @frozen
 class Change:
-    """What became of a file, or would: created, updated, unchanged, removed or absent."""
+    """A change of a file. Its status is created, updated, unchanged, removed or absent."""
 
     piece: Piece
     status: str
     before: bytes | None = None
     after: bytes | None = None
     keeps: bool = False
-    """Whether the file as it was is kept beside it."""
+    """Whether a copy of the file as it was is kept beside it."""
 
     @property
     def backup(self) -> Path:
@@ -49,12 +49,39 @@ class Change:
 
 
 def backup_of(path: Path) -> Path:
-    """Where a file is kept as it was before we changed it."""
+    """The copy of a file as it was before we first changed it."""
     return path.with_name(f"{path.name}.before-{NAME}")
 
 
+def install_all(pieces: Sequence[Piece]) -> list[Change]:
+    """Write all pieces. Every one is checked before the first is written; several may go into one file."""
+    for piece in pieces:
+        installed(piece)
+    originals = {piece.path: read_bytes(piece.path) for piece in pieces}
+    changes = []
+    for piece in pieces:
+        change = installed(piece)
+        if originals[piece.path] is None and change.status == "updated":
+            change = replace(change, status="created", keeps=False)
+        carry_out(change)
+        changes.append(change)
+    return changes
+
+
+def uninstall_all(pieces: Sequence[Piece], stop_at: Sequence[Path]) -> list[Change]:
+    """Remove all pieces, the copies of the files, and folders that are empty then, but none of ``stop_at``."""
+    for piece in pieces:
+        uninstalled(piece)
+    changes = []
+    for piece in pieces:
+        changes.append(uninstalled(piece))
+        carry_out(changes[-1])
+    _clean_up(pieces, stop_at)
+    return changes
+
+
 def installed(piece: Piece) -> Change:
-    """What writing the piece comes to; nothing is written yet."""
+    """The change that writes the piece; nothing is written yet."""
     before = read_bytes(piece.path)
     if piece.form == "text":
         return _text_installed(piece, before)
@@ -72,12 +99,12 @@ def installed(piece: Piece) -> Change:
 
 
 def uninstalled(piece: Piece) -> Change:
-    """What taking the piece out comes to."""
+    """The change that removes the piece; nothing is written yet."""
     before = read_bytes(piece.path)
     if before is None:
         return Change(piece, "absent")
     if piece.form == "text":
-        ours = _is_our_skill(before)
+        ours = _is_our_text(piece, before)
         return Change(piece, "removed" if ours else "absent", before, None, ours and before.decode() != piece.content)
     try:
         data, text = _read(piece, before)
@@ -96,21 +123,33 @@ def uninstalled(piece: Piece) -> Change:
         after = _edited(data, text, _removing_edits(piece, data, former or {}))
     if former is None and not (after.strip().strip("{}").strip()):  # the file is ours altogether
         return Change(piece, "removed", before, None)
-    return Change(piece, "removed", before, _encoded(after, before), True)
+    return Change(piece, "removed", before, _encoded(after, before))
+
+
+def _clean_up(pieces: Sequence[Piece], stop_at: Sequence[Path]) -> None:
+    """Delete copies and empty folders; the copy of a skill that the user edited stays."""
+    for piece in pieces:
+        if piece.form != "text":
+            with suppress(FileNotFoundError):
+                backup_of(piece.path).unlink()
+        folder = piece.path.parent
+        while not piece.path.exists() and folder not in stop_at and folder != folder.parent:
+            try:
+                folder.rmdir()
+            except OSError:  # it is not empty, or not there
+                break
+            folder = folder.parent
 
 
 def carry_out(change: Change) -> None:
-    """Write what was found out."""
+    """Write the change to disk."""
     path, before = change.piece.path, change.before
     if change.status in ("unchanged", "absent"):
         return
-    if change.keeps and before is not None:
+    if change.keeps and before is not None and (change.piece.form == "text" or not change.backup.exists()):
         replace_file(change.backup, before)
     if change.after is None:
         path.unlink()
-        if change.piece.form == "text":
-            with suppress(OSError):  # only when nothing else is in it
-                path.parent.rmdir()
         return
     mode = path.stat().st_mode & 0o777 if before is not None else 0o600 if change.piece.is_private else 0o644
     if not change.piece.is_private:
@@ -121,18 +160,13 @@ def carry_out(change: Change) -> None:
 
 
 def _read(piece: Piece, content: bytes | None) -> tuple[dict[str, Any], str]:
-    """The file's tables and its text, without a mark at its start; both empty when it is."""
+    """The file's content and its text, without a byte order mark; both are empty when the file is."""
     try:
         text = (content or b"").decode().removeprefix(_MARK)
         if not text.strip():
             return {}, ""
-        data = tomllib.loads(text) if piece.form == "toml" else json.loads(text)
+        data = tomllib.loads(text) if piece.form == "toml" else json_text.loads(text)
     except (ValueError, RecursionError) as problem:
-        if piece.form != "toml" and content and json_text.has_comments(content.decode("utf-8", "replace")):
-            raise Conflict(
-                f"{piece.path} has comments or trailing commas, which rewriting it would lose",
-                hint=f"Nothing was changed. Add this yourself:\n{piece.snippet()}",
-            ) from None
         kind = "TOML" if piece.form == "toml" else "JSON"
         raise Unreadable(
             f"{piece.path} is not valid {kind}: {problem}",
@@ -156,7 +190,7 @@ def _check_shape(piece: Piece, data: Any) -> None:
 
 
 def _found(piece: Piece, data: Mapping[str, Any]) -> Any:
-    """What of ours is in the file: the entry, or whether there are hooks. An entry that is not ours is refused."""
+    """Our entry in the file, or whether our hooks are in it. Another program's entry by our name is an error."""
     inside = data.get(piece.at[0], {})
     if piece.form == "hooks":
         return any(_is_our_hook(hook) for groups in inside.values() for _, _, hook in _hooks_in(groups))
@@ -173,7 +207,9 @@ def _is_our_entry(entry: object) -> bool:
     if not isinstance(entry, dict):
         return False
     args = entry.get("args")
-    words = [str(entry.get("command", "")), *(map(str, args) if isinstance(args, list) else ())]
+    command = entry.get("command", "")
+    first = [str(word) for word in command] if isinstance(command, list) and command else [str(command)]
+    words = [*first, *(map(str, args) if isinstance(args, list) else ())]
     return words[-1] == "mcp" and (Path(words[0].replace("\\", "/")).stem == NAME or NAME in words)
 
 
@@ -183,8 +219,12 @@ def _is_our_hook(hook: object) -> bool:
     return _OURS.search(hook["command"]) is not None
 
 
-def _is_our_skill(content: bytes) -> bool:
-    return re.match(rf"---\r?\nname: {NAME}\r?\n".encode(), content) is not None
+def _is_our_text(piece: Piece, content: bytes) -> bool:
+    """Whether a file that is ours as a whole was written by us: it begins with the same line, or is our skill."""
+    if re.match(rf"---\r?\nname: {NAME}\r?\n".encode(), content):
+        return True
+    first = str(piece.content).split("\n", 1)[0]
+    return first.startswith("#") and content.decode("utf-8", "replace").startswith(first)
 
 
 def _hooks_in(groups: object) -> list[tuple[int, int, Any]]:
@@ -197,7 +237,7 @@ def _hooks_in(groups: object) -> list[tuple[int, int, Any]]:
 
 
 def _entry(piece: Piece, had: Any) -> dict[str, Any]:
-    """The entry to write; what the user added to ours stays."""
+    """The entry to write: ours, with what the user added to it."""
     return {**(had if isinstance(had, dict) else {}), **piece.content}
 
 
@@ -220,7 +260,7 @@ def _hook_edits(piece: Piece, data: Mapping[str, Any]) -> list[Edit]:
 
 
 def _removing_edits(piece: Piece, data: dict[str, Any], former: Mapping[str, Any]) -> list[Edit]:
-    """Take out what is ours, and the tables and lists that were made for it."""
+    """Remove what is ours, and the objects and lists that were created for it."""
     edits: list[Edit] = []
     left = copy.deepcopy(data)
 
@@ -257,15 +297,15 @@ def _former(piece: Piece) -> dict[str, Any] | None:
 
 
 def _edited(data: dict[str, Any], text: str, edits: list[Edit]) -> str:
-    """The text after the edits, made sure of: it says what the edits say, and else the same as before."""
+    """The text after the edits. It is checked: its value must be the old one with the edits, and nothing else."""
     wanted = copy.deepcopy(data)
     ways: dict[str, Callable[..., str]] = {"put": json_text.put, "append": json_text.append, "drop": json_text.drop}
     for edit in edits:
         way, path, value = edit
         _apply(wanted, edit)
         text = ways[way](text, path, value) if way != "drop" else json_text.drop(text, path)
-    if json.loads(text) != wanted:
-        text = json.dumps(wanted, indent=2, ensure_ascii=False) + "\n"
+    if json_text.loads(text) != wanted:
+        raise Conflict("the file is written in a way that cannot be changed safely", hint="Nothing was changed.")
     return text
 
 
@@ -313,8 +353,10 @@ def _fresh(piece: Piece) -> str:
 
 
 def _text_installed(piece: Piece, before: bytes | None) -> Change:
-    if before is not None and not _is_our_skill(before):
-        raise Conflict(f"{piece.path} is not ours", hint="Nothing was changed. Move that file away, then try again.")
+    if before is not None and not _is_our_text(piece, before):
+        raise Conflict(
+            f"{piece.path} was not written by Ricordo", hint="Nothing was changed. Move that file away, then try again."
+        )
     after = str(piece.content).encode()
     status = "created" if before is None else "unchanged" if before == after else "updated"
     return Change(piece, status, before, after, status == "updated")

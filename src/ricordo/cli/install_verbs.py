@@ -8,10 +8,19 @@ from typing import Any
 import click
 
 from ricordo.cli.call import Call
-from ricordo.cli.install_places import AGENTS, Piece, default_scope, pieces_for, program_command
+from ricordo.cli.install_places import (
+    AGENTS,
+    USER_ONLY,
+    Piece,
+    boundaries,
+    default_scope,
+    pieces_for,
+    program_command,
+)
 from ricordo.cli.options import together
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb
+from ricordo.errors import UsageError
 
 _AGENT = together(
     click.argument("agent", type=click.Choice(list(AGENTS)), metavar="AGENT"),
@@ -32,22 +41,18 @@ _AGENT = together(
 @_AGENT
 @click.option("--print", "only_print", is_flag=True, help="Only show what to add, and to which file.")
 def install(call: Call, agent: str, scope: str | None, only_print: bool) -> int:
-    """AGENT is claude-code, codex, cursor, vscode or gemini. The MCP server is added to its settings; for Claude Code,
-    hooks and a skill too. Everything else in a file stays as it is, the file as it was is kept beside it, and a second
-    run changes nothing. A file that is broken or has comments is left alone, with what to add.
+    """AGENT is claude-code, claude-desktop, cline, codex, continue, cursor, gemini, opencode, qwen, vscode, windsurf
+    or zed. The MCP server is added to the program's settings; Claude Code, Codex, Gemini CLI and Qwen Code also get
+    hooks, and Claude Code a skill. Everything else in a file stays as it is, comments included. A copy of the file as
+    it was is kept beside it until you uninstall. Running it again changes nothing. A broken file is left alone.
     """
-    scope = scope or default_scope(agent)
+    scope = _scope(agent, scope)
     pieces = pieces_for(agent, scope, Path.cwd(), program_command())
     if only_print:
         return _show(call, agent, scope, pieces)
-    from ricordo.cli.install_files import carry_out, installed
+    from ricordo.cli.install_files import install_all
 
-    for piece in pieces:
-        installed(piece)  # all of them are doubted before the first is written
-    changes = []
-    for piece in pieces:
-        changes.append(installed(piece))
-        carry_out(changes[-1])
+    changes = install_all(pieces)
     plain = {"agent": agent, "scope": scope, "files": [change.to_dict() for change in changes]}
     plain["notes"] = _notes(call, agent, scope)
     return call.answer(plain, lambda screen: _draw(screen, plain))
@@ -56,19 +61,25 @@ def install(call: Call, agent: str, scope: str | None, only_print: bool) -> int:
 @verb("uninstall", examples=["ricordo uninstall claude-code", "ricordo uninstall vscode"])
 @_AGENT
 def uninstall(call: Call, agent: str, scope: str | None) -> int:
-    """Takes out what install wrote and nothing else: not the store, not what others wrote into the same files."""
-    from ricordo.cli.install_files import carry_out, uninstalled
+    """It removes what install wrote, the copies of files it kept, and folders that are empty then. It does not touch
+    the store, nor what others wrote into the same files.
+    """
+    from ricordo.cli.install_files import uninstall_all
 
-    scope = scope or default_scope(agent)
+    scope = _scope(agent, scope)
     pieces = pieces_for(agent, scope, Path.cwd(), program_command())
-    for piece in pieces:
-        uninstalled(piece)
-    changes = []
-    for piece in pieces:
-        changes.append(uninstalled(piece))
-        carry_out(changes[-1])
+    changes = uninstall_all(pieces, boundaries(Path.cwd()))
     plain = {"agent": agent, "scope": scope, "files": [change.to_dict() for change in changes], "notes": []}
     return call.answer(plain, lambda screen: _draw(screen, plain))
+
+
+def _scope(agent: str, given: str | None) -> str:
+    if given == "project" and agent in USER_ONLY:
+        raise UsageError(
+            f"{AGENTS[agent]} has no settings for a single project",
+            hint=f"Leave out --project: ricordo install {agent}",
+        )
+    return given or default_scope(agent)
 
 
 def _show(call: Call, agent: str, scope: str, pieces: list[Piece]) -> int:
@@ -86,7 +97,9 @@ def _notes(call: Call, agent: str, scope: str) -> list[str]:
     from ricordo.config.loading import load_config
     from ricordo.config.places import locate
 
-    notes = [f"Start {AGENTS[agent]} anew to use it."]
+    notes = [f"Restart {AGENTS[agent]} to use it."]
+    if agent == "codex":
+        notes.append("Codex asks you to review new hooks: type /hooks there and trust them.")
     if scope == "project":
         notes.append("The files name the program on this machine; others run 'ricordo install' themselves.")
     if not locate(call.store, load_config(), Path.cwd(), call.tier).location.path.exists():

@@ -1,7 +1,7 @@
-"""Edits in the text of a JSON file that leave every other byte of it as it was.
+"""Edits the text of a JSON file and leaves every other byte of it as it was, comments and trailing commas included.
 
-A path is member names and positions: ``("hooks", "SessionStart", 0)``. Texts are strict JSON; ``has_comments`` tells
-the dialect with comments from what is broken, because a person must edit that.
+A path is member names and positions: ``("hooks", "SessionStart", 0)``. Libraries that keep comments in JSON lose the
+white space, so the user's file would change all over; that is why this is written by hand.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from ricordo.frozen import frozen
 
 Path = Sequence[str | int]
 
-_SPACE = re.compile(r"[ \t\n\r]*")
+_SPACE = re.compile(r"(?:[ \t\n\r]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+"""White space and comments."""
+_PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|[{}\[\]]', re.DOTALL)
+"""What must be looked at to find the end of an object: strings and comments, which may hold brackets, and brackets."""
 _INDENT = re.compile(r"\n([ \t]+)")
 _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
@@ -23,7 +26,7 @@ _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
 
 @frozen
 class _Part:
-    """A member or an item: where it starts (with its name), where its value starts, and where it ends."""
+    """A member of an object or an item of a list: where it starts (with its name), where its value starts, its end."""
 
     name: str | int
     start: int
@@ -32,7 +35,7 @@ class _Part:
 
 
 def put(text: str, path: Path, value: object) -> str:
-    """The text with a value at a path; objects on the way are made."""
+    """The text with a value at a path; missing objects on the way are created."""
     found = _find(text, path)
     if found is not None:
         depth = _line_indent(text, found.start)
@@ -43,36 +46,35 @@ def put(text: str, path: Path, value: object) -> str:
 
 
 def append(text: str, path: Path, value: object) -> str:
-    """The text with an item more in the list at a path; the list is made if there is none."""
+    """The text with an item added to the list at a path; a missing list is created."""
     if _find(text, path) is None:
         return put(text, path, [value])
     return _insert(text, path, value, name=None)
 
 
 def drop(text: str, path: Path) -> str:
-    """The text without what stands at a path."""
+    """The text without the value at a path."""
     container, parts = _parts(text, path[:-1])
     place = next((n for n, part in enumerate(parts) if part.name == path[-1]), None)
     if place is None:
         return text
     if len(parts) == 1:
-        end = _SPACE.match(text, parts[0].end)
-        assert end is not None
-        return text[: container + 1] + text[end.end() :]
+        end = _after_space(text, parts[0].end)
+        if text[end] == ",":
+            end = _after_space(text, end + 1)
+        return text[: container + 1] + text[end:]
     if place == len(parts) - 1:
         return text[: parts[place - 1].end] + text[parts[place].end :]
     return text[: parts[place].start] + text[parts[place + 1].start :]
 
 
-def has_comments(text: str) -> bool:
-    """Whether a text that is no JSON would be, but for comments and commas at the end of lists."""
-    bare = _COMMENT.sub(lambda found: found[1] or " ", text)
-    bare = _TRAILING_COMMA.sub(lambda found: found[1] or "", bare)
+def loads(text: str) -> Any:
+    """The value of a text that may have comments and trailing commas; a ``ValueError`` when it is broken."""
     try:
-        json.loads(bare)
-    except (ValueError, RecursionError):
-        return False
-    return True
+        return json.loads(text)
+    except ValueError:
+        bare = _COMMENT.sub(lambda found: found[1] or " ", text)
+        return json.loads(_TRAILING_COMMA.sub(lambda found: found[1] or "", bare))
 
 
 def _find(text: str, path: Path) -> _Part | None:
@@ -132,7 +134,7 @@ def _insert(text: str, path: Path, value: object, *, name: str | None) -> str:
 
 
 def _written(value: object, text: str, depth: str) -> str:
-    """The value as lines at a depth, in the way the text is written."""
+    """The value as JSON, with the indentation and line ends that the text uses."""
     plain = json.dumps(value, ensure_ascii=False, indent=_unit(text))
     return plain.replace("\n", _newline(text) + depth)
 
@@ -158,5 +160,13 @@ def _after_space(text: str, at: int) -> int:
 
 
 def _end(text: str, at: int) -> int:
-    ended: tuple[Any, int] = json.JSONDecoder().raw_decode(text, at)
-    return ended[1]
+    """Where the value that starts there ends."""
+    if text[at] not in "{[":
+        ended: tuple[Any, int] = json.JSONDecoder().raw_decode(text, at)
+        return ended[1]
+    depth = 0
+    for found in _PIECE.finditer(text, at):
+        depth += (found[0] in "{[") - (found[0] in "}]")
+        if depth == 0:
+            return found.end()
+    raise ValueError("the text ends inside an object or a list")
