@@ -184,7 +184,7 @@ COMMENTED = """// Settings, see https://example.org/{docs}
         '{\n\t"mcpServers": {\n\t\t"b": {}\n\t}\n}',
         COMMENTED,
         '{"mcpServers": {"b": {},},}',
-        '// only a comment\n{}\n',
+        "// only a comment\n{}\n",
     ],
 )
 def test_the_rest_of_a_file_stays_byte_for_byte(house: Any, home: Path, text: str) -> None:
@@ -253,6 +253,8 @@ def test_codex_gemini_and_qwen_get_hooks_in_their_own_form(house: Any, home: Pat
     assert asked["command"].endswith(" hook user-prompt --within 10")
     timeouts = {agent: hooks["SessionStart"][0]["hooks"][0]["timeout"] for agent, hooks in found.items()}
     assert timeouts == {"codex": 10, "gemini": 10_000, "qwen": 10_000}
+    ending = found["codex"]["SessionEnd"][0]["hooks"][0]
+    assert (ending["timeout"], ending["command"].endswith("--within 3")) == (3, True), "Codex gives it no more"
 
 
 def test_opencodes_file_with_comments_is_used_where_it_exists(house: Any, home: Path) -> None:

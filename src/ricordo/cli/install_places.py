@@ -91,7 +91,7 @@ def pieces_for(agent: str, scope: str, folder: Path, command: Sequence[str]) -> 
     if agent == "codex":
         place = _home("CODEX_HOME", ".codex") if mine else folder / ".codex"
         server = Piece("MCP server", place / "config.toml", "toml", ("mcp_servers",), plain, mine)
-        return [server, hooks(place / "hooks.json", _hooks(command))]
+        return [server, hooks(place / "hooks.json", _hooks(command, most={"SessionEnd": 3}))]
     if agent in ("gemini", "qwen"):
         settings = base / f".{agent}" / "settings.json"
         return [entry(settings), hooks(settings, _hooks(command, _EVENTS[agent], milliseconds=True))]
@@ -139,16 +139,25 @@ _EVENTS: Mapping[str, Mapping[str, str]] = {
 
 
 def _hooks(
-    command: Sequence[str], events: Mapping[str, str] | None = None, *, milliseconds: bool = False
+    command: Sequence[str],
+    events: Mapping[str, str] | None = None,
+    *,
+    most: Mapping[str, int] | None = None,
+    milliseconds: bool = False,
 ) -> dict[str, Any]:
-    """The plugin's hooks, with this program's path in place of the bare command."""
+    """The plugin's hooks, with this program's path in place of the bare command.
+
+    ``events`` renames events and leaves the others out; ``most`` is the most seconds a program gives to an event.
+    """
     shipped = json.loads((plugin_folder() / "hooks" / "hooks.json").read_text(encoding="utf-8"))["hooks"]
-    line = json.dumps(_shell_line(command))[1:-1]
-    hooks: dict[str, Any] = json.loads(json.dumps(shipped).replace(f'"{NAME} hook ', f'"{line} hook '))
-    if milliseconds:
-        for groups in hooks.values():
-            for hook in groups[0]["hooks"]:
-                hook["timeout"] *= 1000
+    hooks: dict[str, Any] = {}
+    for event, groups in shipped.items():
+        (hook,) = groups[0]["hooks"]
+        name = hook["command"].split()[2]
+        seconds = min(hook["timeout"], (most or {}).get(event, hook["timeout"]))
+        line = f"{_shell_line(command)} hook {name} --within {seconds}"
+        timeout = seconds * 1000 if milliseconds else seconds
+        hooks[event] = [{"hooks": [{"type": "command", "command": line, "timeout": timeout}]}]
     return {theirs: hooks[ours] for ours, theirs in events.items()} if events is not None else hooks
 
 
