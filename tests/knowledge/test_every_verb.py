@@ -1,0 +1,116 @@
+"""Whatever verb is called first after a knowledge file was edited by hand, it works on the edited text.
+
+The verbs are listed here by what they do; a new verb of ``Ricordo`` that is in no list fails the last test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ricordo import NotFound, Ricordo
+from .conftest import House
+
+Verb = Callable[[Ricordo, Path], Any]
+NOTE = "note:/keys"
+
+READING: dict[str, Verb] = {
+    "backup": lambda engine, folder: engine.backup(folder / "copy.db"),
+    "context": lambda engine, folder: engine.context("keys"),
+    "count": lambda engine, folder: engine.count(),
+    "diff": lambda engine, folder: engine.diff(NOTE),
+    "explain": lambda engine, folder: engine.explain("keys", NOTE),
+    "export": lambda engine, folder: engine.export(folder / "all.jsonl"),
+    "get": lambda engine, folder: engine.get(NOTE),
+    "grep": lambda engine, folder: engine.grep("keys"),
+    "history": lambda engine, folder: engine.history(NOTE),
+    "jobs": lambda engine, folder: engine.jobs(),
+    "links": lambda engine, folder: engine.links(NOTE),
+    "list": lambda engine, folder: engine.list(),
+    "models": lambda engine, folder: engine.models(),
+    "original": lambda engine, folder: engine.original(NOTE),
+    "passages": lambda engine, folder: engine.passages(NOTE),
+    "recent": lambda engine, folder: engine.recent(),
+    "route": lambda engine, folder: engine.route("rotate the keys"),
+    "search": lambda engine, folder: engine.search("keys"),
+    "semantic": lambda engine, folder: engine.semantic("keys"),
+    "session": lambda engine, folder: engine.session("unknown"),
+    "sessions": lambda engine, folder: engine.sessions(),
+    "similar": lambda engine, folder: engine.similar(NOTE),
+    "skill": lambda engine, folder: engine.skill("unknown"),
+    "skills": lambda engine, folder: engine.skills(),
+    "skills_search": lambda engine, folder: engine.skills_search("keys"),
+    "stats": lambda engine, folder: engine.stats(),
+    "status": lambda engine, folder: engine.status(),
+    "suggest_links": lambda engine, folder: engine.suggest_links(NOTE),
+    "test_model": lambda engine, folder: engine.test_model("none"),
+    "tiers": lambda engine, folder: engine.tiers(),
+    "timeline": lambda engine, folder: engine.timeline(),
+    "tree": lambda engine, folder: engine.tree(),
+}
+REPORTS_WHAT_DIFFERS = {"doctor"}
+ASKS_NO_ITEMS = {"close", "open", "profiles", "resolve", "tier"}
+"""They use the settings or the name alone; an id is looked up, and that is tested below."""
+WRITING = {
+    "add", "clear_log", "correct", "edit", "embed", "feedback", "forget", "import_", "link", "mv", "reembed", "refresh",
+    "relink", "remember", "restore", "retry_jobs", "rm", "save", "save_many", "sessions_add", "skills_add", "supersede",
+    "sync", "unlink", "use_model", "vacuum", "watch",
+}  # fmt: skip
+
+
+@pytest.fixture
+def edited(house: House) -> House:
+    """A note whose file was edited by hand after all engines were closed."""
+    house.open().save(NOTE, "The keys rotate every quarter.")
+    house.close()
+    house.edit("notes/keys.md", "every quarter", "every month")
+    return house
+
+
+def stored_text(engine: Ricordo) -> str:
+    """What the store holds, read without a look at the files."""
+    items = engine._context.unsynced_store.items
+    return items.get(items.require(engine.resolve(NOTE))).content
+
+
+@pytest.mark.parametrize("name", sorted(READING))
+def test_a_hand_edit_is_taken_in_before_the_verb_reads(name: str, edited: House, tmp_path: Path) -> None:
+    engine = edited.open()
+    assert "every quarter" in stored_text(engine)
+    with suppress(NotFound):
+        READING[name](engine, tmp_path)
+    assert "every month" in stored_text(engine)
+
+
+def test_an_export_and_a_backup_hold_the_edited_text(edited: House, tmp_path: Path) -> None:
+    edited.open().export(tmp_path / "all.jsonl")
+    assert "every month" in (tmp_path / "all.jsonl").read_text(encoding="utf-8")
+    edited.edit("notes/keys.md", "every month", "every week")
+    edited.open().backup(tmp_path / "copy.db")
+    with Ricordo.open(tmp_path / "copy.db") as copy:
+        assert "every week" in copy.get(NOTE, track=False).content
+
+
+def test_the_doctor_reports_a_hand_edit_and_changes_nothing(edited: House) -> None:
+    engine = edited.open()
+    problems = [check.detail for check in engine.doctor().checks if not check.ok]
+    assert problems == ["notes/keys.md is new or changed"]
+    assert "every quarter" in stored_text(engine)
+
+
+def test_an_item_that_a_hand_made_file_brings_is_found_by_its_id(edited: House) -> None:
+    first = edited.open()
+    identity = first.get(NOTE).id
+    first.rm(NOTE, purge=True)
+    edited.close()
+    edited.write("notes/back.md", f"---\nid: {identity}\n---\nThe keys are back.\n")
+    assert str(edited.open().resolve(identity)) == "note:/back"
+
+
+def test_every_public_verb_is_in_one_of_the_lists() -> None:
+    verbs = {name for name in dir(Ricordo) if not name.startswith("_") and callable(getattr(Ricordo, name))}
+    assert verbs == READING.keys() | REPORTS_WHAT_DIFFERS | ASKS_NO_ITEMS | WRITING
