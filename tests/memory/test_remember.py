@@ -225,6 +225,16 @@ def test_texts_that_mean_the_same_need_a_decision_where_there_are_vectors(mind: 
     assert mind.remember("A holiday keeps our colleague away all spring.").status == "created"
 
 
+def test_a_text_of_several_passages_is_no_duplicate_because_one_of_them_means_the_same(mind: Ricordo) -> None:
+    mind._context.models.embedder = Meanings  # type: ignore[method-assign, assignment, return-value]
+    long = "\n\n".join(f"# Part {n}\n\n{'Ada is on vacation in May. ' * 60}" for n in range(4))
+    first = mind.remember(long)
+    assert len(mind.passages(first.ref)) > 1
+    assert mind.remember("A holiday keeps our colleague away all spring.").status == "created", "the known one is long"
+    other = "\n\n".join(f"# Chapter {n}\n\n{'Our colleague has a holiday this spring. ' * 60}" for n in range(4))
+    assert mind.remember(other).status == "created", "the new one is long"
+
+
 def test_secrets_are_taken_out_of_text_and_fields_and_reported(mind: Ricordo) -> None:
     saved = mind.remember(f"Use {TOKEN} for now.", title=f"token {TOKEN}", metadata={"t": [TOKEN]})
     assert saved.redacted == ("github token",) * 3
