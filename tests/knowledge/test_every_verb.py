@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from ricordo import NotFound, Ricordo
+
 from .conftest import House
 
 Verb = Callable[[Ricordo, Path], Any]

@@ -159,8 +159,7 @@ def test_a_command_killed_at_any_moment_loses_nothing_that_it_acknowledged(house
     for turn in range(8):
         writer = start(house, _WRITER, f"w{turn}")
         assert writer.stdout is not None
-        lines = [writer.stdout.readline().decode() for _ in range(3)]
-        time.sleep(chance.random() / 8)
+        lines = [writer.stdout.readline().decode() for _ in range(3 + chance.randrange(8))]
         writer.kill()
         lines += writer.communicate()[0].decode().splitlines()
         for line in lines:
@@ -218,6 +217,7 @@ def test_what_was_cut_short_between_file_and_store_is_healed_by_the_next_look(
 
 _NEAR = """
 import time
+print("ready", flush=True)
 while not (place / "go").exists():
     time.sleep(0.001)
 text = f"The nightly backup of the archive server in the cellar is made at two o'clock by {sys.argv[2]}"
@@ -229,7 +229,9 @@ print(engine.remember(f"{sys.argv[2]} {text}").status)
 def test_of_texts_that_are_nearly_the_same_only_one_is_saved_in_the_same_moment(house: House, turn: int) -> None:
     house.open().remember("Something else altogether.")
     at_once = [start(house, _NEAR, name) for name in ("adam", "adas", "adan", "adal")]
-    time.sleep(0.8)
+    for one in at_once:
+        assert one.stdout is not None
+        assert one.stdout.readline() == b"ready\n"
     Path(house.place / "go").touch()
     said = sorted(one.communicate(timeout=60)[0].decode().strip() for one in at_once)
     assert said == ["created", "needs_decision", "needs_decision", "needs_decision"]

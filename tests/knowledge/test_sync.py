@@ -307,20 +307,18 @@ def test_links_in_files_lead_to_other_files(house: House) -> None:
 def test_watch_follows_the_knowledge_folder_without_being_told(house: House) -> None:
     engine = house.open()
     stop = threading.Event()
-    events: list[str] = []
-    watching = threading.Thread(
-        target=engine.watch, kwargs={"on_event": lambda event: events.append(str(event)), "stop": stop}
-    )
+    seen = threading.Event()
+    watching = threading.Thread(target=engine.watch, kwargs={"on_event": lambda event: seen.set(), "stop": stop})
     watching.start()
     try:
         deadline = time.monotonic() + 20
-        while not events and time.monotonic() < deadline:
+        while not seen.is_set() and time.monotonic() < deadline:
             house.write("notes/seen.md", f"Seen soon {time.monotonic()}.\n")
-            time.sleep(0.3)
+            seen.wait(0.3)
     finally:
         stop.set()
         watching.join()
-    assert events
+    assert seen.is_set()
     assert house.open().get("note:/seen").content.startswith("Seen soon")
 
 

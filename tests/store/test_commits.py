@@ -58,9 +58,14 @@ def test_a_commit_that_fails_is_rolled_back_and_the_next_write_is_its_own(
     engine: Ricordo, open_engine: Callable[..., Ricordo]
 ) -> None:
     store: Any = engine.store
-    with pytest.raises(apsw.ConstraintError), store.database.write() as connection:
-        connection.rows("PRAGMA defer_foreign_keys = ON")
-        connection.rows("INSERT INTO item_tags(tag, item) VALUES ('of no item', 4711)")
+
+    def write_what_cannot_be_committed() -> None:
+        with store.database.write() as connection:
+            connection.rows("PRAGMA defer_foreign_keys = ON")
+            connection.rows("INSERT INTO item_tags(tag, item) VALUES ('of no item', 4711)")
+
+    with pytest.raises(apsw.ConstraintError):
+        write_what_cannot_be_committed()
     assert not store.database.is_writing(), "SQLite leaves a transaction open whose COMMIT failed"
     engine.save("note:/next", "Written after the failure.")
     other = open_engine()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from ricordo import ConfigProvider, Entry, Ricordo
@@ -23,6 +22,7 @@ class Slow:
     max_tokens = 256
     def embed_documents(self, texts):
         time.sleep(0.02)
+        print("batch", flush=True)
         with open(sys.argv[2], "a") as log:
             log.writelines(hashlib.sha256(text.encode()).hexdigest() + "\\n" for text in texts)
         rows = np.array([list(hashlib.sha256(t.encode()).digest()[:16]) for t in texts], np.float32) - 127.5
@@ -50,8 +50,8 @@ def test_twenty_kills_lose_nothing_and_repeat_no_committed_work(tmp_path: Path) 
     for _ in range(20):
         worker = subprocess.Popen([sys.executable, "-c", _WORKER, str(path), str(log)], stdout=subprocess.PIPE)
         assert worker.stdout is not None
-        worker.stdout.readline()
-        time.sleep(chance.uniform(0.0, 0.15))
+        for _ in range(1 + chance.randrange(4)):  # it is ready, and has begun so many batches
+            worker.stdout.readline()
         worker.kill()
         worker.wait()
         worker.stdout.close()

@@ -30,21 +30,27 @@ def save(number):
     chance = random.Random(number)
     with Ricordo.open(folder / "store.db", config=config) as engine, open(folder / f"acks-{number}", "w") as acks:
         turn = 0
-        while not stop.exists():
+        while not turn or not stop.exists():
             turn += 1
             text = " ".join(f"{chance.getrandbits(28):x}" for _ in range(12))
             title = "A title that all share" if turn % 4 == 0 else None
             saved = engine.remember(text, title=title, on_duplicate="save")
             acks.write(f"{saved.status} {saved.ref} {text}\\n")
             acks.flush()
-            time.sleep(chance.uniform(0.0, 0.1))
+            time.sleep(chance.uniform(0.0, 0.1))  # leaves the others room to write
 
-def add():
+def add(told):
+    # It adds for ever. Each statement of its writer sends a byte to the parent, and the end of an add sends "!".
+    def statement(cursor, sql, values):
+        os.write(told, b".")
+        return True
     with Ricordo.open(folder / "store.db", config=config) as engine:
+        engine.store.database._writing_connection().exec_trace = statement
         while True:
             for path in (folder / "files").glob("*.md"):
                 path.write_text(f"# File\\n\\n{random.random()} in a file that changes\\n" * 20)
             engine.add(folder / "files", on_conflict="overwrite")
+            os.write(told, b"!")
 
 def start(work, *args):
     pid = os.fork()
@@ -60,11 +66,19 @@ def start(work, *args):
 
 crowd = [start(save, number) for number in range(savers)]
 chance = random.Random(7)
-for _ in range(kills):
-    pid = start(add)
-    time.sleep(chance.uniform(0.0, 0.5))
+for turn in range(kills):
+    hears, told = os.pipe()
+    pid = start(add, told)
+    os.close(told)
+    wanted, heard = chance.randrange(200), b""
+    while len(heard) < wanted or (turn == 0 and b"!" not in heard):
+        more = os.read(hears, 1)
+        if not more:
+            break  # it failed, and wrote down why
+        heard += more
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
+    os.close(hears)
 stop.touch()
 for pid in crowd:
     os.waitpid(pid, 0)

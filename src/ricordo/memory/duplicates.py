@@ -89,9 +89,10 @@ class DuplicateFinder:
         return [one.n for one in sorted(found, key=lambda one: (-one.lexical, one.n))[:COMPARED]]
 
     def _by_meaning(self, item: PreparedItem, vector: tuple[str, Array]) -> dict[int, float]:
-        """The nearest items with their cosines, where one passage is the whole of the text on both sides."""
-        if len(item.chunks) != 1:
-            return {}
+        """The nearest items with their cosines. Only items of one passage count, because a passage is not the text.
+
+        The new text has a vector only if it is of one passage, too.
+        """
         filters = Filters(kinds=(item.draft.kind,))
         ask = Ask(vector=QueryVector(*vector), by_word=False, filters=filters, per_side=COMPARED)
         near = {one.n: one.cosine for one in self.store.index.candidates(ask).found if one.cosine >= NEAR}
