@@ -1,4 +1,4 @@
-"""Two rankings of the same queries, side by side: how far apart they are, and whether chance explains it."""
+"""Compares two rankings of the same queries: how large the difference is, and whether it may be chance."""
 
 from __future__ import annotations
 

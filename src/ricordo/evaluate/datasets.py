@@ -75,8 +75,8 @@ def read_dataset(folder: str | Path) -> Dataset:
     kept = tuple(question for question in questions if question.id in judgements)
     if len(kept) < len(questions):
         out = len(questions) - len(kept)
-        told = "1 query has" if out == 1 else f"{out:,} queries have"
-        notes.append(f"{told} no relevant document and {'is' if out == 1 else 'are'} not counted")
+        counted = "1 query has" if out == 1 else f"{out:,} queries have"
+        notes.append(f"{counted} no relevant document and {'is' if out == 1 else 'are'} not counted")
     if not kept:
         raise UsageError(
             f"no query of '{root}' has a relevant document in the corpus",

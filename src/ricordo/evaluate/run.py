@@ -1,4 +1,4 @@
-"""Ask every query of a set under each profile, through the search that users get, and judge the answers."""
+"""Runs every query of a set with each profile, by the same search that users have, and scores the answers."""
 
 from __future__ import annotations
 

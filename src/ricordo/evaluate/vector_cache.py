@@ -1,4 +1,4 @@
-"""An embedder that remembers on disk: a store that is built anew from the same texts needs no model.
+"""An embedder that keeps its vectors on disk, so that a store can be built again without the model.
 
 Documents only; a query is always computed, because its time is part of what is measured. One file per batch, so
 that two processes never write to the same one and an interrupted run keeps what it had.

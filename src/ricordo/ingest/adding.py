@@ -1,6 +1,7 @@
-"""Taking in files, folders, pages, standard input and handed-over texts: what is new, skipped or failed, and why.
+"""Adds files, folders, pages, standard input and texts, and reports what was new, skipped or failed, and why.
 
-On-conflict is decided from the ref before a file is opened. Walking and parsing are done by ``sources`` and ``parse``.
+What to do about a conflict is decided by the ref, before a file is opened. ``sources`` finds files, ``parse`` reads
+them.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Adding:
         self.started = time.monotonic()
 
     def text(self, ref: Ref, text: str | bytes) -> AddReport:
-        """Take in standard input or a string under a ref."""
+        """Add standard input or a string under a ref."""
         self._refuse_existing([ref])
         if self._skip_known(ref, self._known([ref])):
             return self._report()
@@ -76,7 +77,7 @@ class Adding:
         return self._report()
 
     def entries(self, entries: Iterable[tuple[Ref, Entry]], *, durable: bool) -> AddReport:
-        """Take in texts handed over by a program."""
+        """Add texts that a program passes."""
 
         def incoming() -> Iterator[Incoming]:
             for ref, entry in entries:
@@ -96,7 +97,7 @@ class Adding:
         as_ref: Ref | None,
         pages: Callable[[Adding], AddingPages] | None = None,
     ) -> AddReport:
-        """Take in files, folders and pages; folders are remembered as roots. ``pages`` is called if there are URLs."""
+        """Add files, folders and pages; folders are remembered as roots. ``pages`` is called if there are URLs."""
         if not sources:
             raise UsageError("nothing to add", hint="Name files, folders or URLs: ricordo add ~/notes")
         urls = [source for source in sources if pages and isinstance(source, str) and looks_like_url(source)]
@@ -110,7 +111,7 @@ class Adding:
             for path in self._expanded(str(source)):
                 if path.is_dir():
                     roots.append(path)
-                # A file that was named outright is taken whatever the ignore files say.
+                # A file that the user named is added whatever the ignore files say.
                 for entry in self.files.at(path, globs if path.is_dir() else ()):
                     if isinstance(entry, FoundFile):
                         found[entry.path] = entry
@@ -128,13 +129,13 @@ class Adding:
         return self._report()
 
     def skips(self, ref: Ref) -> bool:
-        """Whether a page need not be taken in because its ref is taken; it is told of then."""
+        """Whether a page is skipped because its ref exists already; the report says so then."""
         if self.on_conflict == "error":
             self._refuse_existing([ref])
         return self._skip_known(ref, self._known([ref]) if self.on_conflict == "skip" else {})
 
     def take_page(self, incoming: Incoming) -> None:
-        """Save one page at once: the next may take long to come."""
+        """Save one page at once, because the next one may take long."""
         self._warn(incoming.ref, incoming.parsed)
         self.done.extend(self._save([incoming]))
 
@@ -149,7 +150,7 @@ class Adding:
         return paths
 
     def _remember(self, root: str, globs: tuple[str, ...]) -> None:
-        """Note a root; what was wanted of it before is wanted still."""
+        """Remember a root; files that earlier globs asked for stay wanted."""
         before = dict(self.store.files.roots()).get(root)
         if before is not None and before != globs:
             globs = () if not before or not globs else tuple(dict.fromkeys((*before, *globs)))
@@ -164,11 +165,11 @@ class Adding:
             self.done.append(Saved(name, "skipped", reason=entry.reason))
 
     def fail(self, name: str, error: Error) -> None:
-        """Tell of something that could not be taken in."""
+        """Report something that could not be added."""
         self.done.append(Saved(name, "failed", error=error.to_dict()))
 
     def _known(self, refs: Iterable[Ref]) -> dict[Ref, FileState | None]:
-        """Which of these refs are taken."""
+        """Those of the refs that exist already."""
         paths: dict[str, list[str]] = {}
         for ref in refs:
             paths.setdefault(ref.drive, []).append(ref.path)
@@ -179,7 +180,7 @@ class Adding:
         }
 
     def _refuse_existing(self, refs: Sequence[Ref]) -> None:
-        """``error`` fails before anything is read or written."""
+        """With ``on_conflict`` error, fail before anything is read or written."""
         if self.on_conflict != "error":
             return
         for ref in self._known(refs):
@@ -214,7 +215,7 @@ class Adding:
         self.done.extend(self._save(incoming()))
 
     def _read(self, entry: FoundFile, ref: Ref) -> Incoming | None:
-        """Parse one file; what cannot be read becomes a failed line in the report."""
+        """Parse one file; a file that cannot be read is reported as failed."""
         try:
             data = self.files.bytes_of(entry)
             incoming = self.files.incoming(ref, entry, data, self.kind or kind_of(ref), self.fields)
@@ -228,7 +229,7 @@ class Adding:
         self.notes.extend(f"{ref}: {warning}" for warning in parsed.warnings)
 
     def _save(self, incoming: Iterable[Incoming], *, durable: bool = False) -> Iterator[Saved]:
-        """Write it; in what agents write, secrets are redacted first."""
+        """Save everything; secrets in what agents write are redacted first."""
         redacted: dict[str, tuple[str, ...]] = {}
         clean = (self._redacted(one, redacted) for one in incoming)
         for saved in self.pipeline.save_all(clean, on_conflict=self.on_conflict, durable=durable, backlog=self.backlog):
@@ -241,7 +242,7 @@ class Adding:
         return clean
 
     def tell(self, done: int, total: int | None, label: str, before: int = 0) -> None:
-        """Report progress; ``before`` were settled without being read, and count in no rate."""
+        """Report progress; ``before`` items were skipped without being read and do not count towards the speed."""
         if self.progress is None:
             return
         rate = done / max(time.monotonic() - self.started, 1e-6)

@@ -1,7 +1,7 @@
-"""Taking in pages by their URLs: each alone, all that a sitemap names, or all that links on a site lead to.
+"""Adds pages by their URLs: one page, all pages of a sitemap, or all pages of a site that links lead to.
 
-On-conflict is decided from the ref before a page is fetched, unless its links are needed. Each page is saved as soon as
-it is read, so that an interrupted walk keeps what it has.
+What to do about a conflict is decided by the ref before a page is fetched, unless its links are needed. Each page is
+saved as soon as it is read, so that nothing is lost if the command is interrupted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNREAD = ("image/", "audio/", "video/", "font/", "text/css", "text/javascript",
 
 
 class AddingPages:
-    """The pages of one ``add``; what becomes of each is told to ``adding``."""
+    """The pages of one ``add``; the outcome of each goes into the report of ``adding``."""
 
     def __init__(self, adding: Adding, pages: PageReader, *, depth: int, sitemap: bool, most: int) -> None:
         self.adding = adding
@@ -32,10 +32,10 @@ class AddingPages:
         self.sitemap = sitemap
         self.most = most
         if depth or sitemap:
-            pages.loader = None  # a walk is plain: a model is asked for pages that were named
+            pages.loader = None  # a language model loads only pages that the user named
 
     def places(self, urls: Sequence[str]) -> list[Place]:
-        """Where the pages go; a URL that cannot be one fails alone."""
+        """The refs of the pages; a URL that is not valid fails alone."""
         found: dict[Ref, Place] = {}
         for url in urls:
             try:
@@ -47,7 +47,7 @@ class AddingPages:
         return list(found.values())
 
     def take(self, places: Sequence[Place], as_ref: Ref | None) -> None:
-        """Take in all of them, one after the other; one that fails never stops the rest."""
+        """Add all pages one after the other; one that fails never stops the rest."""
         try:
             for count, place in enumerate(places, start=1):
                 ref = as_ref or place.ref
@@ -86,7 +86,7 @@ class AddingPages:
         self._follow(follow)
 
     def _follow(self, follow: Follow) -> None:
-        """Fetch what comes, as far as it is new or leads on."""
+        """Fetch the pages that follow, if they are new or if their links are needed."""
         done = 0
         while (url := follow.next()) is not None:
             place = self.pages.web.place(url)
@@ -95,7 +95,7 @@ class AddingPages:
                 self._followed(follow, url, place)
             except StoreError:
                 raise
-            except NotFound as error:  # nobody asked for this one: a dead link is the site's business
+            except NotFound as error:  # the user did not name this page, so a dead link is no failure
                 self._pass_over(place.ref, error.message)
             except Error as error:
                 self.adding.fail(str(place.ref), error)
@@ -131,7 +131,7 @@ class AddingPages:
 
 
 def _is_xml(read: ReadPage) -> bool:
-    """Whether it may be a sitemap: those are XML, packed or not, whatever they are called."""
+    """Whether a page may be a sitemap: XML, compressed or not."""
     return read.page.data.lstrip()[:5] in (b"<?xml", b"<urls", b"<site") or read.page.data.startswith(b"\x1f\x8b")
 
 

@@ -1,7 +1,7 @@
-"""Where a language model would cut a text: it is shown numbered lines and names ranges of them, which are doubted.
+"""Asks a language model where to cut a text. It sees numbered lines and answers with ranges of line numbers.
 
-Only places come from here, never text, so nothing can be lost or added on a model's word. An answer that is not a whole
-and orderly cover of the lines is no answer. Cutting itself, and what happens without an answer, is decided elsewhere.
+Only positions come from the model, never text, so it can neither lose nor add any. The ranges must cover all lines in
+order; any other answer is an error. Callers cut the text, and decide what to do without an answer.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from ricordo.models.base import LLM, Message
 WINDOW_LINES = 400
 WINDOW_CHARS = 16_000
 SHOWN_CHARS = 300
-"""So much of a long line is shown; for finding topics, its beginning is enough."""
+"""How much of a long line the model sees; its beginning is enough to find topics."""
 MOST_WINDOWS = 50
-"""Longer texts are not put to a model: it would take minutes, and such texts are mostly tables and logs."""
+"""Longer texts are not sent to a model: it would take minutes, and most of them are tables and logs."""
 
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -53,7 +53,7 @@ class LlmChunker:
         self._seconds = seconds
 
     def places(self, text: str) -> list[int]:
-        """Where passages start; an ``Error`` when the model does not say, or not in a way that can be used."""
+        """The positions where passages start; an ``Error`` if the model gives no usable answer."""
         llm = self._llm()
         lines = text.split("\n")
         if len(lines) > 1 and not lines[-1]:
@@ -70,7 +70,7 @@ class LlmChunker:
             reply = llm.complete(messages, schema=SCHEMA, seconds=self._seconds())
             ranges = checked_ranges(reply.data["chunks"], first + 1, last)
             if last < len(lines) and len(ranges) > 1 and ranges[-1][0] - 1 > first + (last - first) // 2:
-                ranges.pop()  # what the window's end may have cut in two is shown again, with what follows
+                ranges.pop()  # the end of the window may have cut this passage, so it is shown again with what follows
             starts += [start - 1 for start, _ in ranges]
             first = ranges[-1][1]
         return [offsets[start] for start in starts]

@@ -1,8 +1,8 @@
 """The units of source code: classes, functions, tables, targets, each with its name as a breadcrumb.
 
-It reads lines, not grammars: a unit begins where a line looks like a definition in the file's language, and
-the comments and decorators right above belong to it. A line that fools it costs a worse cut, never lost text.
-Parsers of grammars were passed over because their packages fetch grammars when they run.
+It looks at lines and parses no grammar: a unit begins where a line looks like a definition in the file's language, and
+the comments and decorators right above belong to it. If a line is misread, the cut is worse but no text is lost.
+Parser packages are not used, because they download grammars while they run.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def outline_code(text: str, language: str) -> Outline:
 
 @lru_cache
 def _keyword_unit(language: str) -> re.Pattern[str]:
-    """What a line looks like that begins a unit in this language; group ``holds``: it holds others."""
+    """Matches a line that begins a unit in this language; the group ``holds`` means that it contains other units."""
     words = _UNIT_WORDS.get(_SAME_WORDS.get(language, language), _UNIT_WORDS[""])
     holders, _, doers = ("|".join(map(re.escape, side.split())) for side in words.partition("|"))
     return re.compile(

@@ -1,6 +1,7 @@
-"""Working off the backlog: claim texts, embed the ones no one embedded before, store the vectors; until none is left.
+"""Makes the vectors of texts in the backlog: claims texts, embeds those without a known vector, stores the vectors.
 
-Nothing is held while the model computes. Ctrl-C gives claimed texts back; a killed process loses at most its batch.
+No lock is held while the model computes. Ctrl-C returns claimed texts to the backlog; a killed process loses at most
+the batch it was working on.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ BATCH = 100
 
 
 class Worker:
-    """Drains the backlog of one fingerprint."""
+    """Embeds the texts in the backlog of one fingerprint."""
 
     def __init__(
         self, store: Store, embedder: Embedder, owner: str, progress: Callable[[Progress], None] | None = None
@@ -42,7 +43,7 @@ class Worker:
         self._started = time.monotonic()
 
     def drain(self, *, kinds: Sequence[str] = (), limit: int | None = None, workers: int = 1) -> EmbedReport:
-        """Work until the backlog is empty, the limit is reached, or the embedder is gone."""
+        """Work until the backlog is empty, the limit is reached, or the embedder cannot be used."""
         self._left = limit
         self._total = self.store.vectors.counts(self.fingerprint)["pending"]
         try:
@@ -74,11 +75,11 @@ class Worker:
             try:
                 self._embed(jobs)
             except Unavailable as error:
-                self.stopped = _told(error)
+                self.stopped = _message(error)
             except ContractError as error:
                 self.store.jobs.fail(self.fingerprint, jobs, error.message)
                 self.failed += len(jobs)
-                self.stopped = _told(error)
+                self.stopped = _message(error)
             except Error as error:
                 self.store.jobs.fail(self.fingerprint, jobs, error.message)
                 self.failed += len(jobs)
@@ -128,10 +129,10 @@ def drain(
     whole: bool = False,
     **options: Any,
 ) -> EmbedReport:
-    """Work off the backlog with the first embedder; while it is gone, the second makes vectors of its own.
+    """Embed the backlog with the first embedder; if that cannot be used, the second makes vectors of its own.
 
-    The second's never stand for the first's: what waits for the first still waits. It embeds what the first left, or
-    with ``whole`` all that lacks a vector of its own.
+    Vectors of the second do not replace those of the first: its texts keep waiting. The second embeds what the first
+    left, or with ``whole`` everything that has no vector of the second yet.
     """
     waits_for = ""
     try:
@@ -141,8 +142,8 @@ def drain(
         worker = Worker(store, embedder, owner, progress)
         waits_for = worker.fingerprint
         report = worker.drain(**options)
-    except Unavailable as error:  # it does not even know its fingerprint
-        report = EmbedReport(stopped=_told(error))
+    except Unavailable as error:  # it could not even say its fingerprint
+        report = EmbedReport(stopped=_message(error))
     if not report.stopped:
         return report
     try:
@@ -151,7 +152,7 @@ def drain(
             return report
         done = _stand_in(store, Worker(store, stand_in, owner, progress), "" if whole else waits_for, options)
     except (Unavailable, ContractError) as error:
-        done = EmbedReport(stopped=_told(error))
+        done = EmbedReport(stopped=_message(error))
     made = done.embedded + done.cached
     also = f"The fallback fails too: {done.stopped}" if done.stopped else f"Until then, {made} have the fallback's."
     return replace(report, stopped=f"{report.stopped} {also}", fallback=made)
@@ -166,9 +167,9 @@ def _stand_in(store: Store, worker: Worker, waits_for: str, options: dict[str, A
     try:
         return worker.drain(**options)
     finally:
-        # The first embedder's backlog is the one that counts; this one is made again when it is needed.
+        # Only the backlog of the first embedder is kept; this one is made again when it is needed.
         store.jobs.drop_waiting(worker.fingerprint)
 
 
-def _told(error: Error) -> str:
+def _message(error: Error) -> str:
     return f"{error.message}. {error.hint}".strip()

@@ -1,6 +1,6 @@
-"""Files on disk as things to take in: which ones a folder has, and what one of them says.
+"""Finds files on disk and reads them as items to save. The store's own files are left out.
 
-The store's own files are never among them. What becomes of a file, and what was known of it, is decided elsewhere.
+Callers decide what happens to a file and compare it with what the store knows.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _JOURNALS = ("", "-wal", "-shm", "-journal")
 
 
 class Files:
-    """The disk as the settings allow it to be read; ``own`` is the store's file.
+    """Reads files as the settings allow; ``own`` is the store's file.
 
-    In an Obsidian vault, tags in texts count as tags; ``is_vault`` takes every folder for one.
+    In an Obsidian vault, tags in texts count as tags; with ``is_vault`` every folder counts as a vault.
     """
 
     def __init__(self, config: Config, own: str, *, is_vault: bool = False) -> None:
@@ -55,7 +55,7 @@ class Files:
         return any(real == self._own + end for end in _JOURNALS)
 
     def bytes_of(self, entry: FoundFile) -> bytes:
-        """What the file holds; one that outgrew the limit since is refused unread."""
+        """The bytes of a file; a file that has become too large is refused before it is read."""
         if entry.size > self._max_bytes:
             raise Unreadable(
                 f"{entry.path.name}: {over_limit(entry.size, self._max_bytes)}",
@@ -64,7 +64,7 @@ class Files:
         return read_file(entry.path)
 
     def parsed(self, folder: Path, globs: Sequence[str]) -> Iterator[tuple[str, datetime, Parsed | Error]]:
-        """The files below a folder: where each lies in it, when it changed, and what it says or why it says nothing."""
+        """All files below a folder: the relative path, the time of change, and the parsed text or the error."""
         for entry in self.at(folder, globs):
             place = os.path.relpath(entry.path, folder).replace(os.sep, "/")
             if isinstance(entry, FoundFile):
@@ -77,7 +77,7 @@ class Files:
                 yield place, datetime.now(UTC), Unreadable(f"{place}: {entry.reason}")
 
     def incoming(self, ref: Ref, entry: FoundFile, data: bytes, kind: str, fields: Mapping[str, Any]) -> Incoming:
-        """The file's content as something to save; ``fields`` overrule what the file says of itself."""
+        """The file as an item to save; ``fields`` take precedence over those in the file."""
         parsed = parse_bytes(data, entry.path.name, limits=self.limits)
         if self._is_vault or in_vault(entry.path.parent, self._vaults):
             parsed = with_text_tags(parsed)
@@ -87,7 +87,7 @@ class Files:
 
 
 def hash_of(data: bytes) -> str:
-    """SHA-256 of a file's bytes: tells that it was only touched, or only renamed."""
+    """SHA-256 of a file's bytes, by which a touched or renamed file is recognised."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -98,14 +98,14 @@ def said_by(incoming: Incoming) -> dict[str, Any]:
 
 
 def set_by_people(fields: Fields, said: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of an item that are not what its file said when it was last read: these stay when it is read again."""
+    """The fields that people changed since the file was last read; they are kept when it is read again."""
     now = fields.to_dict()
     changed = {name: value for name, value in now.items() if name not in _NOT_AUTHORED}
     return {name: value for name, value in changed.items() if value != said.get(name, _EMPTY[name])}
 
 
 def metadata_kept(fields: Fields, said: Mapping[str, Any], says: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata key by key: what people set or removed stays so, the rest is what the file says now."""
+    """The metadata, key by key: what people set or removed is kept, the rest comes from the file."""
     before: Mapping[str, Any] = said.get("metadata", {})
     now = fields.metadata
     kept = {key: value for key, value in now.items() if key not in before or before[key] != value}

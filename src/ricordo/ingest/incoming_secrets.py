@@ -1,6 +1,6 @@
-"""Taking secrets out of what comes in under the ref of a memory or note, whether it is new or read again.
+"""Removes secrets from what is saved under the ref of a memory or note, new or read again.
 
-Files and pages under refs of their own are kept as they are; what counts as a secret is told by ``redact``.
+Files and pages that keep their own refs are not changed. ``redact`` decides what a secret is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def kind_of(ref: Ref) -> str:
 
 
 def without_secrets(one: Incoming, *, allow: bool) -> tuple[Incoming, tuple[str, ...]]:
-    """The same without its secrets, and their kinds; files and pages stay as they are, whatever kind they are given."""
+    """The item without its secrets, and the kinds of secrets; files and pages are not changed, whatever their kind."""
     from ricordo.ingest.redact import redact_item
 
     if one.ref.drive in _WITH_ORIGIN:
@@ -39,7 +39,7 @@ def without_secrets(one: Incoming, *, allow: bool) -> tuple[Incoming, tuple[str,
 
 
 def _state_without(state: FileState | None) -> FileState | None:
-    """What is remembered of a file or page, without the secrets in what it said of itself."""
+    """The remembered state of a file or page, without the secrets in its fields."""
     from ricordo.ingest.redact import redact_values
 
     if state is None:

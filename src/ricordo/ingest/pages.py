@@ -1,7 +1,7 @@
-"""Pages as things to take in: what one says now, and whether it says the same as when it was last read.
+"""Reads pages as items to save, and finds out whether a page has changed since it was last read.
 
-A page comes from a loader if there is one that brings it, else by plain HTTP. What was told by a server to recognise a
-page is kept with the state of its item, which makes no version. How pages are fetched is known to ``sources``.
+A page comes from a loader if one can load it, else by plain HTTP. The headers for conditional requests are kept with
+the state of the item, so that they make no new version. ``sources`` fetches the pages.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _FILE_NAMES = (
 
 @frozen
 class ReadPage:
-    """A page that was fetched and read: what to save, and what it says about itself and where it leads."""
+    """A page that was fetched and read: the item to save, what the page says about itself, and its links."""
 
     page: FetchedPage
     incoming: Incoming
@@ -41,7 +41,7 @@ class ReadPage:
 
 
 class PageReader:
-    """The web, and what reads what comes from there. ``prompt_addition`` is for the loader."""
+    """Fetches and reads pages. ``prompt_addition`` is passed to the loader."""
 
     def __init__(self, web: Web, limits: Limits, loader: Loader | None = None, prompt_addition: str = "") -> None:
         self.web = web
@@ -56,7 +56,7 @@ class PageReader:
             self.loader.close()
 
     def load(self, place: Place, ref: Ref | None, kind: str | None, fields: Mapping[str, Any]) -> ReadPage | Incoming:
-        """A page by the loader, else by plain HTTP; ``ref`` if it is to be kept under another than its own."""
+        """A page by the loader, else by plain HTTP; ``ref`` is set if it is kept under a ref other than its own."""
         loaded = self.loader.load(place.url, self.prompt_addition) if self.loader is not None else None
         if loaded is None:
             return self.read(place, self.web.fetch(place), ref, kind, fields)
@@ -67,7 +67,7 @@ class PageReader:
     def read(
         self, place: Place, page: FetchedPage, ref: Ref | None, kind: str | None, fields: Mapping[str, Any]
     ) -> ReadPage:
-        """What a fetched page says; ``fields`` overrule what it says of itself."""
+        """Read a fetched page; ``fields`` take precedence over those in the page."""
         name = _disposition(page.headers.get("content-disposition", ""))
         called = name or page.name
         parsed = parse_bytes(page.data, called, page.mime or None, limits=self.limits, page=True)
@@ -88,7 +88,7 @@ class PageReader:
     def taken(
         self, place: Place, loaded: LoadedPage, ref: Ref, kind: str | None, fields: Mapping[str, Any]
     ) -> Incoming:
-        """What a loader brought; a text is kept as it stands."""
+        """Read a page that a loader loaded; a text is kept as it is."""
         if isinstance(loaded.content, bytes):
             data = loaded.content
             parsed = parse_bytes(data, place.ref.path.rpartition("/")[2], loaded.mime_type, limits=self.limits)
@@ -119,7 +119,7 @@ class PageReader:
         return replace(plain, fields={**origin, **fields}, file=state)
 
     def again(self, item: Item, state: FileState | None) -> Incoming | FileState | None:
-        """An item's page as it is now, to be saved; or its new state, or None, when it says what it said before."""
+        """Read an item's page again: an item to save if it changed, else its new state, or None if nothing changed."""
         place = self.web.place(source_url(item))
         adapter = item.fields.source_adapter or HTTP
         if adapter.startswith(MCP):
@@ -151,15 +151,15 @@ class PageReader:
 
 
 def _as_added(incoming: Incoming, item: Item) -> Incoming:
-    """A page kept as a note, without its secrets like when it was added; where they were allowed, they still are."""
+    """Remove the secrets of a page kept as a note, unless they were allowed when it was added."""
     from ricordo.ingest.incoming_secrets import without_secrets
     from ricordo.ingest.redact import find_secrets
 
     clean, found = without_secrets(incoming, allow=bool(find_secrets(item.content)))
     if not found:
         return incoming
-    told = f"redacted: {', '.join(found)}"
-    return replace(clean, parsed=replace(clean.parsed, warnings=(*clean.parsed.warnings, told)))
+    warning = f"redacted: {', '.join(found)}"
+    return replace(clean, parsed=replace(clean.parsed, warnings=(*clean.parsed.warnings, warning)))
 
 
 def source_url(item: Item) -> str:

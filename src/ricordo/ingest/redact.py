@@ -40,14 +40,14 @@ def _found(text: str) -> list[FoundSecret]:
 
 def _apart(findings: Iterable[FoundSecret]) -> list[FoundSecret]:
     """In order, those that overlap taken together under the name of the first."""
-    apart: list[FoundSecret] = []
+    merged: list[FoundSecret] = []
     for one in sorted(findings, key=lambda one: (one.start, -one.end)):
-        if apart and one.start < apart[-1].end:
-            last = apart[-1]
-            apart[-1] = FoundSecret(last.kind, last.start, max(last.end, one.end))
+        if merged and one.start < merged[-1].end:
+            last = merged[-1]
+            merged[-1] = FoundSecret(last.kind, last.start, max(last.end, one.end))
         else:
-            apart.append(one)
-    return apart
+            merged.append(one)
+    return merged
 
 
 _MOST_ROUNDS = 8
@@ -60,7 +60,7 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     ('use [redacted: aws key] here', ('aws key',))
     """
     kinds: list[str] = []
-    for _ in range(_MOST_ROUNDS):  # what stood right behind one secret may show as another once that is gone
+    for _ in range(_MOST_ROUNDS):  # text right behind a secret may be found to be another one once the first is gone
         findings = find_secrets(text)
         if not findings:
             break

@@ -1,4 +1,4 @@
-"""Which entities a text speaks of: their titles as whole words, whatever the case. Pure; the store keeps the links."""
+"""Finds the entities that a text mentions: their titles as whole words, in upper or lower case."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from ricordo.text.scripts import has_unspaced
 
 MOST_MENTIONS = 200
-"""So many entities of one text are linked; a text that names more is a list of them."""
+"""At most so many entities of one text are linked; a text with more is a list."""
 
 EXACT_CASE = 3
-"""Titles this short must be written as they are: IT is not it."""
+"""Titles this short must match in upper and lower case: IT is not it."""
 
 _WORD = re.compile(r"\w+")
 
@@ -44,7 +44,7 @@ def mentioned(text: str, titles: Iterable[tuple[int, str]]) -> tuple[tuple[int, 
 
 
 def _stands_in(name: str, text: str) -> bool:
-    """Whether a name stands in a text by itself; in scripts without spaces anywhere will do."""
+    """Whether a text contains a name as a whole word; in scripts without spaces, anywhere counts."""
     at = text.find(name)
     while at >= 0:
         end = at + len(name)

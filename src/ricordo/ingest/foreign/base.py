@@ -1,4 +1,4 @@
-"""What a reader of another program's files hands over."""
+"""What the readers of other programs' files return."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Relation:
 
 @frozen
 class Foreign:
-    """Texts to save, links to make between them, what could not be read, and what is worth knowing."""
+    """Texts to save, links between them, files that could not be read, and notes for the user."""
 
     entries: tuple[Entry, ...]
     relations: tuple[Relation, ...] = ()

@@ -1,4 +1,4 @@
-"""The way of a file through parsing: read, detect, pick the parser, bound the answer.
+"""Parses a file: reads it, detects its type, picks the parser, and limits the length of the text.
 
 Whatever goes wrong with a file becomes ``Unreadable`` here (see ``failures``).
 """
@@ -32,7 +32,7 @@ _HERE: dict[str, str] = {
     "jsonl": "tables:parse_jsonl",
 }
 # The same for formats whose parsers can hang, crash or eat memory: these run in the sandbox.
-_APART: dict[str, str] = {
+_IN_SANDBOX: dict[str, str] = {
     "html": "html:parse",
     "notebook": "notebook:parse",
     "mail": "mail:parse",
@@ -115,8 +115,8 @@ def _read(source: Source) -> Parsed:
         )
     if source.type.format in _HERE:
         return load_parser(f"{_PACKAGE}.{_HERE[source.type.format]}")(source)
-    if source.type.format in _APART:
-        return _read_apart(source)
+    if source.type.format in _IN_SANDBOX:
+        return _read_in_sandbox(source)
     if source.type.format == "ole":
         raise Unreadable(f"{source.name} is protected by a password", hint="Save a copy without the password.")
     return Parsed(
@@ -127,13 +127,13 @@ def _read(source: Source) -> Parsed:
     )
 
 
-def _read_apart(source: Source) -> Parsed:
+def _read_in_sandbox(source: Source) -> Parsed:
     library, called = _EXTRAS.get(source.type.format, ("", ""))
     if library and find_spec(library) is None:
         raise MissingExtra("documents", called)
     from ricordo.ingest.parse.sandbox import run_bounded
 
-    return run_bounded(f"{_PACKAGE}.{_APART[source.type.format]}", source)
+    return run_bounded(f"{_PACKAGE}.{_IN_SANDBOX[source.type.format]}", source)
 
 
 def _bounded(parsed: Parsed, limits: Limits) -> Parsed:
