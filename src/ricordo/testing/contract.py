@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from ricordo.store.base import Store
-from ricordo.testing.contract_records import RecordsContract
+from ricordo.testing.contract_search import SearchContract
 
 
-class StoreContract(RecordsContract):
+class StoreContract(SearchContract):
     """All tests that a store must pass."""
 
     def open_store(self, folder: Path, **options: object) -> Store:
