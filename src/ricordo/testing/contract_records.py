@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from ricordo.exchange.records import Header, ItemRecord
-from ricordo.store.asking import NEWEST, Ask, Needs
 from ricordo.store.base import Store
 from ricordo.testing.contract_items import ItemsContract
 from ricordo.testing.making import prepared
@@ -69,14 +68,13 @@ class RecordsContract(ItemsContract):
         stats = store.usage.stats(days=30, by="tool", limit=10)
         assert (stats.zero_results, [row.name for row in stats.zero_result]) == (1, ["unknown thing"])
 
-    def test_verdicts_give_a_prior_and_go_with_their_item(self, store: Store) -> None:
-        a, b = self.put(store, "note:/a", "A."), self.put(store, "note:/b", "B.")
+    def test_verdicts_are_counted_and_go_with_their_item(self, store: Store) -> None:
+        n = self.put(store, "note:/a", "A.")
         for verdict in ("accepted", "accepted", "dismissed"):
-            store.lessons.add_feedback("q", a, verdict, counted=True)
+            store.lessons.add_feedback("q", n, verdict, counted=True)
         assert store.lessons.feedback_counts() == {"accepted": 2, "dismissed": 1}
-        priors = store.index.candidates(Ask(find=NEWEST, needs=Needs(feedback=True))).feedback
-        assert priors[a] == pytest.approx((2 + 2) / (3 + 4))
-        assert priors.get(b, 0.5) == 0.5
+        store.changes.remove(n, purge=True)
+        assert store.lessons.feedback_counts() == {}
 
     def test_moved_weights_are_in_force_and_logged(self, store: Store) -> None:
         n = self.put(store, "note:/a", "A.")
@@ -89,8 +87,7 @@ class RecordsContract(ItemsContract):
         change = store.lessons.move_weights("default", decide)
         assert change is not None
         assert (change.shift_before, change.shift_after, change.reason) == (0.0, 0.1, "on purpose")
-        learned = store.index.candidates(Ask(find=NEWEST, needs=Needs(learned_by="default")))
-        assert learned.learned_shift == pytest.approx(0.1)
+        assert store.lessons.learned("default").shift == pytest.approx(0.1)
         assert [one.id for one in store.lessons.weight_changes()] == [change.id]
         assert store.lessons.weight_change(change.id) == change
         store.lessons.freeze_learning(True)

@@ -23,7 +23,10 @@ TEXTS: dict[str, tuple[str, dict[str, Any]]] = {
     "note:/keys": ("Rotate the signing keys every quarter.\n\nThe rotation is logged.", {"tags": ["ops"]}),
     "note:/tokens": ("A token is signed with the private key.", {"title": "Validating tokens", "importance": 5}),
     "memory:/lunch": ("Lunch is at noon, tea is at four.", {"domain": "office"}),
-    "disk:/docs/deploy.md": ("Deploy on Friday? Never deploy on Friday.", {"title": "Deploying", "tags": ["ops", "ci"]}),
+    "disk:/docs/deploy.md": (
+        "Deploy on Friday? Never deploy on Friday.",
+        {"title": "Deploying", "tags": ["ops", "ci"]},
+    ),
     "disk:/docs/keyboard.md": ("A keyboard has keys, and a mouse has none.", {}),
     "note:/empty-of-words": ("…", {}),
 }
@@ -85,7 +88,10 @@ class SearchContract(RecordsContract):
             ({"filters": Filters(importance_min=4)}, {"note:/tokens"}),
             ({"excluded": (("mous",),)}, {"note:/keys", "note:/tokens"}),
             ({"phrases": (Phrase("signing keys", ("sign", "key")),)}, {"note:/keys"}),
-            ({"excluded_phrases": (Phrase("signing keys", ("sign", "key")),)}, {"note:/tokens", "disk:/docs/keyboard.md"}),
+            (
+                {"excluded_phrases": (Phrase("signing keys", ("sign", "key")),)},
+                {"note:/tokens", "disk:/docs/keyboard.md"},
+            ),
         ],
     )
     def test_conditions_bind_before_the_best_are_picked(
@@ -185,7 +191,9 @@ class SearchContract(RecordsContract):
         self.embed(store, embedder)
         copy = prepared("note:/copy", TEXTS["memory:/lunch"][0])
         store.changes.save([copy], backlog=backlog)
-        assert store.jobs.known_vectors(embedder.fingerprint, [copy.chunks[0].embed_hash]) == {copy.chunks[0].embed_hash}
+        assert store.jobs.known_vectors(embedder.fingerprint, [copy.chunks[0].embed_hash]) == {
+            copy.chunks[0].embed_hash
+        }
 
     def test_similar_items_are_those_with_the_nearest_passages(self, store: Store) -> None:
         embedder = FakeEmbedder()
