@@ -6,68 +6,9 @@ that a store which passes can stand in for another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-
-import pytest
-
-from ricordo.store.base import Store
+from ricordo.testing.contract_records import RecordsContract
 from ricordo.testing.contract_search import SearchContract
 
 
-class StoreContract(SearchContract):
+class StoreContract(SearchContract, RecordsContract):
     """All tests that a store must pass."""
-
-    def open_store(self, folder: Path, **options: object) -> Store:
-        """A store in an empty folder, or the one that is there already. ``options``: language, keep_versions."""
-        raise NotImplementedError
-
-    def open_copy(self, target: Path) -> Store:
-        """The store that a backup at ``target`` holds."""
-        raise NotImplementedError
-
-    @pytest.fixture
-    def open_again(self, tmp_path: Path) -> Iterator[Callable[..., Store]]:
-        """Opens the same store as often as it is called; closes what is still open."""
-        opened: list[Store] = []
-
-        def open_one(**options: object) -> Store:
-            opened.append(self.open_store(tmp_path, **options))
-            return opened[-1]
-
-        yield open_one
-        for store in opened:
-            store.close()
-
-    @pytest.fixture
-    def open_elsewhere(self, tmp_path: Path) -> Iterator[Callable[[], Store]]:
-        """Opens an empty store beside the first."""
-        opened: list[Store] = []
-
-        def open_one() -> Store:
-            folder = tmp_path / f"elsewhere-{len(opened)}"
-            folder.mkdir()
-            opened.append(self.open_store(folder))
-            return opened[-1]
-
-        yield open_one
-        for store in opened:
-            store.close()
-
-    @pytest.fixture
-    def open_backup(self) -> Iterator[Callable[[Path], Store]]:
-        """Opens a backup that a store made."""
-        opened: list[Store] = []
-
-        def open_one(target: Path) -> Store:
-            opened.append(self.open_copy(target))
-            return opened[-1]
-
-        yield open_one
-        for store in opened:
-            store.close()
-
-    @pytest.fixture
-    def store(self, open_again: Callable[..., Store]) -> Store:
-        """An empty store."""
-        return open_again()

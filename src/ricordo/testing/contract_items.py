@@ -14,11 +14,12 @@ from ricordo.errors import Conflict, NotFound, PathConflict, StaleVersion, from_
 from ricordo.store.base import FileState, PreparedItem, Store
 from ricordo.store.prepare import text_hash
 from ricordo.testing.making import prepared
+from ricordo.testing.opening import StoreFixtures
 from ricordo.values.hits import Filters
 from ricordo.values.items import Ref, Saved
 
 
-class ItemsContract:
+class ItemsContract(StoreFixtures):
     """Items, their versions, and every change of them."""
 
     def put(self, store: Store, ref: str, text: str, **fields: Any) -> int:

@@ -12,7 +12,7 @@ import pytest
 from ricordo.errors import ContractError
 from ricordo.store.asking import NEWEST, SUBSTRING, Aim, Ask, AskedWord, Needs, Phrase, QueryVector, Shown
 from ricordo.store.base import Backlog, PreparedItem, Store
-from ricordo.testing.contract_records import RecordsContract
+from ricordo.testing.contract_items import ItemsContract
 from ricordo.testing.fakes import FakeEmbedder
 from ricordo.testing.making import prepared
 from ricordo.testing.reference import bm25f
@@ -32,7 +32,7 @@ TEXTS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-class SearchContract(RecordsContract):
+class SearchContract(ItemsContract):
     """The search seam: candidates, cosines, passages, similar."""
 
     def fill(self, store: Store, backlog: Backlog | None = None) -> dict[str, PreparedItem]:
