@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -44,26 +45,25 @@ def serve(
     """Serve until interrupted. ``said`` is told the address and the link that signs a browser in."""
     require_server()
     refuse_open_door(host, Credentials())
-    from ricordo.mcp_server import http as mcp_http
-
-    listening = mcp_http.listen(host, port)
     import uvicorn
 
     from ricordo.http_api.app import app_for
     from ricordo.http_api.serving import Serving
+    from ricordo.mcp_server import http as mcp_http
     from ricordo.mcp_server.service import Service
     from ricordo.mcp_server.stdio import leave
 
-    real_port = listening.getsockname()[1]
     token = secrets.token_urlsafe(32)
     serving = Serving(Service(toolsets, store=store, tier=tier), local_token=token)
+    serving.service.engine()  # a store that cannot be opened is told before the port is taken
+    listening = mcp_http.listen(host, port)
+    real_port = listening.getsockname()[1]
     serving.address = f"http://{mcp_http.bracketed(_reachable(host))}:{real_port}"
     serving.port = real_port
     app = app_for(serving, host=host, port=real_port, names=names)
     config = uvicorn.Config(
         app, log_config=None, access_log=False, timeout_graceful_shutdown=3, lifespan="on", server_header=False
     )
-    serving.service.engine()  # a store that cannot be opened is told before anybody is
     attendant = Attendant(serving)
     is_first = read_running() is None
     if is_first:
@@ -72,6 +72,8 @@ def serve(
         write_running(Running(os.getpid(), _reachable(host), real_port, token, place, started))
     said(serving.address, f"{serving.address}/sign-in?code={serving.codes.new()}")
     attendant.start()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _heard)
     try:
         uvicorn.Server(config).run(sockets=[listening])
     finally:
@@ -80,6 +82,10 @@ def serve(
         attendant.stop()
         serving.close()
     leave(serving.threads)
+
+
+def _heard(number: int, frame: object) -> None:
+    """uvicorn ends the server on a signal, and then raises it again: by then there is nothing left to do."""
 
 
 def refuse_open_door(host: str, credentials: Credentials) -> None:

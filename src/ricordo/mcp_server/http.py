@@ -104,6 +104,7 @@ def listen(host: str, port: int) -> socket.socket:
         listening = socket.socket(place[0], place[1])
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(place[4])
+        listening.listen(2048)  # whoever connects from now on waits for the server, and is not refused
     except (OSError, UnicodeError) as error:
         if listening is not None:
             listening.close()

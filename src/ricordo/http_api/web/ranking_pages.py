@@ -76,10 +76,10 @@ async def profiles_page(
 
 
 @shows(ranking, "/profiles/preview")
-async def preview(request: Request, here: Here, name: Annotated[str, Query(max_length=100)]) -> Response:
+async def preview(request: Request, here: Here, base: Annotated[str, Query(max_length=100)]) -> Response:
     """What the weights would change in the answers to recent queries."""
     weights = _weights(list(request.query_params.multi_items()))
-    found = await here.ask(lambda engine: previewed(engine, name, weights))
+    found = await here.ask(lambda engine: previewed(engine, base, weights))
     return page(request, "preview_part.html", **found)
 
 

@@ -1,0 +1,46 @@
+"""A real Chromium for the tests, where there is one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+AXE = Path(__file__).parent / "axe" / "axe.min.js"
+
+
+def chromium() -> str:
+    """The browser's program; the test is skipped where there is none."""
+    found = os.environ.get("RICORDO_TEST_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        pytest.skip("there is no Chromium here; on Debian: apt-get install chromium")
+    return found
+
+
+@contextmanager
+def browser() -> Iterator[Any]:
+    """A headless browser."""
+    driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    program = chromium()
+    with driver.sync_playwright() as play:
+        running = play.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield running
+        running.close()
+
+
+def serious_findings(page: Any) -> list[str]:
+    """What axe-core finds wrong with a page that keeps somebody from using it."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{one['id']}: {node['html'][:160]}"
+        for one in found["violations"]
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"]
+    ]

@@ -1,0 +1,165 @@
+"""The server as a process: in the foreground, in the background, as a unit, and at its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tomllib
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from click.testing import CliRunner
+from http_sites import LOCAL, Listening, listen
+
+from ricordo.cli.program import program
+from ricordo.http_api import background
+from ricordo.http_api.running import Running, ask, read_running, state_file, write_running
+
+
+def ricordo(*words: str, code: int = 0) -> Any:
+    """The ``data`` of a command's envelope (its error when the exit code is not 0)."""
+    result = CliRunner().invoke(program, [*words, "--json"])
+    assert result.exit_code == code, result.output
+    envelope = json.loads(result.stdout)
+    return envelope["data"] if code == 0 else envelope["error"]
+
+
+@pytest.fixture
+def quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are other there")
+@pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")  # that is what it is for
+def test_a_server_in_the_background_answers_until_it_is_stopped(quiet: None, tmp_path: Path) -> None:
+    started = ricordo("serve", "--background", "--port", "0", "--store", str(tmp_path / "s.db"))
+    try:
+        assert stat.S_IMODE(state_file().stat().st_mode) == 0o600
+        status = ricordo("service")
+        assert (status["pid"], status["answers"]) == (started["pid"], True)
+        assert status["store"] == str(tmp_path / "s.db")
+        again = ricordo("serve", "--background", "--port", "0", code=2)
+        assert "runs already" in again["message"]
+        link = ricordo("service", "link")["link"]
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with browser.open(link) as page:
+            assert page.status == 200
+        running = read_running()
+        assert running is not None
+        code, body = ask(running, "/api/v1/remember", b'{"text": "The ferry leaves at nine."}', 10)
+        assert (code, json.loads(body)["status"]) == (200, "created")
+    finally:
+        stopped = ricordo("service", "stop")
+    assert stopped == {"stopped": started["pid"]}
+    assert not state_file().exists()
+    assert ricordo("service", "status", code=3)["code"] == "not_found"
+    found = ricordo("search", "ferry", "--store", str(tmp_path / "s.db"))
+    assert found["hits"][0]["title"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are other there")
+def test_the_foreground_server_says_where_it_is_and_ends_well(quiet: None, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "ricordo", "serve", "--port", "0", "--json", "--store", str(tmp_path / "s.db")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    told = json.loads(process.stdout.readline())["data"]
+    with urllib.request.urlopen(told["address"] + "/healthz") as answer:
+        assert json.load(answer)["status"] == "ok"
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=20)
+    assert b"Traceback" not in errors
+    assert not state_file().exists()
+
+
+def test_a_store_that_cannot_be_opened_is_told_at_once(quiet: None, tmp_path: Path) -> None:
+    (tmp_path / "bad.db").write_text("this is no store at all, and long enough to be read as one", encoding="utf-8")
+    error = ricordo("serve", "--port", "0", "--store", str(tmp_path / "bad.db"), code=5)
+    assert error["hint"]
+
+
+def test_a_state_file_that_others_can_read_or_of_a_dead_process_counts_for_nothing() -> None:
+    write_running(Running(os.getpid(), "127.0.0.1", 1, "token", "store"))
+    assert read_running() is not None
+    if os.name == "posix":
+        state_file().chmod(0o644)
+        assert read_running() is None
+        state_file().chmod(0o600)
+        gone = subprocess.Popen([sys.executable, "-c", ""])
+        gone.wait()
+        write_running(Running(gone.pid, "127.0.0.1", 1, "token", "store"))
+        assert read_running() is None
+
+
+def test_units_start_the_server_with_the_words_they_were_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    place, commands = background.install_unit(["--store", "/a b/50%.db"], platform="linux")
+    text = place.read_text(encoding="utf-8")
+    assert place == tmp_path / ".config/systemd/user/ricordo.service"
+    assert '"/a b/50%%.db"' in text
+    assert "enable --now ricordo.service" in commands[-1]
+    place, _ = background.install_unit(["--store", "/a & b.db"], platform="darwin")
+    import plistlib
+
+    plist = plistlib.loads(place.read_bytes())
+    assert plist["ProgramArguments"][-2:] == ["--store", "/a & b.db"]
+    for platform in ("linux", "darwin"):
+        gone, _ = background.uninstall_unit(platform=platform)
+        assert not gone.exists()
+
+
+def test_tokens_are_made_listed_and_taken_away_by_commands() -> None:
+    made = ricordo("tokens", "add", "laptop", "--scope", "write")
+    assert made["token"].startswith("ricordo_")
+    listed = ricordo("tokens")["tokens"]
+    assert [(one["name"], one["scope"], "token" in one) for one in listed] == [("laptop", "write", False)]
+    ricordo("tokens", "rm", "laptop")
+    assert ricordo("tokens", "list")["tokens"] == []
+    assert ricordo("tokens", "rm", "laptop", code=3)["code"] == "not_found"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
+    served, end = listen(tmp_path_factory.mktemp("mcp"))
+    yield served
+    end()
+
+
+def test_agents_speak_mcp_with_the_same_server(site: Listening) -> None:
+    import httpx2
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
+    async def talk() -> tuple[set[str], Any]:
+        headers = {"Authorization": f"Bearer {LOCAL}"}
+        async with (
+            httpx2.AsyncClient(headers=headers) as web,
+            Client(streamable_http_client(f"{site.address}/mcp", http_client=web)) as client,
+        ):
+            tools = {tool.name for tool in (await client.list_tools()).tools}
+            saved = await client.call_tool("remember", {"text": "The ferry leaves at nine."})
+            return tools, saved
+
+    tools, saved = anyio.run(talk)
+    assert {"search", "get", "remember"} <= tools
+    assert not saved.is_error
+    assert site.engine.search("ferry").hits
+
+
+def test_what_is_vendored_has_its_licence_and_ships_with_the_package() -> None:
+    import ricordo.http_api.web as web
+
+    root = Path(__file__).parents[2]
+    static = Path(str(web.__file__)).parent / "static"
+    listed = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["license-files"]
+    assert (static / "htmx.LICENSE").relative_to(root).as_posix() in listed
+    assert (Path(__file__).parent / "axe" / "LICENSE").is_file()
