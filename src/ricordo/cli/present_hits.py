@@ -138,13 +138,13 @@ def bar(value: float, largest: float, width: int = BAR) -> str:
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
 
 
-def show_explanation(screen: Screen, told: Explanation, *, language: str = "english") -> None:
+def show_explanation(screen: Screen, explained: Explanation, *, language: str = "english") -> None:
     """Why an item is where it is, or why it is not found."""
-    screen.line(f"{screen.bold(short_ref(told.ref))}: {one_line(told.reason)}")
-    if told.hit is not None:
+    screen.line(f"{screen.bold(short_ref(explained.ref))}: {one_line(explained.reason)}")
+    if explained.hit is not None:
         screen.line()
-        rank = str(told.rank) if told.rank is not None else "–"
-        show_hit(screen, told.hit, rank=rank, highlight=highlighter(screen, told.query, language))
+        rank = str(explained.rank) if explained.rank is not None else "–"
+        show_hit(screen, explained.hit, rank=rank, highlight=highlighter(screen, explained.query, language))
 
 
 def highlighter(screen: Screen, query: str, language: str) -> Highlight:

@@ -54,12 +54,12 @@ def summary(screen: Screen, items: Sequence[Mapping[str, Any]]) -> str:
     counts: dict[str, int] = dict.fromkeys(("created", "updated", "skipped"), 0)
     for item in items:
         counts[item["status"]] = counts.get(item["status"], 0) + 1
-    told = [
+    lines = [
         screen.style(f"{count:,} {status.replace('_', ' ')}", fg=_COLORS.get(status))
         for status, count in counts.items()
         if count
     ]
-    return ", ".join(told) or "nothing to do"
+    return ", ".join(lines) or "nothing to do"
 
 
 def _saved_line(screen: Screen, item: Mapping[str, Any]) -> str:
@@ -88,12 +88,12 @@ def _show_reasons(screen: Screen, items: Sequence[Mapping[str, Any]]) -> None:
         if item["status"] in ("skipped", "created", "updated") and item.get("reason"):
             reasons.setdefault((item["status"], one_line(item["reason"])), []).append(item["ref"])
     many = {reason: refs for reason, refs in reasons.items() if len(refs) > SHOWN_ITEMS}
-    told = [f"{len(refs):,} {status}: {reason}" for (status, reason), refs in many.items()]
+    lines = [f"{len(refs):,} {status}: {reason}" for (status, reason), refs in many.items()]
     named = [(ref, *reason) for reason, refs in reasons.items() if reason not in many for ref in refs]
-    told += [f"{status} {short_ref(ref)}: {reason}" for ref, status, reason in named[:SHOWN_REASONS]]
+    lines += [f"{status} {short_ref(ref)}: {reason}" for ref, status, reason in named[:SHOWN_REASONS]]
     if len(named) > SHOWN_REASONS:
-        told.append(f"{len(named) - SHOWN_REASONS:,} more with reasons; --verbose lists them")
-    for line in told:
+        lines.append(f"{len(named) - SHOWN_REASONS:,} more with reasons; --verbose lists them")
+    for line in lines:
         screen.note(line)
 
 

@@ -28,7 +28,7 @@ def show_session(screen: Screen, session: Session) -> None:
     """What it was about, then its turns."""
     facets = session.facets
     screen.line(screen.bold(one_line(facets.title)))
-    told = {
+    rows = {
         "session": session.id,
         "from": " ".join(filter(None, (session.adapter, session.folder, session.branch))),
         "when": f"{local_time(session.started)} to {local_time(session.ended)}, {session.count:,} turns",
@@ -39,7 +39,7 @@ def show_session(screen: Screen, session: Session) -> None:
         "tools": ", ".join(facets.tools),
         "files": ", ".join(facets.files),
     }
-    for name, value in told.items():
+    for name, value in rows.items():
         if value:
             screen.line(f"{screen.dim(name.ljust(8))}  {one_line(value)}")
     for turn in session.turns:

@@ -63,10 +63,10 @@ def progress_text(progress: Progress, width: int) -> str:
         parts.append(f"{progress.rate:,.0f}/s" if progress.rate >= 10 else f"{progress.rate:.1f}/s")
     if progress.eta is not None:
         parts.append(f"{span_of_time(progress.eta)} left")
-    told = "  ".join(parts)
-    room = width - len(told) - 2
+    state = "  ".join(parts)
+    room = width - len(state) - 2
     label = one_line(progress.label)
-    return f"{told}  {clip_left(label, room)}" if label and room >= 8 else clip(told, width)
+    return f"{state}  {clip_left(label, room)}" if label and room >= 8 else clip(state, width)
 
 
 def span_of_time(seconds: float) -> str:

@@ -39,7 +39,7 @@ BATCH_SECONDS = 10.0
 
 @frozen
 class Incoming:
-    """Something to take in: where it goes, what it says, and what the file looked like."""
+    """Something to save: its ref, its parsed text, and the state of its file."""
 
     ref: Ref
     parsed: Parsed
@@ -57,16 +57,16 @@ FELL_BACK = "cut by its structure, not by a model"
 
 @frozen
 class Cut:
-    """The passages of a text, and why a model did not choose them where one should have."""
+    """The passages of a text; ``problem`` says why the language model did not choose them although it should have."""
 
     passages: tuple[Passage, ...]
     problem: str = ""
 
-    def told_in(self, fields: Fields) -> Fields:
+    def noted_in(self, fields: Fields) -> Fields:
         """The fields of the item with what it has to say about this."""
         kept = {key: value for key, value in fields.metadata.items() if (key, value) != (CHUNKER, FELL_BACK)}
-        told = {**kept, CHUNKER: FELL_BACK} if self.problem else kept
-        return fields if told == fields.metadata else fields.with_changes({"metadata": told})
+        metadata = {**kept, CHUNKER: FELL_BACK} if self.problem else kept
+        return fields if metadata == fields.metadata else fields.with_changes({"metadata": metadata})
 
 
 class Pipeline:
@@ -81,18 +81,18 @@ class Pipeline:
         self.llm = llm
 
     def prepare(self, incoming: Incoming) -> PreparedItem:
-        """All that can be done for an item before a transaction."""
+        """Do everything for an item that can be done before a transaction."""
         return self._prepared(incoming)[0]
 
     def _prepared(self, incoming: Incoming) -> tuple[PreparedItem, str]:
-        """The item, and why no model cut its text where one should have."""
+        """The prepared item, and why no model cut its text although one should have."""
         parsed = incoming.parsed
         cut = self._cut(incoming.ref, parsed.text, parsed.structure, parsed.language, incoming.kind)
         draft = Draft(
             incoming.ref,
             incoming.kind,
             parsed.text,
-            cut.told_in(merged_fields(incoming)),
+            cut.noted_in(merged_fields(incoming)),
             cut.passages,
             parsed.first_line,
             parsed.marks,
@@ -104,7 +104,7 @@ class Pipeline:
         """The draft with another text, chunked anew the way its type asks for."""
         structure = structure_of(draft.fields.mime_type)
         cut = self._cut(draft.ref, content, structure, "", draft.kind)
-        fields = cut.told_in(draft.fields)
+        fields = cut.noted_in(draft.fields)
         return self.prepare_draft(
             replace(draft, content=content, fields=fields, passages=cut.passages, first_line=1, marks=(), blob=None)
         )
@@ -132,7 +132,7 @@ class Pipeline:
         return LlmChunker(self.llm, lambda: self.config().ingest.chunker_seconds)
 
     def _cut_before(self, ref: Ref, text: str) -> tuple[Passage, ...]:
-        """The passages of an item that says the same already: a model is not asked twice, and might say otherwise."""
+        """The passages of an item whose text is unchanged, so that the model is not asked again."""
         n = self.store.items.number(ref)
         item = self.store.items.get(n) if n is not None else None
         if n is None or item is None or item.content != text or item.fields.metadata.get(CHUNKER) == FELL_BACK:
@@ -163,7 +163,7 @@ class Pipeline:
     def save_all(
         self, incoming: Iterable[Incoming], *, on_conflict: str, durable: bool, backlog: Backlog | None
     ) -> Iterator[Saved]:
-        """Prepare and write, a batch per transaction; answers come as their batch commits."""
+        """Prepare and save items, one batch per transaction; results come when their batch is committed."""
         batch: list[PreparedItem] = []
         problems: dict[str, str] = {}
 
@@ -194,7 +194,7 @@ class Pipeline:
 
 
 def merged_fields(incoming: Incoming) -> Fields:
-    """Fields from the file, overruled by those the caller gave."""
+    """The fields of the file; those that the caller gave take precedence."""
     parsed = incoming.parsed
     found: dict[str, Any] = {"mime_type": parsed.mime_type, "is_textual": parsed.is_textual, "title": parsed.title}
     found |= {name: value for name, value in parsed.fields.items() if value is not None}
@@ -204,7 +204,7 @@ def merged_fields(incoming: Incoming) -> Fields:
 
 
 def structure_of(mime_type: str | None) -> str:
-    """How text of a type is cut."""
+    """The structure by which text of a MIME type is cut."""
     for known in TYPES.values():
         if known.mime == mime_type:
             return known.structure

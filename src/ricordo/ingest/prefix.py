@@ -1,4 +1,4 @@
-"""What is embedded in front of a passage: the item's title, the heading, the description, the context.
+"""The words that are embedded in front of a passage: the item's title, heading, description and context.
 
 A passage alone often does not say what it is about; a few words in front of it do. The prefix takes at most
 ``PREFIX_TOKENS`` of the window. Nothing here is shown to people or indexed by word.
@@ -25,7 +25,7 @@ _UNIT = re.compile(r"\s*(?:[!-~]{1,24}|[^\s!-~]{1,2})")
 
 
 class Estimate:
-    """Stands in where no tokenizer is at hand: three bytes a token is more than prose needs."""
+    """Counts tokens without a tokenizer: one token for every three bytes, which is more than prose needs."""
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         return [ceil(len(text.encode("utf-8", "surrogatepass")) / 3) for text in texts]

@@ -1,8 +1,8 @@
-"""Reading items again from where they came from: what changed, what is new, what moved, what is gone.
+"""Reads items again from their files and pages: finds out which changed, are new, were renamed or are gone.
 
-A file with the same time and size is not opened; one with the same bytes writes nothing. A file that vanished while
-another with its bytes appeared was renamed, and keeps its history. Pages are asked for with what their server said the
-last time, so that unchanged ones are not sent again. Items without an origin are left alone.
+A file with the same time and size is not opened; if its bytes are the same, nothing is written. If a file is gone and
+another with the same bytes appeared, it was renamed and keeps its history. Pages are fetched with conditional requests,
+so that unchanged ones are not sent again. Items that have neither file nor page are left alone.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ REMOVED_AT_ONCE = 200
 
 @dataclass(slots=True)
 class Work:
-    """What to look at: known items by number, files that may be new, and what the walk could not look at."""
+    """What to check: known items by number, files that may be new, and entries that could not be read."""
 
     items: dict[int, Ref] = field(default_factory=dict)
     files: dict[Path, FoundFile] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class Refresher:
                 work.problems[entry.path] = entry.reason
 
     def run(self, work: Work, *, prune: bool = False) -> RefreshReport:
-        """Look at all of it. Nothing is dropped silently: a missing file is reported, and removed only to prune."""
+        """Check everything. A missing file is always reported, and its item is removed only with ``prune``."""
         fresh = self._fresh(work)
         self.total = len(work.items) + len(fresh)
         missing: dict[int, Ref] = {}
@@ -146,13 +146,13 @@ class Refresher:
         return RefreshReport(tuple(self.done), notes=tuple(self.notes))
 
     def _fresh(self, work: Work) -> dict[Ref, FoundFile]:
-        """The files that no item stands for yet."""
+        """The files that have no item yet."""
         refs = {disk_ref(path): entry for path, entry in work.files.items()}
         known = self.store.files.known("disk", [ref.path for ref in refs])
         return {ref: entry for ref, entry in refs.items() if ref.path not in known}
 
     def _save(self, incoming: Iterable[Incoming | None], policy: str) -> None:
-        """Write what has to be written, a batch per transaction."""
+        """Save everything that changed, one batch per transaction."""
         wanted = (one for one in incoming if one is not None)
         for saved in self.pipeline.save_all(wanted, on_conflict=policy, durable=False, backlog=self.backlog):
             status = "unchanged" if saved.status == "skipped" else saved.status
@@ -190,7 +190,7 @@ class Refresher:
         return self._try(ref, lambda: self._incoming(ref, entry, data, self.store.items.get(n), state))
 
     def _refetch(self, items: Mapping[int, Ref], states: Mapping[int, FileState]) -> None:
-        """Ask for pages again, and save each at once: the next may take long. One that is gone stays in the store."""
+        """Fetch pages again and save each at once, because the next may take long. Pages that are gone are kept."""
         pages: PageReader | None = None
         try:
             for n, ref in items.items():
@@ -225,7 +225,7 @@ class Refresher:
     def _incoming(
         self, ref: Ref, entry: FoundFile, data: bytes, item: Item | None, state: FileState | None
     ) -> Incoming:
-        """The file as it is now; what people set on the item stays."""
+        """The file as it is now; fields that people set on the item are kept."""
         incoming = self.files.incoming(ref, entry, data, item.kind if item else "document", {})
         self.notes += [f"{ref}: {warning}" for warning in incoming.parsed.warnings]
         if item is None or incoming.file is None:
@@ -236,7 +236,7 @@ class Refresher:
         return replace(incoming, fields={**incoming.fields, **kept})
 
     def _take(self, ref: Ref, entry: FoundFile, gone: Gone) -> Incoming | None:
-        """A new file: one with the content of a missing one was renamed, any other is to be created."""
+        """Handle a new file: if it has the content of a missing one, it was renamed, else it is created."""
         data = self._try(ref, lambda: self.files.bytes_of(entry))
         if data is None:
             return None
@@ -283,7 +283,7 @@ class Refresher:
 
 
 class Gone:
-    """Files that vanished, to be recognised by their bytes when they turn up under another name."""
+    """Files that are gone, recognised by their bytes if they appear under another name."""
 
     def __init__(self, files: Mapping[int, tuple[Ref, str]]) -> None:
         self.followed: set[int] = set()
@@ -303,7 +303,7 @@ class Gone:
 
 
 def _skill_files(items: Mapping[int, Item]) -> dict[int, Path]:
-    """The files that skills were read from; a skill's ref is its name, and says nothing of where it lies."""
+    """The files of skills; a skill's ref is its name and does not say where its file is."""
     places = {n: Path(str(item.fields.metadata.get("location") or "")) for n, item in items.items()}
     return {n: place for n, place in places.items() if place.name == "SKILL.md" and items[n].fields.source == "file"}
 

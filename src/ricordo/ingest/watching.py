@@ -1,4 +1,4 @@
-"""Keeping the store current while files change: each batch of changes becomes one small refresh.
+"""Keeps the store up to date while files change: each batch of changes becomes one small refresh.
 
 Vectors are made in the pauses, a few at a time, so that a long backlog never keeps a saved file out of the search.
 """
@@ -22,7 +22,7 @@ EMBEDDED_AT_ONCE = 32
 
 
 class Watcher:
-    """Follows files and folders until told to stop.
+    """Watches files and folders until it is stopped.
 
     ``embed`` makes up to so many vectors and says how many it made; it is asked in pauses until it has none left.
     ``knowledge`` is a folder that is followed too; ``sync`` takes in what was done there.
@@ -45,7 +45,7 @@ class Watcher:
         self.pending: set[Path] = set()
 
     def run(self, names: Sequence[str | Path], stop: threading.Event, on_batch: Callable[[WatchEvent], None]) -> None:
-        """Follow; once that has begun, catch up with what changed before, so that nothing falls between."""
+        """Start to watch, then check what changed before, so that no change is missed."""
         paths = [Path(absolute(path)) for name in names for path in self._found(str(name))]
         folders = [path for path in paths if path.is_dir()]
         files = [path for path in paths if path not in folders]
@@ -68,7 +68,7 @@ class Watcher:
                 self.owes_vectors = self.embed(EMBEDDED_AT_ONCE) > 0
 
     def _take_in(self, on_batch: Callable[[WatchEvent], None]) -> None:
-        """Take in what was done to knowledge files, and tell what came of it."""
+        """Sync knowledge files that were changed, and report the result."""
         report = self.sync() if self.sync is not None else RefreshReport(())
         if report.count("created", "updated", "moved", "conflict"):
             self.owes_vectors = True
@@ -84,17 +84,17 @@ class Watcher:
     def _refresh(
         self, paths: set[Path], files: Sequence[Path], on_batch: Callable[[WatchEvent], None], *, always: bool = False
     ) -> bool:
-        """Bring these paths up to date and tell what came of it; a store that is busy is asked again later."""
+        """Refresh these paths and report the result; if the store is busy, try again later."""
         refresher = self.refresher()
         try:
             report = refresher.run(refresher.below(paths, [file for file in files if file in paths]), prune=True)
         except Unavailable as error:
             on_batch(WatchEvent(RefreshReport((), notes=(f"{error.message}; trying again",))))
             return False
-        told = tuple(sorted(map(str, paths))) if not always else ()
+        names = tuple(sorted(map(str, paths))) if not always else ()
         self.pending -= paths
         if report.count("created", "updated", "moved"):
             self.owes_vectors = True
         if always or any(item.status != "unchanged" for item in report.items):
-            on_batch(WatchEvent(report, told))
+            on_batch(WatchEvent(report, names))
         return True
