@@ -145,11 +145,13 @@ class KnowledgeFolder:
     def changes(self, *, durable: bool) -> Iterator[Changes]:
         """Writes that are undone when the block fails."""
         made = Changes(self, durable=durable)
+        succeeded = False
         try:
             yield made
-        except BaseException:
-            made.undo()
-            raise
+            succeeded = True
+        finally:
+            if not succeeded:
+                made.undo()
         made.finish()
 
     def clear_leftovers(self) -> None:
@@ -334,12 +336,14 @@ def swap(one: Path, other: Path) -> None:
         return
     aside = _temporary(one)
     other.rename(aside)
+    placed = False
     try:
         _place(one, other)
-    except BaseException:
-        with suppress(OSError):
-            _place(aside, other)
-        raise
+        placed = True
+    finally:
+        if not placed:
+            with suppress(OSError):
+                _place(aside, other)
     aside.rename(one)
 
 
