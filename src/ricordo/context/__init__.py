@@ -1,1 +1,1 @@
-"""What an agent is told: the right few hundred tokens for a task, skills, what happened lately."""
+"""What an agent is given: a few hundred tokens that fit its task, skills, and recent events."""

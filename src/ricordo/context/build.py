@@ -1,8 +1,8 @@
 """How a budget of tokens is spent on what an agent should know for a task.
 
-1. What is always told, whole, the most important first; when it does not fit it is cut there, with a warning.
+1. What every agent gets, whole, the most important first; when it does not fit it is cut there, with a warning.
 2. A part of the rest for skills, as one line each, and for what happened lately, if asked for.
-3. Up to half of what is left for items that are told when they share words with the task.
+3. Up to half of what is left for items that are loaded when they share words with the task.
 4. The best passages for the task, while they fit, several short ones rather than one long.
 5. What found no room is named, if there is room for that.
 
@@ -24,11 +24,11 @@ from ricordo.values.items import Item
 
 MOST_FOR_SKILLS = 600
 SKILLS_SHARE = 4
-"""Skills take at most this part of what is left after what is always told: a quarter."""
+"""Skills take at most this part of what is left after what every agent gets: a quarter."""
 MOST_FOR_EVENTS = 400
 EVENTS_SHARE = 5
 SKILL_LINE = 200
-"""Letters of a skill's description that are told."""
+"""Letters of a skill's description that are shown."""
 SMALLEST = 24
 """A text is not cut to fewer tokens than this, label not counted: too little to be of use."""
 MOST_FOR_NOTE = 60
@@ -55,7 +55,7 @@ class Event:
 
 @frozen
 class Material:
-    """All that could be told, before anything is chosen; every list is in order of preference."""
+    """All that could be shown, before anything is chosen; every list is in order of preference."""
 
     always: Sequence[Item] = ()
     contextual: Sequence[Passage] = ()
@@ -130,7 +130,8 @@ class Builder:
                 self.left_out.append(LeftOut(ref, NO_ROOM))
         if full:
             self.warnings.append(
-                f"what is always told takes {whole} tokens and the budget is {self.budget}: the least important was cut"
+                f"what every agent gets takes {whole} tokens, and the budget is {self.budget}:"
+                " the least important part was cut"
             )
 
     def _item_block(self, item: Item, text: str) -> str:
@@ -149,9 +150,9 @@ class Builder:
     def _skill_lines(self) -> list[tuple[str, ContextPart]]:
         lines = []
         for skill in self.material.skills:
-            told = (one_line(skill.name, SKILL_LINE), one_line(skill.description, SKILL_LINE))
+            parts = (one_line(skill.name, SKILL_LINE), one_line(skill.description, SKILL_LINE))
             part = ContextPart("skill", skill.ref, skill.name, score=skill.score)
-            lines.append((f"- {': '.join(filter(None, told))}", part))
+            lines.append((f"- {': '.join(filter(None, parts))}", part))
         return lines
 
     def _event_lines(self) -> list[tuple[str, ContextPart]]:
@@ -254,10 +255,10 @@ class Builder:
 
     def _note(self, room: int) -> str:
         """The names of what found no room, as many as there is room for."""
-        told = {part.ref for section in self.sections.values() for part in section.parts}
+        shown = {part.ref for section in self.sections.values() for part in section.parts}
         refs = [one.ref for one in self.left_out if one.reason == NO_ROOM]
-        names = [one_line(ref, LONGEST_NAME) for ref in dict.fromkeys(refs) if ref not in told]
-        fewest = 0 if told else 1  # a count alone, with nothing told, is of no use to anyone
+        names = [one_line(ref, LONGEST_NAME) for ref in dict.fromkeys(refs) if ref not in shown]
+        fewest = 0 if shown else 1  # a count alone, with nothing shown, helps nobody
         shorter = (_note(names, count) for count in range(min(len(names), MOST_NAMES), fewest - 1, -1)) if names else ()
         forms = (form for note in shorter for form in (f"{note} (read one with: ricordo get REF)", note))
         return next((form for form in forms if self.tokens.of(form) <= room), "")

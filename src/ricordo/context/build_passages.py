@@ -49,7 +49,7 @@ class Passage:
 
 
 def is_tellable(item: Item) -> bool:
-    """Checkpoints are for routing alone, and only live items are told."""
+    """Checkpoints are for routing alone, and only live items are shown."""
     is_point = item.kind == SESSION and item.fields.category == CHECKPOINT
     return item.state == "live" and not is_point
 
@@ -82,7 +82,7 @@ def passages_of(hits: Sequence[Hit], stores: Mapping[str, Store]) -> list[Passag
         item = store.items.get_many([n])[n]
         if not is_tellable(item) or out_of_time(item, now):
             continue
-        if item.kind == SESSION:  # a turn is told under its session's title, having none of its own
+        if item.kind == SESSION:  # a turn is shown under its session's title, having none of its own
             item = replace(item, fields=replace(item.fields, title=hit.title))
         found += _passages(store, n, item, hit)
     return sorted(found, key=lambda one: (-one.value, one.ref, one.first))
@@ -129,7 +129,7 @@ def _joined(one: Passage, next_one: Passage) -> Passage:
 
 
 class Said:
-    """What has been told so far, to notice a passage that says nothing but the same again."""
+    """What was shown so far, to recognise a passage that only repeats it."""
 
     def __init__(self) -> None:
         self._told: list[tuple[str, frozenset[tuple[str, ...]]]] = []

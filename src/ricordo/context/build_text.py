@@ -72,8 +72,8 @@ def label_of(ref: str, lines: tuple[int, int] | None = None, place: str = "") ->
 
 def block(label: str, title: str, description: str, text: str, *, outside: bool) -> str:
     """A labelled text. Of what comes from outside, title and description stand inside the fence as well."""
-    told = (one_line(title, LONGEST_TITLE), one_line(description, LONGEST_DESCRIPTION))
-    about = ": ".join(filter(None, told))
+    parts = (one_line(title, LONGEST_TITLE), one_line(description, LONGEST_DESCRIPTION))
+    about = ": ".join(filter(None, parts))
     if not outside:
         return f"{label} {about}".rstrip() + f"\n{closed(text)}"
     inside = fenced(f"{about}\n{text}" if about else text)

@@ -220,19 +220,19 @@ def _with_model(ruled: SessionFacets, tally: Tally, llm: LLM) -> SessionFacets:
         f" and its topics.\n\n<requests>\n{asked}\n</requests>\nTools used: {', '.join(ruled.tools) or 'none'}"
     )
     try:
-        told = llm.complete([Message("user", prompt)], schema=_SCHEMA).data
+        answer = llm.complete([Message("user", prompt)], schema=_SCHEMA).data
     except (Unavailable, ContractError):
         return ruled
-    if not isinstance(told, Mapping):
+    if not isinstance(answer, Mapping):
         return ruled
 
     def texts(name: str, most: int, otherwise: tuple[str, ...]) -> tuple[str, ...]:
-        given = told.get(name)
+        given = answer.get(name)
         return tuple(str(one) for one in given[:most]) if isinstance(given, list) and given else otherwise
 
     return SessionFacets(
-        title=tally.title or str(told.get("title") or ruled.title),
-        summary=str(told.get("summary") or ruled.summary),
+        title=tally.title or str(answer.get("title") or ruled.title),
+        summary=str(answer.get("summary") or ruled.summary),
         keywords=texts("keywords", MOST_KEYWORDS, ruled.keywords),
         entities=texts("entities", MOST_ENTITIES, ruled.entities),
         topics=texts("topics", MOST_TOPICS, ruled.topics),

@@ -37,11 +37,11 @@ def _fork(hit: Hit, store: Store) -> Fork | None:
     item = hit.item
     if item is None or not item.fields.thread:
         return None
-    session, told = item.fields.thread, item.fields.metadata
+    session, metadata = item.fields.thread, item.fields.metadata
     n = store.items.number(Ref("session", f"/{session}"))
     if n is None or store.items.get_many([n])[n].state != "live":
         return None
-    turn, files = told.get("turn"), told.get("files")
+    turn, files = metadata.get("turn"), metadata.get("files")
     turn = turn if isinstance(turn, int) else 0
     worth = quality([facets_in(said) for said in store.threads.said_after(session, turn, len(HEARD))])
     return Fork(
@@ -53,6 +53,6 @@ def _fork(hit: Hit, store: Store) -> Fork | None:
         hit.ref,
         tuple(map(str, files)) if isinstance(files, list) else (),
         item.created_at,
-        str(told.get("folder", "")),
+        str(metadata.get("folder", "")),
         hit.snippet,
     )

@@ -64,8 +64,8 @@ def point_item(point: Checkpoint, folder: str) -> Incoming:
 
 def as_told(facets: SessionFacets, item: Item) -> SessionFacets:
     """What a model said before, with the tools and files of now."""
-    told = item.fields.metadata
-    lists = {name: tuple(told.get(name) or ()) for name in ("keywords", "entities", "topics")}
+    metadata = item.fields.metadata
+    lists = {name: tuple(metadata.get(name) or ()) for name in ("keywords", "entities", "topics")}
     return replace(facets, title=item.fields.title, summary=item.fields.description, **lists)
 
 

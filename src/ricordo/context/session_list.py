@@ -12,51 +12,51 @@ from ricordo.values.sessions import Session, SessionFacets, ThreadSpan, Turn, Tu
 
 def session_of(item: Item, span: ThreadSpan, turns: tuple[Turn, ...] = ()) -> Session:
     """The session that an item stands for."""
-    told = item.fields.metadata
+    metadata = item.fields.metadata
     return Session(
         item.fields.thread or item.ref.path[1:],
         str(item.ref),
         SessionFacets(
             item.title,
             item.fields.description,
-            **{name: _texts(told.get(name)) for name in ("keywords", "entities", "topics", "tools", "files")},
+            **{name: _texts(metadata.get(name)) for name in ("keywords", "entities", "topics", "tools", "files")},
         ),
         span.count,
         span.first or item.created_at,
         span.last or item.updated_at,
         item.fields.source_adapter or "",
-        str(told.get("folder", "")),
-        str(told.get("branch", "")),
-        str(told.get("path", "")),
+        str(metadata.get("folder", "")),
+        str(metadata.get("branch", "")),
+        str(metadata.get("path", "")),
         turns,
     )
 
 
 def turn_of(item: Item) -> Turn:
     """The turn that an item stands for."""
-    told = item.fields.metadata
+    metadata = item.fields.metadata
     return Turn(
         str(item.ref),
         item.fields.seq or 0,
-        str(told.get("role", "")),
-        str(told.get("direction", "")),
-        _time(told.get("at")) or item.created_at,
+        str(metadata.get("role", "")),
+        str(metadata.get("direction", "")),
+        _time(metadata.get("at")) or item.created_at,
         item.content,
-        str(told.get("tool", "")),
-        _texts(told.get("files")),
-        facets_in(told),
+        str(metadata.get("tool", "")),
+        _texts(metadata.get("files")),
+        facets_in(metadata),
     )
 
 
 def facets_in(metadata: Mapping[str, Any]) -> TurnFacets:
     """How a turn took what came before; neutral where nothing is noted."""
-    told = metadata.get("facets")
-    if not isinstance(told, Mapping):
+    facets = metadata.get("facets")
+    if not isinstance(facets, Mapping):
         return TurnFacets()
-    mood = told.get("sentiment")
+    mood = facets.get("sentiment")
     return TurnFacets(
         float(mood) if isinstance(mood, (int, float)) else 0.0,
-        **{name: told.get(name) is True for name in ("correction", "frustration", "praise")},
+        **{name: facets.get(name) is True for name in ("correction", "frustration", "praise")},
     )
 
 

@@ -298,14 +298,14 @@ class SessionTaker:
         tally = thread.tally
         analyzer, count = self.store.analyzer, self.store.index.document_frequencies
         facets = facets_of(tally, analyzer, count, self.store.items.entity_titles(), llm)
-        told: dict[str, Any] = dict(thread.item.fields.metadata) if thread.item is not None else {}
-        if thread.item is not None and told.get("facets_by") == "model" and llm is None:
+        metadata: dict[str, Any] = dict(thread.item.fields.metadata) if thread.item is not None else {}
+        if thread.item is not None and metadata.get("facets_by") == "model" and llm is None:
             facets = as_told(facets, thread.item)
         plain = facets.to_dict()
         metadata = {name: plain[name] for name in ("keywords", "entities", "topics", "tools", "files")}
         metadata |= {name: getattr(tally, name) for name in ("folder", "branch", "parent", "started")}
         metadata["path"] = str(transcript.path)
-        if llm is not None or told.get("facets_by") == "model":
+        if llm is not None or metadata.get("facets_by") == "model":
             metadata["facets_by"] = "model"
         fields: dict[str, Any] = {
             "title": facets.title,

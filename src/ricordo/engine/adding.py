@@ -130,7 +130,9 @@ class AddVerbs:
 
         knowledge = self._context.knowledge.folder.path if self._context.knowledge is not None else None
         if knowledge is None and not paths:
-            raise UsageError("watch what?", hint="Name files or folders; this store has no knowledge folder.")
+            raise UsageError(
+                "there is nothing to watch", hint="Name files or folders; this store has no knowledge folder."
+            )
         if knowledge is not None:
             knowledge.mkdir(parents=True, exist_ok=True, mode=0o700)
         watcher = Watcher(self._context.store, self._refresher, self._embed_some, knowledge, self._take_in_files)

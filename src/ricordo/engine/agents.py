@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 HITS = 40
 CONTEXTUAL_HITS = 20
-SKILLS_TOLD = 8
+MOST_SKILLS = 8
 EVENTS = 20
-TOLD_AS_PASSAGES = tuple(kind for kind in KINDS if kind not in ("skill", "tool"))
+SHOWN_AS_PASSAGES = tuple(kind for kind in KINDS if kind not in ("skill", "tool"))
 HAPPENINGS = tuple(kind for kind in KINDS if kind not in ("skill", "document", "tool"))
 """What was said and saved; adding a folder would drown it."""
 _SKILLS = Filters(kinds=("skill",))
@@ -65,10 +65,10 @@ class AgentVerbs:
         stores = self._stores(warnings)
         asks = bool(task.strip())
         echoes = EchoFilter(task, session)
-        standing = self._always(stores, left_out)
-        known = {str(item.ref) for item in standing}
+        shown_always = self._always(stores, left_out)
+        known = {str(item.ref) for item in shown_always}
         material = Material(
-            always=standing if always else (),
+            always=shown_always if always else (),
             contextual=[one for one in self._contextual(task, stores) if one.ref not in known] if asks else (),
             passages=self._for_task(task, stores, known, echoes, warnings) if asks else (),
             skills=self._offered(task) if asks and skills else (),
@@ -93,7 +93,7 @@ class AgentVerbs:
         return found
 
     def _always(self, stores: Mapping[str, Store], left_out: list[LeftOut]) -> list[Item]:
-        """What is told whatever the task; of a ref that several tiers hold, the highest tier's."""
+        """The items that every agent gets, whatever the task; of a ref in several tiers, the highest tier's."""
         from ricordo.context.build_passages import is_tellable, out_of_time
         from ricordo.values.context import LeftOut
 
@@ -110,10 +110,10 @@ class AgentVerbs:
         return sorted(found.values(), key=lambda item: item.ref)
 
     def _contextual(self, task: str, stores: Mapping[str, Store]) -> list[Passage]:
-        """Passages of the items that are told when they share words with the task."""
+        """Passages of the items that are loaded when they share words with the task."""
         from ricordo.context.build_passages import passages_of
 
-        filters = Filters(loadings=("contextual",), kinds=TOLD_AS_PASSAGES)
+        filters = Filters(loadings=("contextual",), kinds=SHOWN_AS_PASSAGES)
         if not _any(stores, filters):
             return []
         answer = self._asked(task, filters, CONTEXTUAL_HITS, profile="bm25", backend="lexical")
@@ -127,7 +127,7 @@ class AgentVerbs:
 
         passages: list[Passage] = []
         for limit in (HITS, 5 * HITS):
-            answer = self._asked(task, Filters(kinds=TOLD_AS_PASSAGES), limit)
+            answer = self._asked(task, Filters(kinds=SHOWN_AS_PASSAGES), limit)
             found = passages_of([hit for hit in fitting(answer) if hit.ref not in known], stores)
             passages = echoes.without_echoes(found)
             if len(answer.hits) < limit or 2 * len(passages) >= len(found):
@@ -149,7 +149,7 @@ class AgentVerbs:
         stores = self._stores([])
         if not _any(stores, _SKILLS):
             return ()
-        hits = fitting(self._asked(task, _SKILLS, SKILLS_TOLD))
+        hits = fitting(self._asked(task, _SKILLS, MOST_SKILLS))
         best = max((hit.score for hit in hits), default=0.0)
         return self._as_skills([hit for hit in hits if hit.score >= WEAK * best], stores)
 

@@ -47,7 +47,7 @@ class ReadingVerbs(OpenEngine):
     ) -> Answer:
         """Ranked items for a query. ``literal`` takes the text as plain words, without operators.
 
-        ``memories`` searches memories and sessions apart, with a fixed score, in profiles that have one (``vault``).
+        ``memories`` also searches memories and sessions, in profiles that give them a fixed score (``vault``).
         """
         return self._finding.search(
             query,
@@ -183,7 +183,7 @@ class ReadingVerbs(OpenEngine):
     ) -> Timeline:
         """What happened since a time or for a span (``7d``), in order: said, made, changed, remembered, put away.
 
-        Use of tools is told where a thread is asked for.
+        The use of tools is listed only for a ``thread``.
         """
         return self._sessions.timeline(since=since, thread=thread, kinds=kinds, limit=limit)
 
@@ -215,8 +215,8 @@ class ReadingVerbs(OpenEngine):
         """What an agent should know for a task, in at most ``budget`` tokens of the shipped tokenizer.
 
         The same store and the same task give the same text; nothing is remembered of the call. Without ``always``,
-        what is always told is left out: for an agent that was told it before. ``session`` is the id of the session
-        that asks; what was said in it is left out, because it knows that already.
+        items that every agent gets are left out, for an agent that has them already. ``session`` is the id of the
+        session that asks; what was said in it is left out, because it knows that already.
         """
         return self._agents.context(task, budget=budget, recent=recent, skills=skills, always=always, session=session)
 

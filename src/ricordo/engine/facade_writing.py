@@ -48,8 +48,8 @@ class WritingVerbs(OpenEngine):
         """Take in files, folders and URLs, or ``text`` under the ref ``as_ref``. One bad one never stops the rest.
 
         From a URL, ``depth`` follows the links of its site so many steps, ``sitemap`` takes what the site's sitemap
-        names, both up to ``max_pages``. ``prompt_addition`` is told to a model that loads pages, and ``transcript`` is
-        told what that model does. Under the ref of a memory or note, secrets are redacted unless they are allowed.
+        names, both up to ``max_pages``. ``prompt_addition`` goes to a model that loads pages, and ``transcript`` is
+        called with what that model does. Under the ref of a memory or note, secrets are redacted unless allowed.
         """
         return self._adding.add(
             *sources,

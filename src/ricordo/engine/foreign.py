@@ -48,8 +48,8 @@ class ForeignImport:
         )
         report = adding.sources([folder], globs=["*.md"], as_ref=None)
         if not in_vault(folder.absolute(), {}):
-            told = f"{folder} has no {MARKER} folder: 'refresh' will read the notes as plain Markdown, without #tags"
-            report = replace(report, notes=(*report.notes, told))
+            note = f"{folder} has no {MARKER} folder: 'refresh' will read the notes as plain Markdown, without #tags"
+            report = replace(report, notes=(*report.notes, note))
         return ImportReport(self._context.embed_after(report, wait, progress))
 
     def read(self, source: Source, format_: str) -> Foreign:
@@ -74,12 +74,12 @@ class ForeignImport:
 
         if on_conflict == "error":
             self._refuse_known(foreign.entries)
-        entries, told = _without_secrets(foreign.entries, allow_secrets=allow_secrets)
+        entries, notes = _without_secrets(foreign.entries, allow_secrets=allow_secrets)
         report = self._items.save_many(
             entries, on_conflict=on_conflict, wait=False, durable=True, allow_secrets=True, progress=progress
         )
         linked = self._relate(foreign.relations)
-        saved = AddReport((*report.items, *foreign.failed), (*report.notes, *foreign.notes, *told))
+        saved = AddReport((*report.items, *foreign.failed), (*report.notes, *foreign.notes, *notes))
         return ImportReport(self._context.embed_after(saved, wait, progress), {"link": linked} if linked else {})
 
     def _refuse_known(self, entries: Sequence[Entry]) -> None:
@@ -119,5 +119,5 @@ def _without_secrets(entries: Sequence[Entry], *, allow_secrets: bool) -> tuple[
         text, fields, found = redact_item(entry.kind, entry.content, entry.fields, allow_secrets=allow_secrets)
         clean.append(replace(entry, content=text, fields=fields))
         touched += bool(found)
-    told = f"secrets were taken out of {touched} item{'' if touched == 1 else 's'}; --allow-secrets keeps them"
-    return clean, (told,) if touched else ()
+    note = f"secrets were taken out of {touched} item{'' if touched == 1 else 's'}; --allow-secrets keeps them"
+    return clean, (note,) if touched else ()

@@ -89,9 +89,9 @@ def _secrets(store: Store, repair: bool) -> Check:
     holders = store.secrets.refs()
     if not holders:
         return Check("secrets", True, "none found in the texts")
-    told = [f"{ref} ({', '.join(counts)})" for ref, counts in holders[:MOST_NAMED]]
-    more = f" and {len(holders) - len(told):,} more" if len(holders) > len(told) else ""
-    return Check("secrets", True, f"{len(holders):,} items seem to hold some: {', '.join(told)}{more}")
+    named = [f"{ref} ({', '.join(counts)})" for ref, counts in holders[:MOST_NAMED]]
+    more = f" and {len(holders) - len(named):,} more" if len(holders) > len(named) else ""
+    return Check("secrets", True, f"{len(holders):,} items seem to hold some: {', '.join(named)}{more}")
 
 
 def _permissions(path: Path, *, repair: bool) -> Check:

@@ -169,7 +169,7 @@ class Tools:
                 continue
             before = taken.get(new.name)
             known = before is not None and dict(before.entry) == dict(new.entry)
-            told = ServerFound(
+            candidate = ServerFound(
                 new.name,
                 new.program,
                 new.path,
@@ -177,7 +177,7 @@ class Tools:
                 known=known,
                 from_project=one.place.project is not None,
             )
-            found[new.name] = (told, new)
+            found[new.name] = (candidate, new)
         return builtins.list(found.values())
 
     def _take_in(self, servers: Iterable[Registered], wait: bool, notes: builtins.list[str]) -> ToolsReport:
@@ -277,7 +277,7 @@ class Tools:
         return ToolResult(name, text, answer.failed, kept, len(whole), more, answer.mime_type, round(ms, 1))
 
     def result(self, id: str, start: int = 0) -> ToolResult:  # noqa: A002 - the word that results carry
-        """Read on in a result that was too long to be told at once."""
+        """Read on in a result that was too long to be given at once."""
         whole = self.records.result(id)
         text, more = part_of(whole, start, self._context.config.tools.max_chars)
         return ToolResult("", text, False, id, len(whole), more)

@@ -58,7 +58,7 @@ class Knowledge:
         store.mirror_to(self.mirror)
 
     def catch_up(self, *, at_once: bool = False) -> SyncReport | None:
-        """Take in what was done to the files since the last look; next to nothing when that is nothing."""
+        """Take in the changes to the files since the last look; this is fast when there are none."""
         started = time.monotonic()
         if started < self._next_look and not at_once:
             return None
@@ -77,7 +77,7 @@ class Knowledge:
         return None if seen.known else self._give_files()
 
     def _settle(self) -> None:
-        """Files in a folder that was set anew are not those that were known: they are none that vanished."""
+        """Note which folder is set. After a change of folder, the files of the old one do not count as deleted."""
         if self._place is not None:
             self.store.knowledge.set_folder(self._place)
             self._place = None
@@ -120,23 +120,25 @@ class Knowledge:
     def check(self, *, repair: bool) -> Check:
         """Whether files and store agree; to ``repair`` is to sync."""
         self._settle()
-        told = self._differences()
-        if told and repair and (self.folder.exists() or not self.store.knowledge.files()):
+        differences = self._differences()
+        if differences and repair and (self.folder.exists() or not self.store.knowledge.files()):
             self.sync()
             left = self._differences()
-            return Check("knowledge files", not left, _some(left or told), repaired=not left)
+            return Check("knowledge files", not left, _some(left or differences), repaired=not left)
         count = len(self.store.knowledge.files())
-        return Check("knowledge files", not told, _some(told) if told else f"{count:,} agree with the store")
+        return Check(
+            "knowledge files", not differences, _some(differences) if differences else f"{count:,} agree with the store"
+        )
 
     def _differences(self) -> list[str]:
         """How files and store disagree, in words; nothing is changed."""
         seen = look(self.store, self.folder)
-        told = [f"{name} is new or changed" for name in seen.fresh]
-        told += [f"{name} is gone" for name in seen.gone]
-        told += [f"{row.name}: {row.problem}" for row in self.store.knowledge.files().values() if row.problem]
+        differences = [f"{name} is new or changed" for name in seen.fresh]
+        differences += [f"{name} is gone" for name in seen.gone]
+        differences += [f"{row.name}: {row.problem}" for row in self.store.knowledge.files().values() if row.problem]
         missing = self.store.knowledge.without_current_file(tuple(KNOWLEDGE_FOLDERS), tuple(DRIVES_WITH_FILES))
         items = self.store.items.get_many(missing)
-        return told + [f"{items[n].ref} is not in its file" for n in missing]
+        return differences + [f"{items[n].ref} is not in its file" for n in missing]
 
     def _sync(self, *, asked: bool) -> Sync:
         from ricordo.memory.knowledge_sync import Sync

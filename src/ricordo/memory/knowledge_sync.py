@@ -5,7 +5,7 @@
 3. Say which item each file stands for: by the id in it, by its name, or by the bytes of a file that vanished.
 4. Files that vanished take their items to the bin; changed ones become versions; new ones become items.
 
-Files are never written here. What cannot be read is told, and what was known of it stays as it was.
+Files are never written here. A file that cannot be read is reported, and its item stays as it was.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ATTEMPTS = 5
 
 
 @frozen
-class Found:
+class FileFound:
     """A file that was read: what it says, how it looked, and what was known of it."""
 
     name: str
@@ -83,9 +83,9 @@ class Sync:
         gone = self._really_gone(seen)
         found = self._read_all(seen)
         self.store.knowledge.note(seen.touched)
-        standing, new, gone = self._assigned(found, gone)
+        existing, new, gone = self._assigned(found, gone)
         self._remove(gone)
-        again = {one.name for one, n in standing if not self._settled(one, n, is_last=is_last)}
+        again = {one.name for one, n in existing if not self._settled(one, n, is_last=is_last)}
         for at in range(0, len(new), CREATED_AT_ONCE):
             again |= self._create(new[at : at + CREATED_AT_ONCE])
         return again
@@ -107,9 +107,9 @@ class Sync:
             return {}
         return gone
 
-    def _read_all(self, seen: Look) -> list[Found]:
+    def _read_all(self, seen: Look) -> list[FileFound]:
         """What is new or changed, the files with an id first."""
-        found: list[Found] = []
+        found: list[FileFound] = []
         rows = self.store.knowledge.files(seen.fresh)
         for name in sorted(seen.fresh, key=lambda name: (len(name), name)):
             known = rows.get(name)
@@ -122,7 +122,7 @@ class Sync:
                 self._note_problem(name, read, known, error)
                 continue
             self.notes += [f"{name}: {warning}" for warning in says.warnings]
-            found.append(Found(name, read, says, known))
+            found.append(FileFound(name, read, says, known))
         return sorted(found, key=lambda one: not one.says.id)
 
     def _read(self, name: str, known: KnownFile | None) -> ReadFile | None:
@@ -147,7 +147,7 @@ class Sync:
         )
 
     def _tell_problems(self, only: Collection[str] | None) -> None:
-        """Every file that cannot be read is told each time."""
+        """Report every file that cannot be read, at each sync."""
         for name, row in self.store.knowledge.files().items():
             if row.problem and (only is None or name in only):
                 self._fail(name, Unreadable(row.problem, hint="Mend its front matter; what was known of it is kept."))
@@ -155,15 +155,15 @@ class Sync:
     # 3. Which item it is
 
     def _assigned(
-        self, found: Sequence[Found], gone: dict[str, KnownFile]
-    ) -> tuple[list[tuple[Found, int]], list[Found], dict[str, KnownFile]]:
+        self, found: Sequence[FileFound], gone: dict[str, KnownFile]
+    ) -> tuple[list[tuple[FileFound, int]], list[FileFound], dict[str, KnownFile]]:
         """Files with their items' numbers, files that are new, and the files whose items go."""
         left = dict(gone)
         names = {row.item: name for name, row in self.store.knowledge.files().items() if row.item is not None}
         ids = {one.name: one.says.id for one in found}
         claimed: dict[int, str] = {}
-        standing: list[tuple[Found, int]] = []
-        new: dict[str, Found] = {}
+        existing: list[tuple[FileFound, int]] = []
+        new: dict[str, FileFound] = {}
         for one in found:
             n, one = self._by_id(one, names, ids, claimed)
             if one.says.id and one.says.id in new:
@@ -175,14 +175,14 @@ class Sync:
                 continue
             claimed[n] = one.name
             left.pop(names.get(n, ""), None)
-            standing.append((one, n))
+            existing.append((one, n))
         # An item whose file now stands for another, and that no other file stands for, has lost its file.
-        taken = [one.known for one in (*(one for one, _ in standing), *new.values()) if one.known is not None]
+        taken = [one.known for one in (*(one for one, _ in existing), *new.values()) if one.known is not None]
         left |= {row.name: row for row in taken if row.item is not None and row.item not in claimed}
-        return standing, list(new.values()), left
+        return existing, list(new.values()), left
 
     def _without_id(
-        self, one: Found, gone: Mapping[str, KnownFile], names: Mapping[int, str], claimed: Collection[int]
+        self, one: FileFound, gone: Mapping[str, KnownFile], names: Mapping[int, str], claimed: Collection[int]
     ) -> int | None:
         """The item of a file that names none: it had its name, or its bytes, or has its ref and no file."""
         candidates = (
@@ -192,8 +192,8 @@ class Sync:
         return next((n for n in candidates if n is not None and n not in claimed), None)
 
     def _by_id(
-        self, one: Found, names: Mapping[int, str], ids: Mapping[str, str], claimed: Collection[int]
-    ) -> tuple[int | None, Found]:
+        self, one: FileFound, names: Mapping[int, str], ids: Mapping[str, str], claimed: Collection[int]
+    ) -> tuple[int | None, FileFound]:
         """The item with the id that a file names; a copy of a file that still has that id is a file of its own."""
         ref = self.store.items.ref_by_id(one.says.id) if one.says.id else None
         n = self._number_of(ref, one.says.id) if ref is not None else None
@@ -203,7 +203,7 @@ class Sync:
             return None, self._as_copy(one, original or str(ref))
         return n, one
 
-    def _as_copy(self, one: Found, original: str) -> Found:
+    def _as_copy(self, one: FileFound, original: str) -> FileFound:
         self.notes.append(f"{one.name} has the id of {original}: it is taken as an item of its own")
         return replace(one, says=replace(one.says, id="", ref=ref_of(one.name)))
 
@@ -215,12 +215,12 @@ class Sync:
         with self.store.transaction():
             return next(iter(self.store.knowledge.items_in_transaction((), [identity])), None)
 
-    def _by_bytes(self, one: Found, gone: Mapping[str, KnownFile]) -> int | None:
+    def _by_bytes(self, one: FileFound, gone: Mapping[str, KnownFile]) -> int | None:
         """The item of a file that vanished and held the same."""
         digest = one.read.hash
         return next((row.item for row in gone.values() if row.hash == digest and one.read.data), None)
 
-    def _by_ref(self, one: Found, names: Mapping[int, str]) -> int | None:
+    def _by_ref(self, one: FileFound, names: Mapping[int, str]) -> int | None:
         """The item that has the file's ref, if no file stands for it."""
         n = self.store.items.number(one.says.ref)
         if n is None or n in names or self.store.items.get_many([n])[n].state == "deleted":
@@ -245,7 +245,7 @@ class Sync:
                 else:
                     self.done.append(Synced(str(items[n].ref), "removed", batch[n], items[n].version))
 
-    def _update(self, one: Found, n: int) -> Synced | None:
+    def _update(self, one: FileFound, n: int) -> Synced | None:
         """Give an item what its file says."""
         item = self.store.items.get(n)
         prepared = self._prepared(one)
@@ -274,9 +274,9 @@ class Sync:
         if state == "archived":
             self.store.changes.archive([n])
 
-    def _create(self, batch: Sequence[Found]) -> set[str]:
-        """Make items of files, in one transaction; what is in the way of some is told."""
-        ready: list[tuple[Found, PreparedItem]] = []
+    def _create(self, batch: Sequence[FileFound]) -> set[str]:
+        """Make items of files, in one transaction; files that cannot become items are reported."""
+        ready: list[tuple[FileFound, PreparedItem]] = []
         for one in batch:
             times = self._times(one, None, is_text_same=False)
             ready.append((one, replace(self._prepared(one), times=times, id=one.says.id or id_of(one.name))))
@@ -285,15 +285,15 @@ class Sync:
                 [p for _, p in ready], on_conflict="error", durable=True, backlog=self.backlog
             )
             made = {saved.id: one for saved, (one, _) in zip(answers, ready, strict=True) if saved.id}
-            standing = self.store.knowledge.items_in_transaction((), [identity for identity in made if identity])
-            self.store.changes.archive([n for n, item in standing.items() if made[item.id].says.archived])
+            existing = self.store.knowledge.items_in_transaction((), [identity for identity in made if identity])
+            self.store.changes.archive([n for n, item in existing.items() if made[item.id].says.archived])
             rows = [
-                _row(made[item.id], n, item) for n, item in self.store.knowledge.items_in_transaction(standing).items()
+                _row(made[item.id], n, item) for n, item in self.store.knowledge.items_in_transaction(existing).items()
             ]
             self.store.knowledge.note(rows)
         return {name for saved, (one, _) in zip(answers, ready, strict=True) if (name := self._told(saved, one))}
 
-    def _told(self, saved: Saved, one: Found) -> str:
+    def _told(self, saved: Saved, one: FileFound) -> str:
         """Report what became of a new file; its name if it has to be looked at again."""
         if saved.error is None:
             self.done.append(Synced(saved.ref, "created", one.name, saved.version))
@@ -306,13 +306,13 @@ class Sync:
         self._fail(one.name, error)
         return ""
 
-    def _prepared(self, one: Found) -> PreparedItem:
+    def _prepared(self, one: FileFound) -> PreparedItem:
         says = one.says
         structure = structure_of(says.fields["mime_type"])
         parsed = Parsed(says.text, mime_type="", structure=structure, first_line=says.first_line)
         return self.pipeline.prepare(Incoming(says.ref, parsed, says.kind, says.fields))
 
-    def _times(self, one: Found, item: Item | None, *, is_text_same: bool) -> tuple[datetime, datetime]:
+    def _times(self, one: FileFound, item: Item | None, *, is_text_same: bool) -> tuple[datetime, datetime]:
         """When an item was made and when its text changed: as the file says, else as its own time says."""
         changed = datetime.fromtimestamp(one.read.changed / 1e9, UTC)
         created = one.says.created or (item.created_at if item is not None else changed)
@@ -320,7 +320,7 @@ class Sync:
             return created, one.says.updated
         return created, item.updated_at if item is not None and is_text_same else max(changed, created)
 
-    def _settled(self, one: Found, n: int, *, is_last: bool) -> bool:
+    def _settled(self, one: FileFound, n: int, *, is_last: bool) -> bool:
         """Update an item; whether that is done. Not when its new ref is still taken, or another process was faster."""
         try:
             said = self._update(one, n)
@@ -337,6 +337,6 @@ class Sync:
         self.done.append(Synced(str(ref_of(name)), "failed", name, error=error.to_dict()))
 
 
-def _row(one: Found, n: int, item: Item) -> KnownFile:
+def _row(one: FileFound, n: int, item: Item) -> KnownFile:
     looks = one.read.looks
     return KnownFile(one.name, n, looks.mtime, looks.size, one.read.hash, mark_of(item))

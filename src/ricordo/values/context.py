@@ -1,4 +1,4 @@
-"""What an agent is told for a task, and what was kept from it: the answers of ``context`` and ``skills``."""
+"""What an agent gets for a task, and what was left out: the answers of ``context`` and ``skills``."""
 
 from __future__ import annotations
 

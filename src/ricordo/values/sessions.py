@@ -216,14 +216,14 @@ class ReadCounts:
         self.skipped[kind] = self.skipped.get(kind, 0) + 1
 
     def notes(self, name: str) -> tuple[str, ...]:
-        told = []
+        notes = []
         if self.skipped:
             kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.skipped.items())[:6])
-            told.append(f"{name}: passed over {_lines(sum(self.skipped.values()))} of unknown kinds ({kinds})")
+            notes.append(f"{name}: passed over {_lines(sum(self.skipped.values()))} of unknown kinds ({kinds})")
         if self.bad_total:
             places = ", ".join(map(str, self.bad[:5]))
-            told.append(f"{name}: passed over {_lines(self.bad_total)} that cannot be read (line {places})")
-        return tuple(told)
+            notes.append(f"{name}: passed over {_lines(self.bad_total)} that cannot be read (line {places})")
+        return tuple(notes)
 
 
 def _lines(count: int) -> str:

@@ -1,6 +1,6 @@
 """Values that tell what was asked, found, judged and learned.
 
-First what the store is told and keeps, then the answers of ``stats``, ``feedback`` and ``learn``.
+First what the store is given and keeps, then the answers of ``stats``, ``feedback`` and ``learn``.
 """
 
 from __future__ import annotations
