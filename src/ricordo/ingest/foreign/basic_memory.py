@@ -68,8 +68,8 @@ def read_notes(notes: Sequence[Note]) -> Foreign:
                 lost += 1
             elif found != refs[note.path]:
                 relations.setdefault(Relation(refs[note.path], type_, found))
-    note = f"{lost} relation{'' if lost == 1 else 's'} to notes that do not exist stay in the text only"
-    return Foreign(tuple(entries), tuple(relations), notes=(note,) if lost else ())
+    missing = f"{lost} relation{'' if lost == 1 else 's'} to notes that do not exist stay in the text only"
+    return Foreign(tuple(entries), tuple(relations), notes=(missing,) if lost else ())
 
 
 def _refs(notes: Sequence[Note]) -> dict[str, str]:
