@@ -268,7 +268,9 @@ def wallet_words(text: str) -> Iterator[FoundSecret]:
     for label in _WALLET.finditer(text):
         if label.start() < done:
             continue
-        at, words, starts = label.end(), [], []
+        at = label.end()
+        words: list[str] = []
+        starts: list[tuple[int, int]] = []
         while len(words) < 27 and (match := _WALLET_WORD.match(text, at)):
             words.append(match.group(1))
             starts.append(match.span(1))
