@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -13,7 +13,7 @@ from ricordo.cli.present_reports import show_saved
 from ricordo.cli.progress import ProgressLine
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb
-from ricordo.errors import UsageError
+from ricordo.errors import CorruptStore, UsageError
 from ricordo.values.choices import ON_CONFLICT
 
 _FILE = click.Path(path_type=Path, allow_dash=True)
@@ -30,25 +30,42 @@ _NAMES = {
     examples=[
         "ricordo export everything.jsonl",
         "ricordo export | gzip > everything.jsonl.gz",
+        "ricordo export --salvage rescued.jsonl",
         "ricordo export --no-log - | ricordo --store copy.db import -",
     ],
 )
 @click.argument("file", required=False, type=_FILE, default=_STDIO, metavar="[FILE|-]")
 @click.option("--log/--no-log", default=True, help="With the logs of queries and openings (default), or without.")
 @click.option("--force", is_flag=True, help="Replace a file that exists.")
-def export(call: Call, file: Path, log: bool, force: bool) -> int:
+@click.option("--salvage", is_flag=True, help="Of a damaged store: all that can be read; what cannot is named.")
+def export(call: Call, file: Path, log: bool, force: bool, salvage: bool) -> int:
     """JSON lines: items with all their versions and passages, the bin, links, use, verdicts and what was learned.
     Vectors are left out; they are made again. Without a file, standard output.
     """
     if file == _STDIO and call.json:
         raise UsageError("--json and the export cannot share standard output", hint="Name a file.")
     with call.engine() as engine:
-        report = engine.export(sys.stdout.buffer if file == _STDIO else file, log=log, force=force)
+        target = sys.stdout.buffer if file == _STDIO else file
+        report = engine.export(target, log=log, force=force, salvage=salvage)
     told = f"{_counts(report.records)} in {_size(report.bytes)}"
+    for one in report.left_out:
+        call.screen().note(f"damaged: {one}")
     if file == _STDIO:
         call.screen().note(told)
-        return 0
-    return call.answer(report.to_dict(), lambda screen: screen.line(f"{told}: {report.file}"))
+        return 1 if report.left_out else 0
+    return call.answer(
+        report.to_dict(),
+        lambda screen: screen.line(f"{told}: {report.file}"),
+        exit_code=1 if report.left_out else 0,
+        error=_damaged(report.left_out),
+    )
+
+
+def _damaged(told: Sequence[str]) -> dict[str, str] | None:
+    """The error for a copy that was made, but of a store in which something is damaged."""
+    if not told:
+        return None
+    return CorruptStore(f"{len(told)} versions or rows are damaged", hint="'ricordo doctor' names them.").to_dict()
 
 
 @verb(
@@ -108,11 +125,20 @@ def import_(call: Call, source: Path, format_: str, on_conflict: str, allow_secr
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Replace a file that exists.")
 def backup(call: Call, file: Path, force: bool) -> int:
-    """The copy is a store as it was at one moment, also while others write. Use it with --store."""
+    """The copy is a store as it was at one moment, also while others write. Use it with --store. It is opened, checked
+    and counted before it gets its name.
+    """
     with call.engine() as engine, ProgressLine.for_call(call) as progress:
         report = engine.backup(file, force=force, progress=progress)
-    told = f"{_size(report.bytes)} in {report.seconds:.1f} s: {report.file}"
-    return call.answer(report.to_dict(), lambda screen: screen.line(told))
+    told = f"{_size(report.bytes)} in {report.seconds:.1f} s, checked, {report.items:,} items: {report.file}"
+    for one in report.damaged:
+        call.screen().note(f"damaged, in the store too: {one}")
+    return call.answer(
+        report.to_dict(),
+        lambda screen: screen.line(told),
+        exit_code=1 if report.damaged else 0,
+        error=_damaged(report.damaged),
+    )
 
 
 @verb("vacuum", examples=["ricordo vacuum", "ricordo vacuum --full --json"])

@@ -119,12 +119,15 @@ class UpkeepVerbs(OpenEngine):
             progress=progress,
         )
 
-    def export(self, target: str | Path | BinaryIO, *, log: bool = True, force: bool = False) -> ExportReport:
+    def export(
+        self, target: str | Path | BinaryIO, *, log: bool = True, force: bool = False, salvage: bool = False
+    ) -> ExportReport:
         """Write everything the store holds as JSON lines: to a file of its own, or to an open one.
 
-        ``log`` says whether the logs of queries and openings are among it.
+        ``log`` says whether the logs of queries and openings are among it. With ``salvage``, rows of a damaged store
+        that cannot be read are left out and named in the report, instead of ending the export.
         """
-        return self._moving.export(target, log=log, force=force)
+        return self._moving.export(target, log=log, force=force, salvage=salvage)
 
     def import_(
         self,

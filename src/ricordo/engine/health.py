@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo import registry
 from ricordo.config.settings import Config
 from ricordo.engine.context import EngineContext
+from ricordo.engine.mending import Restore, mend_damage
 from ricordo.errors import Error
 from ricordo.store.base import Store
 from ricordo.values.hits import Filters
@@ -28,8 +29,9 @@ MOST_NAMED = 20
 class HealthVerbs:
     """Says what a store holds and whether it is sound, and repairs what can be rebuilt."""
 
-    def __init__(self, context: EngineContext) -> None:
+    def __init__(self, context: EngineContext, restore: Restore) -> None:
         self._context = context
+        self._restore = restore
 
     def profiles(self) -> dict[str, Profile]:
         return registry.profiles(self._context.config)
@@ -42,8 +44,12 @@ class HealthVerbs:
     def doctor(self, *, repair: bool = False) -> DoctorReport:
         # Without a look at the knowledge files: the doctor reports how they differ from the store.
         context = self._context
-        report = check_store(context.unsynced_store, context.location, repair=repair)
-        return DoctorReport((*report.checks, context.knowledge.check(repair=repair))) if context.knowledge else report
+        mended = _run("mending", lambda _: mend_damage(context, self._restore), repair) if repair else None
+        checks = [*([mended] if mended else []), *check_store(context.unsynced_store, context.location, repair=repair)]
+        if context.knowledge:
+            knowledge = context.knowledge
+            checks.append(_run("knowledge files", lambda repair: knowledge.check(repair=repair), repair))
+        return DoctorReport(tuple(check for check in checks if check is not None))
 
 
 def store_status(store: Store, location: str, config: Config) -> dict[str, Any]:
@@ -62,20 +68,23 @@ def store_status(store: Store, location: str, config: Config) -> dict[str, Any]:
     }
 
 
-def check_store(store: Store, location: str, *, repair: bool) -> DoctorReport:
+def check_store(store: Store, location: str, *, repair: bool) -> list[Check | None]:
     """All checks, each on its own: one that fails does not hide the others."""
-    checks = [_permissions(Path(location), repair=repair), _disk(Path(location))]
+    checks: list[Check | None] = [_permissions(Path(location), repair=repair), _disk(Path(location))]
     for name, check in store.checks():
         checks.append(_run(name, check, repair))
     checks.append(_run("secrets", partial(_secrets, store), repair))
-    return DoctorReport(tuple(checks))
+    return checks
 
 
-def _run(name: str, check: Callable[[bool], Check], repair: bool) -> Check:
+def _run(name: str, check: Callable[[bool], Check | None], repair: bool) -> Check | None:
+    """One check; whatever it meets in a damaged store becomes what it says, so that the others still run."""
     try:
         return check(repair)
     except Error as error:
         return Check(name, False, f"{error.message}. {error.hint}".strip())
+    except Exception as error:  # noqa: BLE001 - a damaged row can make any code stumble, and the report must still come
+        return Check(name, False, f"this check stumbled over what is stored ({type(error).__name__}: {error})")
 
 
 def _secrets(store: Store, repair: bool) -> Check:

@@ -41,17 +41,26 @@ class MoveVerbs:
         self._context = context
         self._foreign = ForeignImport(context, items)
 
-    def export(self, target: str | Path | BinaryIO, *, log: bool = True, force: bool = False) -> ExportReport:
+    def export(
+        self, target: str | Path | BinaryIO, *, log: bool = True, force: bool = False, salvage: bool = False
+    ) -> ExportReport:
         from ricordo.exchange import lines as exchange
         from ricordo.values.reports import ExportReport
 
-        self._context.flush_use()
-        with closing(self._context.store.transfer.records(log=log)) as records:
+        if salvage:  # a damaged store is neither written to nor compared with its files
+            store = self._context.unsynced_store
+        else:
+            self._context.flush_use()
+            store = self._context.store
+        left_out: list[str] = []
+        source = store.transfer.salvage(left_out, log=log) if salvage else store.transfer.records(log=log)
+        with closing(source) as records:
             if not isinstance(target, (str, Path)):
-                return ExportReport("-", *exchange.write(records, target))
+                return ExportReport("-", *exchange.write(records, target), tuple(left_out))
             path = Path(target).expanduser()
             with _new_file(path, force=force) as out:
-                return ExportReport(str(path), *exchange.write(records, out))
+                told = exchange.write(records, out)
+            return ExportReport(str(path), *told, tuple(left_out))
 
     def import_(
         self,
@@ -138,8 +147,9 @@ class MoveVerbs:
             if progress is not None:
                 progress(Progress(done, total, str(path), "copying pages"))
 
-        self._context.store.transfer.backup(path, force=force, progress=tell)
-        return BackupReport(str(path), path.stat().st_size, time.monotonic() - started)
+        items, damaged = self._context.store.transfer.backup(path, force=force, progress=tell)
+        told = tuple(f"{one.ref} version {one.number}: {one.problem}" for one in damaged)
+        return BackupReport(str(path), path.stat().st_size, time.monotonic() - started, items, told)
 
     def vacuum(self, *, full: bool = False) -> VacuumReport:
         self._context.flush_use()
@@ -206,6 +216,11 @@ def _new_file(path: Path, *, force: bool) -> Iterator[BinaryIO]:
             out.flush()
             os.fsync(out.fileno())
         partial.replace(path)
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be written: {error.strerror or error}",
+            hint="Check that the disk has room and the folder can be written to, or name another place.",
+        ) from error
     finally:
         partial.unlink(missing_ok=True)
 

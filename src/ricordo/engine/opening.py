@@ -51,7 +51,7 @@ class OpenEngine:
         self._sessions = SessionVerbs(context, self._finding)
         self._agents = AgentVerbs(context, self._finding, self._sessions)
         self._vectors = VectorVerbs(context)
-        self._health = HealthVerbs(context)
+        self._health = HealthVerbs(context, self._removing.restore)
         self._models = ModelVerbs(context)
         self._moving = MoveVerbs(context, self._items)
 

@@ -140,7 +140,8 @@ class RemoveVerbs:
         return self._context.store.items.number(self._context.resolve(name)) is not None
 
     def restore(self, ref: str | Ref, version: int | None = None) -> Saved:
-        item = self._context.store.items.get(self._context.number(ref))
+        n = self._context.number(ref)
+        item = self._context.store.items.get_many([n])[n]  # without its text, which may be why it is restored
         saved = self._restore_one(item.ref, version)
         if _is_session(item.ref) and item.state != "live":
             self._restore_parts(item)
@@ -149,7 +150,7 @@ class RemoveVerbs:
     def _restore_one(self, ref: Ref, version: int | None = None) -> Saved:
         store = self._context.store
         n = store.items.require(ref)
-        item = store.items.get(n)
+        item = store.items.get_many([n])[n]
         if version is None and item.state == "live":
             raise UsageError(
                 f"{item.ref} is not in the bin", hint="Name the version to go back to: --version N (see history)."

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
 from datetime import datetime
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ricordo.store import parts
-    from ricordo.values.reports import Check
+    from ricordo.values.reports import Check, Damage
 
     Array = npt.NDArray[Any]
 
@@ -204,4 +204,12 @@ class Store(Protocol):
 
     def checks(self) -> list[tuple[str, Callable[[bool], Check]]]:
         """The checks of this store, by name; each takes whether to repair."""
+        ...
+
+    def damage(self) -> Sequence[Damage]:
+        """The versions that are no longer what was saved."""
+        ...
+
+    def mend(self, n: int, number: int, content: str) -> bool:
+        """Put the text of a damaged version back, where its hash says that this is it."""
         ...

@@ -18,6 +18,8 @@ class ExportReport(Plain):
     file: str
     bytes: int
     records: Mapping[str, int]
+    left_out: tuple[str, ...] = ()
+    """With ``salvage``: what could not be read, and what is not what was saved."""
 
 
 @frozen
@@ -42,6 +44,9 @@ class BackupReport(Plain):
     file: str
     bytes: int
     seconds: float = field(metadata=rounded(3))
+    items: int = 0
+    damaged: tuple[str, ...] = ()
+    """What the check of the copy found damaged: it was so in the store already."""
 
 
 @frozen
@@ -228,6 +233,18 @@ class Check(Plain):
     ok: bool
     detail: str = ""
     repaired: bool = False
+
+
+@frozen
+class Damage(Plain):
+    """A version of an item that is no longer what was saved; ``sound`` is the newest one that is, if there is one."""
+
+    n: int
+    ref: str
+    number: int
+    is_head: bool
+    problem: str
+    sound: int | None = None
 
 
 @frozen

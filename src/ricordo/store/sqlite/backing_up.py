@@ -15,21 +15,32 @@ import apsw
 
 from ricordo.errors import PathConflict, StoreError, UsageError
 from ricordo.store.sqlite.connection import Connection, Database
+from ricordo.store.sqlite.damage import find_damage
+from ricordo.values.reports import Damage
 
 STEP_PAGES = 2_000
 """So many pages are copied between two reports of progress: about 8 MB."""
 
 
-def back_up(database: Database, target: Path, *, force: bool, progress: Callable[[int, int], None]) -> None:
-    """Copy the store to a file that only its owner can read; ``progress`` hears pages done and to do."""
+def back_up(
+    database: Database, target: Path, *, force: bool, progress: Callable[[int, int], None]
+) -> tuple[int, list[Damage]]:
+    """Copy the store to a file that only its owner can read; ``progress`` hears pages done and to do.
+
+    Before the copy gets its name it is opened, checked and counted. Answers how many items it holds, and which of them
+    were damaged already: a copy of those is better than none.
+    """
     _check_target(database, target, force=force)
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
     try:
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         with database.read() as source:
             _copy(source, partial, progress)
+            counts = _counts(source)
+        damaged = _verify(partial, counts)
         _settle(partial)
         partial.replace(target)
+        return counts[0], damaged
     except OSError as error:
         raise StoreError(
             f"the backup {target} cannot be written: {error.strerror}", hint="Check the folder, or name another place."
@@ -76,6 +87,26 @@ def _copy(source: Connection, partial: Path, progress: Callable[[int, int], None
             while not backup.done:
                 backup.step(STEP_PAGES)
                 progress(backup.page_count - backup.remaining, backup.page_count)
+    finally:
+        copy.close()
+
+
+def _counts(connection: Connection) -> tuple[int, ...]:
+    tables = ("items", "versions", "chunks", "blobs", "links", "vectors")
+    return tuple(connection.rows(f"SELECT count(*) FROM {table}")[0][0] for table in tables)
+
+
+def _verify(path: Path, counts: tuple[int, ...]) -> list[Damage]:
+    """Open the copy as a reader would, compare it with what was copied, and compute every hash again."""
+    copy = Connection(f"{path.absolute().as_uri()}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+    try:
+        problems = [row[0] for row in copy.rows("PRAGMA integrity_check(5)")]
+        if problems != ["ok"] or _counts(copy) != counts:
+            raise StoreError(
+                f"the copy of the store is not sound ({'; '.join(problems)})",
+                hint="'ricordo doctor' says whether the store itself is; else try another disk.",
+            )
+        return find_damage(copy)
     finally:
         copy.close()
 

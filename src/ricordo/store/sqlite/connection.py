@@ -7,8 +7,10 @@ become the errors of the tree here and nowhere else. What stands in the tables i
 from __future__ import annotations
 
 import os
+import struct
 import threading
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -20,6 +22,8 @@ from ricordo.errors import CorruptStore, ReadOnlyStore, StoreError, Unavailable
 
 APPLICATION_ID = 0x5269_636F  # "Rico"
 Row = tuple[Any, ...]
+UNREADABLE = (ValueError, KeyError, IndexError, TypeError, OverflowError, struct.error, zlib.error)
+"""What decoding a damaged row raises: text that is not UTF-8, broken JSON, arrays of a wrong length, missing rows."""
 
 
 class AroundCommit(Protocol):
@@ -112,7 +116,7 @@ class Database:
     def read(self) -> Iterator[Connection]:
         """A snapshot: all statements in the block see the same state. Blocks may nest."""
         connection = self.connection()
-        with self.translated():
+        with self.translated(), self._decoded():
             if connection.in_transaction:
                 yield connection
                 return
@@ -217,6 +221,22 @@ class Database:
             raise StoreError(
                 f"the store {self.path} cannot be opened or read ({error})",
                 hint="Check the path and its permissions, or name another store with --store.",
+            ) from error
+        except (apsw.SQLError, apsw.MismatchError, apsw.FormatError) as error:
+            raise CorruptStore(
+                f"the tables of the store {self.path} are not what they should be ({error})",
+                hint="Restore a backup, or take out what can be read with 'ricordo export --salvage FILE'.",
+            ) from error
+
+    @contextmanager
+    def _decoded(self) -> Iterator[None]:
+        """Turn what a row that makes no sense raises into the error for damage; the trace stays beside it."""
+        try:
+            yield
+        except UNREADABLE as error:
+            raise CorruptStore(
+                f"something in the store {self.path} cannot be read ({type(error).__name__}: {error})",
+                hint="'ricordo doctor' names what is damaged. If it finds nothing, this is a mistake in Ricordo.",
             ) from error
 
     def data_version(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -42,7 +42,6 @@ _ITEM = (
     "SELECT i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.created_at, i.updated_at, i.indexed_at,"
     " i.deleted_at, i.file_mtime, i.file_size, i.file_hash, i.file_fields, u.retrieval_count, u.last_retrieved_at,"
     " u.access_count, u.last_accessed_at, u.decay_score, u.decay_at FROM items i LEFT JOIN usage u ON u.item = i.n"
-    " ORDER BY i.id"
 )
 _VERSION = (
     "SELECT number, previous, hash, text_hash, drive, path, kind, state, fields, layout, marks, first_line, blob,"
@@ -75,28 +74,49 @@ def records(connection: Connection, language: str, *, log: bool) -> Iterator[Rec
         "SELECT max(at) FROM (SELECT max(created_at) at FROM versions UNION ALL SELECT max(deleted_at) FROM items)"
     )[0][0]
     yield Header(FORMAT, FORMAT_VERSION, language, optional_moment(newest), counts)
-    for row in connection.stream(_ITEM):
+    for row in connection.stream(f"{_ITEM} ORDER BY i.id"):
         yield _item(connection, row)
-    yield from _links(connection)
-    yield from _lessons(connection)
-    if log:
-        yield from _queries(connection)
-        yield from _openings(connection)
+    for source in other_records(log=log).values():
+        yield from source(connection)
+
+
+def item_record(connection: Connection, n: int, numbers: Collection[int]) -> ItemRecord:
+    """One item with some of its versions."""
+    return _item(connection, connection.rows(f"{_ITEM} WHERE i.n=?", (n,))[0], numbers)
+
+
+def other_records(*, log: bool) -> dict[str, Callable[[Connection], Iterator[Record]]]:
+    """What reads everything but the items, in the order it stands in an export."""
+    logs: dict[str, Callable[[Connection], Iterator[Record]]] = {"queries": _queries, "openings": _openings}
+    return {
+        "links": _links,
+        "verdicts": _lessons,
+        **(logs if log else {}),
+        "folders": _roots,
+        "settings of learning": _frozen,
+    }
+
+
+def _roots(connection: Connection) -> Iterator[RootRecord]:
     for path, globs, added in connection.stream("SELECT path, globs, added_at FROM roots ORDER BY path"):
         yield RootRecord(path, tuple(json.loads(globs)), moment(added))
+
+
+def _frozen(connection: Connection) -> Iterator[FreezeRecord]:
     for (frozen,) in connection.rows("SELECT value FROM meta WHERE name = 'learning_frozen'"):
         yield FreezeRecord(bool(frozen))
 
 
-def _item(connection: Connection, row: Sequence[Any]) -> ItemRecord:
+def _item(connection: Connection, row: Sequence[Any], numbers: Collection[int] | None = None) -> ItemRecord:
     n, identity, drive, path, kind, state, version, created, updated, indexed, deleted = row[:11]
     ref = Ref(drive, path)
-    rows = connection.rows(_VERSION, (n,))
+    rows = [one for one in connection.rows(_VERSION, (n,)) if numbers is None or one[0] in numbers]
     used = {chunk for one in rows for chunk in _layout(one)[:, 0].tolist()}
     held = [chunk for chunk in connection.rows(_CHUNK, (n,)) if chunk[0] in used]
     if len(held) < len(used):
         raise CorruptStore(
-            f"{ref} lacks some of its passages", hint="See 'ricordo doctor'; restore a backup, or remove the item."
+            f"{ref} lacks some of its passages",
+            hint="See 'ricordo doctor'; restore a backup, or export what can be read with --salvage.",
         )
     place = {chunk[0]: at for at, chunk in enumerate(held)}
     versions = tuple(_version(one, place) for one in rows)

@@ -210,12 +210,19 @@ def refs_below(connection: Connection, drive: str | None, prefix: str) -> Iterat
 
 def content_of(connection: Connection, n: int, number: int) -> tuple[str, int]:
     """The text of a version, put together from its chunks, and the line it starts at."""
-    layout, first_line = connection.rows(
-        "SELECT layout, first_line FROM versions WHERE item=? AND number=?", (n, number)
-    )[0]
+    found = connection.rows("SELECT layout, first_line FROM versions WHERE item=? AND number=?", (n, number))
+    if not found:
+        raise KeyError(f"version {number}")
+    layout, first_line = found[0]
     order = np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist()
     texts: dict[int, str] = dict(connection.rows("SELECT id, text FROM chunks WHERE item=?", (n,)))
     return "".join(texts[chunk] for chunk in order), first_line
+
+
+def stored_hash(connection: Connection, n: int, number: int) -> tuple[str, str | None]:
+    """The hash that the content of a version was saved with, and that of its bytes when it holds no text."""
+    digest, blob = connection.rows("SELECT text_hash, blob FROM versions WHERE item=? AND number=?", (n, number))[0]
+    return digest, blob
 
 
 def blob_of(connection: Connection, n: int, number: int) -> bytes | None:

@@ -10,6 +10,7 @@ from ricordo.errors import NotFound
 from ricordo.store.base import ContentMark
 from ricordo.store.sqlite import items
 from ricordo.store.sqlite.chunk_rows import live_chunks
+from ricordo.store.sqlite.damage import check_content
 from ricordo.store.sqlite.filters import where
 from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.values.hits import Filters
@@ -59,7 +60,11 @@ class Items:
     def get(self, n: int, *, version: int | None = None) -> Item:
         """An item with its content, now or in one of its versions."""
         with self._database.read() as connection:
-            return items.at_version(connection, n, version)
+            item = items.at_version(connection, n, version)
+            digest, blob = items.stored_hash(connection, n, item.version)
+        if blob is None:
+            check_content(item.ref, item.version, item.content, None, digest)
+        return item
 
     def get_many(self, numbers: Sequence[int]) -> dict[int, Item]:
         with self._database.read() as connection:
@@ -88,8 +93,10 @@ class Items:
     def draft(self, n: int, number: int) -> Draft:
         with self._database.read() as connection:
             draft = items.draft_of(connection, n, number)
-        if draft is None:
-            raise NotFound(f"there is no version {number}", hint="'ricordo history REF' lists the versions kept.")
+            if draft is None:
+                raise NotFound(f"there is no version {number}", hint="'ricordo history REF' lists the versions kept.")
+            digest, _ = items.stored_hash(connection, n, number)
+        check_content(draft.ref, number, draft.content, draft.blob, digest)
         return draft
 
     def live_keys(self, ref: Ref) -> set[bytes]:

@@ -6,13 +6,13 @@ elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo.store.base import Mirror
-from ricordo.store.sqlite import segments
+from ricordo.store.sqlite import damage, segments
 from ricordo.store.sqlite.changes import Changes
 from ricordo.store.sqlite.connection import Database
 from ricordo.store.sqlite.job_queue import Jobs
@@ -32,7 +32,7 @@ from ricordo.store.sqlite.usage import UsageLog
 from ricordo.text.words import Analyzer
 
 if TYPE_CHECKING:
-    from ricordo.values.reports import Check
+    from ricordo.values.reports import Check, Damage
 
 
 class SqliteStore:
@@ -146,10 +146,26 @@ class SqliteStore:
             ("integrity", lambda repair: checks.integrity(database, repair)),
             ("references", lambda repair: reference_checks.references(database, repair)),
             ("versions", lambda repair: checks.versions(database, repair)),
-            ("fields", lambda repair: reference_checks.copies(database, repair)),
+            ("texts", lambda repair: damage.texts(database)[0]),
+            ("fields", lambda repair: reference_checks.copies(database, repair and self._is_whole())),
             ("files without text", lambda repair: reference_checks.blobs(database, repair)),
-            ("keyword index", lambda repair: checks.lexical(database, Analyzer(self.language), repair)),
-            ("links", lambda repair: relinking.check(database, repair)),
-            ("vectors", lambda repair: vector_checks.vectors(database, repair)),
+            (
+                "keyword index",
+                lambda repair: checks.lexical(database, Analyzer(self.language), repair and self._is_whole()),
+            ),
+            ("links", lambda repair: relinking.check(database, repair and self._is_whole())),
+            ("vectors", lambda repair: vector_checks.vectors(database, repair and self._is_whole())),
             ("leftovers", lambda repair: checks.leftovers(database, repair)),
         ]
+
+    def damage(self) -> Sequence[Damage]:
+        """The versions that are no longer what was saved."""
+        return damage.texts(self._file.database)[1]
+
+    def mend(self, n: int, number: int, content: str) -> bool:
+        """Put the text of a damaged version back, where its hash says that this is it."""
+        return damage.mend(self._file.database, n, number, content)
+
+    def _is_whole(self) -> bool:
+        """Nothing is rebuilt from damaged texts: it would make the indexes agree with them, and hide the damage."""
+        return damage.texts(self._file.database)[0].ok

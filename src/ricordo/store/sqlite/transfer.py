@@ -6,7 +6,7 @@ What it calls is imported when it is called: no search pays for it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from ricordo.text.words import Analyzer
 if TYPE_CHECKING:
     from ricordo.exchange.records import Record
     from ricordo.store.sqlite.importing import Importing
-    from ricordo.values.reports import VacuumReport
+    from ricordo.values.reports import Damage, VacuumReport
 
 _ERASED_AT_ONCE = 100
 _DUE = "SELECT n FROM items WHERE state='deleted' AND deleted_at < ?"
@@ -58,11 +58,20 @@ class Transfer:
         self._file.language, self._file.analyzer = language, analyzer
         return True
 
-    def backup(self, target: Path, *, force: bool = False, progress: Callable[[int, int], None] | None = None) -> None:
-        """Copy the store, as it is at one moment, to a file."""
+    def salvage(self, left_out: list[str], *, log: bool = True) -> Generator[Record]:
+        """All that can still be read of a damaged store; ``left_out`` is told what cannot."""
+        from ricordo.store.sqlite import salvaging
+
+        with self._database.read() as connection:
+            yield from salvaging.records(connection, self._file.language, left_out, log=log)
+
+    def backup(
+        self, target: Path, *, force: bool = False, progress: Callable[[int, int], None] | None = None
+    ) -> tuple[int, Sequence[Damage]]:
+        """Copy the store, as it is at one moment, to a file; how many items it has, and which were damaged."""
         from ricordo.store.sqlite import backing_up
 
-        backing_up.back_up(self._database, target, force=force, progress=progress or (lambda done, total: None))
+        return backing_up.back_up(self._database, target, force=force, progress=progress or (lambda done, total: None))
 
     def vacuum(self, *, bin_days: float, full: bool = False) -> VacuumReport:
         """Give back what is no longer needed; ``full`` rewrites the file even when little is to be gained."""

@@ -1,0 +1,117 @@
+"""An export of a damaged store: everything that can still be read, row by row, and a list of what cannot.
+
+Versions that are no longer what was saved are left out where the item has others that are; an item that has none keeps
+the text that stands there, under a hash of its own, so that it can be imported, and is named as damaged.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import apsw
+
+from ricordo.errors import Error
+from ricordo.exchange.codec import BadRecord
+from ricordo.exchange.records import (
+    FORMAT,
+    FORMAT_VERSION,
+    TYPE_NAMES,
+    Header,
+    ItemRecord,
+    Record,
+    VersionRecord,
+    check_item,
+)
+from ricordo.store.prepare import text_hash, version_hash
+from ricordo.store.sqlite import exporting
+from ricordo.store.sqlite.connection import UNREADABLE, Connection
+from ricordo.store.sqlite.damage import item_places, version_problem
+from ricordo.store.sqlite.items import fields_of
+from ricordo.values.items import Draft
+
+_ANY = (apsw.Error, Error, BadRecord, *UNREADABLE)
+
+
+def records(connection: Connection, language: str, left_out: list[str], *, log: bool) -> Iterator[Record]:
+    """Header and records; two passes, because the header says how many there are."""
+    counts: Counter[str] = Counter()
+    sound = []
+    known: set[str] = set()
+    for n, ref in item_places(connection):
+        record = _item(connection, n, ref, left_out)
+        if record is not None and record.id not in known:
+            sound.append((n, ref))
+            known.add(record.id)
+    rest = [record for record in _others(connection, left_out, log=log) if _refers_to(record) <= known]
+    counts.update(TYPE_NAMES[type(record)] for record in rest)
+    counts["item"] = len(sound)
+    yield Header(FORMAT, FORMAT_VERSION, language, None, dict(counts))
+    for n, ref in sound:
+        record = _item(connection, n, ref, [])
+        assert record is not None, "the same snapshot reads the same"
+        yield record
+    yield from rest
+
+
+def _item(connection: Connection, n: int, ref: str, left_out: list[str]) -> ItemRecord | None:
+    """One item with the versions that are sound, or as it stands when none is."""
+    try:
+        numbers = [row[0] for row in connection.rows("SELECT number FROM versions WHERE item=? ORDER BY number", (n,))]
+    except _ANY as error:
+        left_out.append(f"{ref}: its versions cannot be read ({error})")
+        return None
+    bad = {number: problem for number in numbers if (problem := version_problem(connection, n, number))}
+    left_out += [f"{ref} version {number}: {problem}" for number, problem in bad.items()]
+    good = [number for number in numbers if number not in bad]
+    for kept in ([good] if good else []) + [[number] for number in reversed(numbers)]:
+        try:
+            record = _readable(exporting.item_record(connection, n, kept))
+            check_item(record)
+            return record
+        except _ANY:
+            continue
+    left_out.append(f"{ref}: nothing of it can be read")
+    return None
+
+
+def _readable(item: ItemRecord) -> ItemRecord:
+    """The item with its newest kept version as the current one, and hashes of what stands there."""
+    versions = tuple(_rehashed(item, version) for version in item.versions)
+    numbers = [version.number for version in versions]
+    return replace(item, versions=versions, version=item.version if item.version in numbers else numbers[-1])
+
+
+def _rehashed(item: ItemRecord, version: VersionRecord) -> VersionRecord:
+    content = item.content(version)
+    digest = version.text_hash if version.blob is not None else text_hash(content)
+    draft = Draft(version.ref, version.kind, content, fields_of(json.dumps(dict(version.fields))))
+    return replace(version, text_hash=digest, hash=version_hash(draft, digest))
+
+
+def _others(connection: Connection, left_out: list[str], *, log: bool) -> Iterator[Record]:
+    """Links, verdicts, logs and folders: of each as many as can be read."""
+    for name, source in exporting.other_records(log=log).items():
+        yield from _as_many(name, source, connection, left_out)
+
+
+def _as_many(
+    name: str, source: Callable[[Connection], Iterator[Record]], connection: Connection, left_out: list[str]
+) -> Iterator[Record]:
+    rows = source(connection)
+    while True:
+        try:
+            yield next(rows)
+        except StopIteration:
+            return
+        except _ANY as error:
+            left_out.append(f"{name}: the rest cannot be read ({error})")
+            return
+
+
+def _refers_to(record: Record) -> set[str]:
+    """The ids of the items that a link joins: one that is left out takes its links with it."""
+    source, target = getattr(record, "source", None), getattr(record, "target", None)
+    return {one for one in (source, target) if one is not None}
