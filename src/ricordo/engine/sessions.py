@@ -42,7 +42,7 @@ class SessionVerbs:
         from ricordo.sources.sessions.reading import find_transcripts, is_helpers, known_places
 
         taker = SessionTaker(
-            self._context.store,
+            self._context.unsynced_store,  # hooks call this with little time, and it reads no knowledge files
             self._context.pipeline,
             backlog=self._context.models.backlog(),
             allow_secrets=allow_secrets,
