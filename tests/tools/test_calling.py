@@ -14,8 +14,9 @@ import pytest
 
 from ricordo import ContractError, Forbidden, NotFound, Ricordo, Unavailable, UsageError
 from ricordo.tools.arguments import check_arguments
+from ricordo.tools.finding import in_general, tools_first
 from ricordo.tools.index import as_words
-from ricordo.values.tools import ServerFound
+from ricordo.values.tools import ServerFound, ToolEntry
 
 Maker = Callable[..., Ricordo]
 Entry = Callable[[str], dict[str, Any]]
@@ -44,7 +45,7 @@ def test_tools_become_items_that_are_found_by_a_task(with_server: Maker) -> None
     assert found[0].callable
     item = engine.get("tool:/raw/say_words")
     assert item.kind == "tool"
-    assert item.title == "say words"
+    assert item.title == "raw: say words"
     assert "What to say" in item.content
     assert not engine.tools.show("delete_everything").callable
 
@@ -155,6 +156,16 @@ def test_a_name_that_is_nearly_right_is_answered_with_the_right_one(with_server:
 def test_names_are_read_as_words() -> None:
     for name in ("getCurrentTime", "get_current_time", "get-current-time", "get.current/time"):
         assert as_words(name).lower() == "get current time"
+
+
+def test_a_task_is_put_in_general_words_and_tools_come_before_resources() -> None:
+    assert in_general("open ../notes/plan.md and https://example.org/a?b=c now") == "open file and web page URL now"
+    assert in_general("version 2.0 of the e.g. list, at 3.5 percent") == "version 2.0 of the e.g. list, at 3.5 percent"
+    near = [
+        ToolEntry("a/resources/x", "a", "", "", "tool:/a/resources/x", "resource", score=0.5),
+        ToolEntry("a/y", "a", "", "", "tool:/a/y", score=0.4),
+    ]
+    assert [one.name for one in tools_first(near, 1)] == ["a/y"]
 
 
 # Hostile servers: each is named, none does harm.

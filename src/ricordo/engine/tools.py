@@ -18,6 +18,7 @@ from ricordo.engine.finding import FindVerbs
 from ricordo.engine.items import ItemVerbs
 from ricordo.engine.removing import RemoveVerbs
 from ricordo.errors import Error, NotFound, UsageError
+from ricordo.tools.finding import MORE, in_general, tools_first
 from ricordo.tools.programs import Place, named_servers, servers_of
 from ricordo.tools.registered import Registered, ServerFile, check_startable, to_register, what_starts
 from ricordo.tools.rules import called_by, entry_from, may_call, part_of, pick, plain_hints, refuse
@@ -97,11 +98,11 @@ class Tools:
         """The tools that fit a task best, judged by name, description and parameters."""
         if not task.strip():
             raise UsageError("there is no task", hint="Say what is to be done; 'ricordo tools list' shows them all.")
-        answer = self._finding.search(
-            task, limit=limit, filters=_TOOLS, literal=True, track=track, mode="full", tool="tools"
-        )
+        how: dict[str, Any] = {"filters": _TOOLS, "literal": True, "track": track, "mode": "full", "tool": "tools"}
+        answer = self._finding.search(in_general(task), limit=limit * MORE, **how)
         allow = self._context.config.tools.allow
-        return tuple(entry_from(hit.item, allow, hit.score) for hit in answer.hits if hit.item is not None)
+        found = [entry_from(hit.item, allow, hit.score) for hit in answer.hits if hit.item is not None]
+        return tools_first(found, limit)
 
     def show(self, name: str) -> ToolEntry:
         """One tool with its schema, by ``SERVER/NAME``, ref, or its bare name where that is clear."""

@@ -26,7 +26,7 @@ LONGEST_PARAMETER = 300
 MOST_PARAMETERS = 60
 SHORT = 300
 """Letters of the description that are told beside a name."""
-_NAME = re.compile(r"[\w][\w./ :@+-]*")
+_NAME = re.compile(r"\w")
 _UNFIT = re.compile(r"[^\w.@-]+")
 _CONTROLS = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
@@ -60,7 +60,7 @@ def listing_of(server: str, offered: Iterable[ServerTool]) -> Listing:
 
 def unfit(one: ServerTool) -> str:
     """Why a tool cannot be taken in; empty when it can."""
-    if not one.name or len(one.name) > LONGEST_NAME or not _NAME.fullmatch(one.name):
+    if not one.name or len(one.name) > LONGEST_NAME or not _NAME.match(one.name) or not one.name.isprintable():
         return "its name is empty, too long or has characters that no name should have"
     try:
         size = len(json.dumps(one.schema, ensure_ascii=False).encode("utf-8", "replace"))
@@ -75,24 +75,28 @@ def entry_of(server: str, one: ServerTool) -> Entry:
     """A tool as an item: ``tool:/SERVER/NAME`` with name, description and parameters as its text."""
     words = as_words(one.name)
     title = clean(one.title)[:LONGEST_NAME] or words
+    if (told := as_words(server)).casefold() not in words.casefold():
+        title = f"{told}: {title}"  # what the server is about says what the tool is about
     description = clean(one.description)[:LONGEST_DESCRIPTION]
-    lines = [words if title.casefold() == words.casefold() else f"{title} ({words})", description]
-    lines += parameter_lines(one.schema)
+    lines = [] if title.casefold().endswith(words.casefold()) else [words]
+    lines += [description, *parameter_lines(one.schema)]
     metadata: dict[str, Any] = {"server": server, "name": one.name, "what": one.what, "schema": dict(one.schema)}
+    metadata["about"] = " ".join(description.split())[:SHORT]
     if one.hints:
         metadata["hints"] = dict(one.hints)
     if one.uri:
         metadata["uri"] = one.uri[:2_000]
     fields = {
         "title": title,
-        "description": " ".join(description.split())[:SHORT],
         "category": one.what,
         "domain": server,
         "source": "url",
         "source_adapter": "mcp",
         "metadata": metadata,
     }
-    return Entry(ref_of(server, one.what, one.name), "\n".join(filter(None, lines)), KIND, fields)
+    # The title stands before the text when it is embedded. Saying it, or the description, twice costs recall.
+    text = "\n".join(filter(None, lines)) or words
+    return Entry(ref_of(server, one.what, one.name), text, KIND, fields)
 
 
 def ref_of(server: str, what: str, name: str) -> str:

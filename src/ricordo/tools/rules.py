@@ -27,7 +27,7 @@ def entry_from(item: Item, allow: Sequence[str], score: float | None = None) -> 
         called,
         server,
         item.title,
-        item.fields.description,
+        str(known.get("about") or ""),
         str(item.ref),
         what or "tool",
         callable=fine,
