@@ -96,9 +96,9 @@ def test_global_flags_stand_on_either_side_and_the_later_one_wins(house: Any) ->
         (["edit", "note:/x", "--set", "importance=much"], "edit", "much"),
         (["refresh"], "refresh", "what"),
         (["search", "x", "--limit", "many"], "search", "'many' is not a whole number"),
-        (["install"], "install", "Choose from: claude-code, codex"),
+        (["install"], "install", "Choose from: claude-code, claude-desktop"),
         (["eval"], "eval", "which set"),
-        (["add", "-"], "add", "name"),
+        (["add", "-"], "add", "needs a ref"),
         (["explain", "x"], "explain", "ref"),
     ],
 )

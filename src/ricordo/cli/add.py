@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 @verb("init", examples=["ricordo init", "ricordo init ~/projects/site"])
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
 def init(call: Call, folder: Path | None) -> int:
-    """Makes a .ricordo folder, which every command in and below that folder then uses. Without it, items go
-    to your own store. Running it again changes nothing.
+    """It makes a folder .ricordo with a store. Every command that runs in this folder or below it then uses that
+    store. Without one, items go to your own store. Running it again changes nothing.
     """
     from ricordo.config.loading import init_project
 
@@ -52,29 +52,37 @@ def init(call: Call, folder: Path | None) -> int:
     ],
 )
 @click.argument("sources", nargs=-1, required=True, type=REF, metavar="PATH|GLOB|URL|-...")
-@click.option("--kind", "-k", type=click.Choice(KINDS), metavar="KIND", help="What the items are: document, note, …")
+@click.option("--kind", "-k", type=click.Choice(KINDS), metavar="KIND", help="The kind of the items: document, note, …")
 @click.option(
     "--on-conflict",
     type=click.Choice(ON_CONFLICT),
     default="skip",
     show_default=True,
-    help="What to do with a ref that exists.",
+    help="What to do with an item that is stored already.",
 )
-@click.option("--as", "as_ref", metavar="REF", help="The ref of the one item that is added.")
-@click.option("--glob", "globs", multiple=True, metavar="PATTERN", help="Only files that match, in folders.")
-@click.option("--depth", type=click.IntRange(0, 20), default=0, metavar="N", help="Follow links of a URL's site.")
-@click.option("--sitemap", is_flag=True, help="Take what the sitemap of a URL's site names.")
-@click.option("--max-pages", type=click.IntRange(1), metavar="N", help="At most so many pages of a site.")
-@click.option("--prompt-addition", default="", metavar="TEXT", help="What a model that loads pages should know.")
+@click.option("--as", "as_ref", metavar="REF", help="Store the one item under this ref.")
+@click.option(
+    "--glob", "globs", multiple=True, metavar="PATTERN", help="Of folders, add only files that match (repeatable)."
+)
+@click.option(
+    "--depth",
+    type=click.IntRange(0, 20),
+    default=0,
+    metavar="N",
+    help="Follow the links of a page N steps within its site.",
+)
+@click.option("--sitemap", is_flag=True, help="Add the pages that the sitemap of the site lists.")
+@click.option("--max-pages", type=click.IntRange(1), metavar="N", help="Add at most N pages of a site.")
+@click.option("--prompt-addition", default="", metavar="TEXT", help="A note to the language model that loads pages.")
 @click.option("--title", help="The title of the item.")
 @click.option("--tag", "-t", "tags", multiple=True, metavar="TAG", help="A tag for every item (repeatable).")
 @click.option("--set", "pairs", multiple=True, metavar="FIELD=VALUE", help="Any other field (repeatable).")
-@click.option("--allow-secrets", is_flag=True, help="Keep secrets in what is added as a memory or note.")
-@click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or leave them to the backlog.")
+@click.option("--allow-secrets", is_flag=True, help="Do not redact secrets in memories and notes.")
+@click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or later with embed.")
 def add(call: Call, sources: tuple[str, ...], **given: Any) -> int:
-    """Folders are walked, leaving out what .gitignore and .ricordoignore name. One bad file or page never stops
-    the rest; the exit code is 1 if any failed. A ref that exists is skipped: use refresh to take in changed
-    files and pages.
+    """Folders are added with everything in them, except what .gitignore and .ricordoignore exclude. A file or page
+    that cannot be read does not stop the others; the exit code is 1 if any failed. Items that are stored already
+    are skipped: use refresh to read changed files and pages again.
     """
     title, tags, pairs = given.pop("title"), given.pop("tags"), given.pop("pairs")
     fields = fields_from(pairs, title=title, tags=tags)
@@ -96,20 +104,20 @@ def _standard_input(sources: tuple[str, ...], as_ref: str | None) -> bytes | Non
     if "-" not in sources:
         return None
     if len(sources) > 1:
-        raise UsageError("'-' stands alone", hint="Add standard input and files in two commands.")
+        raise UsageError("'-' (standard input) cannot be combined with other sources", hint="Add them in two commands.")
     if not as_ref:
-        raise UsageError("standard input needs a name", hint="ricordo add - --as note:/my-note")
+        raise UsageError("standard input needs a ref", hint="ricordo add - --as note:/my-note")
     return sys.stdin.buffer.read()
 
 
 @verb("refresh", examples=["ricordo refresh --all", "ricordo refresh notes/ url:/https://example.org/page"])
 @click.argument("refs", nargs=-1, type=REF, metavar="REF...")
-@click.option("--all", "everything", is_flag=True, help="Every item that has an origin.")
-@click.option("--prune", is_flag=True, help="Remove items whose file is gone.")
+@click.option("--all", "everything", is_flag=True, help="Refresh every item that came from a file or page.")
+@click.option("--prune", is_flag=True, help="Also remove items whose file is gone.")
 def refresh(call: Call, refs: tuple[str, ...], everything: bool, prune: bool) -> int:
-    """Unchanged content writes nothing. In folders that were added, new files are found too."""
+    """Items whose file or page did not change are left as they are. New files in added folders are added, too."""
     if not refs and not everything:
-        raise UsageError("refresh what?", hint="Name refs or folders, or use --all.")
+        raise UsageError("say what to refresh", hint="Name refs or folders, or use --all.")
     with call.engine() as engine, ProgressLine.for_call(call) as progress:
         report = engine.refresh(*refs, all=everything, prune=prune, progress=progress)
     plain = report.to_dict()
@@ -125,8 +133,8 @@ def refresh(call: Call, refs: tuple[str, ...], everything: bool, prune: bool) ->
 @verb("watch", examples=["ricordo watch notes/", "ricordo watch . --quiet", "ricordo watch"])
 @click.argument("paths", nargs=-1, type=REF, metavar="[PATH...]")
 def watch(call: Call, paths: tuple[str, ...]) -> int:
-    """Runs until interrupted, then exits 0. A changed file is searchable within two seconds. The knowledge folder is
-    always followed, alone when nothing is named. With --json, one envelope per batch of changes.
+    """It runs until you stop it with Ctrl-C. A changed file can be found within two seconds. The knowledge folder is
+    always watched; without a PATH it is the only one. With --json, it prints one line for each batch of changes.
     """
     screen = call.screen()
 

@@ -40,12 +40,12 @@ LONGEST_LIST = 20
     metavar="N",
     help="The most tokens to spend, labels included.",
 )
-@click.option("--recent/--no-recent", default=False, help="Also what happened lately, or not (default).")
-@click.option("--skills/--no-skills", default=True, help="Also a line for each skill that fits (default), or not.")
+@click.option("--recent/--no-recent", default=False, help="Also tell what happened lately, or not (default).")
+@click.option("--skills/--no-skills", default=True, help="Also name the skills that fit (default), or not.")
 def context(call: Call, words: tuple[str, ...], budget: int, recent: bool, skills: bool) -> int:
-    """Prints a text to put before an agent: what is always told, notes and passages that fit the task, each with
-    its ref and lines, and skills by name. What comes from pages and sessions is fenced as data. Without a task,
-    only what is always told. What was left out, and why, goes to standard error.
+    """It prints a text for an agent: the items that are always told, notes and passages that fit the task with their
+    refs and lines, and the names of skills. Text from pages and sessions is marked as data. Without a task, it prints
+    only what is always told. Standard error shows what was left out, and why.
     """
     task = query_from(words)
     with call.engine() as engine:
@@ -76,8 +76,9 @@ skills = verb_group(
         "ricordo skills show pdf",
     ],
     details=(
-        "A skill is a folder with a SKILL.md: a name, a description, and how to do something. They are looked for in "
-        "the workspace, then in your home folder, then where the machine keeps some; the first of a name wins."
+        "A skill is a folder with a file SKILL.md, which has a name, a description, and instructions. Skills are "
+        "searched in the workspace, then in your home folder, then in system folders; if two have the same name, the "
+        "first is used."
     ),
 )
 
@@ -85,15 +86,15 @@ skills = verb_group(
 @skills.add_command
 @verb(
     "add",
-    line="Take in skills, or what changed in them.",
+    line="Index skills, and changes in them.",
     examples=["ricordo skills add", "ricordo skills add ~/team/skills --prune"],
 )
 @click.argument("roots", nargs=-1, type=click.Path(), metavar="ROOT...")
 @click.option("--prune", is_flag=True, help="Remove skills whose file is gone.")
-@click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or leave them to the backlog.")
+@click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or later with embed.")
 def add(call: Call, roots: tuple[str, ...], prune: bool, wait: bool) -> int:
-    """Without roots, the folders of the settings skills.workspace, skills.user and skills.system, and what
-    skills.command lists.
+    """Without a ROOT, it searches the folders of the settings skills.workspace, skills.user and skills.system, and
+    asks skills.command.
     """
     with call.engine(create=True) as engine, ProgressLine.for_call(call) as progress:
         report = engine.skills_add(*roots, prune=prune, wait=wait, progress=progress)
@@ -111,7 +112,7 @@ def add(call: Call, roots: tuple[str, ...], prune: bool, wait: bool) -> int:
 @skills.add_command
 @verb("list", line="List the skills by name.", examples=["ricordo skills list", "ricordo skills list --json"])
 def list_skills(call: Call) -> int:
-    """With --verbose, where each lies."""
+    """With --verbose, it shows the folder of each."""
     with call.engine() as engine:
         found = engine.skills()
 
@@ -132,12 +133,12 @@ def list_skills(call: Call) -> int:
 )
 @click.argument("words", nargs=-1, metavar="TASK...")
 @limited(5)
-@click.option("--track/--no-track", default=None, help="Remember what was found (default) or not.")
+@click.option("--track/--no-track", default=None, help="Record what was found (default) or not.")
 def search(call: Call, words: tuple[str, ...], limit: int, track: bool | None) -> int:
-    """Ranked by name, description and text. show prints one."""
+    """Skills are ranked by name, description and text. 'ricordo skills show NAME' prints one."""
     task = query_from(words)
     if not task.strip():
-        raise UsageError("there is no task", hint="ricordo skills search fill in a PDF form")
+        raise UsageError("say what the task is", hint="ricordo skills search fill in a PDF form")
     with call.engine() as engine:
         found = engine.skills_search(task, limit, track=track)
 
@@ -153,7 +154,7 @@ def search(call: Call, words: tuple[str, ...], limit: int, track: bool | None) -
 @verb("show", line="Print one skill.", examples=["ricordo skills show pdf", "ricordo skills show pdf --json"])
 @click.argument("name", metavar="NAME")
 def show(call: Call, name: str) -> int:
-    """Paths in a skill are relative to its folder, which is told on standard error."""
+    """Paths in a skill are relative to its folder, which is printed to standard error."""
     with call.engine() as engine:
         item = engine.skill(name)
     location = str(item.fields.metadata.get("location") or "")

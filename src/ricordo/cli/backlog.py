@@ -25,12 +25,12 @@ if TYPE_CHECKING:
         "ricordo embed --limit 500",
     ],
 )
-@click.option("--workers", type=click.IntRange(min=1), default=1, metavar="N", help="How many at once (1).")
+@click.option("--workers", type=click.IntRange(min=1), default=1, metavar="N", help="Use N threads (1).")
 @click.option("--kind", "-k", "kinds", multiple=True, type=click.Choice(KINDS), metavar="KIND", help="Only this kind.")
-@click.option("--limit", "-n", type=click.IntRange(min=1), metavar="N", help="Stop after so many chunks.")
-@click.option("--enqueue-only", is_flag=True, help="Only find what lacks vectors and put it in the backlog.")
+@click.option("--limit", "-n", type=click.IntRange(min=1), metavar="N", help="Stop after N passages.")
+@click.option("--enqueue-only", is_flag=True, help="Only put passages without vectors into the backlog.")
 def embed(call: Call, workers: int, kinds: tuple[str, ...], limit: int | None, enqueue_only: bool) -> int:
-    """Several processes may work on the backlog at the same time."""
+    """Passages without a vector are found by their words only. Several processes may run this at the same time."""
     with call.engine() as engine, ProgressLine.for_call(call) as progress:
         report = engine.embed(workers=workers, kinds=kinds, limit=limit, enqueue_only=enqueue_only, progress=progress)
     return _answer(call, report)
@@ -42,11 +42,11 @@ jobs = verb_group("jobs", examples=["ricordo jobs list", "ricordo jobs retry"])
 @jobs.add_command
 @verb(
     "list",
-    line="Count the jobs that wait, run, failed and are done.",
+    line="Show how many jobs are pending, running, failed and done.",
     examples=["ricordo jobs list --json"],
 )
 def list_jobs(call: Call) -> int:
-    """With the rate, and how long the rest will take."""
+    """It also shows the rate, and how long the rest will take."""
     with call.engine() as engine:
         plain = engine.jobs().to_dict()
     return call.answer(plain, lambda screen: show_facts(screen, plain))
@@ -55,7 +55,7 @@ def list_jobs(call: Call) -> int:
 @jobs.add_command
 @verb("retry", line="Put failed jobs back into the backlog.", examples=["ricordo jobs retry"])
 def retry_jobs(call: Call) -> int:
-    """They are tried again by embed, or by whoever works on the backlog."""
+    """They are tried again when embed runs next, or by a server that works on the backlog."""
     with call.engine() as engine:
         count = engine.retry_jobs()
 
@@ -67,7 +67,7 @@ def retry_jobs(call: Call) -> int:
 
 @verb("reembed", examples=["ricordo reembed"])
 def reembed(call: Call) -> int:
-    """Searches use the old vectors until the new ones are whole."""
+    """Searches use the old vectors until all new ones are made."""
     with call.engine() as engine, ProgressLine.for_call(call) as progress:
         report = engine.reembed(progress=progress)
     return _answer(call, report)

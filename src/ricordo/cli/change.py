@@ -1,4 +1,4 @@
-"""Verbs that change what is kept: edit, mv, rm, restore. Every one leaves a version behind."""
+"""Verbs that change stored items: edit, mv, rm, restore. Each keeps the old version."""
 
 from __future__ import annotations
 
@@ -32,12 +32,14 @@ def _saved(call: Call, saved: Saved) -> int:
 )
 @click.argument("ref", type=REF)
 @click.option("--title", help="A new title.")
-@click.option("--tag", "-t", "tags", multiple=True, metavar="TAG", help="New tags (repeatable), replacing the old.")
+@click.option(
+    "--tag", "-t", "tags", multiple=True, metavar="TAG", help="New tags (repeatable); they replace the old ones."
+)
 @click.option("--set", "pairs", multiple=True, metavar="FIELD=VALUE", help="Any other field (repeatable).")
 @click.option("--content", metavar="TEXT|-", help="New text; - reads standard input.")
 @click.option("--allow-secrets", is_flag=True, help="Keep keys, tokens and passwords instead of redacting them.")
 def edit(call: Call, ref: str, title: str | None, tags: tuple[str, ...], pairs: tuple[str, ...], **given: Any) -> int:
-    """Without options, opens the text in your editor. An empty value clears a field: --set domain="""
+    """Without options, the text opens in your editor. An empty value clears a field: --set domain="""
     content: str | None = given["content"]
     fields = fields_from(pairs, title=title, tags=tags)
     if content == "-":
@@ -61,7 +63,7 @@ def _edited(text: str) -> str:
 @click.argument("ref", type=REF)
 @click.argument("new_ref", type=REF)
 def mv(call: Call, ref: str, new_ref: str) -> int:
-    """The item keeps its id and history. A file on disk is not touched."""
+    """The item keeps its id and its history. A file on disk is not moved."""
     with call.engine() as engine:
         return _saved(call, engine.mv(ref, new_ref))
 
@@ -78,12 +80,12 @@ def mv(call: Call, ref: str, new_ref: str) -> int:
 @click.argument("refs", nargs=-1, type=REF, metavar="REF...")
 @CRITERIA
 @click.option("--purge", is_flag=True, help="Erase the text from the store at once; it cannot be restored.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 def rm(call: Call, refs: tuple[str, ...], purge: bool, dry_run: bool, yes: bool, **given: Any) -> int:
-    """A ref that ends in / or /* removes all below it. Files on disk are never touched. With criteria, the refs
-    (or all items) that meet every one; items that are immutable or protected from decay are then left alone. On
-    a terminal, erasing for good and removing more than one item ask first.
+    """A ref that ends in / or /* removes everything below it. Files on disk are not deleted. With --older-than,
+    --unused-since, --kind or --tag, only items that meet all of these are removed, and never those that are immutable
+    or protected from decay. On a terminal, you are asked before more than one item is removed and before --purge.
     """
     criteria = criteria_from(given)
     with call.engine() as engine:
@@ -104,6 +106,6 @@ def rm(call: Call, refs: tuple[str, ...], purge: bool, dry_run: bool, yes: bool,
 @click.argument("ref", type=REF)
 @click.option("--version", type=click.IntRange(min=1), metavar="N", help="The version to bring back.")
 def restore(call: Call, ref: str, version: int | None) -> int:
-    """What is brought back becomes a newer version, so nothing is lost by it."""
+    """The restored text becomes the newest version, so no version is lost."""
     with call.engine() as engine:
         return _saved(call, engine.restore(ref, version))

@@ -41,7 +41,7 @@ config = verb_group(
     ),
 )
 
-_SCOPE = click.option("--project", is_flag=True, help="In the project's file instead of your own.")
+_SCOPE = click.option("--project", is_flag=True, help="Use the project's settings file, not your own.")
 
 
 def _scope(project: bool) -> str:
@@ -89,8 +89,8 @@ def get(call: Call, name: str) -> int:
 @click.argument("value")
 @_SCOPE
 def set_setting(call: Call, name: str, value: str, project: bool) -> int:
-    """The value is checked before it is written. Lists are written with commas; a value that starts with a
-    dash stands after --.
+    """The value is checked before it is written. Write a list with commas. Put -- before a value that starts with a
+    dash.
     """
     if entry := profile_entry(name):
         return _set_entry(call, entry, value, _scope(project))
@@ -102,7 +102,7 @@ def set_setting(call: Call, name: str, value: str, project: bool) -> int:
     def draw(screen: Screen) -> None:
         screen.line(f"{known.name} = {_text(shown)}")
         if hidden:
-            screen.warn(f"written, but {hidden} wins over it")
+            screen.warn(f"it was written, but {hidden} overrides it")
 
     return call.answer({"name": known.name, "value": shown, "in_force": not hidden}, draw)
 
@@ -132,7 +132,7 @@ def _set_entry(call: Call, entry: ProfileEntry, text: str, scope: str) -> int:
 @click.argument("name")
 @_SCOPE
 def unset(call: Call, name: str, project: bool) -> int:
-    """Unsetting what was not set changes nothing."""
+    """If the setting was not set there, nothing changes."""
     if entry := profile_entry(name):
         removed = unset_entry(entry, scope=_scope(project))
         told = "taken out" if removed else "it was not set there"
@@ -158,9 +158,9 @@ def unset(call: Call, name: str, project: bool) -> int:
     examples=["ricordo config list", "ricordo config list search --changed"],
 )
 @click.argument("section", required=False)
-@click.option("--changed", is_flag=True, help="Only those that are not at their default.")
+@click.option("--changed", is_flag=True, help="Only settings that differ from their default.")
 def list_settings(call: Call, section: str | None, changed: bool) -> int:
-    """Secrets are masked. With --verbose, what each setting is for."""
+    """Secrets are masked. With --verbose, it says what each setting is for."""
     settings = load_config()
     names = [name for name in SETTINGS if section is None or name.startswith(f"{section}.")]
     if not names:
@@ -200,10 +200,10 @@ def _row(settings: Config, name: str) -> dict[str, Any]:
 )
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 def trust_project(call: Call, file: Path | None) -> int:
-    """Trust ends when the file changes. Read it first."""
+    """Read the file first. When it changes, it must be trusted again."""
     path = file or project_file(current_folder())
     if path is None:
-        raise NotFound("there is no project's config.toml around here", hint="Name the file to trust.")
+        raise NotFound("this folder belongs to no project with a config.toml", hint="Name the file to trust.")
     trust(path)
     return call.answer({"trusted": str(path)}, lambda screen: screen.line(f"trusted {one_line(str(path))}"))
 
@@ -211,7 +211,7 @@ def trust_project(call: Call, file: Path | None) -> int:
 @config.add_command
 @verb("path", line="Print where settings and the store are.", examples=["ricordo config path"])
 def path(call: Call) -> int:
-    """The project's file is shown when there is one."""
+    """The project's settings file is listed if there is one."""
     here = current_folder()
     theirs = project_file(here)
     store = locate_store(call.store, load_config(), here)

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 @ASKING_OPTIONS
 @RANKING_OPTIONS
 def search(call: Call, words: tuple[str, ...], **given: Any) -> int:
-    """In a query, "a phrase" must stand so, -word leaves out, word* matches beginnings, and kind: tag: drive:
-    path: domain: severity: category: importance: tier: after: before: filter. Without words, filters
-    browse, newest first.
+    """In a query, "a phrase" must occur as it is, -word excludes items with the word, and word* matches words that
+    begin so. Filters are kind: tag: drive: path: domain: severity: category: importance: tier: after: before:.
+    With filters and no words, it lists what passes them, newest first.
     """
     query = query_from(words)
     settings = search_settings(call, given)
@@ -62,7 +62,7 @@ def search(call: Call, words: tuple[str, ...], **given: Any) -> int:
 @FILTER_OPTIONS
 @AS_OF
 def semantic(call: Call, words: tuple[str, ...], **given: Any) -> int:
-    """Every word counts only through what it means: quotes, dashes and filters in the query are plain text."""
+    """The query is compared by its meaning only; quotes, dashes and filters in it are plain text."""
     query = query_from(words)
     settings = search_settings(call, given)
     settings.pop("profile", None)  # meaning alone is a profile of its own
@@ -79,7 +79,7 @@ def semantic(call: Call, words: tuple[str, ...], **given: Any) -> int:
 @TRACK
 @FILTER_OPTIONS
 def similar(call: Call, ref: str, limit: int, track: bool | None, **given: Any) -> int:
-    """Compares by meaning; the item itself is left out."""
+    """Items are compared by meaning. The item itself is not listed."""
     with call.engine() as engine:
         answer = engine.similar(ref, limit=limit, filters=filters_from(call, given), track=track)
         return _answer(call, engine, answer)
@@ -108,7 +108,7 @@ def _answer(call: Call, engine: Ricordo, answer: Answer, query: str = "", offset
 @ASKING_OPTIONS
 @RANKING_OPTIONS
 def explain(call: Call, words: tuple[str, ...], **given: Any) -> int:
-    """The last word is the ref, an item id, a path or a URL; the words before it are the query."""
+    """The last argument is the ref, id, path or URL of the item; the words before it are the query."""
     if len(words) < 2:
         raise UsageError("explain takes a query and a ref", hint="ricordo explain how do I notes/a.md")
     settings = search_settings(call, given)

@@ -26,13 +26,13 @@ from ricordo.cli.verb import verb
     metavar="N",
     help="Lines before and after each match.",
 )
-@click.option("--ignore-case", "-i", is_flag=True, help="Take capitals and small letters as the same.")
+@click.option("--ignore-case", "-i", is_flag=True, help="Ignore the difference between capital and small letters.")
 @click.option("--fixed", "-F", is_flag=True, help="The pattern is plain text, not a regular expression.")
 @click.option("--glob", "globs", multiple=True, metavar="PATTERN", help="Only paths that match.")
 @click.option("--drive", "-d", "drives", multiple=True, metavar="DRIVE", help="Only this drive.")
 @limited(100, "How many matches at most")
 def grep(call: Call, pattern: str, **given: Any) -> int:
-    """Prints ref:line:text. No match prints nothing and is no error: the exit code is 0."""
+    """It prints ref:line:text for each match. Without a match it prints nothing, and the exit code is 0."""
     with call.engine() as engine:
         matches = engine.grep(pattern, **given)
 

@@ -22,8 +22,8 @@ from ricordo.errors import UsageError
 )
 @click.argument("words", nargs=-1, required=True, metavar="QUERY... REF VERDICT")
 def feedback(call: Call, words: tuple[str, ...]) -> int:
-    """The verdict is accepted, modified (of use after a change), dismissed, or failed (something broke, which says
-    nothing about the item). After 30 of them the weights of the learning profiles begin to follow.
+    """The verdict is accepted, modified (useful after a change), dismissed, or failed (something else went wrong; this
+    is not counted). From 30 verdicts on, the weights of the profiles that learn are adapted.
     """
     if len(words) < 3:
         raise UsageError(
@@ -48,7 +48,7 @@ learn = verb_group(
 @learn.add_command
 @verb("status", line="Say what was learned, and from what.", examples=["ricordo learn status --json"])
 def status(call: Call) -> int:
-    """With --verbose, every weight of each profile that learns."""
+    """With --verbose, it shows every weight of each profile that learns."""
     with call.engine() as engine:
         told = engine.learn.status()
     return call.answer(told.to_dict(), lambda screen: show_learning(screen, told))
@@ -57,7 +57,7 @@ def status(call: Call) -> int:
 @learn.add_command
 @verb("freeze", line="Keep the weights as they are.", examples=["ricordo learn freeze"])
 def freeze(call: Call) -> int:
-    """Feedback is still kept, but moves nothing until unfreeze, in any process that uses the store."""
+    """Feedback is still recorded, but changes no weights until you unfreeze them, in any process."""
     return _frozen(call, True)
 
 
@@ -86,8 +86,8 @@ def _frozen(call: Call, frozen: bool) -> int:
 )
 @click.argument("change", required=False, type=click.IntRange(min=1), metavar="[ID]")
 def rollback(call: Call, change: int | None) -> int:
-    """Without a number, every profile goes back to its own weights; with that of a change (see history), its profile
-    goes back to the weights before it. Learning starts afresh: only feedback given from now on counts.
+    """Without a number, all profiles get their original weights back. With the number of a change (see learn history),
+    its profile gets the weights it had before that change. After this, only new feedback counts.
     """
     with call.engine() as engine:
         made = engine.learn.rollback(change)
@@ -99,7 +99,7 @@ def rollback(call: Call, change: int | None) -> int:
 @verb("history", line="List the changes of weights, newest first.", examples=["ricordo learn history --limit 5"])
 @limited(50)
 def history(call: Call, limit: int) -> int:
-    """Each with the weight of the text signal before and after, and how many verdicts were behind it."""
+    """For each change, it shows the weight of the text signal before and after, and the number of verdicts."""
     with call.engine() as engine:
         changes = engine.learn.history(limit)
     plain = {"changes": [one.to_dict() for one in changes]}
@@ -125,8 +125,9 @@ def history(call: Call, limit: int) -> int:
 @limited(10, "How many lines of each table at most")
 @click.option("--clear", is_flag=True, help="Erase the log of queries and of what they found.")
 def stats(call: Call, days: float, by: str, limit: int, clear: bool) -> int:
-    """Most frequent, without result, slowest; items most often and never found. The log stays in the store and ages
-    out (usage.retention_days); usage.log switches it off. How often each item was used is kept apart, and stays.
+    """It lists the queries that were most frequent, slowest, or without a result, and the items found most often or
+    never. The log is kept in the store for usage.retention_days; the setting usage.log switches it off. --clear does
+    not erase how often each item was used.
     """
     with call.engine() as engine:
         if clear:

@@ -18,12 +18,12 @@ _TOLD = ("created", "updated", "moved", "removed", "conflicts", "written", "unch
 
 
 @verb("sync", examples=["ricordo sync", "ricordo sync --write", "ricordo sync --json"])
-@click.option("--write", is_flag=True, help="Write missing files again, instead of removing their items.")
+@click.option("--write", is_flag=True, help="Write missing files again instead of removing their items.")
 @click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or leave them to the backlog.")
 def sync(call: Call, write: bool, wait: bool) -> int:
-    """Memories, notes and articles are Markdown files in the folder knowledge/ beside the store: edit them with any
-    editor. Every command takes in what changed; sync does so at once, and tells what it found. A file that is gone
-    takes its item to the bin. What was changed both there and here is a conflict: both are kept as versions.
+    """Memories, notes and articles are Markdown files in the folder knowledge/ beside the store. You can change them
+    with any editor. Every command reads changed files first; sync does only that, and shows what it found. If a file
+    was deleted, its item goes to the bin. If both the file and the item changed, both texts are kept as versions.
     """
     with call.engine(create=True) as engine, ProgressLine.for_call(call) as progress:
         report = engine.sync(write=write, wait=wait, progress=progress)

@@ -30,7 +30,7 @@ _TYPES = f"{', '.join(LINK_TYPES)}, or a word of your own"
 @click.argument("target", type=REF)
 @click.option("--type", "-t", "type_", default="mentions", metavar="TYPE", help=f"{_TYPES} (mentions).")
 def link(call: Call, source: str, target: str, type_: str) -> int:
-    """Links in texts ([[wiki]] and Markdown links) need no command: they follow the text."""
+    """Links that are written in a text ([[wiki]] and Markdown links) are found automatically."""
     with call.engine() as engine:
         made = engine.link(source, target, type_)
     return call.answer(made.to_dict(), lambda screen: screen.line(_sentence(screen, made)))
@@ -45,9 +45,9 @@ def link(call: Call, source: str, target: str, type_: str) -> int:
 )
 @click.argument("source", type=REF)
 @click.argument("target", type=REF)
-@click.option("--type", "-t", "type_", metavar="TYPE", help="Only this type; otherwise all between the two.")
+@click.option("--type", "-t", "type_", metavar="TYPE", help="Only links of this type; otherwise all between the two.")
 def unlink(call: Call, source: str, target: str, type_: str | None) -> int:
-    """A link that stands in a text goes when the text is edited."""
+    """To remove a link that is written in a text, edit the text."""
     with call.engine() as engine:
         removed = engine.unlink(source, target, type_)
     told = f"{removed} link{'' if removed == 1 else 's'} removed"
@@ -56,9 +56,9 @@ def unlink(call: Call, source: str, target: str, type_: str | None) -> int:
 
 @verb("links", examples=["ricordo links notes/plan.md", "ricordo links memory:/login-bug --depth 1 --json"])
 @click.argument("ref", type=REF)
-@click.option("--depth", type=click.IntRange(min=1), default=2, metavar="N", help="How many links away (2).")
+@click.option("--depth", type=click.IntRange(min=1), default=2, metavar="N", help="Follow links N steps (2).")
 def links(call: Call, ref: str, depth: int) -> int:
-    """Shows links both ways, made by hand and from texts, and targets in the text that no item answers to yet."""
+    """It shows links in both directions, and links in the text whose target does not exist yet."""
     with call.engine() as engine:
         report = engine.links(ref, depth=depth)
     return call.answer(report.to_dict(), lambda screen: _show(screen, report))
@@ -68,7 +68,7 @@ def links(call: Call, ref: str, depth: int) -> int:
 @click.argument("ref", type=REF)
 @limited(10)
 def suggest_links(call: Call, ref: str, limit: int) -> int:
-    """Compares by meaning, or by the words of the title where there are no vectors."""
+    """Items are compared by meaning, or by the words of their titles where there are no vectors."""
     with call.engine() as engine:
         answer = engine.suggest_links(ref, limit=limit)
     return call.answer(answer.to_dict(), lambda screen: show_answer(screen, answer, query=""))

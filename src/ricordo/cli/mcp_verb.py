@@ -20,12 +20,23 @@ from ricordo.mcp_server.toolsets import TOOLSETS
         "RICORDO_MCP_TOKEN=... ricordo mcp --http --host 0.0.0.0 --allow-host memory.example.org",
     ],
 )
-@click.option("--toolset", "toolsets", multiple=True, type=click.Choice(TOOLSETS), help="Offer these tools too.")
+@click.option(
+    "--toolset", "toolsets", multiple=True, type=click.Choice(TOOLSETS), help="Offer these tools as well (repeatable)."
+)
 @click.option("--http", "over_http", is_flag=True, help="Serve streamable HTTP instead of standard input and output.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen; others than this need a token.")
-@click.option("--port", default=8620, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one.")
-@click.option("--token", metavar="TEXT", help="What clients must send as a bearer token; better RICORDO_MCP_TOKEN.")
-@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Another name the server is called by.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to listen on; others than loopback need a token.",
+)
+@click.option(
+    "--port", default=8620, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 takes a free one."
+)
+@click.option("--token", metavar="TEXT", help="The bearer token clients must send; RICORDO_MCP_TOKEN is safer.")
+@click.option(
+    "--allow-host", "names", multiple=True, metavar="NAME", help="Another host name of the server (repeatable)."
+)
 def mcp(
     call: Call,
     toolsets: tuple[str, ...],
@@ -35,9 +46,10 @@ def mcp(
     token: str | None,
     names: tuple[str, ...],
 ) -> int:
-    """Standard output is the protocol's alone; what else there is to say goes to standard error. It ends when its
-    standard input does. The toolset tools is the gateway to other servers' tools: alone it comes without the core
-    tools, with --toolset core they are there too.
+    """Agents' programs start this command; 'ricordo install' sets it up. Standard output carries only the
+    protocol; messages go to standard error. The server ends when its standard input ends. The toolset
+    'tools' lets an agent call tools of other MCP servers; alone, it replaces the core tools, and with --toolset core
+    both are there.
     """
     from ricordo.mcp_server.service import Service
 

@@ -28,9 +28,13 @@ if TYPE_CHECKING:
 )
 @click.argument("folders", nargs=-1, metavar="DIR...", type=click.Path(path_type=Path))
 @click.option("--profile", "profiles", multiple=True, metavar="NAME", help="A profile or baseline (repeatable).")
-@click.option("--per-query", type=click.Path(path_type=Path), metavar="FILE", help="Keep every query's result here.")
+@click.option(
+    "--per-query", type=click.Path(path_type=Path), metavar="FILE", help="Write the result of every query to this file."
+)
 @click.option("--compare", nargs=2, metavar="A B", help="Two profiles, or two files of --per-query: is B better?")
-@click.option("--limit-queries", type=click.IntRange(min=1), metavar="N", help="Ask only so many, spread evenly.")
+@click.option(
+    "--limit-queries", type=click.IntRange(min=1), metavar="N", help="Use only N of the queries, spread evenly."
+)
 def evaluate(
     call: Call,
     folders: tuple[Path, ...],
@@ -39,13 +43,15 @@ def evaluate(
     compare: tuple[str, str] | None,
     limit_queries: int | None,
 ) -> int:
-    """A set is a folder with corpus.jsonl, queries.jsonl and qrels.tsv. Its store is built once and kept, so
-    that the next run takes seconds. grep, bm25 and vector are baselines; any other name is a profile.
+    """A set is a folder with corpus.jsonl, queries.jsonl and qrels.tsv. Its store is built once and kept, so that the
+    next run takes seconds. grep, bm25 and vector are baselines; any other name is a profile.
     """
     if compare and all(Path(name).is_file() for name in compare):
         return _compare_files(call, *compare)
     if not folders:
-        raise UsageError("eval which set?", hint="Name a folder with corpus.jsonl, queries.jsonl and qrels.tsv.")
+        raise UsageError(
+            "say which set to measure", hint="Name a folder with corpus.jsonl, queries.jsonl and qrels.tsv."
+        )
     names = [name for given in profiles or _asked(call) for name in given.split(",") if name]
     if compare:
         names = list(dict.fromkeys([*names, *compare]))

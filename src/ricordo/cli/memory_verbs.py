@@ -22,34 +22,34 @@ from ricordo.values.reports import AddReport
 
 _LINK = f"Link it to an item (repeatable); types: {', '.join(LINK_TYPES)}, or a word of your own."
 _WRITING = together(
-    click.option("--title", help="Its title; a ref is made of it."),
-    click.option("--description", help="What it is about, in a line."),
+    click.option("--title", help="The title; the ref is made from it."),
+    click.option("--description", help="What it is about, in one line."),
     click.option("--tag", "-t", "tags", multiple=True, metavar="TAG", help="A tag (repeatable)."),
-    click.option("--category", metavar="NAME", help="Its category."),
+    click.option("--category", metavar="NAME", help="A category of your own."),
     click.option("--domain", metavar="NAME", help="The field of knowledge it belongs to."),
-    click.option("--severity", type=click.Choice(SEVERITIES), help="How grave it is."),
+    click.option("--severity", type=click.Choice(SEVERITIES), help="How serious it is."),
     click.option("--importance", type=click.IntRange(1, 5), metavar="1-5", help="How much it matters."),
-    click.option("--context", help="What one must know to understand it; searched too."),
-    click.option("--valid-from", metavar="DATE", help="True from this day or time on (local)."),
-    click.option("--valid-until", metavar="DATE", help="True until this day or time (local)."),
-    click.option("--loading", type=click.Choice(LOADINGS), help="Whether agents are always told it."),
-    click.option("--immutable", is_flag=True, default=None, help="Refuse every later change."),
-    click.option("--decay-protected", is_flag=True, default=None, help="Never fades, never forgotten in bulk."),
+    click.option("--context", help="What one must know to understand it (also searched)."),
+    click.option("--valid-from", metavar="DATE", help="It holds from this day or time on (local)."),
+    click.option("--valid-until", metavar="DATE", help="It holds until this day or time (local)."),
+    click.option("--loading", type=click.Choice(LOADINGS), help="Whether agents are told it always, or when it fits."),
+    click.option("--immutable", is_flag=True, default=None, help="Nobody can change it later."),
+    click.option("--decay-protected", is_flag=True, default=None, help="Its rank does not fade, and forget skips it."),
     click.option("--thread", metavar="ID", help="The conversation or series it belongs to."),
-    click.option("--seq", type=int, metavar="N", help="Its place in that."),
+    click.option("--seq", type=int, metavar="N", help="Its position in that conversation or series."),
     click.option("--source-url", metavar="URL", help="Where it comes from."),
     click.option("--set", "pairs", multiple=True, metavar="FIELD=VALUE", help="Any other field (repeatable)."),
-    click.option("--source", type=click.Choice(["user", "agent"]), default="user", help="Who says so (user)."),
-    click.option("--allow-secrets", is_flag=True, help="Keep keys, tokens and passwords instead of redacting them."),
-    click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or leave them to the backlog."),
+    click.option("--source", type=click.Choice(["user", "agent"]), default="user", help="Who says it (user)."),
+    click.option("--allow-secrets", is_flag=True, help="Do not redact keys, tokens and passwords."),
+    click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or later with embed."),
 )
 _KEEPING = together(
-    click.option("--as", "ref", metavar="REF", help="Its ref; otherwise one is made of the title or first words."),
+    click.option("--as", "ref", metavar="REF", help="The ref; otherwise it is made from the title or first words."),
     click.option("--link", "links", nargs=2, multiple=True, metavar="TYPE REF", help=_LINK),
     click.option(
         "--on-duplicate",
         type=click.Choice(ON_DUPLICATE),
-        help="What to do when nearly the same is known.",
+        help="What to do if nearly the same is stored.",
     ),
     _WRITING,
 )
@@ -67,8 +67,8 @@ _TEXT = click.argument("words", nargs=-1, metavar="TEXT|-")
 @_TEXT
 @_KEEPING
 def remember(call: Call, words: tuple[str, ...], **given: Any) -> int:
-    """The same text is skipped. When nearly the same is known, nothing is written and the exit code is 4, until
-    --on-duplicate says what to do. Secrets are redacted.
+    """A text that is stored already is skipped. If nearly the same is stored, nothing is written and the exit code is
+    4; then say with --on-duplicate what to do. Secrets are redacted.
     """
     return _keep(call, "memory", words, given)
 
@@ -83,7 +83,7 @@ def remember(call: Call, words: tuple[str, ...], **given: Any) -> int:
 @_TEXT
 @_KEEPING
 def note(call: Call, words: tuple[str, ...], **given: Any) -> int:
-    """As remember, for what is written down by and by."""
+    """Like remember, for longer or unfinished texts."""
     return _keep(call, "note", words, given)
 
 
@@ -97,7 +97,7 @@ def note(call: Call, words: tuple[str, ...], **given: Any) -> int:
 @_TEXT
 @_KEEPING
 def entity(call: Call, words: tuple[str, ...], **given: Any) -> int:
-    """A person, place, project or thing. Texts that name it by its title are linked to it, and counted."""
+    """Texts that contain its title are linked to it automatically."""
     return _keep(call, "entity", words, given)
 
 
@@ -105,7 +105,7 @@ def entity(call: Call, words: tuple[str, ...], **given: Any) -> int:
 @_TEXT
 @_KEEPING
 def resource(call: Call, words: tuple[str, ...], **given: Any) -> int:
-    """Something to go back to: a page, a tool, a document elsewhere."""
+    """A pointer to something elsewhere: a page, a tool, a document."""
     return _keep(call, "resource", words, given)
 
 
@@ -113,7 +113,7 @@ def resource(call: Call, words: tuple[str, ...], **given: Any) -> int:
 @_TEXT
 @_KEEPING
 def entry(call: Call, words: tuple[str, ...], **given: Any) -> int:
-    """One of a series: what happened, in order."""
+    """One entry of a log or journal; --thread and --seq say which, and where in it."""
     return _keep(call, "entry", words, given)
 
 
@@ -129,8 +129,8 @@ def entry(call: Call, words: tuple[str, ...], **given: Any) -> int:
 @click.option("--kind", "-k", type=click.Choice(KINDS), default="memory", metavar="KIND", help="What it is (memory).")
 @_KEEPING
 def save(call: Call, words: tuple[str, ...], kind: str, **given: Any) -> int:
-    """As remember, for any kind, and under a ref of your choice. With a ref alone, the text is read from standard
-    input. A ref that is taken is refused: edit changes it.
+    """Like remember, for any kind and under a ref that you choose. With a ref alone, the text is read from standard
+    input. If the ref exists, nothing is written; use edit to change it.
     """
     if words and given["ref"] is None and Ref.looks_like(words[0]):
         given["ref"] = words[0]
@@ -149,8 +149,8 @@ def save(call: Call, words: tuple[str, ...], kind: str, **given: Any) -> int:
 @_TEXT
 @_WRITING
 def correct(call: Call, ref: str, words: tuple[str, ...], **given: Any) -> int:
-    """The old item is archived: out of normal search, but kept in history and in searches as of then. The new one
-    is linked to it, and takes over the fields that are not given.
+    """The old item is archived: search no longer finds it, except with --as-of. The new one is linked to it, and takes
+    over the fields that you do not give.
     """
     text = text_from(words)
     source, allow_secrets, wait = (given.pop(name) for name in ("source", "allow_secrets", "wait"))
@@ -164,7 +164,7 @@ def correct(call: Call, ref: str, words: tuple[str, ...], **given: Any) -> int:
 @click.argument("old", type=REF)
 @click.argument("new", type=REF)
 def supersede(call: Call, old: str, new: str) -> int:
-    """The old item is archived, and the new one linked to it."""
+    """The old item is archived, and the new one is linked to it."""
     with call.engine() as engine:
         saved = engine.supersede(old, new)
     return _put_away(call, AddReport((saved,)), dry_run=False)
@@ -180,12 +180,12 @@ def supersede(call: Call, old: str, new: str) -> int:
 )
 @click.argument("refs", nargs=-1, type=REF, metavar="REF...")
 @CRITERIA
-@click.option("--dry-run", is_flag=True, help="Only say what would be archived.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be archived.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 def forget(call: Call, refs: tuple[str, ...], dry_run: bool, yes: bool, **given: Any) -> int:
-    """Forgotten items are archived: out of normal search, kept in history and in searches as of then; restore
-    brings them back. With criteria, the refs (or all items) that meet every one; items that are immutable or
-    protected from decay are then left alone. On a terminal, more than one item asks first.
+    """Forgotten items are archived: search no longer finds them, except with --as-of; restore brings them back. With
+    --older-than, --unused-since, --kind or --tag, only items that meet all of these are archived, and never those that
+    are immutable or protected from decay. On a terminal, you are asked before more than one item is archived.
     """
     criteria = criteria_from(given)
     with call.engine() as engine:

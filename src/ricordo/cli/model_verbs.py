@@ -38,9 +38,9 @@ models = verb_group(
 
 
 @models.add_command
-@verb("list", line="List the providers, and what each lacks.", examples=["ricordo models list --json"])
+@verb("list", line="List the providers, and what each still needs.", examples=["ricordo models list --json"])
 def list_models(call: Call) -> int:
-    """The one in use is marked *, the fallback +."""
+    """The provider in use is marked *, the fallback +."""
     with _models(call) as known:
         states = known.states()
 
@@ -54,14 +54,14 @@ def list_models(call: Call) -> int:
 @models.add_command
 @verb(
     "test",
-    line="Embed a sentence, and say how that went.",
+    line="Try a model: make one vector and show how long it took.",
     examples=["ricordo models test", "ricordo models test ollama --model nomic-embed-text"],
 )
 @click.argument("provider", required=False)
 @click.option("--model", "-m", default="", metavar="NAME", help="This model instead of the provider's default.")
 @click.option("--dimensions", type=click.IntRange(min=0), default=0, metavar="N", help="Vectors of this length.")
 def test_model(call: Call, provider: str | None, model: str, dimensions: int) -> int:
-    """Without a provider, the one in use. 'cross-encoder' tries the reranker. Models of a hub are fetched."""
+    """Without a provider, it tries the one in use. 'cross-encoder' tries the reranker. A hub model is downloaded."""
     with _models(call) as known:
         tested = known.test(provider or "", model=model, dimensions=dimensions)
     error = tested.error
@@ -91,12 +91,12 @@ def test_model(call: Call, provider: str | None, model: str, dimensions: int) ->
 @click.argument("provider")
 @click.option("--model", "-m", default="", metavar="NAME", help="This model instead of the provider's default.")
 @click.option("--dimensions", type=click.IntRange(min=0), default=0, metavar="N", help="Vectors of this length.")
-@click.option("--reembed/--no-reembed", default=None, help="Make all vectors again first; on a terminal it is asked.")
-@click.option("--project", is_flag=True, help="In the project's settings instead of your own.")
-@click.option("--dry-run", is_flag=True, help="Only try the model and say what the switch would cost.")
+@click.option("--reembed/--no-reembed", default=None, help="Make all vectors again first; on a terminal you are asked.")
+@click.option("--project", is_flag=True, help="Change the project's settings, not your own.")
+@click.option("--dry-run", is_flag=True, help="Only try the model and show what the switch would cost.")
 def use_model(call: Call, provider: str, reembed: bool | None, project: bool, **options: Any) -> int:
-    """The model is tried before anything is changed. Keys and addresses of another provider are taken out of the
-    settings. With --reembed, searches use the old model until the new vectors are whole.
+    """The model is tried before anything is changed. Keys and addresses of the old provider are removed from the
+    settings. With --reembed, searches use the old model until all new vectors are made.
     """
     scope = "project" if project else "user"
     place = locate(call.store, load_config(), current_folder(), call.tier).location.path

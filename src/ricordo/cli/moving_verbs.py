@@ -35,15 +35,15 @@ _NAMES = {
     ],
 )
 @click.argument("file", required=False, type=_FILE, default=_STDIO, metavar="[FILE|-]")
-@click.option("--log/--no-log", default=True, help="With the logs of queries and openings (default), or without.")
+@click.option("--log/--no-log", default=True, help="Include the logs of queries and openings (default), or not.")
 @click.option("--force", is_flag=True, help="Replace a file that exists.")
-@click.option("--salvage", is_flag=True, help="Of a damaged store: all that can be read; what cannot is named.")
+@click.option("--salvage", is_flag=True, help="Of a damaged store, export what can be read and name the rest.")
 def export(call: Call, file: Path, log: bool, force: bool, salvage: bool) -> int:
-    """JSON lines: items with all their versions and passages, the bin, links, use, verdicts and what was learned.
-    Vectors are left out; they are made again. Without a file, standard output.
+    """The file has JSON lines: items with all versions, the bin, links, use, verdicts and what was learned. Vectors are
+    not included; they are made again on import. Without a FILE, it writes to standard output.
     """
     if file == _STDIO and call.json:
-        raise UsageError("--json and the export cannot share standard output", hint="Name a file.")
+        raise UsageError("--json and the export cannot both use standard output", hint="Name a file.")
     with call.engine() as engine:
         target = sys.stdout.buffer if file == _STDIO else file
         report = engine.export(target, log=log, force=force, salvage=salvage)
@@ -84,19 +84,19 @@ def _damaged(told: Sequence[str]) -> dict[str, str] | None:
     type=click.Choice(["ricordo", "obsidian", "basic-memory", "mem0"]),
     default="ricordo",
     show_default=True,
-    help="Whose file or folder it is.",
+    help="Which program wrote the file or folder.",
 )
 @click.option(
     "--on-conflict",
     type=click.Choice(ON_CONFLICT),
     default="skip",
     show_default=True,
-    help="What to do with a ref that exists.",
+    help="What to do with an item that is stored already.",
 )
-@click.option("--allow-secrets", is_flag=True, help="Keep secrets in memories and notes of other programs.")
-@click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or leave them to the backlog.")
+@click.option("--allow-secrets", is_flag=True, help="Do not redact secrets in memories and notes.")
+@click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or later with embed.")
 def import_(call: Call, source: Path, format_: str, on_conflict: str, allow_secrets: bool, wait: bool) -> int:
-    """A bad file is refused before anything is written. What is overwritten goes to the bin, with its history."""
+    """The file is checked before anything is written. Overwritten items go to the bin, with their history."""
     with call.engine(create=True) as engine, ProgressLine.for_call(call) as progress:
         report = engine.import_(
             sys.stdin.buffer if source == _STDIO else source,
@@ -125,8 +125,8 @@ def import_(call: Call, source: Path, format_: str, on_conflict: str, allow_secr
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Replace a file that exists.")
 def backup(call: Call, file: Path, force: bool) -> int:
-    """The copy is a store as it was at one moment, also while others write. Use it with --store. It is opened, checked
-    and counted before it gets its name.
+    """Others may write meanwhile; the copy is the store at one moment. It is opened, checked and counted before it
+    gets its name. Open it with --store FILE.
     """
     with call.engine() as engine, ProgressLine.for_call(call) as progress:
         report = engine.backup(file, force=force, progress=progress)
@@ -142,10 +142,10 @@ def backup(call: Call, file: Path, force: bool) -> int:
 
 
 @verb("vacuum", examples=["ricordo vacuum", "ricordo vacuum --full --json"])
-@click.option("--full", is_flag=True, help="Write the file anew even when little is to be gained.")
+@click.option("--full", is_flag=True, help="Rewrite the file even if that saves little space.")
 def vacuum(call: Call, full: bool) -> int:
-    """Erases what is past its days in the bin and what no version needs, puts the keyword index together, and gives
-    the space back. While the file is written anew, others can read but not write.
+    """It erases items that have been in the bin long enough and data that no version needs, merges the keyword index,
+    and shrinks the file. While the file is rewritten, others can read but not write.
     """
     with call.engine() as engine:
         report = engine.vacuum(full=full)
@@ -157,13 +157,13 @@ def vacuum(call: Call, full: bool) -> int:
             if count:
                 screen.line(f"{count:,} {name} erased")
         if not report.rewritten:
-            screen.note("the file was left as it is: next to nothing to gain (--full writes it anew)")
+            screen.note("the file was not rewritten, because that would save little (--full does it anyway)")
 
     return call.answer(report.to_dict(), draw)
 
 
 def _counts(records: Mapping[str, int]) -> str:
-    """``12 items, 3 links``; rare records go without saying."""
+    """``12 items, 3 links``; rare kinds of records are not mentioned."""
     told = [f"{records[name]:,} {words[records[name] != 1]}" for name, words in _NAMES.items() if records.get(name)]
     return ", ".join(told) or "nothing"
 

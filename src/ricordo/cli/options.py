@@ -51,7 +51,7 @@ def limited(limit: int | None, what: str = "How many at most") -> Callable[[Func
 
 def paging(limit: int | None) -> Callable[[Function], Function]:
     """``--limit`` and ``--offset``."""
-    first = click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Leave out the first.")
+    first = click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Skip the first N.")
     return together(limited(limit), first)
 
 
@@ -60,11 +60,15 @@ FILTER_OPTIONS = together(
     click.option("--tag", "-t", multiple=True, metavar="TAG", help="Only items with one of these tags."),
     click.option("--all-tags", metavar="A,B", help="Only items with every one of these tags."),
     click.option("--drive", "-d", multiple=True, metavar="DRIVE", help="Only this drive: disk, url, memory, …"),
-    click.option("--path", "-p", multiple=True, metavar="PREFIX|GLOB", help="Only paths that start so or match."),
+    click.option(
+        "--path", "-p", multiple=True, metavar="PREFIX|GLOB", help="Only paths that start with this or match it."
+    ),
     click.option("--category", multiple=True, metavar="NAME", help="Only this category."),
     click.option("--domain", multiple=True, metavar="NAME", help="Only this domain."),
     click.option("--severity", multiple=True, type=click.Choice(SEVERITIES), help="Only this severity."),
-    click.option("--importance", type=click.IntRange(1, 5), metavar="1-5", help="Only as important as this, or more."),
+    click.option(
+        "--importance", type=click.IntRange(1, 5), metavar="1-5", help="Only items of this importance or higher."
+    ),
     click.option("--thread", multiple=True, metavar="ID", help="Only this conversation or series."),
     click.option("--after", metavar="DATE", help="Only items changed on or after this day or time (local)."),
     click.option("--before", metavar="DATE", help="Only items changed before this day or time (local)."),
@@ -95,29 +99,31 @@ def filters_from(call: Call, given: dict[str, Any]) -> Filters:
     )
 
 
-AS_OF = click.option("--as-of", metavar="DATE", help="Search what was current then; a day is its first moment.")
+AS_OF = click.option("--as-of", metavar="DATE", help="Search the versions that were current then.")
 ASKING_OPTIONS = together(
     FILTER_OPTIONS,
     AS_OF,
-    click.option("--lexical/--no-lexical", default=True, help="Use words (default) or not."),
-    click.option("--vectors/--no-vectors", default=True, help="Use meaning (default) or not."),
+    click.option("--lexical/--no-lexical", default=True, help="Search by words (default) or not."),
+    click.option("--vectors/--no-vectors", default=True, help="Search by meaning (default) or not."),
     click.option("--backend", metavar="NAME", help="hybrid, lexical (fts5) or grep, for this search."),
-    click.option("--weights", metavar="A=1,B=0", help="Other weights for the profile's signals."),
+    click.option("--weights", metavar="A=1,B=0", help="Use other weights for these signals of the profile."),
 )
 RANKING_OPTIONS = together(
-    click.option("--boost-tags", metavar="A,B", help="Prefer items with these tags, leaving none out."),
-    click.option("--boost-domain", metavar="NAME", help="Prefer items of this domain, leaving none out."),
+    click.option("--boost-tags", metavar="A,B", help="Rank items with these tags higher."),
+    click.option("--boost-domain", metavar="NAME", help="Rank items of this domain higher."),
     click.option("--diverse", is_flag=True, default=None, help="Prefer hits that differ from one another."),
-    click.option("--rerank", metavar="KIND", help="Look at the best hits again: cross-encoder or llm."),
-    click.option("--memories", is_flag=True, default=None, help="Search memories and sessions apart (profile vault)."),
+    click.option("--rerank", metavar="KIND", help="Rank the best hits again with a cross-encoder or llm."),
+    click.option("--memories", is_flag=True, default=None, help="Also search memories and sessions (profile vault)."),
 )
-TRACK = click.option("--track/--no-track", default=None, help="Remember what was found (default) or not.")
+TRACK = click.option("--track/--no-track", default=None, help="Record what was found (default) or not.")
 ANSWER_OPTIONS = together(
     paging(None),
-    click.option("--mode", type=click.Choice(["scan", "full"]), default="scan", help="Full adds the whole items."),
+    click.option(
+        "--mode", type=click.Choice(["scan", "full"]), default="scan", help="full also returns the whole items."
+    ),
     click.option("--min-score", type=float, metavar="0-1", help="Leave out hits below this score."),
     TRACK,
-    click.option("--explain", is_flag=True, help="Say why: each signal, each word, the steps to the score."),
+    click.option("--explain", is_flag=True, help="Show why: each signal, each word, the steps to the score."),
 )
 
 
@@ -139,7 +145,7 @@ def search_settings(call: Call, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def weights_from(text: str) -> dict[str, float]:
-    """``vector=0.5,recency=0`` as a mapping; which names and values are allowed, the engine says."""
+    """``vector=0.5,recency=0`` as a mapping; the engine checks names and values."""
     weights: dict[str, float] = {}
     for part in text.split(","):
         name, equals, number = part.partition("=")
@@ -159,7 +165,7 @@ def fields_from(pairs: Sequence[str], *, title: str | None = None, tags: Sequenc
         name, equals, value = pair.partition("=")
         name = name.strip().replace("-", "_")
         if not equals:
-            raise UsageError(f"'{pair}' sets nothing", hint="Write --set severity=warning")
+            raise UsageError(f"'{pair}' is not FIELD=VALUE", hint="Write --set severity=warning")
         changes[name] = _field(name, value)
     if title is not None:
         changes["title"] = title
@@ -195,7 +201,7 @@ def _metadata(value: str) -> Mapping[str, Any]:
     except ValueError:
         read = None
     if not isinstance(read, dict):
-        raise UsageError("metadata is a JSON object", hint="""For example --set 'metadata={"team": "search"}'""")
+        raise UsageError("metadata must be a JSON object", hint="""For example --set 'metadata={"team": "search"}'""")
     return read
 
 

@@ -28,7 +28,7 @@ profiles = verb_group(
 @profiles.add_command
 @verb("list", line="List the profiles.", examples=["ricordo profiles list --json"])
 def list_profiles(call: Call) -> int:
-    """The one marked * is used where none is named. With --verbose, their weights."""
+    """The profile marked * is the default. With --verbose, it shows their weights."""
     config = load_config()
     known, used = registry.profiles(config), call.profile or config.search.profile
 
@@ -54,7 +54,7 @@ def list_profiles(call: Call) -> int:
 )
 @click.argument("name")
 def show(call: Call, name: str) -> int:
-    """Weights are shown as they count, summing to 1. What feedback changed is shown by: ricordo learn status"""
+    """Weights are shown so that they add up to 1. To see what feedback changed: ricordo learn status"""
     found = registry.profile(name, load_config())
     return call.answer(found.to_dict(), lambda screen: show_profile(screen, found))
 

@@ -175,7 +175,7 @@ def _interrupted(call: Call, argv: Sequence[str]) -> int:
     error = {
         "code": "interrupted",
         "message": "interrupted",
-        "hint": "Nothing that was saved is lost; run the command again to go on.",
+        "hint": "Nothing that was saved is lost; run the command again to continue.",
     }
     return _fail(call, argv, error, INTERRUPTED)
 

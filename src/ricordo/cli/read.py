@@ -1,4 +1,4 @@
-"""Verbs that show what is kept: get, list, tree, history, diff."""
+"""Verbs that show stored items: get, list, tree, history, diff."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from ricordo.values.items import Item
 @click.argument("refs", nargs=-1, required=True, type=REF, metavar="REF...")
 @click.option("--version", type=click.IntRange(min=1), metavar="N", help="This version instead of the current one.")
 @click.option("--as-of", metavar="DATE", help="The version that was current then.")
-@click.option("--meta", is_flag=True, help="The fields instead of the text.")
+@click.option("--meta", is_flag=True, help="Print the fields instead of the text.")
 @click.option("--track/--no-track", default=None, help="Count this as opening the item (default) or not.")
 def get(call: Call, refs: tuple[str, ...], meta: bool, **given: Any) -> int:
     """One ref prints the text exactly as it is stored; several print each under its ref. A file that is kept
@@ -88,9 +88,9 @@ def get(call: Call, refs: tuple[str, ...], meta: bool, **given: Any) -> int:
 )
 @paging(50)
 @FILTER_OPTIONS
-@click.option("--archived", is_flag=True, help="What was forgotten, superseded or corrected, instead.")
+@click.option("--archived", is_flag=True, help="List archived items instead: forgotten, superseded, corrected.")
 def list_items(call: Call, limit: int, offset: int, archived: bool, **given: Any) -> int:
-    """Texts are left out; get prints them."""
+    """It shows titles and refs; get prints the texts."""
     filters = filters_from(call, given)
     if archived:
         filters = replace(filters, states=("archived",))
@@ -104,7 +104,7 @@ def list_items(call: Call, limit: int, offset: int, archived: bool, **given: Any
             last = offset + len(items)
             screen.note(f"{offset + 1 if items else 0}-{last} of {total:,}; --limit and --offset show others")
         elif not items:
-            screen.note("nothing here; add something with: ricordo add PATH")
+            screen.note("nothing found; add something with: ricordo add PATH")
 
     plain = {
         "items": [item.to_dict(with_content=False) for item in items],
@@ -119,7 +119,7 @@ def list_items(call: Call, limit: int, offset: int, archived: bool, **given: Any
 @click.argument("prefix", required=False, type=REF)
 @click.option("--depth", type=click.IntRange(min=1), metavar="N", help="How many levels to show.")
 def tree(call: Call, prefix: str | None, depth: int | None) -> int:
-    """Each branch says how many items stand below it."""
+    """Each folder shows how many items it has."""
     with call.engine() as engine:
         root = engine.tree(prefix, depth=depth)
     return call.answer(root.to_dict(), lambda screen: show_tree(screen, root))
@@ -146,7 +146,7 @@ def history(call: Call, ref: str) -> int:
 @click.argument("old", required=False, type=click.IntRange(min=1))
 @click.argument("new", required=False, type=click.IntRange(min=1))
 def diff(call: Call, ref: str, old: int | None, new: int | None) -> int:
-    """Without numbers, the last change; with one, from that version to the current one."""
+    """Without numbers, it shows the last change; with one, the changes since that version."""
     with call.engine() as engine:
         text = engine.diff(ref, old, new)
 

@@ -18,9 +18,9 @@ sessions = verb_group(
     details="Alone, it lists the sessions that are kept.",
 )
 _NARROWED = together(
-    click.option("--thread", metavar="ID", help="This session or series alone, with its use of tools."),
+    click.option("--thread", metavar="ID", help="Only this session or series, with its tool calls."),
     click.option(
-        "--kind", "-k", "kinds", multiple=True, type=click.Choice(KINDS), metavar="KIND", help="Of this kind alone."
+        "--kind", "-k", "kinds", multiple=True, type=click.Choice(KINDS), metavar="KIND", help="Only this kind."
     ),
 )
 
@@ -36,8 +36,8 @@ _NARROWED = together(
     ],
 )
 @click.argument("paths", nargs=-1, type=click.Path(), metavar="[PATH...]")
-@click.option("--allow-secrets", is_flag=True, help="Keep keys, tokens and passwords instead of redacting them.")
-@click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or leave them to the backlog.")
+@click.option("--allow-secrets", is_flag=True, help="Do not redact keys, tokens and passwords.")
+@click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or later with embed.")
 def add(call: Call, paths: tuple[str, ...], **given: Any) -> int:
     """Files or folders; without any, what Claude Code and Codex keep on this machine. Each event is taken in once:
     again and again is fine, also while a session goes on.
@@ -53,8 +53,8 @@ def add(call: Call, paths: tuple[str, ...], **given: Any) -> int:
 
 
 @sessions.add_command
-@verb("list", line="List the sessions that are kept, the latest first.", examples=["ricordo sessions list --limit 5"])
-@click.option("--limit", "-n", type=click.IntRange(min=1), default=20, metavar="N", help="At most so many (20).")
+@verb("list", line="List the stored sessions, newest first.", examples=["ricordo sessions list --limit 5"])
+@click.option("--limit", "-n", type=click.IntRange(min=1), default=20, metavar="N", help="Show at most N (20).")
 @click.option("--offset", type=click.IntRange(min=0), default=0, metavar="N", help="Skip the first N.")
 def list_sessions(call: Call, limit: int, offset: int) -> int:
     """Times are local."""
@@ -72,7 +72,7 @@ def list_sessions(call: Call, limit: int, offset: int) -> int:
 )
 @click.argument("name", metavar="ID")
 @click.option("--from", "first", type=click.IntRange(min=1), default=1, metavar="TURN", help="From this turn on (1).")
-@click.option("--limit", "-n", type=click.IntRange(min=1), default=100, metavar="N", help="At most so many (100).")
+@click.option("--limit", "-n", type=click.IntRange(min=1), default=100, metavar="N", help="Show at most N (100).")
 def show(call: Call, name: str, first: int, limit: int) -> int:
     """The beginning of an id is enough. With --verbose, turns are printed whole."""
     with call.engine() as engine:
@@ -88,22 +88,22 @@ def show(call: Call, name: str, first: int, limit: int) -> int:
         "ricordo timeline --thread 3f2a91c0-6a60-4d34-9d0e-2f1f0a7b6c11",
     ],
 )
-@click.option("--since", metavar="SPAN|DATE", help="From then on: 36h, 7d, 2w, or a date (local).")
+@click.option("--since", metavar="SPAN|DATE", help="Since when: 36h, 7d, 2w, or a date (local).")
 @_NARROWED
 @click.option("--limit", "-n", type=click.IntRange(1, 10_000), default=50, metavar="N", help="The latest N (50).")
 def timeline(call: Call, **given: Any) -> int:
-    """What was said, made, changed, remembered and put away, oldest first; of more than the limit, the latest."""
+    """It lists what was said, saved, changed and archived, oldest first; --limit keeps the latest."""
     with call.engine() as engine:
         told = engine.timeline(**given)
     return call.answer(told.to_dict(), lambda screen: show_timeline(screen, told))
 
 
 @verb("recent", examples=["ricordo recent", "ricordo recent --limit 5 --kind memory"])
-@click.option("--limit", "-n", type=click.IntRange(1, 10_000), default=20, metavar="N", help="At most so many (20).")
-@click.option("--since", metavar="SPAN|DATE", help="From then on: 36h, 7d, 2w, or a date (local).")
+@click.option("--limit", "-n", type=click.IntRange(1, 10_000), default=20, metavar="N", help="Show at most N (20).")
+@click.option("--since", metavar="SPAN|DATE", help="Since when: 36h, 7d, 2w, or a date (local).")
 @_NARROWED
 def recent(call: Call, limit: int, **given: Any) -> int:
-    """The timeline from its end: the newest first."""
+    """Like timeline, but newest first."""
     with call.engine() as engine:
         told = engine.recent(limit, **given)
     return call.answer(told.to_dict(), lambda screen: show_timeline(screen, told))
@@ -111,7 +111,7 @@ def recent(call: Call, limit: int, **given: Any) -> int:
 
 @verb("route", examples=["ricordo route 'add a retry to the upload'", "ricordo route 'fix the login' --limit 3"])
 @click.argument("task", nargs=-1, required=True, metavar="TASK")
-@click.option("--limit", "-n", type=click.IntRange(min=1), default=5, metavar="N", help="At most so many (5).")
+@click.option("--limit", "-n", type=click.IntRange(min=1), default=5, metavar="N", help="Show at most N (5).")
 def route(call: Call, task: tuple[str, ...], limit: int) -> int:
     """Points in earlier sessions to fork from: where work like this was done. Praise after a point raises its
     quality, corrections lower it.

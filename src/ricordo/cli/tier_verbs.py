@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @verb("tiers", examples=["ricordo tiers", "ricordo config set tiers.team /srv/team/ricordo.db"])
 def tiers(call: Call) -> int:
-    """Each tier's scores are multiplied by its weight; the one marked * is written to. --tier uses one alone."""
+    """Scores of a tier are multiplied by its weight. New items go to the tier marked *. --tier uses only one."""
     with call.engine() as engine:
         states = engine.tiers()
     return call.answer({"tiers": [state.to_dict() for state in states]}, lambda screen: _show(screen, states))
