@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import subprocess
@@ -47,9 +46,8 @@ class Hooks:
     def answer(self, event: str, content: bytes | None = None, **payload: Any) -> Any:
         """The answer as it would be said, without the process around it."""
         content = json.dumps(payload).encode() if content is None else content
-        self.patch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
         said: list[bytes] = [b"answer {}\n"]
-        run(event, Outlet(said.append, time.monotonic()))
+        run(event, content, Outlet(said.append, time.monotonic()))
         return json.loads([line for line in said if line.startswith(b"answer ")][-1][7:])
 
     def told(self, event: str, **payload: Any) -> str:
@@ -358,7 +356,7 @@ STUCK = "outlet.limit(0.5); re.match('(a*)*b', 'a' * 60)"
 def test_the_answer_comes_in_time_whatever_the_work_does(
     hooks: Hooks, work: str, answer: dict[str, Any], words: str
 ) -> None:
-    code = f"{START}def run(event, outlet, **_):\n    outlet.limit(30); {work}\n{RUN}"
+    code = f"{START}def run(event, content, outlet, **_):\n    outlet.limit(30); {work}\n{RUN}"
     started = time.monotonic()
     assert hooks.call(code=code) == answer
     assert time.monotonic() - started < 5
@@ -381,7 +379,7 @@ def test_without_an_answer_a_hook_uses_the_time_that_its_host_gives(
     hooks: Hooks, work: str, answer: dict[str, Any], outcome: str
 ) -> None:
     """And doctor says how often time ran out."""
-    code = f"{START}def run(event, outlet, **_):\n    outlet.limit(0.5); {work}\n"
+    code = f"{START}def run(event, content, outlet, **_):\n    outlet.limit(0.5); {work}\n"
     code += "hook_answers.run = run\nhook_process.main(['user-prompt', '--within', '4'])"
     started = time.monotonic()
     assert hooks.call(code=code) == answer
@@ -402,7 +400,7 @@ def test_without_an_answer_a_hook_uses_the_time_that_its_host_gives(
     ],
 )
 def test_where_there_is_no_fork_a_thread_watches_the_clock(hooks: Hooks, work: str, answer: dict[str, Any]) -> None:
-    code = f"{START}del os.fork\ndef run(event, outlet, **_):\n    outlet.limit(30); {work}\n{RUN}"
+    code = f"{START}del os.fork\ndef run(event, content, outlet, **_):\n    outlet.limit(30); {work}\n{RUN}"
     started = time.monotonic()
     assert hooks.call(code=code) == answer
     assert time.monotonic() - started < 5

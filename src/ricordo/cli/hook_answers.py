@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ricordo.cli.hook_payload import LARGEST, NAMES, Payload, is_worth_asking, read_payload
+from ricordo.cli.hook_payload import NAMES, Payload, is_worth_asking, read_payload
 from ricordo.cli.hook_process import Outlet, log, open_log
 from ricordo.config.loading import Config, ConfigProvider
 from ricordo.errors import Error
@@ -32,10 +34,26 @@ MOST_TASKS = 4
 """How many tasks one sub-agent may have been started for, when it cannot be told which is its own."""
 
 
-def run(event: str, outlet: Outlet, *, store: str | None = None, tier: str | None = None) -> None:
-    """Offer an answer; whatever goes wrong is logged and does not reach the caller."""
+Warm = Callable[[Path, str | None, str | None], AbstractContextManager["Ricordo"]]
+"""Opens a store that is kept open: its folder, and the flags --store and --tier."""
+
+
+def run(
+    event: str,
+    content: bytes,
+    outlet: Outlet,
+    *,
+    store: str | None = None,
+    tier: str | None = None,
+    here: Path | None = None,
+    warm: Warm | None = None,
+) -> None:
+    """Offer an answer; whatever goes wrong is logged and does not reach the caller.
+
+    A running server passes the caller's folder as ``here``, and ``warm``, which gives it a store that is open already.
+    """
     try:
-        _run(event, outlet, store, tier)
+        _run(event, content, outlet, _Place(store, tier, here, warm))
     except (Error, OSError, ValueError) as error:  # a store, a file or a payload that cannot be read
         log(event, f"{type(error).__name__}: {error}")
     except Exception as error:  # noqa: BLE001 - a bug must not fail the program that called the hook
@@ -44,12 +62,21 @@ def run(event: str, outlet: Outlet, *, store: str | None = None, tier: str | Non
         report(f"the hook of the event '{event}' failed", error)
 
 
-def _run(event: str, outlet: Outlet, store: str | None, tier: str | None) -> None:
-    content = _standard_input()
+@frozen
+class _Place:
+    """Which store is asked, and how it is opened."""
+
+    store: str | None
+    tier: str | None
+    here: Path | None
+    warm: Warm | None
+
+
+def _run(event: str, content: bytes, outlet: Outlet, place: _Place) -> None:
     if event not in NAMES:
         log(event, f"no such hook; there are: {', '.join(NAMES)}")
         return
-    payload = read_payload(event, content)
+    payload = read_payload(event, content, place.here)
     provider = ConfigProvider(start=payload.folder)
     hooks = provider().hooks
     outlet.limit(hooks.seconds)
@@ -57,7 +84,7 @@ def _run(event: str, outlet: Outlet, store: str | None, tier: str | None) -> Non
         return
     if event in ("pre-compact", "session-end"):
         if hooks.transcripts:
-            _take_in(payload, provider(), store, tier)
+            _take_in(payload, provider(), place.store, place.tier)
         return
     if event == "session-start":
         telling = _Telling(("",), hooks.session_start_budget)
@@ -68,7 +95,7 @@ def _run(event: str, outlet: Outlet, store: str | None, tier: str | None) -> Non
     else:
         return
     if telling.budget:
-        _tell(payload, telling, provider, outlet, store, tier)
+        _tell(payload, telling, provider, outlet, place)
 
 
 @frozen
@@ -85,9 +112,12 @@ def _tell(
     telling: _Telling,
     provider: Callable[[], Config],
     outlet: Outlet,
-    store: str | None,
-    tier: str | None,
+    place: _Place,
 ) -> None:
+    if place.warm is not None:
+        with place.warm(payload.folder, place.store, place.tier) as engine:
+            _offer(engine, payload, telling, outlet)
+        return
     settings = provider()
     meaning = any(telling.tasks) and settings.search.backend == "hybrid" and settings.embedding.provider != "none"
     idle = outlet.left > IDLE_BEFORE
@@ -101,20 +131,28 @@ def _tell(
     by_words = True
 
     def config() -> Config:
-        now = provider()
-        search = replace(now.search, min_score=max(now.search.min_score, now.hooks.min_score))
+        now = for_hooks(provider())
         if not by_words:
-            return replace(now, search=search)
-        backend = "lexical" if search.backend == "hybrid" else search.backend
-        return replace(now, search=replace(search, backend=backend), rerank=replace(now.rerank, kind="none"))
+            return now
+        backend = "lexical" if now.search.backend == "hybrid" else now.search.backend
+        return replace(now, search=replace(now.search, backend=backend), rerank=replace(now.rerank, kind="none"))
 
-    with Ricordo.open(store, config=config, create=False, start=payload.folder, tier=tier, embedder=embedder) as engine:
+    with Ricordo.open(
+        place.store, config=config, create=False, start=payload.folder, tier=place.tier, embedder=embedder
+    ) as engine:
         # A provider that is reached over a network may never answer, so there the words come first in any case.
         if not (meaning and idle and settings.embedding.provider == "local" and outlet.left > IDLE_AFTER):
             _offer(engine, payload, telling, outlet)
         if meaning and outlet.left > ENOUGH:
             by_words = False
             _offer(engine, payload, telling, outlet)
+
+
+def for_hooks(config: Config) -> Config:
+    """The settings of a search for a hook: hits that score too low are left out."""
+    return replace(
+        config, search=replace(config.search, min_score=max(config.search.min_score, config.hooks.min_score))
+    )
 
 
 def _offer(engine: Ricordo, payload: Payload, telling: _Telling, outlet: Outlet) -> None:
@@ -165,12 +203,3 @@ def _take_in(payload: Payload, config: Config, store: str | None, tier: str | No
             start_new_session=True,
             creationflags=detached,
         )
-
-
-def _standard_input() -> bytes:
-    """All that is sent, though only ``LARGEST`` bytes are kept: a program that cannot finish writing may fail."""
-    content = b""
-    while sys.stdin is not None and (part := sys.stdin.buffer.read(1_000_000)):
-        if len(content) <= LARGEST:
-            content += part
-    return content

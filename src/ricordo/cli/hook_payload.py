@@ -12,13 +12,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ricordo.cli.hook_process import LARGEST
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 from ricordo.text.scripts import unspaced_runs
 from ricordo.text.stopwords import STOP_WORDS
 
-LARGEST = 8_000_000
-"""The most bytes of a payload; nobody writes a longer prompt."""
 LONGEST_TASK = 4_000
 """The most characters of a task that are searched for. A longer one is cut in the middle: its beginning says what it is
 about, its end what is wanted."""
@@ -72,8 +71,11 @@ class Payload:
         return {"hookSpecificOutput": {"hookEventName": self.name, "additionalContext": text}}
 
 
-def read_payload(event: str, content: bytes) -> Payload:
-    """Read the payload of an event; one that cannot be read is a usage error or a ``ValueError``."""
+def read_payload(event: str, content: bytes, here: Path | None = None) -> Payload:
+    """Read the payload of an event; one that cannot be read is a usage error or a ``ValueError``.
+
+    ``here`` is the folder that is meant when the payload names none; without it, the current one.
+    """
     if len(content) > LARGEST:
         raise UsageError(f"the payload is longer than {LARGEST} bytes")
     if not content.strip():
@@ -84,7 +86,7 @@ def read_payload(event: str, content: bytes) -> Payload:
     name = _text(given, "hook_event_name", "hookEventName")
     return Payload(
         name if re.fullmatch(r"[A-Za-z]{1,40}", name) else NAMES[event],
-        _folder(given),
+        _folder(given) or here or Path.cwd(),
         _tasks(event, given),
         _file(_text(given, "transcript_path", "transcriptPath")),
         _text(given, "session_id", "sessionId", "conversation_id"),
@@ -160,11 +162,11 @@ def _blocks(transcript: Path | None) -> Iterator[dict[str, Any]]:
             yield from (block for block in reversed(content) if isinstance(block, dict))
 
 
-def _folder(given: Mapping[str, Any]) -> Path:
+def _folder(given: Mapping[str, Any]) -> Path | None:
     roots = given.get("workspace_roots")
     named = _text(given, "cwd", "workingDirectory") or (roots[0] if isinstance(roots, list) and roots else "")
     folder = Path(named) if isinstance(named, str) and named else None
-    return folder if folder is not None and folder.is_absolute() and folder.is_dir() else Path.cwd()
+    return folder if folder is not None and folder.is_absolute() and folder.is_dir() else None
 
 
 def _file(name: str) -> Path | None:

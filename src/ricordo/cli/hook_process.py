@@ -20,6 +20,8 @@ from typing import Any, NoReturn
 
 DEFAULT_SECONDS = 2.0
 """The limit until the settings have been read."""
+LARGEST = 8_000_000
+"""Bytes of a payload that are read; a prompt that a person wrote is shorter."""
 LOG_NAME = "hooks.log"
 LOG_BYTES = 200_000
 """A longer log is renamed to ``hooks.log.1``, in place of an older one."""
@@ -56,6 +58,11 @@ class Outlet:
     def left(self) -> float:
         """The share of the time that is left."""
         return 1 - (time.monotonic() - self._started) / self._limit
+
+    @property
+    def seconds_for_server(self) -> float:
+        """How long to wait for a running server: part of the time left, so that the hook can still do the work."""
+        return max(0.0, self.left * self._limit * 0.6)
 
 
 class _Listener:
@@ -128,9 +135,16 @@ def answer(event: str, *, store: str | None, tier: str | None, started: float, w
     """
 
     def work(outlet: Outlet) -> None:
+        from ricordo.cli.hook_server import ask_server
+
+        content = _standard_input()
+        from_server = ask_server(event, content, store=store, tier=tier, seconds=outlet.seconds_for_server)
+        if from_server is not None:
+            outlet.offer(from_server)
+            return
         from ricordo.cli.hook_answers import run
 
-        run(event, outlet, store=store, tier=tier)
+        run(event, content, outlet, store=store, tier=tier)
 
     listener = _Listener(started, within)
     if hasattr(os, "fork"):
@@ -222,6 +236,15 @@ def _beside_a_clock(event: str, work: Callable[[Outlet], None], listener: _Liste
             done.set()
             _say(event, listener.answer)
             _note(event, listener, ended=True)
+
+
+def _standard_input() -> bytes:
+    """All that is sent, though only ``LARGEST`` bytes are kept: a program that cannot finish writing may fail."""
+    content = b""
+    while sys.stdin is not None and (part := sys.stdin.buffer.read(1_000_000)):
+        if len(content) <= LARGEST:
+            content += part
+    return content
 
 
 def _be_silent() -> None:

@@ -15,6 +15,7 @@ from ricordo.http_api import failures, shapes
 from ricordo.http_api.agent_routes import agents
 from ricordo.http_api.find_routes import find
 from ricordo.http_api.guard import Guard
+from ricordo.http_api.hook_routes import hooks
 from ricordo.http_api.look_after_routes import look_after
 from ricordo.http_api.metrics import Measured
 from ricordo.http_api.serving import Here, Serving, needs
@@ -70,7 +71,7 @@ def web_app(serving: Serving, mcp: Any = None) -> FastAPI:
     )
     app.state.serving = serving
     failures.install(app)
-    for group in (find, write, agents, look_after):
+    for group in (find, write, agents, look_after, hooks):
         app.include_router(group)
     _install_probes(app)
     install_page(app)

@@ -145,7 +145,9 @@ class Attendant:
     def _warm_up(self) -> None:
         """The first question of a person should not be the one that loads the model."""
         with suppress(Error, OSError):
-            self._serving.service.engine().search("warming up", limit=1, track=False)
+            engine = self._serving.service.engine()
+            engine.search("warming up", limit=1, explain=True, track=False)
+            engine.context("warming up", budget=100)
 
     def _follow(self) -> None:
         """Follow the folders that are known now; begin anew when they are others."""

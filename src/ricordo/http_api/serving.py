@@ -11,6 +11,7 @@ from fastapi import Depends, Request, Response
 from ricordo.errors import Error, Forbidden
 from ricordo.http_api.credentials import Caller, Credentials, SignInCodes
 from ricordo.http_api.guard import Limits
+from ricordo.http_api.hook_stores import HookStores
 from ricordo.http_api.metrics import Metrics
 from ricordo.http_api.tasks import Task, Tasks, Tells
 from ricordo.mcp_server.service import Service
@@ -35,6 +36,7 @@ class Serving:
         self.codes = SignInCodes()
         self.metrics = Metrics()
         self.tasks = Tasks(self._after_task)
+        self.hook_stores = HookStores()
         self.local_token = local_token
         self.address = ""
         self.port = 0
@@ -95,6 +97,7 @@ class Serving:
         self.tasks.close()
         self.threads.close()
         if not self.threads.busy and not self.tasks.busy:
+            self.hook_stores.close()
             self.service.close()
 
 

@@ -1,0 +1,108 @@
+"""Hooks through a running server: the same answer as alone, and alone when the server cannot help."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from http_sites import LOCAL, Listening, listen
+
+from ricordo import Ricordo
+from ricordo.http_api.running import Running, write_running
+
+KEYS = "We rotate the signing keys in the first week of every quarter."
+PROMPT = {"prompt": "When do we rotate the signing keys?"}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a store of its own that knows something."""
+    monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
+    folder = tmp_path / "project"
+    (folder / ".ricordo").mkdir(parents=True)
+    with Ricordo.open(folder / ".ricordo" / "ricordo.db") as engine:
+        engine.remember(KEYS)
+    return folder
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Listening]:
+    """A server on another store, which says where it is."""
+    home = tmp_path / "server"
+    home.mkdir()
+    served, end = listen(home)
+    served.engine.context("warm up", budget=100)  # as the server does by itself when it starts
+    write_running(Running(os.getpid(), "127.0.0.1", served.port, LOCAL, str(home / "store.db")))
+    yield served
+    end()
+
+
+def hook(folder: Path, event: str = "user-prompt", env: dict[str, str] | None = None, **payload: Any) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "ricordo", "hook", event, "--within", "30"],
+        input=json.dumps(payload).encode(),
+        cwd=folder,
+        env={**os.environ, **(env or {})},
+        capture_output=True,
+        check=True,
+    )
+    assert done.stderr == b""
+    return json.loads(done.stdout) if done.stdout else None
+
+
+def count(site: Listening) -> int:
+    """How many hooks the server answered well."""
+    lines = site.serving.metrics.text({}, {}, {}).splitlines()
+    wanted = 'ricordo_requests_total{method="POST",route="/api/v1/hook/{event}",status="200"} '
+    return sum(int(line.removeprefix(wanted)) for line in lines if line.startswith(wanted))
+
+
+def test_the_server_answers_for_the_project_of_the_hook_as_the_hook_would_alone(project: Path, site: Listening) -> None:
+    through = hook(project, **PROMPT)
+    assert count(site) == 1
+    assert KEYS in through["hookSpecificOutput"]["additionalContext"]
+    site_of_nobody = Running(os.getpid(), "127.0.0.1", 1, LOCAL, "")
+    write_running(site_of_nobody)
+    assert hook(project, **PROMPT) == through
+    assert count(site) == 1
+
+
+def test_a_hook_sees_what_was_remembered_a_moment_before(project: Path, site: Listening) -> None:
+    hook(project, **PROMPT)
+    with Ricordo.open(project / ".ricordo" / "ricordo.db") as engine:
+        engine.remember("The harbour ferry leaves at nine on Sundays.")
+    told = hook(project, prompt="When does the harbour ferry leave on Sundays?")
+    assert "leaves at nine" in told["hookSpecificOutput"]["additionalContext"]
+    assert count(site) == 2
+
+
+def test_a_hook_with_other_variables_does_the_work_itself(project: Path, site: Listening) -> None:
+    told = hook(project, env={"RICORDO_HOOKS_PROMPT_BUDGET": "0"}, **PROMPT)
+    assert told == {}
+    assert count(site) == 0
+
+
+def test_a_hook_of_a_folder_without_a_store_says_nothing(tmp_path: Path, site: Listening) -> None:
+    assert hook(tmp_path, **PROMPT) == {}
+
+
+def test_events_that_print_nothing_print_nothing(project: Path, site: Listening) -> None:
+    assert hook(project, "session-end", transcript_path="/nowhere.jsonl") is None
+
+
+def test_a_token_cannot_ask_for_hooks(project: Path, site: Listening) -> None:
+    import httpx
+
+    secret, _ = site.serving.credentials.add("other", "admin")
+    body = {"payload": json.dumps(PROMPT), "folder": str(project), "env": {}}
+    answer = httpx.post(
+        f"{site.address}/api/v1/hook/user-prompt", json=body, headers={"Authorization": f"Bearer {secret}"}
+    )
+    assert answer.status_code == 403
+    assert KEYS not in answer.text
