@@ -16,7 +16,6 @@ from ricordo.config.loading import ConfigProvider
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
-    from ricordo.models.base import Embedder
 
 MOST_STORES = 8
 """How many stores stay open for hooks; the one that was used longest ago is closed first."""
@@ -35,7 +34,7 @@ class HookStores:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: dict[tuple[str, ...], _Open] = {}
-        self._embedders: dict[Any, Embedder | None] = {}
+        self._embedders: dict[Any, Any] = {}
 
     @contextmanager
     def opened(self, folder: Path, store: str | None, tier: str | None) -> Iterator[Ricordo]:
