@@ -66,8 +66,8 @@ class Call:
         """
         usage = self.opened.llm_usage if self.opened is not None else None
         if self.json:
-            told = {**plain, "llm_usage": usage.to_dict()} if usage and isinstance(plain, Mapping) else plain
-            write_envelope(self, told, error)
+            data = {**plain, "llm_usage": usage.to_dict()} if usage and isinstance(plain, Mapping) else plain
+            write_envelope(self, data, error)
         else:
             screen = self.screen()
             draw(screen)

@@ -135,9 +135,9 @@ def unset(call: Call, name: str, project: bool) -> int:
     """If the setting was not set there, nothing changes."""
     if entry := profile_entry(name):
         removed = unset_entry(entry, scope=_scope(project))
-        told = "taken out" if removed else "it was not set there"
+        text = "removed" if removed else "it was not set there"
         return call.answer(
-            {"name": entry.name, "removed": removed}, lambda screen: screen.line(f"{entry.name}: {told}")
+            {"name": entry.name, "removed": removed}, lambda screen: screen.line(f"{entry.name}: {text}")
         )
     known = find_setting(name)
     removed = unset_value(name, scope=_scope(project))

@@ -115,8 +115,8 @@ def explain(call: Call, words: tuple[str, ...], **given: Any) -> int:
     with call.engine(meaning=settings.get("vectors", True)) as engine:
         from ricordo.cli.present_hits import show_explanation
 
-        told = engine.explain(query_from(words[:-1]), words[-1], **settings)
+        explanation = engine.explain(query_from(words[:-1]), words[-1], **settings)
         return call.answer(
-            told.to_dict(),
-            lambda screen: show_explanation(screen, told, language=engine.config.lexical.language),
+            explanation.to_dict(),
+            lambda screen: show_explanation(screen, explanation, language=engine.config.lexical.language),
         )

@@ -31,7 +31,7 @@ IDLE_AFTER = 0.6
 ENOUGH = 0.3
 """The share of the time that must be left to search again by meaning."""
 MOST_TASKS = 4
-"""How many tasks one sub-agent may have been started for, when it cannot be told which is its own."""
+"""The most tasks that a sub-agent is told about when the program does not say which one is its own."""
 
 
 Warm = Callable[[Path, str | None, str | None], AbstractContextManager["Ricordo"]]

@@ -122,8 +122,8 @@ def _own_words(task: str) -> str:
 def _delegated(transcript: Path | None, agent: str) -> list[str]:
     """The tasks that agents of this kind are now being started for: Claude Code's payload does not name the task.
 
-    Several agents that are started in one message cannot be told apart, so all their tasks are returned. If no call is
-    open, because the transcript is written late, the last call counts.
+    Of several agents started in one message, the payload does not say which this is, so all tasks are returned. If no
+    call is open, because the transcript is written late, the last call counts.
     """
     finished: set[str] = set()
     last = ""

@@ -50,8 +50,8 @@ learn = verb_group(
 def status(call: Call) -> int:
     """With --verbose, it shows every weight of each profile that learns."""
     with call.engine() as engine:
-        told = engine.learn.status()
-    return call.answer(told.to_dict(), lambda screen: show_learning(screen, told))
+        learning = engine.learn.status()
+    return call.answer(learning.to_dict(), lambda screen: show_learning(screen, learning))
 
 
 @learn.add_command
@@ -74,8 +74,8 @@ def _frozen(call: Call, frozen: bool) -> int:
             engine.learn.freeze()
         else:
             engine.learn.unfreeze()
-    told = "the weights stay as they are" if frozen else "feedback moves the weights"
-    return call.answer({"frozen": frozen}, lambda screen: screen.line(told))
+    text = "the weights stay as they are" if frozen else "feedback changes the weights"
+    return call.answer({"frozen": frozen}, lambda screen: screen.line(text))
 
 
 @learn.add_command

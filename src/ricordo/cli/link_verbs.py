@@ -50,8 +50,8 @@ def unlink(call: Call, source: str, target: str, type_: str | None) -> int:
     """To remove a link that is written in a text, edit the text."""
     with call.engine() as engine:
         removed = engine.unlink(source, target, type_)
-    told = f"{removed} link{'' if removed == 1 else 's'} removed"
-    return call.answer({"removed": removed}, lambda screen: screen.line(told))
+    text = f"{removed} link{'' if removed == 1 else 's'} removed"
+    return call.answer({"removed": removed}, lambda screen: screen.line(text))
 
 
 @verb("links", examples=["ricordo links notes/plan.md", "ricordo links memory:/login-bug --depth 1 --json"])

@@ -47,25 +47,25 @@ def export(call: Call, file: Path, log: bool, force: bool, salvage: bool) -> int
     with call.engine() as engine:
         target = sys.stdout.buffer if file == _STDIO else file
         report = engine.export(target, log=log, force=force, salvage=salvage)
-    told = f"{_counts(report.records)} in {_size(report.bytes)}"
+    text = f"{_counts(report.records)} in {_size(report.bytes)}"
     for one in report.left_out:
         call.screen().note(f"damaged: {one}")
     if file == _STDIO:
-        call.screen().note(told)
+        call.screen().note(text)
         return 1 if report.left_out else 0
     return call.answer(
         report.to_dict(),
-        lambda screen: screen.line(f"{told}: {report.file}"),
+        lambda screen: screen.line(f"{text}: {report.file}"),
         exit_code=1 if report.left_out else 0,
         error=_damaged(report.left_out),
     )
 
 
-def _damaged(told: Sequence[str]) -> dict[str, str] | None:
+def _damaged(text: Sequence[str]) -> dict[str, str] | None:
     """The error for a copy that was made, but of a store in which something is damaged."""
-    if not told:
+    if not text:
         return None
-    return CorruptStore(f"{len(told)} versions or rows are damaged", hint="'ricordo doctor' names them.").to_dict()
+    return CorruptStore(f"{len(text)} versions or rows are damaged", hint="'ricordo doctor' names them.").to_dict()
 
 
 @verb(
@@ -130,12 +130,12 @@ def backup(call: Call, file: Path, force: bool) -> int:
     """
     with call.engine() as engine, ProgressLine.for_call(call) as progress:
         report = engine.backup(file, force=force, progress=progress)
-    told = f"{_size(report.bytes)} in {report.seconds:.1f} s, checked, {report.items:,} items: {report.file}"
+    text = f"{_size(report.bytes)} in {report.seconds:.1f} s, checked, {report.items:,} items: {report.file}"
     for one in report.damaged:
         call.screen().note(f"damaged, in the store too: {one}")
     return call.answer(
         report.to_dict(),
-        lambda screen: screen.line(told),
+        lambda screen: screen.line(text),
         exit_code=1 if report.damaged else 0,
         error=_damaged(report.damaged),
     )
@@ -164,8 +164,8 @@ def vacuum(call: Call, full: bool) -> int:
 
 def _counts(records: Mapping[str, int]) -> str:
     """``12 items, 3 links``; rare kinds of records are not mentioned."""
-    told = [f"{records[name]:,} {words[records[name] != 1]}" for name, words in _NAMES.items() if records.get(name)]
-    return ", ".join(told) or "nothing"
+    text = [f"{records[name]:,} {words[records[name] != 1]}" for name, words in _NAMES.items() if records.get(name)]
+    return ", ".join(text) or "nothing"
 
 
 def _size(count: int) -> str:

@@ -95,13 +95,17 @@ def _rest(profile: Profile) -> list[str]:
         f"candidates: {profile.factor} × limit by {' and by '.join(profile.sides)}, at least {profile.minimum} each"
     ]
     if profile.fusion == "spread":
-        lines.append("the two sides share their weight by how well each tells the candidates of a query apart")
+        lines.append(
+            "words and meaning share their weight: more goes to the side that separates the hits of a query better"
+        )
     if profile.min_score:
         lines.append(f"leaves out what scores below {profile.min_score:g}")
     if profile.guard:
         lines.append(f"with fewer than {profile.guard} results by words, a limit does not cut away more than half")
     if profile.memory_score is not None:
-        lines.append(f"with --memories, memories and sessions are searched apart and score {profile.memory_score:g}")
+        lines.append(
+            f"with --memories, memories and sessions are searched separately and score {profile.memory_score:g}"
+        )
     if profile.learns:
         lines.append(f"feedback moves the weight of {profile.learns}")
     if profile.counts_as_opening:

@@ -94,8 +94,8 @@ def show(call: Call, name: str, first: int, limit: int) -> int:
 def timeline(call: Call, **given: Any) -> int:
     """It lists what was said, saved, changed and archived, oldest first; --limit keeps the latest."""
     with call.engine() as engine:
-        told = engine.timeline(**given)
-    return call.answer(told.to_dict(), lambda screen: show_timeline(screen, told))
+        found = engine.timeline(**given)
+    return call.answer(found.to_dict(), lambda screen: show_timeline(screen, found))
 
 
 @verb("recent", examples=["ricordo recent", "ricordo recent --limit 5 --kind memory"])
@@ -105,8 +105,8 @@ def timeline(call: Call, **given: Any) -> int:
 def recent(call: Call, limit: int, **given: Any) -> int:
     """Like timeline, but newest first."""
     with call.engine() as engine:
-        told = engine.recent(limit, **given)
-    return call.answer(told.to_dict(), lambda screen: show_timeline(screen, told))
+        found = engine.recent(limit, **given)
+    return call.answer(found.to_dict(), lambda screen: show_timeline(screen, found))
 
 
 @verb("route", examples=["ricordo route 'add a retry to the upload'", "ricordo route 'fix the login' --limit 3"])

@@ -234,7 +234,10 @@ class HooksSettings:
 
     enabled: bool = setting(True, "Let hooks answer; off, they say nothing.")
     seconds: float = setting(
-        2.0, "How long a hook may take; past it, what is there so far is said.", minimum=0.1, maximum=60
+        2.0,
+        "After this time a hook prints the answer it has; without one, it uses the time its host gives it.",
+        minimum=0.1,
+        maximum=60,
     )
     session_start_budget: int = setting(
         1000, "Tokens told when a session starts; 0 tells nothing.", minimum=0, maximum=100_000

@@ -181,7 +181,7 @@ def forget(engine: Ricordo, refs: Sequence[str]) -> dict[str, Any]:
     recent=boolean("Also what happened lately."),
 )
 def context(engine: Ricordo, task: str, budget: int = 2000, recent: bool = False) -> dict[str, Any]:
-    """What to know before a task: standing rules, the best passages with refs, skills."""
+    """What to know before a task: permanent rules, the best passages with refs, skills."""
     plain = engine.context(task, budget=budget, recent=recent).to_dict()
     kept = ("text", "tokens", "budget")
     return {name: plain[name] for name in kept} | shapes.without_empty(
