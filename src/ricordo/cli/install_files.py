@@ -210,7 +210,7 @@ def _is_our_entry(entry: object) -> bool:
     command = entry.get("command", "")
     first = [str(word) for word in command] if isinstance(command, list) and command else [str(command)]
     words = [*first, *(map(str, args) if isinstance(args, list) else ())]
-    return words[-1] == "mcp" and (Path(words[0].replace("\\", "/")).stem == NAME or NAME in words)
+    return "mcp" in words and (Path(words[0].replace("\\", "/")).stem == NAME or NAME in words)
 
 
 def _is_our_hook(hook: object) -> bool:

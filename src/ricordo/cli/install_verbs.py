@@ -36,25 +36,37 @@ _AGENT = together(
         "ricordo install codex --print",
         "ricordo install vscode",
         "ricordo install cursor --project",
+        "ricordo install claude-desktop --gateway",
     ],
 )
 @_AGENT
 @click.option("--print", "only_print", is_flag=True, help="Only show what to add, and to which file.")
-def install(call: Call, agent: str, scope: str | None, only_print: bool) -> int:
+@click.option("--gateway", is_flag=True, help="Start its other MCP servers once, and move them behind Ricordo.")
+def install(call: Call, agent: str, scope: str | None, only_print: bool, gateway: bool) -> int:
     """AGENT is claude-code, claude-desktop, cline, codex, continue, cursor, gemini, opencode, qwen, vscode, windsurf
     or zed. The MCP server is added to the program's settings; Claude Code, Codex, Gemini CLI and Qwen Code also get
     hooks, and Claude Code a skill. Everything else in a file stays as it is, comments included. A copy of the file as
     it was is kept beside it until you uninstall. Running it again changes nothing. A broken file is left alone.
+    With --gateway the program's other MCP servers are taken in as tools and leave its file; uninstall puts them back.
     """
     scope = _scope(agent, scope)
     pieces = pieces_for(agent, scope, Path.cwd(), program_command())
+    if gateway:
+        from ricordo.cli.install_gateway import gateway_pieces
+
+        pieces = gateway_pieces(pieces)
     if only_print:
         return _show(call, agent, scope, pieces)
-    from ricordo.cli.install_files import install_all
+    from ricordo.cli.install_files import install_all, installed
 
+    for piece in pieces:
+        installed(piece)  # a file that cannot be changed is noticed before anything is
+    moved, told = _moved_behind(call, pieces) if gateway else ([], [])
     changes = install_all(pieces)
-    plain = {"agent": agent, "scope": scope, "files": [change.to_dict() for change in changes]}
-    plain["notes"] = _notes(call, agent, scope)
+    plain: dict[str, Any] = {"agent": agent, "scope": scope, "files": [change.to_dict() for change in changes]}
+    plain["notes"] = [*told, *_notes(call, agent, scope)]
+    if gateway:
+        plain["moved"] = moved
     return call.answer(plain, lambda screen: _draw(screen, plain))
 
 
@@ -69,8 +81,35 @@ def uninstall(call: Call, agent: str, scope: str | None) -> int:
     scope = _scope(agent, scope)
     pieces = pieces_for(agent, scope, Path.cwd(), program_command())
     changes = uninstall_all(pieces, boundaries(Path.cwd()))
-    plain = {"agent": agent, "scope": scope, "files": [change.to_dict() for change in changes], "notes": []}
+    notes = _moved_back(call, pieces)
+    plain = {"agent": agent, "scope": scope, "files": [change.to_dict() for change in changes], "notes": notes}
     return call.answer(plain, lambda screen: _draw(screen, plain))
+
+
+def _moved_behind(call: Call, pieces: list[Piece]) -> tuple[list[str], list[str]]:
+    """The servers that moved behind the gateway, and what to say about it."""
+    from ricordo.cli.install_gateway import move_behind
+
+    moved, notes = [], []
+    with call.engine(create=True) as engine:
+        for piece in pieces:
+            if piece.what == "MCP server":
+                names, told = move_behind(engine, piece)
+                moved += names
+                notes += told
+    return moved, [*notes, f"Behind the gateway now: {', '.join(moved) or 'nothing; there were no other servers'}."]
+
+
+def _moved_back(call: Call, pieces: list[Piece]) -> list[str]:
+    """Put servers back that an installation with --gateway moved; what to say about it."""
+    from ricordo.cli.install_gateway import move_back, record_of
+
+    behind = [piece for piece in pieces if piece.what == "MCP server" and record_of(piece.path).exists()]
+    if not behind:
+        return []
+    with call.engine(create=True) as engine:
+        names = [name for piece in behind for name in move_back(engine, piece)]
+    return [f"Put back: {', '.join(names)}."]
 
 
 def _scope(agent: str, given: str | None) -> str:

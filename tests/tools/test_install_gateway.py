@@ -1,0 +1,95 @@
+"""``install --gateway`` moves a program's servers behind us, and ``uninstall`` puts them back byte for byte."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from ricordo.cli.program import program
+
+Entry = Callable[[str], dict[str, Any]]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tmp_path / "home"
+    place.mkdir()
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "APPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(place))
+    monkeypatch.setenv("USERPROFILE", str(place))
+    monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
+    monkeypatch.chdir(place)
+    return place
+
+
+def run(*words: str) -> dict[str, Any]:
+    done = CliRunner().invoke(program, [*words, "--json"])
+    assert done.exit_code == 0, done.stdout
+    data: dict[str, Any] = json.loads(done.stdout)["data"]
+    return data
+
+
+def cursor_file(home: Path, raw: Entry) -> tuple[Path, bytes]:
+    """Written as people write: odd spaces, a comment, another setting, a server that does not start."""
+    path = home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    good, bad = json.dumps(raw("honest")), json.dumps(raw("no-start"))
+    text = f'{{\r\n\t"theme" :"dark",\r\n\t"mcpServers": {{"raw":   {good} ,\r\n\t\t"bad": {bad}}}\r\n}}\r\n\r\n'
+    path.write_bytes(text.encode())
+    return path, path.read_bytes()
+
+
+def test_servers_move_behind_the_gateway_and_come_back_byte_for_byte(home: Path, raw: Entry) -> None:
+    path, before = cursor_file(home, raw)
+    told = run("install", "cursor", "--gateway")
+    assert told["moved"] == ["raw"]
+    assert any("bad stays" in note and "no configuration" in note for note in told["notes"])
+    servers = json.loads(path.read_text())["mcpServers"]
+    assert set(servers) == {"bad", "ricordo"}
+    assert servers["ricordo"]["args"][-4:] == ["--toolset", "core", "--toolset", "tools"]
+    assert run("tools", "call", "raw/say_words", "text=hi")["text"] == "say_words: hi"
+    assert run("install", "cursor", "--gateway")["files"][0]["status"] == "unchanged"
+    run("uninstall", "cursor")
+    assert path.read_bytes() == before
+    assert sorted(one.name for one in path.parent.iterdir()) == ["mcp.json"]
+    assert run("tools", "list")["servers"] == []
+
+
+def test_what_was_changed_meanwhile_stays_when_servers_come_back(home: Path, raw: Entry) -> None:
+    path, before = cursor_file(home, raw)
+    run("install", "cursor", "--gateway")
+    changed = json.loads(path.read_text())
+    changed["theme"] = "light"
+    path.write_text(json.dumps(changed, indent=2))
+    run("uninstall", "cursor")
+    now = json.loads(path.read_text())
+    assert now == {**json.loads(before), "theme": "light"}
+
+
+def test_codex_servers_in_toml_move_and_come_back_with_their_comments(home: Path, raw: Entry) -> None:
+    path = home / ".codex" / "config.toml"
+    path.parent.mkdir()
+    entry = raw("honest")
+    args = json.dumps(entry["args"])
+    path.write_text(
+        f'model = "o5"  # mine\n\n# the raw one\n[mcp_servers.raw]\ncommand = "{entry["command"]}"\nargs = {args}\n'
+    )
+    before = path.read_bytes()
+    assert run("install", "codex", "--gateway")["moved"] == ["raw"]
+    assert set(tomllib.loads(path.read_text())["mcp_servers"]) == {"ricordo"}
+    run("uninstall", "codex")
+    assert path.read_bytes() == before
+
+
+def test_a_program_whose_servers_have_another_shape_is_refused_before_anything_changes(home: Path) -> None:
+    done = CliRunner().invoke(program, ["install", "opencode", "--gateway", "--json"])
+    assert done.exit_code == 2
+    assert "cannot be moved" in json.loads(done.stdout)["error"]["message"]
+    assert list(home.iterdir()) == []
