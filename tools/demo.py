@@ -16,6 +16,11 @@ SEARCHES = (
     ("An identifier, spelled another way: found by its parts.", "retryWithBackoff"),
 )
 
+PAGE = """
+# Now open the page in your browser. It runs on this machine alone, and the link it prints signs you in:
+$ {ricordo} --store demo.db add examples
+$ {ricordo} --store demo.db serve --open"""
+
 
 def main() -> int:
     """Run the commands one by one; the first that fails ends the demo with its exit code."""
@@ -30,6 +35,7 @@ def main() -> int:
             code = subprocess.run([sys.executable, "-m", "ricordo", *store, *arguments], cwd=ROOT, env=env).returncode
             if code:
                 return code
+    print(PAGE.format(ricordo=shlex.quote(os.path.relpath(Path(sys.executable).parent / "ricordo"))))
     return 0
 
 

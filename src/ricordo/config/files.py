@@ -46,7 +46,7 @@ def state_home(env: Environment) -> Path:
     """The folder of logs (``RICORDO_STATE_HOME``, else the platform's)."""
     if given := env.get("RICORDO_STATE_HOME"):
         return Path(given).expanduser()
-    if sys.platform == "linux":  # as platformdirs does it, whose import every hook would pay for
+    if "linux" in sys.platform:  # as platformdirs does it, whose import every hook would pay for
         given = env.get("XDG_STATE_HOME", "").strip()
         return (Path(given) if given else Path.home() / ".local" / "state") / "ricordo"
     import platformdirs
