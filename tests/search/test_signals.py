@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ricordo.search import signals
-from ricordo.search.ranking import importance_of
+from ricordo.search.ranking import mentions_of
 from ricordo.text.tfidf import tfidf_cosine, tfidf_idf
 from ricordo.values.items import Fields, Item, Ref
 from ricordo.values.use_scores import decayed, feedback_prior, opened
@@ -209,22 +209,11 @@ def item(importance: int | None, **metadata: Any) -> Item:
 
 
 @pytest.mark.parametrize(
-    ("importance", "mentions", "value"),
+    ("mentions", "value"),
     [
-        (4, 90, 4.0),  # what a person said comes first
-        (None, 90, 90.0),
-        (None, 2.5, 2.5),
-        (None, 0, 0.0),
-        (None, -3, 0.0),
-        (None, True, 0.0),
-        (None, "many", 0.0),
-        (None, None, 0.0),
-        (None, math.nan, 0.0),
-        (None, math.inf, 0.0),
-        (None, 10**400, 0.0),
+        (90, 90.0), (2.5, 2.5), (0, 0.0), (-3, 0.0), (True, 0.0), ("many", 0.0), (None, 0.0), (math.nan, 0.0),
+        (math.inf, 0.0), (10**400, 0.0),
     ],
-)
-def test_mentions_stand_in_for_importance_where_they_are_a_count(
-    importance: int | None, mentions: Any, value: float
-) -> None:
-    assert importance_of(item(importance, mention_count=mentions)) == value
+)  # fmt: skip
+def test_mentions_count_where_they_are_a_count(mentions: Any, value: float) -> None:
+    assert mentions_of(item(None, mention_count=mentions)) == value

@@ -21,13 +21,13 @@ from ricordo.errors import Unavailable
 from ricordo.search import memories
 from ricordo.search.diversity import diverse_order, similarity_of
 from ricordo.search.meaning import NONE_YET, SWITCHED_OFF, QueryMeaning, QueryVectors
-from ricordo.search.pool import Pool
+from ricordo.search.pool import Member, Pool
 from ricordo.search.present import Marker, PageReader, Ranked, present
 from ricordo.search.profile import Profile, find_profile
 from ricordo.search.query import ParsedQuery, both, parse_query
 from ricordo.search.ranking import Ranking, Weighed, needs_of, rank
 from ricordo.search.refine import refine
-from ricordo.search.request import Boosts, Request
+from ricordo.search.request import SHOWS_ALL, Boosts, Request
 from ricordo.search.rerank import rerank
 from ricordo.search.wording import worded
 from ricordo.store.asking import NEWEST, SUBSTRING, Ask
@@ -39,6 +39,8 @@ from ricordo.values.kinds import CHECKPOINT
 if TYPE_CHECKING:
     from ricordo.models.base import Embedder, Reranker
 
+DIVERSE_WINDOW = 60
+"""So many of the best are put in an order in which they differ."""
 IN_THE_ARCHIVE = ("archived",)
 """Points to fork from are in the archive from the start: no search sees them, and none is slower for them."""
 
@@ -103,7 +105,7 @@ class Searcher:
         if request.memories:
             memories.score_of(profile)  # refuses a profile that has none
         if config.search.overfetch:
-            profile = replace(profile, factor=1, minimum=config.search.overfetch)
+            profile = replace(profile, factor=0, minimum=config.search.overfetch)
         if request.weights:
             return profile.with_weights(request.weights)
         return profile if config.learning.enabled else replace(profile, learns=None)
@@ -118,7 +120,7 @@ class Searcher:
             pool = Pool.of(self.store.index.similar(n, Ask(filters=filters, model=model, per_side=limit)))
             if not pool.answer.has_vectors:
                 pool.degraded.append(NONE_YET if model else SWITCHED_OFF)
-            ranking = rank(pool, profile, Boosts(), limit)
+            ranking = rank(pool, profile, Boosts())
             reader = PageReader(self.store.index)
             page = self._page(ranking, reader, profile, request, "")
             hits = present(reader, page, Marker(frozenset(), self.analyzer), full=False)
@@ -146,13 +148,32 @@ class Searcher:
 
     def _ranked_matches(self, ask: Ask, profile: Profile, request: Request) -> Ranking:
         """The matches by word and by meaning, refined and in order."""
-        pool = self._pool(replace(ask, needs=needs_of(profile)), profile, request)
+        pool, ask = self._pool(replace(ask, needs=needs_of(profile)), profile, request)
         if profile.fusion == "spread":
             refine(self.store.index, pool, profile.refine, profile.signals["lexical"].weight)
-        return rank(pool, profile, request.boosts, request.limit + request.offset, explain=request.explain)
+        ranking = rank(pool, profile, request.boosts, explain=request.explain)
+        return self._continued(ranking, ask, profile, request)
 
-    def _pool(self, ask: Ask, profile: Profile, request: Request) -> Pool:
-        """The candidates of both sides, and what a reader should know about how they were found."""
+    def _continued(self, ranking: Ranking, ask: Ask, profile: Profile, request: Request) -> Ranking:
+        """The ranking with more behind it where a page asks for more than the pool holds.
+
+        The pool is the same for every page, so that no page changes the order of another. What comes after it is
+        weighed as the pool was, and stays below it.
+        """
+        wanted, pool = request.limit + request.offset, ranking.pool
+        if len(ranking.order) >= wanted or len(pool.members) < ask.per_side:
+            return ranking
+        needs = replace(ask.needs, thread_reach=0, link_seeds=0)
+        more = Pool.of(self.store.index.candidates(replace(ask, per_side=wanted, needs=needs)))
+        more.members = {n: member for n, member in more.members.items() if n not in pool.members}
+        more.has_vectors = pool.has_vectors
+        behind = rank(more, profile, request.boosts, explain=request.explain, weights=ranking.weights)
+        lowest = min((entry.value for entry in ranking.order), default=0.0)
+        pool.members |= more.members
+        return replace(ranking, order=[*ranking.order, *(replace(entry, ceiling=lowest) for entry in behind.order)])
+
+    def _pool(self, ask: Ask, profile: Profile, request: Request) -> tuple[Pool, Ask]:
+        """The candidates of both sides, what a reader should know about how they were found, and what was asked."""
         index, sides = self.store.index, request.sides(profile)
         known = index.fingerprint if sides.vectors else None
         meaning = self.vectors.meaning(ask.text, known) if sides.vectors else QueryMeaning()
@@ -161,7 +182,8 @@ class Searcher:
         if meaning.model and known is None and answer.active is not None:
             # Since the store was last asked, someone else gave it its first vectors.
             meaning = self.vectors.meaning(ask.text, answer.active)
-            answer = index.candidates(replace(ask, vector=meaning.vector))
+            ask = replace(ask, vector=meaning.vector)
+            answer = index.candidates(ask)
         pool = Pool.of(answer, meaning.vector)
         pool.degraded += meaning.degraded(answer)
         words_off = sides.vectors and not sides.lexical
@@ -169,7 +191,7 @@ class Searcher:
             pool.degraded.append(SWITCHED_OFF)
         if answer.by_substring:
             pool.notes.append("no word was found; texts that hold the query as a substring stand in")
-        return pool
+        return pool, ask
 
     def _page(
         self, ranking: Ranking, reader: PageReader, profile: Profile, request: Request, text: str
@@ -178,33 +200,30 @@ class Searcher:
         floor = max(request.min_score, profile.min_score) if ranking.weights else 0.0
         members = ranking.pool.members
         ranked = [
-            Ranked(
-                entry.n,
-                entry.value,
-                min(1.0, max(0.0, entry.value)),
-                members[entry.n].evidence(),
-                members[entry.n].found.version,
-                members[entry.n].found.lexical_chunk,
-                Explain(entry.value, entry.shares) if request.explain else None,
-            )
+            _placed(entry, members[entry.n], explain=request.explain)
             for entry in ranking.order
             if request.as_of is None or members[entry.n].found.version is not None
         ]
-        last = request.offset + _guarded(ranking.pool, profile, request.limit)
+        last = request.offset + request.limit
         ranked = self._looked_again(ranked, ranking.pool, reader, request, text)
         ranked = [entry for entry in ranked if entry.score >= floor]
         if request.diverse:
-            ranked = self._diverse(ranked, reader, last)
+            ranked = self._diverse(ranked, reader)
+        if _is_guarded(ranking.pool, profile, request.page or request.limit):
+            ranking.pool.notes.append(SHOWS_ALL)
+            if request.offset:
+                return []  # the first page showed all there is
+            return [one for place, one in enumerate(ranked) if place < last or members[one.n].lexical > 0]
         return ranked[request.offset : last]
 
-    def _diverse(self, ranked: list[Ranked], reader: PageReader, count: int) -> list[Ranked]:
-        """The best and, among the next, those that say something new."""
-        window = ranked[: max(3 * count, 30)]
+    def _diverse(self, ranked: list[Ranked], reader: PageReader) -> list[Ranked]:
+        """The best and, among the next, those that say something new; the same for every page."""
+        window = ranked[:DIVERSE_WINDOW]
         reader.read(window)
         words = [frozenset(self.analyzer.counts(reader.best_text(entry))) for entry in window]
         similarity = similarity_of([reader.vector(entry) for entry in window], words)
-        order = diverse_order([entry.score for entry in window], similarity, count)
-        return [window[position] for position in order]
+        order = diverse_order([entry.score for entry in window], similarity, len(window))
+        return [*(window[position] for position in order), *ranked[DIVERSE_WINDOW:]]
 
     def _looked_again(
         self, ranked: list[Ranked], pool: Pool, reader: PageReader, request: Request, text: str
@@ -225,10 +244,27 @@ class Searcher:
         return judged.page
 
 
-def _guarded(pool: Pool, profile: Profile, limit: int) -> int:
-    """A small store is not cut to less than half of what it found, where the profile says so."""
+def _is_guarded(pool: Pool, profile: Profile, limit: int) -> bool:
+    """Whether a page would cut a small store to less than half of what its words found, where the profile minds."""
     count = sum(member.lexical > 0 for member in pool.members.values())
-    return max(limit, count) if count < profile.guard and limit < count / 2 else limit
+    return count < profile.guard and limit < count / 2
+
+
+def _placed(entry: Weighed, member: Member, *, explain: bool) -> Ranked:
+    score = min(1.0, max(0.0, entry.value))
+    steps: tuple[tuple[str, float], ...] = ()
+    if entry.ceiling is not None and score > entry.ceiling:
+        score = max(0.0, entry.ceiling)
+        steps = (("found beyond the pool, so it stays below it", score),)
+    return Ranked(
+        entry.n,
+        entry.value,
+        score,
+        member.evidence(),
+        member.found.version,
+        member.found.lexical_chunk,
+        Explain(entry.value, entry.shares, steps=steps) if explain else None,
+    )
 
 
 def _explained(entry: Ranked, ranking: Ranking, reader: PageReader) -> Ranked:

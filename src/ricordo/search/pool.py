@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from ricordo.store.asking import Candidate, Candidates, QueryVector
 
+EMBEDDED = 0.5
+"""While fewer of the items that the words found have a vector, words alone decide: meaning knows too few of them."""
+
 
 @dataclass(slots=True)
 class Member:
@@ -34,6 +37,8 @@ class Pool:
     members: dict[int, Member]
     total: int
     vector: QueryVector | None = None
+    has_vectors: bool = False
+    """Whether meaning counts: there are vectors, and most of what the words found has one."""
     belief: float = 1.0
     """How much of its share in the ranking the keyword side has earned, of at most 1."""
     notes: list[str] = field(default_factory=list)
@@ -42,8 +47,14 @@ class Pool:
     @classmethod
     def of(cls, answer: Candidates, vector: QueryVector | None = None) -> Pool:
         """What a store answered, ready to be ranked."""
-        members = {one.n: Member(one, one.lexical, one.cosine) for one in answer.found}
-        return cls(answer, members, answer.total, vector)
+        trusted = _are_embedded(answer)
+        members = {one.n: Member(one, one.lexical, one.cosine if trusted else 0.0) for one in answer.found}
+        return cls(answer, members, answer.total, vector, has_vectors=answer.has_vectors and trusted)
+
+    @property
+    def has_words(self) -> bool:
+        """Whether any word of the query was found."""
+        return any(member.lexical > 0 for member in self.members.values())
 
     def best_coverage(self) -> float:
         """How much of the query the best passage covers; all of it where that was not measured."""
@@ -57,3 +68,10 @@ class Pool:
     def best_lexical_of_sides(self) -> float:
         """The best keyword score, without the items that only neighbours or links brought."""
         return max((one.lexical for one in self.answer.found if not one.joined), default=0.0)
+
+
+def _are_embedded(answer: Candidates) -> bool:
+    """Whether most of the items that the words found have a vector; the others wait for theirs."""
+    by_word = [one for one in answer.found if one.lexical > 0 and not one.joined]
+    embedded = sum(one.vector_chunk is not None for one in by_word)
+    return not by_word or embedded >= EMBEDDED * len(by_word)

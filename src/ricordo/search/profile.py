@@ -14,7 +14,7 @@ from __future__ import annotations
 import difflib
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -48,6 +48,11 @@ SIGNALS: Mapping[str, str] = {
 """Every signal a profile may use, and what it is."""
 
 SIDES = ("lexical", "vector")
+OF_VECTORS = frozenset({"vector", "vector_rank", "vector_nearness"})
+OF_WORDS = frozenset({"lexical", "lexical_rank", "lexical_relative", "lexical_reciprocal"})
+"""Signals that say nothing where their side found nothing."""
+USUAL_PAGE = 10
+"""The page that a profile's factor multiplies."""
 STEPS = ("coverage", "neighbours", "evidence", "feedback")
 """What a profile with fusion may do to its pool before it weighs it; ``refine`` says how."""
 HEAVIEST = 1000
@@ -87,21 +92,28 @@ class Profile:
     memory_score: float | None = None
     source: str = field(default="built in", compare=False)
 
-    def per_side(self, limit: int) -> int:
-        """How many items each side is asked for; a guard needs to see that there are fewer than it guards."""
-        return max(self.factor * limit, self.minimum, limit, self.guard)
+    @property
+    def per_side(self) -> int:
+        """How many items each side brings into the pool, whatever page is asked for: else the page would decide the
+        order. A guard needs to see that there are fewer than it guards.
+        """
+        return max(self.factor * USUAL_PAGE, self.minimum, self.guard)
 
-    def weights(self, *, vectors: bool) -> dict[str, float]:
-        """The weights in force, normalised to sum 1."""
+    def weights(self, *, vectors: bool = True, words: bool = True) -> dict[str, float]:
+        """The weights in force, normalised to sum 1. What a side that found nothing weighs goes to the others."""
         raw = {label: term.weight for label, term in self.signals.items()}
-        if not vectors:
-            without = {
-                label: term.without_vectors if term.without_vectors is not None else term.weight
-                for label, term in self.signals.items()
-            }
-            raw = without if any(without.values()) else raw  # weights chosen so that only meaning counts stay
+        for is_there, side in ((vectors, OF_VECTORS), (words, OF_WORDS)):
+            if not is_there:
+                without = {label: self._without(label, side) * (raw[label] > 0) for label in raw}
+                raw = without if any(without.values()) else raw  # else nothing would count at all
         total = math.fsum(raw.values())
         return {label: weight / total for label, weight in raw.items()}
+
+    def _without(self, label: str, side: Collection[str]) -> float:
+        term = self.signals[label]
+        if side is OF_VECTORS and term.without_vectors is not None:
+            return term.without_vectors
+        return 0.0 if term.signal in side else term.weight
 
     def with_weights(self, changes: Mapping[str, float]) -> Profile:
         """A copy with some weights set; 0 means 0. Unknown names and impossible weights are refused."""

@@ -39,6 +39,8 @@ class Weighed:
     n: int
     value: float
     shares: tuple[SignalShare, ...] = ()
+    ceiling: float | None = None
+    """The score of the last of the pool, which an item from beyond it does not exceed."""
 
 
 @frozen
@@ -62,6 +64,7 @@ class Context:
     best_lexical: float
     farthest: float
     most_important: float
+    most_mentioned: float
     tfidf: Mapping[int, float]
     distances: Mapping[int, int]
     priors: Mapping[int, float]
@@ -83,10 +86,15 @@ def _decayed_recency(context: Context, _: int, __: Member, item: Item) -> float:
     return item.decay_score * signals.recency(item.updated_at, context.now)
 
 
-def importance_of(item: Item) -> float:
-    """Its importance; how often it was mentioned stands in for an entity without one."""
+def _importance(context: Context, _: int, __: Member, item: Item) -> float:
+    """Importance over the largest found; for an entity without one, its mentions over the most found."""
     if item.fields.importance:
-        return float(item.fields.importance)
+        return signals.relative(float(item.fields.importance), context.most_important)
+    return signals.relative(mentions_of(item), context.most_mentioned)
+
+
+def mentions_of(item: Item) -> float:
+    """How often an item was mentioned, by our count and by what its metadata says."""
     given = item.fields.metadata.get("mention_count")
     if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 < given <= MOST_MENTIONS:
         return float(item.mention_count)
@@ -109,7 +117,7 @@ _SIGNALS: dict[str, Signal] = {
     "recency": lambda c, n, m, i: signals.recency(i.updated_at, c.now),
     "decayed_recency": _decayed_recency,
     "decay": lambda c, n, m, i: i.decay_score,
-    "importance": lambda c, n, m, i: signals.relative(importance_of(i), c.most_important),
+    "importance": _importance,
     "tags": lambda c, n, m, i: signals.overlap(c.boosts.tags, i.fields.tags),
     "domain": lambda c, n, m, i: signals.domain_match(c.boosts.domain, i.fields.domain),
     "graph": lambda c, n, m, i: signals.graph_proximity(c.distances.get(n)),
@@ -132,10 +140,20 @@ def needs_of(profile: Profile) -> Needs:
     )
 
 
-def rank(pool: Pool, profile: Profile, boosts: Boosts, limit: int, *, explain: bool = False) -> Ranking:
-    """The pool in order of value, ties by ref; with the shares of each signal where they are to be explained."""
-    weights = _weights(pool, profile)
-    context = _context(pool, boosts, profile.per_side(limit))
+def rank(
+    pool: Pool,
+    profile: Profile,
+    boosts: Boosts,
+    *,
+    explain: bool = False,
+    weights: Mapping[str, float] | None = None,
+) -> Ranking:
+    """The pool in order of value, ties by ref; with the shares of each signal where they are to be explained.
+
+    ``weights`` are those of another pool, for items from beyond it.
+    """
+    weights = _weights(pool, profile) if weights is None else weights
+    context = _context(pool, boosts, profile.per_side)
     parts = [(label, _SIGNALS[profile.signals[label].signal], weight) for label, weight in weights.items()]
     order = []
     for n, member in pool.members.items():
@@ -152,7 +170,7 @@ def rank(pool: Pool, profile: Profile, boosts: Boosts, limit: int, *, explain: b
 
 
 def _weights(pool: Pool, profile: Profile) -> dict[str, float]:
-    weights = profile.weights(vectors=pool.answer.has_vectors)
+    weights = profile.weights(vectors=pool.has_vectors, words=pool.has_words)
     if profile.fusion == "spread" and all(weights.get(side) for side in SIDES):
         weights = _spread(pool, weights)  # a side that was given no weight gets none
     shift = pool.answer.learned_shift
@@ -175,7 +193,9 @@ def _context(pool: Pool, boosts: Boosts, per_side: int) -> Context:
     """What the signals look at: ranks within each side's own best, and the extremes of the pool."""
     members, answer = pool.members, pool.answer
     found = sorted((-m.lexical, m.found.ref, n) for n, m in members.items() if m.lexical > 0)
-    near = sorted((-m.cosine, m.found.ref, n) for n, m in members.items() if m.found.vector_chunk is not None)
+    near = sorted(
+        (-m.cosine, m.found.ref, n) for n, m in members.items() if pool.has_vectors and m.found.vector_chunk is not None
+    )
     return Context(
         answer.items,
         boosts,
@@ -184,7 +204,8 @@ def _context(pool: Pool, boosts: Boosts, per_side: int) -> Context:
         {n: rank for rank, (*_, n) in enumerate(near[:per_side], start=1)},
         max((m.lexical for m in members.values()), default=0.0),
         max((1.0 + minus for minus, *_ in near), default=0.0),
-        max((importance_of(item) for item in answer.items.values()), default=0.0),
+        max((float(item.fields.importance or 0) for item in answer.items.values()), default=0.0),
+        max((mentions_of(item) for item in answer.items.values() if not item.fields.importance), default=0.0),
         answer.tfidf,
         answer.distances,
         answer.feedback,

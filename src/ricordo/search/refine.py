@@ -68,7 +68,7 @@ def _moved(index: SearchIndex, pool: Pool, lexical: Array, cosines: Array, lexic
     passages nearest to where it stood are enough to ask.
     """
     members = list(pool.members.values())
-    if pool.vector is None or not pool.answer.has_vectors or len(members) < FEEDBACK_POOL:
+    if pool.vector is None or not pool.has_vectors or len(members) < FEEDBACK_POOL:
         return None
     spread_lexical, spread_vector = steadied_sides(lexical, cosines)
     merit = cosines / spread_vector + (lexical_share * lexical / spread_lexical if lexical.any() else 0.0)

@@ -11,6 +11,9 @@ from ricordo.frozen import frozen
 from ricordo.search.profile import Profile
 from ricordo.values.hits import Filters
 
+SHOWS_ALL = "the store is small: everything that holds a word of the query is shown, beyond the limit"
+"""The note of an answer that a profile's guard made longer."""
+
 
 @frozen
 class Boosts:
@@ -51,6 +54,8 @@ class Request:
     diverse: bool = False
     rerank: str | None = None
     memories: bool = False
+    page: int = 0
+    """The limit that a person asked for, where ``limit`` is larger because tiers are merged; 0 is ``limit`` itself."""
 
     def check(self) -> None:
         """Refuse what cannot be answered."""
@@ -68,5 +73,5 @@ class Request:
         return Sides(
             lexical=self.lexical and "lexical" in profile.sides,
             vectors=self.vectors and "vector" in profile.sides and self.backend not in ("lexical", "fts5"),
-            limit=profile.per_side(self.limit + self.offset),
+            limit=profile.per_side,
         )

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ricordo.errors import Error, Unavailable, UsageError
 from ricordo.frozen import frozen
 from ricordo.search.query import both, parse_query
-from ricordo.search.request import Request
+from ricordo.search.request import SHOWS_ALL, Request
 from ricordo.store.base import ContentMark, Store
 from ricordo.text.words import folded_words
 from ricordo.values.hits import Answer, Filters, Hit, SearchMeta
@@ -190,9 +190,10 @@ def merged(replies: Sequence[Reply], request: Request) -> Answer:
                 hits = [hits[place] for place in _diverse_places([hit for hit, _ in hits])]
         else:
             hits.sort(key=lambda entry: (-(entry[1].changed if entry[1] else 0.0), entry[0].ref))
-    # A profile that guards small stores answers with more than was asked for, and so does the whole.
-    limit = max(request.limit, *(len(reply.answer.hits) - request.offset for reply in replies))
-    page = tuple(hit for hit, _ in hits[request.offset : request.offset + limit])
+    # A profile that guards small stores shows all it found on the first page, and so does the whole.
+    shows_all = any(SHOWS_ALL in reply.answer.meta.notes for reply in replies)
+    last = len(hits) if shows_all else request.offset + request.limit
+    page = () if shows_all and request.offset else tuple(hit for hit, _ in hits[request.offset : last])
     return Answer(page, _meta(replies, request, len(page)))
 
 
@@ -235,7 +236,7 @@ def _meta(replies: Sequence[Reply], request: Request, returned: int) -> SearchMe
 
 def _deeper(request: Request) -> Request:
     """What each tier is asked for: any of its first hits may stand on the page of the whole."""
-    return replace(request, offset=0, limit=request.limit + request.offset)
+    return replace(request, offset=0, limit=request.limit + request.offset, page=request.page or request.limit)
 
 
 def reason(error: Exception) -> str:
