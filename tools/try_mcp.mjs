@@ -61,7 +61,11 @@ const CALLS = [
   ["recall_memory", { query: "lighthouse" }],
   ["recall_article", { query: "bowline" }],
   ["search_knowledge", { query: "bowline", limit: 2 }],
+  ["find_tools", { task: "tell the time" }],
+  ["describe_tool", { name: "no-server/no-tool" }, "not_found"],
+  ["call_tool", { name: "no-server/no-tool", arguments: {} }, "not_found"],
 ];
+// A third element is the error that the call must come to: no other server is set up here.
 
 const [first, ...rest] = process.argv.slice(2);
 const transport = /^https?:/.test(first ?? "")
@@ -73,12 +77,13 @@ const { tools } = await client.listTools();
 const offered = new Set(tools.map((tool) => tool.name));
 let failed = 0;
 const known = new Set(tools.map((tool) => tool.name));
-for (const [name, args] of CALLS.filter(([name]) => known.has(name))) {
+for (const [name, args, wanted] of CALLS.filter(([name]) => known.has(name))) {
   offered.delete(name);
   try {
     const result = await client.callTool({ name, arguments: args });
-    failed += result.isError ? 1 : 0;
-    console.log(result.isError ? "ERROR" : "ok   ", name, result.isError ? result.content[0].text : "");
+    const error = result.isError ? JSON.parse(result.content[0].text).error_type : undefined;
+    failed += error === wanted ? 0 : 1;
+    console.log(error === wanted ? "ok   " : "ERROR", name, error ? result.content[0].text : "");
   } catch (error) {
     failed += 1;
     console.log("ERROR", name, error.message);
