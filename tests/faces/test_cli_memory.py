@@ -143,3 +143,15 @@ def test_remembering_without_a_text_is_wrong_usage(house: Any) -> None:
 
 def test_remembering_the_first_thing_compares_with_nothing(imported: Callable[..., set[str]]) -> None:
     assert "rapidfuzz" not in imported("remember", "The first thing.")
+
+
+def test_a_command_embeds_what_it_took_in_from_knowledge_files(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "local")
+    house.run("init")
+    house.run("remember", "The canine slept in front of the fireplace all evening.")
+    for path in (house.folder / ".ricordo").glob("ricordo.db*"):
+        path.unlink()
+    house.run("init")
+    house.run("list")
+    found = house.json("semantic", "where does our dog like to nap")["hits"]
+    assert [hit["kind"] for hit in found] == ["memory"]

@@ -54,12 +54,12 @@ READING: dict[str, Verb] = {
     "tree": lambda engine, folder: engine.tree(),
 }
 REPORTS_WHAT_DIFFERS = {"doctor"}
-ASKS_NO_ITEMS = {"close", "open", "profiles", "resolve", "tier"}
+ASKS_NO_ITEMS = {"before_closing", "close", "open", "profiles", "resolve", "tier"}
 """They use the settings or the name alone; an id is looked up, and that is tested below."""
 WRITING = {
     "add", "clear_log", "correct", "edit", "embed", "feedback", "forget", "import_", "link", "mv", "reembed", "refresh",
-    "relink", "remember", "restore", "retry_jobs", "rm", "save", "save_many", "sessions_add", "skills_add", "supersede",
-    "sync", "unlink", "use_model", "vacuum", "watch",
+    "relink", "remember", "restore", "retry_jobs", "rm", "save", "save_many", "see_to_waiting", "sessions_add",
+    "skills_add", "supersede", "sync", "unlink", "use_model", "vacuum", "watch",
 }  # fmt: skip
 
 

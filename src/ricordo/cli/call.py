@@ -49,8 +49,24 @@ class Call:
             embedder = embedder_ahead(config())
         from ricordo.engine import Ricordo
 
-        self.opened = Ricordo.open(self.store, config=config, create=create, tier=self.tier, embedder=embedder)
-        return self.opened
+        engine = Ricordo.open(self.store, config=config, create=create, tier=self.tier, embedder=embedder)
+        engine.before_closing(lambda: self._see_to_waiting(engine, meaning=meaning))
+        self.opened = engine
+        return engine
+
+    def _see_to_waiting(self, engine: Ricordo, *, meaning: bool) -> None:
+        """Make the vectors of what this command took in, and of what hooks left where the model is loaded anyway."""
+        from ricordo.errors import Error
+
+        if not (meaning or engine.took_in_edits):
+            return
+        try:
+            left = engine.see_to_waiting()
+        except Error:
+            return  # the answer is complete without; the texts stay in the backlog
+        if left:
+            what = "passage waits for its vector" if left == 1 else "passages wait for their vectors"
+            self.screen().note(f"{left:,} {what}: 'ricordo embed' makes them")
 
     def answer(
         self,

@@ -114,7 +114,7 @@ class AddVerbs:
         )
 
     def _reembedded(self, report: RefreshReport, progress: Callable[[Progress], None] | None) -> RefreshReport:
-        if not report.count("updated", "created", "moved"):
+        if not (report.count("updated", "created", "moved") or self._context.waiting()):
             return report
         done = self._context.embed_waiting(progress)
         notes = (*report.notes, f"vectors: {done.stopped}") if done.stopped else report.notes

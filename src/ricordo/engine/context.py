@@ -47,6 +47,7 @@ class EngineContext:
         self.models = ModelsInUse(provider, self.location)
         self.tracker = None if isinstance(opened, Error) else Tracker(opened)
         self._with_files: list[Knowledge] = []
+        self.took_in_edits = False
         self.knowledge = None if isinstance(opened, Error) else self.knowledge_of(opened, located.location)
         self.tiers = Tiers(self)
 
@@ -83,7 +84,8 @@ class EngineContext:
         """Take in what people did to knowledge files. If a busy store prevents that now, the next call tries again."""
         for knowledge in self._with_files:
             with suppress(StoreError, Unavailable):
-                knowledge.catch_up()
+                if knowledge.catch_up() is not None:
+                    self.took_in_edits = True
 
     def knowledge_of(self, store: Store, location: StoreLocation) -> Knowledge | None:
         """The knowledge files of a store, if it has a folder for them; they are looked at from now on."""
@@ -138,16 +140,45 @@ class EngineContext:
 
     def embed_waiting(self, progress: Callable[[Progress], None] | None = None, **options: Any) -> EmbedReport:
         """Make the vectors that wait in the backlog; the fallback embedder does it while the first is unavailable."""
+        return self._embed_waiting_in(self.unsynced_store, progress, **options)
+
+    def embed_taken_in(self, limit: int | None = None) -> EmbedReport:
+        """Make the vectors that wait in this store, and in those of other tiers whose files are taken in here."""
+        report = self._embed_waiting_in(self.unsynced_store, limit=limit)
+        for store in self._stores_with_files():
+            if not report.stopped:
+                done = self._embed_waiting_in(store, limit=limit)
+                report = replace(
+                    report, embedded=report.embedded + done.embedded, cached=report.cached + done.cached,
+                    failed=report.failed + done.failed, stopped=done.stopped,
+                )  # fmt: skip
+        return report
+
+    def waiting(self) -> int:
+        """How many texts wait for a vector of the model in force, without those that failed before."""
+        stores = (self.unsynced_store, *self._stores_with_files())
+        if not any(_waits(store) for store in stores):
+            return 0  # most often; the embedder need not be asked for its fingerprint
+        backlog = self.models.backlog()
+        return sum(store.jobs.waiting(backlog.fingerprint) for store in stores if _waits(store)) if backlog else 0
+
+    def _stores_with_files(self) -> list[Store]:
+        return [one.store for one in self._with_files if one.store is not self._opened]
+
+    def _embed_waiting_in(
+        self, store: Store, progress: Callable[[Progress], None] | None = None, **options: Any
+    ) -> EmbedReport:
         from ricordo.ingest.embed import drain
 
         models = self.models
-        return drain(self.unsynced_store, models.embedder, models.fallback, registry.worker_name(), progress, **options)
+        return drain(store, models.embedder, models.fallback, registry.worker_name(), progress, **options)
 
     def embed_after(
         self, report: AddReport, wait: bool, progress: Callable[[Progress], None] | None = None
     ) -> AddReport:
-        """Make the vectors of what was just written; a failure is only a note, because the texts are kept."""
-        if not wait or not (report.count("created") or report.count("updated")):
+        """Make the vectors of what was just written, or waits since before; a failure is a note, for texts are kept."""
+        is_written = report.count("created") or report.count("updated")
+        if not wait or not (is_written or _waits(self.unsynced_store)):
             return report
         done = self.embed_waiting(progress)
         if not done.stopped:
@@ -192,6 +223,11 @@ def open_or_error(located: Located, config: Config, *, create: bool) -> Store | 
         if all(place.store == str(located.location.path) for place in places(located, config)):
             raise
         return error
+
+
+def _waits(store: Store) -> bool:
+    """Whether texts wait for vectors, of whatever model; those that failed before are left to ``jobs retry``."""
+    return any(row["state"] == "pending" and not row["error"] for row in store.jobs.summary()["kinds"])
 
 
 def _relative_place(store: Path, place: Path) -> str:

@@ -64,6 +64,7 @@ class UpkeepVerbs(OpenEngine):
         """Work off the backlog of texts without a vector. Any number of processes may do so at once.
 
         Without ``search_missing`` only what was put on the backlog when it was written: a store is not looked through.
+        What waits in other tiers' stores because their files were edited is embedded then, too.
         """
         return self._vectors.embed(
             workers=workers,
@@ -73,6 +74,14 @@ class UpkeepVerbs(OpenEngine):
             search_missing=search_missing,
             progress=progress,
         )
+
+    def see_to_waiting(self, *, few: int = 64) -> int:
+        """Make the vectors of texts that wait, if there are only a ``few``; answers how many still wait.
+
+        Reads take in edits of knowledge files, and hooks leave sessions, without waiting for vectors. Whoever ends
+        a piece of work on a store calls this, so that such texts are found by meaning next time.
+        """
+        return self._vectors.see_to_waiting(few=few)
 
     def reembed(self, *, progress: Callable[[Progress], None] | None = None) -> EmbedReport:
         """Give every text a vector of the model in force; searches use the old ones until all are there."""

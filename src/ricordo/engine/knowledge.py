@@ -30,7 +30,7 @@ class KnowledgeVerbs:
                 hint="Set knowledge.folder to where they are to be; knowledge.enabled must be true.",
             )
         report = knowledge.sync(write=write)
-        if not wait or not report.count("created", "updated", "moved", "conflict"):
-            return report
+        if not wait or not (report.count("created", "updated", "moved", "conflict") or self._context.waiting()):
+            return report  # what an earlier read took in may still wait, so the report alone does not tell
         done = self._context.embed_waiting(progress)
         return replace(report, notes=(*report.notes, f"vectors: {done.stopped}")) if done.stopped else report

@@ -40,6 +40,7 @@ class OpenEngine:
     def __init__(self, context: EngineContext) -> None:
         self._context = context
         self._engines: dict[str, Self] = {}
+        self._last: Callable[[], None] | None = None
         self._finding = FindVerbs(context)
         self._items = ItemVerbs(context)
         self._removing = RemoveVerbs(context, self._items)
@@ -87,8 +88,20 @@ class OpenEngine:
             context.models.use_embedder(embedder)
         return cls(context)
 
+    def before_closing(self, work: Callable[[], None]) -> None:
+        """Have something done with the engine when it is closed; not when an error ends its ``with`` block."""
+        self._last = work
+
+    @property
+    def took_in_edits(self) -> bool:
+        """Whether edits of knowledge files were taken in since the store was opened."""
+        return self._context.took_in_edits
+
     def close(self) -> None:
         """Close all stores; use records that wait are written first."""
+        last, self._last = self._last, None
+        if last is not None:
+            last()
         if "tools" in self.__dict__:
             self.tools.close()
         for engine in self._engines.values():
@@ -101,6 +114,8 @@ class OpenEngine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is not None:
+            self._last = None
         self.close()
 
     @property

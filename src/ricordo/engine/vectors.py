@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from ricordo.values.reports import EmbedReport, JobsReport
 
 
+FEW = 64
+"""So many texts are embedded by a command that only found that they wait."""
+
+
 class VectorVerbs:
     """Makes the vectors that are missing."""
 
@@ -33,6 +37,8 @@ class VectorVerbs:
 
         if self._context.config.embedding.provider == "none":
             return EmbedReport(stopped="vectors are switched off (embedding.provider = none)")
+        if not search_missing and not kinds and not enqueue_only:
+            return self._context.embed_taken_in(limit)
         found = 0
         backlog = self._context.models.backlog()
         if search_missing and backlog is not None:
@@ -59,6 +65,15 @@ class VectorVerbs:
             f"{count} passage{'' if count == 1 else 's'} failed before ({left[0]['error'].rstrip('.')}) and wait for"
             " the next try. 'ricordo jobs retry', then 'ricordo embed' tries them now."
         )
+
+    def see_to_waiting(self, *, few: int = FEW) -> int:
+        if self._context.config.embedding.provider == "none" or not self._context.is_open:
+            return 0
+        waiting = self._context.waiting()
+        if 0 < waiting <= few:
+            self._context.embed_taken_in()
+            waiting = self._context.waiting()
+        return waiting
 
     def jobs(self) -> JobsReport:
         from ricordo.values.reports import JobsReport

@@ -45,6 +45,8 @@ class Worker:
     def drain(self, *, kinds: Sequence[str] = (), limit: int | None = None, workers: int = 1) -> EmbedReport:
         """Work until the backlog is empty, the limit is reached, or the embedder cannot be used."""
         self._left = limit
+        if not self.store.jobs.waiting(self.fingerprint):
+            return EmbedReport()
         self._total = self.store.vectors.counts(self.fingerprint)["pending"]
         try:
             if workers > 1:

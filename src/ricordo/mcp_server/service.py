@@ -125,8 +125,7 @@ class Service:
             report(f"the tool {name} failed", error)
             message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
             return failure("unexpected", message, "This is a bug in Ricordo; its log has the details. Try another way.")
-        if not tool.effects.reads_only:
-            self.wake()
+        self.wake()  # after a read too: it may have taken in knowledge files, or found what a hook left
         return Outcome(printable(answer))
 
     def _unknown(self, name: str) -> Outcome:
@@ -183,7 +182,7 @@ def printable(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class BacklogThread:
-    """A thread that makes the vectors of what was written, after the answer; the first write starts it."""
+    """A thread that makes the vectors of what was written or taken in, after the answer; the first call starts it."""
 
     def __init__(self, engine: Callable[[], Ricordo]) -> None:
         self._engine = engine
@@ -226,7 +225,7 @@ class BacklogThread:
         engine = self._engine()
         if engine.config.embedding.provider == "none":
             return
-        while not self._ending:
+        while not self._ending and engine.see_to_waiting(few=0):
             done = engine.embed(limit=AT_A_TIME, search_missing=False)
             if done.stopped or not done.embedded + done.cached:
                 return
