@@ -196,7 +196,6 @@ getattr(engine, action)(*words)
         ("edit", ["memory:/x", "Changed."], "updated"),
         ("forget", ["memory:/x"], "updated"),
         ("mv", ["memory:/x", "memory:/y"], "moved"),
-        ("rm", ["memory:/x"], "removed"),
         ("correct", ["memory:/x", "Corrected."], "created"),
     ],
 )
@@ -213,6 +212,18 @@ def test_what_was_cut_short_between_file_and_store_is_healed_by_the_next_look(
     assert report.failed == 0
     assert engine.doctor().ok
     assert engine.sync().items == ()
+
+
+def test_a_removal_that_was_cut_short_did_not_happen(house: House) -> None:
+    engine = house.open()
+    engine.remember("As it was.", ref="x")
+    cut = start(house, _CUT_SHORT, "rm", "memory:/x")
+    cut.communicate()
+    assert cut.returncode == 9
+    assert engine.sync().failed == 0
+    assert engine.get("memory:/x").content == "As it was."
+    assert house.files() == ["memories/x.md"]
+    assert engine.doctor().ok
 
 
 _NEAR = """

@@ -87,6 +87,11 @@ class EngineContext:
                 if knowledge.catch_up() is not None:
                     self.took_in_edits = True
 
+    def unseen_edits(self) -> tuple[str, ...]:
+        """Why the last look at the knowledge files failed, if it did: answers tell it."""
+        problems = (knowledge.problem for knowledge in self._with_files)
+        return tuple(f"knowledge files: edits were not taken in ({problem})" for problem in problems if problem)
+
     def knowledge_of(self, store: Store, location: StoreLocation) -> Knowledge | None:
         """The knowledge files of a store, if it has a folder for them; they are looked at from now on."""
         config = self.config
@@ -96,9 +101,10 @@ class EngineContext:
         from ricordo.memory.knowledge import Knowledge
         from ricordo.memory.knowledge_folder import KnowledgeFolder
 
+        is_chosen = config.knowledge.folder is not None  # by the user, who may choose a link
         knowledge = Knowledge(
             store,
-            KnowledgeFolder(place),
+            KnowledgeFolder(place.resolve() if is_chosen else place),
             partial(self.pipeline_of, store),
             self.models.backlog,
             place=_relative_place(location.path, place),

@@ -73,7 +73,13 @@ class FindVerbs:
         return self._tracked(self._context.tiers.federation.search(request), query, tool, track)
 
     def _tracked(self, answer: Answer, text: str, tool: str, track: bool | None) -> Answer:
-        """Record what an answer held, if ``track`` or the setting says so; answers it again."""
+        """Record what an answer held, if ``track`` or the setting says so; answers it again.
+
+        If edits of knowledge files could not be taken in before, the answer says so.
+        """
+        unseen = self._context.unseen_edits()
+        if unseen:
+            answer = replace(answer, meta=replace(answer.meta, degraded=(*answer.meta.degraded, *unseen)))
         config = self._context.config
         if config.search.track if track is None else track:
             opened = find_profile(config, answer.meta.profile).counts_as_opening

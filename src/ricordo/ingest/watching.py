@@ -42,6 +42,7 @@ class Watcher:
         self.knowledge = knowledge
         self.sync = sync
         self.owes_vectors = True
+        self.owes_sync = False
         self.pending: set[Path] = set()
 
     def run(self, names: Sequence[str | Path], stop: threading.Event, on_batch: Callable[[WatchEvent], None]) -> None:
@@ -56,7 +57,7 @@ class Watcher:
         caught_up = False
         for batch in changes(followed, files, stop):
             known = {path for path in batch if self.knowledge in path.parents}
-            if known or not caught_up:
+            if known or not caught_up or self.owes_sync:
                 self._take_in(on_batch)
                 batch -= known
             if not caught_up:
@@ -65,15 +66,29 @@ class Watcher:
             if self.pending:
                 self._refresh(self.pending, files, on_batch)
             elif self.owes_vectors:
-                self.owes_vectors = self.embed(EMBEDDED_AT_ONCE) > 0
+                self._embed(on_batch)
 
     def _take_in(self, on_batch: Callable[[WatchEvent], None]) -> None:
-        """Sync knowledge files that were changed, and report the result."""
-        report = self.sync() if self.sync is not None else RefreshReport(())
+        """Sync knowledge files that were changed, and report the result; if the store is busy, try again later."""
+        try:
+            report = self.sync() if self.sync is not None else RefreshReport(())
+        except Unavailable as error:
+            if not self.owes_sync:
+                on_batch(WatchEvent(RefreshReport((), notes=(f"{error.message}; trying again",))))
+            self.owes_sync = True
+            return
+        self.owes_sync = False
         if report.count("created", "updated", "moved", "conflict"):
             self.owes_vectors = True
         if report.items:
             on_batch(WatchEvent(report))
+
+    def _embed(self, on_batch: Callable[[WatchEvent], None]) -> None:
+        try:
+            self.owes_vectors = self.embed(EMBEDDED_AT_ONCE) > 0
+        except Unavailable as error:
+            self.owes_vectors = False  # the next change tries again
+            on_batch(WatchEvent(RefreshReport((), notes=(f"{error.message}; trying again",))))
 
     def _found(self, name: str) -> list[Path]:
         found = expand(name)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ricordo.errors import Unavailable
+from ricordo.errors import StoreError, Unavailable
 from ricordo.memory.knowledge_folder import KnowledgeFolder
 from ricordo.memory.knowledge_look import look
 from ricordo.memory.knowledge_mirror import KnowledgeMirror
@@ -55,6 +55,8 @@ class Knowledge:
         self._backlog = backlog
         self._most_bytes = most_bytes
         self._next_look = 0.0
+        self.problem = ""
+        """Why the last look at the files failed, if it did."""
         store.mirror_to(self.mirror)
 
     def catch_up(self, *, at_once: bool = False) -> SyncReport | None:
@@ -63,10 +65,21 @@ class Knowledge:
         if started < self._next_look and not at_once:
             return None
         self._next_look = started + LOOK_SECONDS
+        try:
+            report = self._look_and_take_in(started)
+        except (StoreError, Unavailable) as error:
+            self.problem = error.message
+            raise
+        self.problem = ""
+        return report
+
+    def _look_and_take_in(self, started: float) -> SyncReport | None:
         self._settle()
         if not self.folder.exists():
             return self._give_files()
         seen = look(self.store, self.folder)
+        if self.folder.leftovers and self._recover():
+            seen = look(self.store, self.folder)
         self._next_look = max(self._next_look, started + LOOK_SHARE * (time.monotonic() - started))
         if not seen.is_quiet:
             with self.store.transaction(wait=LONGEST_WAIT):
@@ -75,6 +88,12 @@ class Knowledge:
         if len(seen.touched) >= NOTED_AT_ONCE:
             self.store.knowledge.note(seen.touched)
         return None if seen.known else self._give_files()
+
+    def _recover(self) -> bool:
+        """Take in what killed processes left beside the files; whether there was anything."""
+        from ricordo.memory.knowledge_leftovers import recover
+
+        return bool(recover(self.store, self.folder, self._take_in))
 
     def _settle(self) -> None:
         """Note which folder is set. After a change of folder, the files of the old one do not count as deleted."""
@@ -104,11 +123,15 @@ class Knowledge:
                 f"the knowledge folder {self.folder.path} is gone; nothing was changed",
                 hint="Bring it back, or have its files written again from the store: ricordo sync --write",
             )
-        self.folder.clear_leftovers()
-        report = self._sync(asked=True).run(look(self.store, self.folder))
+        seen = look(self.store, self.folder)
+        if self.folder.leftovers and self._recover():
+            seen = look(self.store, self.folder)
+        report = self._sync(asked=True).run(seen)
         missing = self.store.knowledge.without_current_file(tuple(KNOWLEDGE_FOLDERS), tuple(DRIVES_WITH_FILES))
         written = self._write_files(missing)
         self._next_look = 0.0
+        self.problem = ""
+        """Why the last look at the files failed, if it did."""
         return replace(report, items=(*report.items, *written))
 
     def status(self) -> dict[str, Any]:

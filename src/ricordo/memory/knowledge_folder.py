@@ -2,25 +2,25 @@
 
 A file is written beside its place, flushed, and put there in one step. Where the system can, the two are exchanged, so
 that what was there before is at hand afterwards: if it is not what was expected, somebody saved it a moment ago, and it
-is put back. What the files mean is not known here.
+is put back. Links are not followed, at any level: a folder that somebody checked in could lead anywhere with them. What
+the files mean is not known here.
 """
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
-import sys
+import stat
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache, partial
-from itertools import count
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ricordo.errors import StoreError
 from ricordo.frozen import frozen
+from ricordo.memory.file_exchange import LEFTOVER, open_regular, place, read_regular, swap, temporary_beside, write_new
 from ricordo.memory.knowledge_files import SUFFIX
 from ricordo.values.items import KnownFile
 from ricordo.values.kinds import KNOWLEDGE_FOLDERS
@@ -32,10 +32,7 @@ _TICK = 20_000_000
 _COARSE_TICK = 2_000_000_000
 _PAUSE = 0.02
 _PATIENCE = 10
-_LEFTOVER_SECONDS = 3600
 _IGNORED = (".", "~", "#")
-_TEMPORARY = ".ricordo"
-_numbers = count(1)
 
 
 class FileChanged(Exception):  # noqa: N818 - an event, no error: it is caught, taken in, and tried again
@@ -56,6 +53,15 @@ class Looks(NamedTuple):
         """The same, but without a time when the file could change again without its time changing."""
         tick = _COARSE_TICK if self.mtime % 1_000_000_000 == 0 else _TICK
         return self if now - self.mtime > tick else Looks(UNSETTLED, self.size)
+
+
+@frozen
+class Leftover:
+    """A file under a temporary name: where it is, which process made it, and the name it was to have or had."""
+
+    path: Path
+    pid: int
+    name: str
 
 
 @frozen
@@ -82,18 +88,32 @@ class KnowledgeFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.leftovers: list[Leftover] = []
+        """What the last scan saw of files under temporary names."""
 
     def exists(self) -> bool:
-        return self.path.is_dir()
+        return self.path.is_dir() and not self.path.is_symlink()
 
     def place(self, name: str) -> Path:
+        """Where a file is; refused when a folder on the way is a link."""
+        folder = self.path
+        for part in ("", *name.split("/")[:-1]):
+            folder = folder / part
+            if folder.is_symlink():
+                raise StoreError(
+                    f"the knowledge folder {folder} is a link, and links are not followed there",
+                    hint="Put a real folder in its place, or set knowledge.folder to where it leads.",
+                )
         return self.path / name
 
     def scan(self) -> dict[str, Looks]:
         """All files there are, by name. Hidden ones, links and editors' temporary files do not count."""
         found: dict[str, Looks] = {}
-        for folder in KNOWLEDGE_FOLDERS.values():
-            self._walk(folder, found)
+        self.leftovers = []
+        if self.exists():
+            for folder in KNOWLEDGE_FOLDERS.values():
+                if not (self.path / folder).is_symlink():
+                    self._walk(folder, found)
         return found
 
     def _walk(self, folder: str, found: dict[str, Looks]) -> None:
@@ -101,6 +121,9 @@ class KnowledgeFolder:
             with os.scandir(self.path / folder) as entries:
                 for entry in entries:
                     if entry.name.startswith(_IGNORED):
+                        left = LEFTOVER.fullmatch(entry.name)
+                        if left and entry.is_file(follow_symlinks=False):
+                            self.leftovers.append(Leftover(Path(entry.path), int(left[1]), f"{folder}/{left[2]}"))
                         continue
                     if entry.is_dir(follow_symlinks=False):
                         self._walk(f"{folder}/{entry.name}", found)
@@ -122,7 +145,7 @@ class KnowledgeFolder:
         """Those of these files that are there."""
         found: dict[str, Looks] = {}
         for name in names:
-            with suppress(FileNotFoundError, NotADirectoryError):
+            with suppress(FileNotFoundError, NotADirectoryError, StoreError):
                 status = self.place(name).lstat()
                 found[name] = Looks(status.st_mtime_ns, status.st_size)
         return found
@@ -130,7 +153,7 @@ class KnowledgeFolder:
     def read(self, name: str, *, known: str = "") -> ReadFile:
         """A file's bytes. One that is being written just now is waited for a little, unless it is as it was known."""
         for attempt in range(_PATIENCE):
-            with self.place(name).open("rb") as file:
+            with open_regular(self.place(name)) as file:
                 data = file.read()
                 status = os.fstat(file.fileno())
             now = time.time_ns()
@@ -154,14 +177,6 @@ class KnowledgeFolder:
                 made.undo()
         made.finish()
 
-    def clear_leftovers(self) -> None:
-        """Remove what a process that was killed left half-written long ago."""
-        for folder in KNOWLEDGE_FOLDERS.values():
-            for path in (self.path / folder).glob(f"**/{_TEMPORARY}-*.tmp"):
-                with suppress(OSError):
-                    if time.time() - path.stat().st_ctime > _LEFTOVER_SECONDS:
-                        path.unlink()
-
 
 class Changes:
     """Files written and removed together with a transaction."""
@@ -169,7 +184,8 @@ class Changes:
     def __init__(self, folder: KnowledgeFolder, *, durable: bool) -> None:
         self.folder = folder
         self.durable = durable
-        self._undo: list[Callable[[], object]] = []
+        self._undo: list[tuple[Callable[[], object], Path | None]] = []
+        """How each step is undone, and the temporary file that is of no use after that."""
         self._replaced: list[Path] = []
         self._left: list[Path] = []
         self._folders: set[Path] = set()
@@ -178,16 +194,16 @@ class Changes:
         """Write a file where ``known`` was, or where none was."""
         path = self.folder.place(name)
         self._make_folder(path.parent)
-        temporary = _temporary(path)
+        temporary = temporary_beside(path)
         try:
-            _write(temporary, data, durable=self.durable)
+            write_new(temporary, data, durable=self.durable)
             if known is None:
-                _place(temporary, path)
-                self._undo.append(partial(_unmake, path, hash_of(data)))
+                place(temporary, path)
+                self._undo.append((partial(_unmake, path, hash_of(data)), None))
             else:
                 swap(temporary, path)
                 self._replaced.append(temporary)
-                self._undo.append(partial(_swap_back, temporary, path, hash_of(data)))
+                self._undo.append((partial(_swap_back, temporary, path, hash_of(data)), temporary))
         except (FileExistsError, FileNotFoundError, IsADirectoryError):
             temporary.unlink(missing_ok=True)
             raise FileChanged(name) from None
@@ -205,7 +221,7 @@ class Changes:
     def take(self, name: str, known: KnownFile | None) -> None:
         """Remove a file; whatever it holds, when ``known`` is not given."""
         path = self.folder.place(name)
-        temporary = _temporary(path)
+        temporary = temporary_beside(path)
         try:
             path.rename(temporary)
         except FileNotFoundError:
@@ -213,7 +229,7 @@ class Changes:
         except OSError as error:
             raise StoreError(f"{path} cannot be removed: {error.strerror}", hint="Check its folder.") from error
         self._replaced.append(temporary)
-        self._undo.append(partial(_place, temporary, path))
+        self._undo.append((partial(place, temporary, path), None))
         self._left.append(path.parent)
         self._folders.add(path.parent)
         if known is not None and not _is_known(temporary, known):
@@ -229,7 +245,7 @@ class Changes:
             path.rename(target)
         except FileNotFoundError:
             raise FileChanged(name) from None
-        self._undo.append(partial(target.rename, path))
+        self._undo.append((partial(target.rename, path), None))
         self._left.append(path.parent)
         self._folders |= {path.parent, target.parent}
 
@@ -252,11 +268,11 @@ class Changes:
 
     def undo(self) -> None:
         """Put everything back as it was, but never over what somebody else wrote since."""
-        for back in reversed(self._undo):
-            with suppress(OSError):
+        for back, temporary in reversed(self._undo):
+            with suppress(OSError):  # what cannot be put back stays under its temporary name, and is recovered later
                 back()
-        for path in self._replaced:
-            path.unlink(missing_ok=True)
+                if temporary is not None:
+                    temporary.unlink(missing_ok=True)
 
     def _make_folder(self, folder: Path) -> None:
         try:
@@ -279,29 +295,23 @@ class Changes:
 
 def _swap_back(kept: Path, path: Path, written: str) -> None:
     swap(kept, path)
-    if hash_of(kept.read_bytes()) != written:
+    if hash_of(read_regular(kept)) != written:
         swap(kept, path)  # it was changed in between: that stays
 
 
 def _unmake(path: Path, written: str) -> None:
-    kept = _temporary(path)
+    kept = temporary_beside(path)
     path.rename(kept)
-    if hash_of(kept.read_bytes()) != written:
-        _place(kept, path)
+    if hash_of(read_regular(kept)) != written:
+        place(kept, path)
     kept.unlink(missing_ok=True)
 
 
-def _temporary(path: Path) -> Path:
-    return path.with_name(f"{_TEMPORARY}-{os.getpid()}-{next(_numbers)}.tmp")
-
-
-def _write(path: Path, data: bytes, *, durable: bool) -> None:
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        if durable:
-            os.fsync(file.fileno())
+def claim(left: Leftover) -> Path:
+    """Take over a leftover: only one process can."""
+    mine = temporary_beside(left.path)
+    left.path.rename(mine)
+    return mine
 
 
 def _is_known(path: Path, known: KnownFile) -> bool:
@@ -309,64 +319,4 @@ def _is_known(path: Path, known: KnownFile) -> bool:
     status = path.lstat()
     if (status.st_mtime_ns, status.st_size) == (known.mtime, known.size):
         return True
-    return hash_of(path.read_bytes()) == known.hash
-
-
-def _place(source: Path, target: Path) -> None:
-    """Give a file its name, unless that is taken."""
-    if os.name == "nt":
-        source.rename(target)  # refuses to replace
-        return
-    try:
-        os.link(source, target)
-    except OSError as error:
-        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK):
-            raise
-        if os.path.lexists(target):  # a system without links to files
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
-        source.rename(target)
-        return
-    source.unlink()
-
-
-def swap(one: Path, other: Path) -> None:
-    """Exchange two files; where the system cannot do that at once, the time between is as short as can be."""
-    exchange = _exchange()
-    if exchange is not None and exchange(os.fsencode(one), os.fsencode(other)):
-        return
-    aside = _temporary(one)
-    other.rename(aside)
-    placed = False
-    try:
-        _place(one, other)
-        placed = True
-    finally:
-        if not placed:
-            with suppress(OSError):
-                _place(aside, other)
-    aside.rename(one)
-
-
-@cache
-def _exchange() -> Any:
-    """The system's call that exchanges two files; answers whether it did."""
-    import ctypes
-
-    try:
-        library = ctypes.CDLL(None, use_errno=True)
-        if sys.platform == "darwin":
-            call = library.renamex_np
-            return lambda one, other: _done(ctypes, call(one, other, 2))
-        call = library.renameat2
-        return lambda one, other: _done(ctypes, call(-100, one, -100, other, 2))
-    except (OSError, AttributeError, TypeError):
-        return None
-
-
-def _done(ctypes: Any, answer: int) -> bool:
-    if answer == 0:
-        return True
-    number = ctypes.get_errno()
-    if number == errno.ENOENT:
-        raise FileNotFoundError(number, os.strerror(number))
-    return False
+    return stat.S_ISREG(status.st_mode) and hash_of(read_regular(path)) == known.hash

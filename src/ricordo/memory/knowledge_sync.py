@@ -31,6 +31,8 @@ REMOVED_AT_ONCE = 200
 VANISHED_PAUSE = 0.1
 """An editor may take a file away for a moment while it saves."""
 MOST_VANISHED = 20
+EMPTIED_SECONDS = 2.0
+"""A file that became empty a moment ago is probably being saved: some programs empty a file before they write it."""
 _ATTEMPTS = 5
 
 
@@ -136,7 +138,13 @@ class Sync:
         if read.looks.size > self.most_bytes:
             self._fail(name, Unreadable(f"{name} is too large", hint="Raise ingest.max_file_mb to take it in."))
             return None
+        if not read.data.strip() and (known is None or known.size) and self._is_being_saved(read):
+            self.notes.append(f"{name} is empty, as if it were being saved just now; it is looked at again")
+            return None
         return read
+
+    def _is_being_saved(self, read: ReadFile) -> bool:
+        return abs(time.time_ns() - read.changed) < EMPTIED_SECONDS * 1e9
 
     def _note_problem(self, name: str, read: ReadFile, known: KnownFile | None, error: Error) -> None:
         """Remember that a file cannot be read, so that it is not tried again before it changes."""
