@@ -104,20 +104,27 @@ def facets_of(asked: Asked, answer: Answer) -> dict[str, list[Facet]]:
 
 
 def searched(engine: Ricordo, asked: Asked, *, offset: int, track: bool) -> dict[str, Any]:
-    """What the results show."""
+    """What the results show.
+
+    One search gives the hits and the facets while somebody types. A search that is remembered asks for one page alone,
+    because every hit it returns counts as found; its facets come from a second search.
+    """
     options: dict[str, Any] = {"filters": asked.filters(), "profile": asked.profile or None, "tool": "page"}
-    answer = engine.search(asked.q, limit=PAGE, offset=offset, explain=bool(asked.q.strip()), track=track, **options)
+    options["explain"] = bool(asked.q.strip())
+    limit = PAGE if track or offset else POOL
+    answer = engine.search(asked.q, limit=limit, offset=offset, track=track, **options)
     pool = answer
-    if not offset and len(answer.hits) == PAGE:
+    if track and len(answer.hits) == PAGE:
         pool = engine.search(asked.q, limit=POOL, track=False, **options)
     language = engine.config.lexical.language
     return {
         "asked": asked,
         "answer": answer,
+        "hits": answer.hits[:PAGE],
         "facets": facets_of(asked, pool) if not offset else {},
         "pool": len(pool.hits),
         "offset": offset,
-        "following": offset + PAGE if len(answer.hits) == PAGE else None,
+        "following": offset + PAGE if len(answer.hits) >= PAGE else None,
         "terms": terms_of(asked.q, language) if asked.q.strip() else frozenset(),
         "language": language,
         "total": engine.count() if not answer.hits else None,
