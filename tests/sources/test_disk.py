@@ -29,7 +29,7 @@ def names(root: Path, globs: tuple[str, ...] = (), max_bytes: int = LIMIT, follo
 
 
 def skipped(root: Path, max_bytes: int = LIMIT) -> list[Skipped]:
-    return [entry for entry in walk(root, max_bytes=max_bytes) if isinstance(entry, Skipped)]
+    return [entry for entry in walk(root, max_bytes=max_bytes, follow_symlinks=True) if isinstance(entry, Skipped)]
 
 
 def test_files_come_in_the_order_of_their_names_with_size_and_time(tmp_path: Path) -> None:

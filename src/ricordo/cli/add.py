@@ -65,6 +65,11 @@ def init(call: Call, folder: Path | None) -> int:
     "--glob", "globs", multiple=True, metavar="PATTERN", help="Of folders, add only files that match (repeatable)."
 )
 @click.option(
+    "--follow-links/--no-follow-links",
+    default=None,
+    help="Of folders, also add what links in them lead to elsewhere (ingest.follow_symlinks does so always).",
+)
+@click.option(
     "--depth",
     type=click.IntRange(0, 20),
     default=0,

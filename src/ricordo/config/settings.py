@@ -50,7 +50,7 @@ class IngestSettings:
     )
     parse_seconds: float = setting(30.0, "How long reading one file may take.", minimum=0.1, maximum=3600)
     parse_memory_mb: int = setting(1024, "How much memory reading one file may take.", minimum=64)
-    follow_symlinks: bool = setting(True, "Walk into linked folders (loops end).")
+    follow_symlinks: bool = setting(False, "Follow links that lead out of an added folder (loops end).", sensitive=True)
 
 
 @frozen

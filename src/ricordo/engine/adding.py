@@ -42,6 +42,7 @@ class AddVerbs:
         as_ref: str | None = None,
         text: str | bytes | None = None,
         globs: Sequence[str] = (),
+        follow_links: bool | None = None,
         depth: int = 0,
         sitemap: bool = False,
         max_pages: int | None = None,
@@ -55,7 +56,13 @@ class AddVerbs:
         if kind is not None:
             check_choice("kind", kind, KINDS)
         adding = adding_to(
-            self._context, on_conflict, progress, kind=kind, fields=fields or {}, allow_secrets=allow_secrets
+            self._context,
+            on_conflict,
+            progress,
+            kind=kind,
+            fields=fields or {},
+            allow_secrets=allow_secrets,
+            follow_links=follow_links,
         )
         if text is not None:
             if as_ref is None:

@@ -138,11 +138,11 @@ class EngineContext:
 
         return Pipeline(store, self.provider, registry.token_counter(), self.models.llm_or_default)
 
-    def files(self) -> Files:
+    def files(self, *, follow_links: bool | None = None) -> Files:
         """What reads files from disk, within the limits of the settings."""
         from ricordo.ingest.files import Files
 
-        return Files(self.config, self.location)
+        return Files(self.config, self.location, follow_links=follow_links)
 
     def embed_waiting(self, progress: Callable[[Progress], None] | None = None, **options: Any) -> EmbedReport:
         """Make the vectors that wait in the backlog; the fallback embedder does it while the first is unavailable."""

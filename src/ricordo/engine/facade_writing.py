@@ -36,6 +36,7 @@ class WritingVerbs(OpenEngine):
         as_ref: str | None = None,
         text: str | bytes | None = None,
         globs: Sequence[str] = (),
+        follow_links: bool | None = None,
         depth: int = 0,
         sitemap: bool = False,
         max_pages: int | None = None,
@@ -47,6 +48,8 @@ class WritingVerbs(OpenEngine):
     ) -> AddReport:
         """Take in files, folders and URLs, or ``text`` under the ref ``as_ref``. One bad one never stops the rest.
 
+        Links in a folder that lead out of it are left out and named, unless ``follow_links`` or the setting
+        ``ingest.follow_symlinks`` says otherwise.
         From a URL, ``depth`` follows the links of its site so many steps, ``sitemap`` takes what the site's sitemap
         names, both up to ``max_pages``. ``prompt_addition`` goes to a model that loads pages, and ``transcript`` is
         called with what that model does. Under the ref of a memory or note, secrets are redacted unless allowed.
@@ -59,6 +62,7 @@ class WritingVerbs(OpenEngine):
             as_ref=as_ref,
             text=text,
             globs=globs,
+            follow_links=follow_links,
             depth=depth,
             sitemap=sitemap,
             max_pages=max_pages,

@@ -157,6 +157,7 @@ def adding_to(
     kind: str | None = None,
     fields: Mapping[str, Any] | None = None,
     allow_secrets: bool = False,
+    follow_links: bool | None = None,
 ) -> Adding:
     """What writes texts, files and pages into the store of a context."""
     from ricordo.ingest.adding import Adding
@@ -164,7 +165,7 @@ def adding_to(
     return Adding(
         context.store,
         context.pipeline,
-        context.files(),
+        context.files(follow_links=follow_links),
         kind=kind,
         fields=fields or {},
         on_conflict=on_conflict,

@@ -33,10 +33,10 @@ class Files:
     In an Obsidian vault, tags in texts count as tags; with ``is_vault`` every folder counts as a vault.
     """
 
-    def __init__(self, config: Config, own: str, *, is_vault: bool = False) -> None:
+    def __init__(self, config: Config, own: str, *, is_vault: bool = False, follow_links: bool | None = None) -> None:
         self.limits = Limits(seconds=config.ingest.parse_seconds, memory_mb=config.ingest.parse_memory_mb)
         self._max_bytes = int(config.ingest.max_file_mb * 1_000_000)
-        self._follow = config.ingest.follow_symlinks
+        self._follow = config.ingest.follow_symlinks if follow_links is None else follow_links
         self._own = os.path.realpath(own)
         self._is_vault = is_vault
         self._vaults: dict[Path, bool] = {}
@@ -45,14 +45,9 @@ class Files:
         self, path: Path, globs: Sequence[str] = (), only: Collection[Path] | None = None
     ) -> Iterator[FoundFile | Skipped]:
         """The files below a folder, or the one file that ``path`` is."""
+        own = {identity for end in _JOURNALS if (identity := _identity(self._own + end)) is not None}
         for entry in walk(path, max_bytes=self._max_bytes, globs=globs, follow_symlinks=self._follow, only=only):
-            yield Skipped(entry.path, "the store itself") if self._is_own(entry.path) else entry
-
-    def _is_own(self, path: Path) -> bool:
-        if not path.name.startswith(Path(self._own).name):
-            return False
-        real = os.path.realpath(path)
-        return any(real == self._own + end for end in _JOURNALS)
+            yield Skipped(entry.path, "the store itself") if _identity(entry.path) in own else entry
 
     def bytes_of(self, entry: FoundFile) -> bytes:
         """The bytes of a file; a file that has become too large is refused before it is read."""
@@ -84,6 +79,15 @@ class Files:
         plain = Incoming(ref, parsed, kind, {}, None if parsed.is_textual else data)
         state = FileState(entry.mtime_ns, entry.size, hash_of(data), said_by(plain))
         return replace(plain, fields={"source": "file", **fields}, file=state)
+
+
+def _identity(path: str | Path) -> tuple[int, int] | None:
+    """What a file is, whatever its name: the store behind a link is the store."""
+    try:
+        status = Path(path).stat()
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino
 
 
 def hash_of(data: bytes) -> str:

@@ -50,14 +50,15 @@ def walk(
     *,
     max_bytes: int,
     globs: Sequence[str] = (),
-    follow_symlinks: bool = True,
+    follow_symlinks: bool = False,
     only: Collection[Path] | None = None,
 ) -> Iterator[FoundFile | Skipped]:
     """The files under a folder in the order of their names, lazily; or the one file that ``root`` is.
 
     Hidden entries and those that an ignore file names are left out silently, but the root itself is always taken.
-    ``globs`` (``*.md``, ``docs/**``, ``!*.min.js``) restrict the files. With ``only``, the walk visits these paths and
-    what is below them, by the same rules, and looks nowhere else.
+    Links that lead out of the root are followed only with ``follow_symlinks``: whoever made the folder may have put
+    them there. ``globs`` (``*.md``, ``docs/**``, ``!*.min.js``) restrict the files. With ``only``, the walk visits
+    these paths and what is below them, by the same rules, and looks nowhere else.
     """
     start = absolute(root)
     try:
@@ -189,8 +190,8 @@ class _Walk:
             return None
         if not _is_text(entry.name):
             return Skipped(printable(entry.path), "its name is not valid UTF-8: rename it", failed=True)
-        if is_link and not self.follow:
-            return Skipped(Path(entry.path), "a link, and links are not followed")
+        if is_link and not self.follow and not _is_within(os.path.realpath(entry.path), self.real_root):
+            return Skipped(Path(entry.path), "a link that leads out of the folder (--follow-links takes it in)")
         if is_folder:
             return self._subfolder(entry, rules, is_link=is_link)
         if self.wanted is not None and not self.wanted.opinion(entry.path, is_folder=False):
