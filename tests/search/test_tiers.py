@@ -170,14 +170,15 @@ def test_the_least_score_counts_after_the_weights(opened: Callable[..., Ricordo]
 
 
 def test_a_least_score_holds_for_the_weighted_score_where_a_tier_counts_more_than_once(
-    opened: Callable[..., Ricordo],
+    stores: dict[str, Path], opened: Callable[..., Ricordo]
 ) -> None:
-    own = opened(tier="team", tiers__team_weight=1.0).search("harbour").hits[0].score
+    put(stores["team"], "note:/team", "The harbour, as the team knows it, in more words than that.")
+    own = opened(tier="team", tiers__team_weight=1.0).search("harbour storm", profile="bm25").hits[0].score
     memory = opened("team", "agent", tiers__team_weight=2.0, tiers__agent_weight=0.1)
-    weighted = next(hit.score for hit in memory.search("harbour").hits if hit.tier == "team")
-    assert weighted == pytest.approx(min(1.0, 2 * own))
-    between = (own + weighted) / 2
-    assert [hit.tier for hit in memory.search("harbour", min_score=between).hits] == ["team"]
+    weighted = next(hit.score for hit in memory.search("harbour storm", profile="bm25").hits if hit.tier == "team")
+    assert weighted == pytest.approx(2 * own)
+    found = memory.search("harbour storm", profile="bm25", min_score=1.5 * own).hits
+    assert [hit.tier for hit in found] == ["team"]
 
 
 def test_browsing_all_tiers_shows_the_newest_first(stores: dict[str, Path], opened: Callable[..., Ricordo]) -> None:

@@ -30,14 +30,14 @@ class QueryMeaning:
 
     def degraded(self, answer: Candidates) -> list[str]:
         """What a reader should know about the vectors that were searched."""
-        told = []
+        notes = []
         if self.model and answer.active is not None:
             if answer.active != self.model:
-                told.append(f"vectors: made by another model ({answer.active}); run 'ricordo reembed'")
+                notes.append(f"vectors: made by another model ({answer.active}); run 'ricordo reembed'")
             if answer.waiting:
                 passages = "1 passage is" if answer.waiting == 1 else f"{answer.waiting:,} passages are"
-                told.append(f"vectors: {passages} not embedded yet; run 'ricordo embed'")
-        return [*told, *self.problems]
+                notes.append(f"vectors: {passages} not embedded yet; run 'ricordo embed'")
+        return [*notes, *self.problems]
 
 
 class QueryVectors:

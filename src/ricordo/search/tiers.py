@@ -248,8 +248,8 @@ def _none_answered(failures: Sequence[tuple[Tier, Exception]]) -> Exception:
     first = failures[0][1]
     if not isinstance(first, Error):
         return first
-    told = "; ".join(f"tier {tier.name}: {reason(error)}" for tier, error in failures)
-    return Unavailable(f"no tier could be searched: {told}", hint=first.hint)
+    failed = "; ".join(f"tier {tier.name}: {reason(error)}" for tier, error in failures)
+    return Unavailable(f"no tier could be searched: {failed}", hint=first.hint)
 
 
 def _since(started: float) -> float:

@@ -142,8 +142,8 @@ class KeywordSide:
         productive does and product does not.
         """
         false = self._false_stems(chunks)
-        doubted = {label for labels in false.values() for label in labels}
-        words = [word for word in self.wanted if word.label in doubted]
+        shared = {label for labels in false.values() for label in labels}
+        words = [word for word in self.wanted if word.label in shared]
         return {
             chunk: sum(share for label, _, _, share in rows if label in false[chunk])
             for chunk, rows in (self.shares(words, list(false)) if false else {}).items()
