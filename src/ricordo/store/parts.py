@@ -152,7 +152,7 @@ class SearchIndex(Protocol):
     ) -> Passages:
         """What a page shows: items (``contents`` adds their whole texts), passages, places, titles of sessions.
 
-        With ``ask``, what its words gave to the passages that matched is answered too. ``vectors`` is the fingerprint of
+        With ``ask``, it also says what its words gave to the passages that matched. ``vectors`` is the fingerprint of
         which the vectors of the first passages are wanted.
         """
         ...
