@@ -144,3 +144,27 @@ def test_a_test_says_how_long_and_how_fast_or_what_is_wrong(kitchen: Any) -> Non
     assert broken.error is not None
     assert "NaN" in broken.error["message"]
     assert engine.test_model("hub", model=str(WORDS)).dimensions == 32
+
+
+def test_switching_back_embeds_nothing_again_until_vacuum_drops_the_old_vectors(kitchen: Any) -> None:
+    engine, _ = kitchen
+    first = load_config().embedding
+    engine.use_model("hub", model=str(WORDS), reembed=True)
+    engine.save("note:/later", "sugar and milk")
+    for name in ("provider", "model", "base_url"):
+        set_value(f"embedding.{name}", getattr(first, name))
+    set_value("embedding.api_keys", ",".join(first.api_keys))
+    report = engine.reembed()
+    assert (report.embedded, report.cached) == (1, 0)
+    assert engine.search("hot tea").meta.degraded == ()
+    assert engine.vacuum().vectors == 5
+    assert engine.search("hot tea", lexical=False).hits[0].ref == "note:/0"
+
+
+def test_after_a_switch_embed_is_enough_for_answers_to_use_the_new_model(kitchen: Any) -> None:
+    engine, _ = kitchen
+    engine.use_model("hub", model=str(WORDS))
+    engine.embed(limit=2)
+    assert "made by another model" in engine.search("kettle stove").meta.degraded[0]
+    engine.embed()
+    assert engine.search("kettle stove").meta.degraded == ()

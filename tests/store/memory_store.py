@@ -565,8 +565,9 @@ class _Jobs(_Part):
         with self.store.writing() as tables:
             tables.jobs |= {key: "" for key, holder in tables.jobs.items() if holder == owner}
 
-    def known_vectors(self, fingerprint: str, hashes: Sequence[bytes]) -> set[bytes]:
-        return {one for one in hashes if (fingerprint, one) in self.store.tables.vectors}
+    def known_vectors(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, Any]:
+        vectors = self.store.tables.vectors
+        return {one: vectors[fingerprint, one] for one in hashes if (fingerprint, one) in vectors}
 
 
 class _Links(_Part):

@@ -160,6 +160,16 @@ class EngineContext:
                 )  # fmt: skip
         return report
 
+    def use_whole_vectors(self) -> None:
+        """After a change of model: let searches use the vectors of the model in force once every text has one."""
+        backlog = self.models.backlog()
+        vectors = self.unsynced_store.vectors
+        if backlog is None or vectors.active_fingerprint() in (None, backlog.fingerprint):
+            return
+        counts = vectors.counts(backlog.fingerprint)
+        if counts["embedded"] == counts["chunks"] and not self.unsynced_store.jobs.waiting(backlog.fingerprint):
+            vectors.activate(backlog.fingerprint, self.models.fallback_fingerprints())
+
     def waiting(self) -> int:
         """How many texts wait for a vector of the model in force, without those that failed before."""
         stores = (self.unsynced_store, *self._stores_with_files())

@@ -74,7 +74,8 @@ class MemoryVerbs:
         targets = [(checked_type(type_), self._context.present_number(target)) for type_, target in links]
         given = {**fields, "source": source}
         memory = memory_of(text, kind, self._memory_ref(ref, kind), given, allow_secrets=allow_secrets)
-        saved = self._keeper().keep(memory, on_duplicate)
+        keeper = self._keeper()
+        saved = keeper.keep(memory, on_duplicate)
         if saved.status in ("created", "updated"):
             n = self._context.store.items.require(Ref.parse(saved.ref))
             for type_, target in targets:
@@ -82,7 +83,7 @@ class MemoryVerbs:
                     self._context.store.links.add(n, target, type_)
             if kind == "entity" and saved.status == "created":
                 self._items.find_mentions(n)
-        self._context.embed_after(AddReport((saved,)), wait)
+        self._context.embed_after(AddReport((saved,)), wait and not keeper.embedder_is_late)
         return saved
 
     def correct(

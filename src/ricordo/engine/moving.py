@@ -153,7 +153,9 @@ class MoveVerbs:
 
     def vacuum(self, *, full: bool = False) -> VacuumReport:
         self._context.flush_use()
-        return self._context.store.transfer.vacuum(bin_days=self._context.config.store.bin_days, full=full)
+        keep = self._context.models.fallback_fingerprints()
+        bin_days = self._context.config.store.bin_days
+        return self._context.store.transfer.vacuum(bin_days=bin_days, full=full, keep=keep)
 
 
 def _header(records: Iterator[Record]) -> Header:

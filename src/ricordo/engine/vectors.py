@@ -47,6 +47,8 @@ class VectorVerbs:
         if enqueue_only and backlog is not None:
             return EmbedReport(enqueued=found)
         report = self._context.embed_waiting(progress, kinds=kinds, limit=limit, workers=workers, whole=search_missing)
+        if not report.stopped and not report.failed:
+            self._context.use_whole_vectors()
         if search_missing and limit is None and not report.stopped:
             return replace(report, stopped=self._still_waiting(kinds))
         return report
@@ -84,15 +86,4 @@ class VectorVerbs:
         return self._context.store.jobs.retry()
 
     def reembed(self, *, progress: Callable[[Progress], None] | None = None) -> EmbedReport:
-        from ricordo.models.fingerprint import fingerprint_of
-
-        report = self.embed(progress=progress)
-        embedder = self._context.models.embedder()
-        if embedder is not None and not report.stopped and not report.failed:
-            fingerprint = fingerprint_of(embedder)
-            if (
-                not self._context.store.jobs.waiting(fingerprint)
-                and self._context.store.vectors.active_fingerprint() != fingerprint
-            ):
-                self._context.store.vectors.activate(fingerprint, self._context.models.fallback_fingerprints())
-        return report
+        return self.embed(progress=progress)

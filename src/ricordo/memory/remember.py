@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from ricordo.bounded import call_within
 from ricordo.errors import ContractError, PathConflict, StaleVersion, Unavailable, UsageError, from_dict
 from ricordo.frozen import frozen
 from ricordo.ingest.pipeline import Incoming, Pipeline
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 60
 """A line this short can be the name of an entity."""
+
+VECTOR_SECONDS = 5.0
+"""Longer than this a save does not wait for the vector it compares with; then words alone decide."""
 
 _ATTEMPTS = 100
 
@@ -89,6 +93,8 @@ class Keeper:
         self.backlog = backlog
         self.embedder = embedder
         self.finder = DuplicateFinder(store)
+        self.embedder_is_late = False
+        """Whether the embedder did not answer in time; then nobody should wait for it after the save either."""
 
     def keep(self, memory: Memory, on_duplicate: str | None) -> Saved:
         """Save a memory, or say why not; what is nearly the same is decided on as asked."""
@@ -181,7 +187,17 @@ class Keeper:
             if self.store.vectors.active_fingerprint() != fingerprint:
                 return None
             chunk = item.chunks[0]
-            return fingerprint, embedder.embed_documents([embedded_text(chunk.prefix, chunk.text)])[0]
+            known = self.store.jobs.known_vectors(fingerprint, [chunk.embed_hash])
+            if chunk.embed_hash in known:
+                return fingerprint, known[chunk.embed_hash]
+            text = embedded_text(chunk.prefix, chunk.text)
+            vector = call_within(VECTOR_SECONDS, lambda: embedder.embed_documents([text])[0], "ricordo-vector")
+            # Kept at once: what is saved, now or when its duplicate is decided on, is not embedded a second time.
+            self.store.jobs.finish(fingerprint, [], {chunk.embed_hash: vector})
+            return fingerprint, vector
+        except TimeoutError:
+            self.embedder_is_late = True
+            return None
         except (Unavailable, ContractError):
             return None
 

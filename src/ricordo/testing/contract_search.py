@@ -12,6 +12,7 @@ import pytest
 from ricordo.errors import ContractError
 from ricordo.store.asking import NEWEST, SUBSTRING, Aim, Ask, AskedWord, Needs, Phrase, QueryVector, Shown
 from ricordo.store.base import Backlog, PreparedItem, Store
+from ricordo.store.prepare import embedded_text
 from ricordo.testing.contract_items import ItemsContract
 from ricordo.testing.fakes import FakeEmbedder
 from ricordo.testing.making import prepared
@@ -191,9 +192,29 @@ class SearchContract(ItemsContract):
         self.embed(store, embedder)
         copy = prepared("note:/copy", TEXTS["memory:/lunch"][0])
         store.changes.save([copy], backlog=backlog)
-        assert store.jobs.known_vectors(embedder.fingerprint, [copy.chunks[0].embed_hash]) == {
-            copy.chunks[0].embed_hash
-        }
+        known = store.jobs.known_vectors(embedder.fingerprint, [copy.chunks[0].embed_hash, b"never seen"])
+        assert list(known) == [copy.chunks[0].embed_hash]
+        computed = embedder.embed_documents([embedded_text(copy.chunks[0].prefix, copy.chunks[0].text)])[0]
+        assert known[copy.chunks[0].embed_hash].tolist() == pytest.approx(computed.tolist())
+
+    def test_a_vector_can_be_kept_before_its_text_is_saved(self, store: Store) -> None:
+        embedder = FakeEmbedder()
+        self.fill(store, Backlog(embedder.fingerprint, embedder.dimensions))
+        self.embed(store, embedder)
+        new = prepared("note:/new", "A text that nobody saved yet.")
+        digest = new.chunks[0].embed_hash
+        store.jobs.finish(embedder.fingerprint, [], {digest: embedder.embed_documents([new.chunks[0].text])[0]})
+        assert list(store.jobs.known_vectors(embedder.fingerprint, [digest])) == [digest]
+
+    def test_the_vectors_of_the_model_before_are_kept(self, store: Store) -> None:
+        before, after = FakeEmbedder(name="before"), FakeEmbedder(name="after")
+        made = self.fill(store, Backlog(before.fingerprint, before.dimensions))
+        digest = made["memory:/lunch"].chunks[0].embed_hash
+        self.embed(store, before)
+        again = [prepared(f"{ref}-again", text) for ref, (text, _) in TEXTS.items()]
+        store.changes.save(again, backlog=Backlog(after.fingerprint, after.dimensions))
+        self.embed(store, after)
+        assert list(store.jobs.known_vectors(before.fingerprint, [digest])) == [digest]
 
     def test_similar_items_are_those_with_the_nearest_passages(self, store: Store) -> None:
         embedder = FakeEmbedder()

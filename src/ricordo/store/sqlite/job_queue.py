@@ -47,11 +47,12 @@ class Jobs:
             number = jobs.fingerprint_id(connection, fingerprint, dimensions)
             return jobs.claim(connection, number, owner, limit, kind)
 
-    def known_vectors(self, fingerprint: str, hashes: Sequence[bytes]) -> set[bytes]:
-        """Which of these texts have a vector already."""
+    def known_vectors(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, Array]:
+        """The vectors of those texts that have one already."""
         with self._database.read() as connection:
             rows = connection.rows("SELECT id FROM fingerprints WHERE name=?", (fingerprint,))
-            return set(jobs.known_vectors(connection, rows[0][0], hashes)) if rows else set()
+            known = jobs.known_vectors(connection, rows[0][0], hashes) if rows else {}
+        return {digest: vector for digest, (_, vector) in known.items()}
 
     def finish(self, fingerprint: str, done: Sequence[Job], computed: Mapping[bytes, Array]) -> None:
         """Store what was computed; all of it is searchable when this returns."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from ricordo.store.sqlite.connection import Database
 from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.store.sqlite.vectors import Visible, bump_vectors
 
@@ -37,26 +38,44 @@ class Vectors:
         return {"chunks": live, "embedded": embedded, **waiting}
 
     def activate(self, fingerprint: str, keep: Collection[str] = ()) -> None:
-        """Let searches use another fingerprint, and drop what only the old ones needed; all at once."""
+        """Let searches use another fingerprint, all at once; of the others, the one before and ``keep`` stay."""
         with self._database.write(durable=True) as connection:
+            before = {row[0] for row in connection.rows("SELECT name FROM fingerprints WHERE active")}
             connection.rows("UPDATE fingerprints SET active = (name = ?)", (fingerprint,))
             rows = connection.rows("SELECT id, name FROM fingerprints WHERE NOT active")
-            old = [number for number, name in rows if name not in keep]
-            for table in ("vector_blocks", "jobs"):
-                connection.run_many(f"DELETE FROM {table} WHERE fingerprint=?", [(number,) for number in old])
+            idle = [(number,) for number, name in rows if name not in keep]
+            connection.run_many("DELETE FROM jobs WHERE fingerprint=?", idle)
+            old = [number for number, name in rows if name not in keep and name not in before]
             bump_vectors(connection)
-        self._drop_vectors(old)
+        drop_fingerprints(self._database, old)
 
-    def _drop_vectors(self, fingerprints: Sequence[int]) -> None:
-        """Clear the rows of fingerprints no longer used, a bounded number at a time."""
-        for number in fingerprints:
-            left = 1
-            while left:
-                with self._database.write() as connection:
-                    connection.rows(
-                        "DELETE FROM vectors WHERE id IN (SELECT id FROM vectors WHERE fingerprint=? LIMIT 5000)",
-                        (number,),
-                    )
-                    left = connection.changes()
-                    if not left:
-                        connection.rows("DELETE FROM fingerprints WHERE id=?", (number,))
+
+def drop_idle_fingerprints(database: Database, keep: Collection[str]) -> int:
+    """Drop the vectors of fingerprints that searches do not use and nobody works on; how many vectors there were."""
+    with database.read() as connection:
+        idle = connection.rows(
+            "SELECT id, name FROM fingerprints f"
+            " WHERE NOT active AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.fingerprint=f.id)"
+        )
+    return drop_fingerprints(database, [number for number, name in idle if name not in keep])
+
+
+def drop_fingerprints(database: Database, fingerprints: Sequence[int]) -> int:
+    """Clear the rows of fingerprints, a bounded number at a time; how many vectors there were."""
+    dropped = 0
+    for number in fingerprints:
+        with database.write() as connection:
+            connection.rows("DELETE FROM vector_blocks WHERE fingerprint=?", (number,))
+            bump_vectors(connection)
+        left = 1
+        while left:
+            with database.write() as connection:
+                connection.rows(
+                    "DELETE FROM vectors WHERE id IN (SELECT id FROM vectors WHERE fingerprint=? LIMIT 5000)",
+                    (number,),
+                )
+                left = connection.changes()
+                dropped += left
+                if not left:
+                    connection.rows("DELETE FROM fingerprints WHERE id=?", (number,))
+    return dropped

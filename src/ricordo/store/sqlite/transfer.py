@@ -6,7 +6,7 @@ What it calls is imported when it is called: no search pays for it.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,9 +73,10 @@ class Transfer:
 
         return backing_up.back_up(self._database, target, force=force, progress=progress or (lambda done, total: None))
 
-    def vacuum(self, *, bin_days: float, full: bool = False) -> VacuumReport:
+    def vacuum(self, *, bin_days: float, full: bool = False, keep: Collection[str] = ()) -> VacuumReport:
         """Give back what is no longer needed; ``full`` rewrites the file even when little is to be gained."""
         from ricordo.store.sqlite import vacuuming
+        from ricordo.store.sqlite.meaning import drop_idle_fingerprints
         from ricordo.values.reports import VacuumReport
 
         if self._database.read_only:
@@ -86,7 +87,8 @@ class Transfer:
         emptied = self.empty_bin(bin_days)
         blobs = vacuuming.drop_unused_blobs(self._database)
         vacuuming.drop_idle_jobs(self._database)
-        vectors = vacuuming.drop_unused_vectors(self._database)
+        vectors = drop_idle_fingerprints(self._database, keep)
+        vectors += vacuuming.drop_unused_vectors(self._database)
         vacuuming.merge_segments(self._database)
         rewritten = vacuuming.rewrite_file(self._database, always=full)
         return VacuumReport(

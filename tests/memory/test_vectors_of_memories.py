@@ -1,0 +1,71 @@
+"""What a save asks of the embedder: each text once, and no answer that it would have to wait for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ricordo import Ricordo
+from ricordo.memory import remember
+from ricordo.testing import FakeEmbedder
+
+
+class Asked(FakeEmbedder):
+    """An embedder that can be made to hang."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hangs = False
+        self.release = threading.Event()
+
+    def embed_documents(self, texts: Sequence[str]) -> Any:
+        if self.hangs:
+            self.release.wait()
+        return super().embed_documents(texts)
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for batch in self.calls for text in batch]
+
+
+@pytest.fixture
+def asked() -> Any:
+    embedder = Asked()
+    yield embedder
+    embedder.release.set()
+
+
+@pytest.fixture
+def engine(open_engine: Any, asked: Asked) -> Ricordo:
+    engine = open_engine(vectors=True)
+    engine._context.models.use_embedder(asked)
+    engine.remember("The first memory makes the model the one in use.")
+    return engine
+
+
+def test_a_save_embeds_its_text_once(engine: Ricordo, asked: Asked) -> None:
+    asked.calls.clear()
+    saved = engine.remember("The keys rotate every quarter.")
+    assert len(asked.texts) == 1
+    assert engine.get(saved.ref).has_embedding
+
+
+def test_a_text_that_was_removed_and_comes_back_is_not_embedded_again(engine: Ricordo, asked: Asked) -> None:
+    saved = engine.remember("The keys rotate every quarter.")
+    engine.rm(saved.ref)
+    asked.calls.clear()
+    assert engine.remember("The keys rotate every quarter.").status == "created"
+    assert asked.texts == []
+
+
+def test_a_hanging_embedder_does_not_keep_a_memory_from_being_saved(
+    engine: Ricordo, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remember, "VECTOR_SECONDS", 0.05)
+    asked.hangs = True
+    saved = engine.remember("Deploys happen on Mondays.")
+    assert saved.status == "created"
+    assert engine.jobs().to_dict()["pending"] == 1
