@@ -25,7 +25,8 @@ def reference(documents: dict[str, dict[str, str]], query: str) -> dict[str, flo
     """BM25F as the documentation states it, over one-chunk documents; relative to its attainable maximum."""
     analyzer = Analyzer("english")
     counts = {ref: {f: Counter(analyzer.terms(t)) for f, t in fields.items()} for ref, fields in documents.items()}
-    average = {f: sum(sum(c[f].values()) for c in counts.values()) / max(len(counts), 1) for f in WEIGHTS}
+    filled = {f: sum(bool(c[f]) for c in counts.values()) for f in WEIGHTS}
+    average = {f: sum(sum(c[f].values()) for c in counts.values()) / max(filled[f], 1) for f in WEIGHTS}
     scores: dict[str, float] = dict.fromkeys(counts, 0.0)
     maximum = 0.0
     for term in analyzer.query_terms(query):

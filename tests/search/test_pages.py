@@ -117,3 +117,15 @@ def test_mentions_of_an_entity_do_not_make_importance_worth_less(engine: Ricordo
         if share.name == "importance"
     }
     assert worth == {"memory:/hot": 1.0, "entity:/kettle": 1.0}
+
+
+def test_tags_count_in_a_store_where_few_items_have_any(engine: Ricordo) -> None:
+    engine.save_many([Entry(f"disk:/{at}", f"words about thing {at}", kind="document") for at in range(300)])
+    engine.save("note:/tagged", "A text of its own.", fields={"tags": ["firewall"]})
+    engine.save("note:/body", "A text that says firewall once.")
+    shares = {
+        hit.ref: hit.explain.terms[0].contribution
+        for hit in engine.search("firewall", profile="bm25", explain=True, track=False).hits
+        if hit.explain
+    }
+    assert shares["note:/tagged"] > 0.4 * shares["note:/body"]

@@ -506,7 +506,8 @@ class _Statistics:
         self.passages = passages
         self.scoring = scoring
         lengths = [self._lengths(chunk) for chunk in passages]
-        self.average = [sum(one[at] for one in lengths) / max(len(passages), 1) for at in range(len(FIELDS))]
+        filled = [sum(one[at] > 0 for one in lengths) for at in range(len(FIELDS))]
+        self.average = [sum(one[at] for one in lengths) / max(filled[at], 1) for at in range(len(FIELDS))]
 
     def _lengths(self, chunk: PreparedChunk) -> list[int]:
         return [sum(one.values()) for one in chunk.counts or ()]

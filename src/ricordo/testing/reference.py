@@ -19,7 +19,8 @@ def bm25f(
     passages = [(ref, chunk.counts) for ref, item in items.items() for chunk in item.chunks if chunk.counts is not None]
     count = len(passages)
     lengths = [[sum(field.values()) for field in counts] for _, counts in passages]
-    average = [sum(length[at] for length in lengths) / max(count, 1) for at in range(len(FIELDS))]
+    filled = [sum(length[at] > 0 for length in lengths) for at in range(len(FIELDS))]
+    average = [sum(length[at] for length in lengths) / max(filled[at], 1) for at in range(len(FIELDS))]
     maximum = 0.0
     totals = [0.0] * count
     for term, times in Counter(terms).items():

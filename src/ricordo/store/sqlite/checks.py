@@ -19,8 +19,10 @@ from ricordo.store.sqlite.segments import (
     NewChunk,
     bump_epoch,
     clear_replaced,
+    live_statistics,
     load_arrays,
     retired_log,
+    statistics_of,
     with_retired,
 )
 from ricordo.text.words import Analyzer
@@ -69,19 +71,18 @@ def _lexical_problem(database: Database, analyzer: Analyzer) -> str | None:
     with database.read() as connection:
         states: dict[int, int] = dict(connection.rows("SELECT id, state FROM chunks WHERE state < 2"))
         indexed: dict[int, int] = {}
-        totals = np.zeros(len(FIELDS), np.int64)
+        lengths = [np.zeros((len(FIELDS), 0), np.uint32)]
         log = retired_log(connection)
         for (segment,) in connection.rows("SELECT id FROM segments WHERE state=?", (READY,)):
             arrays = with_retired(load_arrays(connection, segment), log)
             kept = arrays.states < 2
             indexed |= dict(zip(arrays.chunks[kept].tolist(), arrays.states[kept].tolist(), strict=True))
-            totals += arrays.lengths[:, arrays.states == LIVE].sum(axis=1, dtype=np.int64)
+            lengths.append(arrays.lengths[:, arrays.states == LIVE])
         if indexed != states:
             off = len(set(indexed.items()) ^ set(states.items()))
             return f"{off} chunks are indexed differently from what is stored"
         stats: dict[int, int] = dict(connection.rows("SELECT field, total FROM lexical_stats"))
-        live = sum(state == LIVE for state in states.values())
-        if stats.get(-1) != live or [stats.get(i) for i in range(len(FIELDS))] != totals.tolist():
+        if stats != statistics_of(np.concatenate(lengths, axis=1)):
             return "the totals for BM25 are off"
         sample = set(sorted(states)[:: max(1, len(states) // _SAMPLE)])
         for chunk, _, counts in chunks_with_terms(connection, analyzer, sample):
@@ -194,12 +195,7 @@ def _settle_states(connection: Connection, segment: int) -> None:
 
 
 def _recount(connection: Connection) -> None:
-    totals = np.zeros(len(FIELDS), np.int64)
-    live = 0
-    for (lengths,) in connection.rows("SELECT lengths FROM chunks WHERE state=0"):
-        totals += np.frombuffer(lengths, np.uint32)
-        live += 1
-    rows = [(live, -1), *((int(total), field) for field, total in enumerate(totals))]
+    rows = [(total, field) for field, total in live_statistics(connection).items()]
     connection.run_many("UPDATE lexical_stats SET total=? WHERE field=?", rows)
 
 

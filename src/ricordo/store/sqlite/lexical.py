@@ -69,6 +69,7 @@ class LexicalIndex:
             tuple(segments),
             totals[-1],
             np.array([totals[i] for i in range(len(FIELDS))], np.float64),
+            np.array([totals[len(FIELDS) + i] for i in range(len(FIELDS))], np.float64),
         )
 
     def alive(self, connection: Connection) -> Array:

@@ -290,7 +290,17 @@ def _fifth(connection: Connection) -> None:
     connection.rows(_FIFTH)
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second, _third, _fourth, _fifth)
+def _sixth(connection: Connection) -> None:
+    """How many live chunks have each field at all, for the average lengths of BM25."""
+    import numpy as np
+
+    rows = connection.rows("SELECT lengths FROM chunks WHERE state=0")
+    lengths = np.frombuffer(b"".join(stored for (stored,) in rows), np.uint32).reshape(-1, 6)
+    filled = (lengths > 0).sum(axis=0).tolist()
+    connection.run_many("INSERT INTO lexical_stats VALUES(?, ?)", [(6 + at, int(n)) for at, n in enumerate(filled)])
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second, _third, _fourth, _fifth, _sixth)
 SCHEMA_VERSION = len(MIGRATIONS)
 
 

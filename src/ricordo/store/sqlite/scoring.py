@@ -55,6 +55,9 @@ class Snapshot:
     segments: tuple[Segment, ...]
     live: int
     totals: Array
+    """How many terms each field has."""
+    filled: Array
+    """How many live chunks have each field at all."""
 
 
 class View:
@@ -72,13 +75,15 @@ class View:
         self.visible = [segment.visible(times) for segment in self.segments]
         if times is None:
             self.live = snapshot.live
-            totals = snapshot.totals
+            totals, filled = snapshot.totals, snapshot.filled
         else:
             self.live = sum(int(mask.sum()) for mask in self.visible if mask is not None)
-            totals = np.zeros(len(FIELDS))
+            totals, filled = np.zeros(len(FIELDS)), np.zeros(len(FIELDS))
             for segment, mask in zip(self.segments, self.visible, strict=True):
-                totals = totals + segment.arrays.lengths[:, mask].sum(axis=1)
-        self.averages = totals / max(self.live, 1)
+                lengths = segment.arrays.lengths[:, mask]
+                totals, filled = totals + lengths.sum(axis=1), filled + (lengths > 0).sum(axis=1)
+        # Over the chunks that have the field: else tags that few items carry would look long, and count for nothing.
+        self.averages = totals / np.maximum(filled, 1)
         self.loaded: list[dict[str, Posting]] = []
 
     def load(self, terms: set[str]) -> None:

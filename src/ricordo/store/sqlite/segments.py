@@ -84,7 +84,7 @@ def add_segment(connection: Connection, chunks: Sequence[NewChunk], made: Invert
         ((segment, term, data) for term, data in made.rows_for(chunks)),
     )
     live = np.array([chunk.state == LIVE for chunk in chunks])
-    _count(connection, int(live.sum()), lengths[:, live].sum(axis=1, dtype=np.int64))
+    _count(connection, lengths[:, live], 1)
     bump_epoch(connection)
 
 
@@ -95,7 +95,7 @@ def retire(connection: Connection, chunks: Sequence[tuple[int, int, bytes]], sta
     connection.run_many("INSERT INTO retired(chunk, state) VALUES(?,?)", [(chunk, state) for chunk, _, _ in chunks])
     lost = [np.frombuffer(lengths, np.uint32) for _, before, lengths in chunks if before == LIVE]
     if lost:
-        _count(connection, -len(lost), -np.array(lost, np.int64).sum(axis=0))
+        _count(connection, np.array(lost, np.int64).T, -1)
     bump_epoch(connection)
 
 
@@ -104,9 +104,26 @@ def bump_epoch(connection: Connection) -> None:
     connection.rows("UPDATE meta SET value = value + 1 WHERE name = 'index_epoch'")
 
 
-def _count(connection: Connection, chunks: int, terms: Array) -> None:
-    totals = [(chunks, -1), *((int(total), field) for field, total in enumerate(terms))]
-    connection.run_many("UPDATE lexical_stats SET total = total + ? WHERE field = ?", totals)
+def statistics_of(lengths: Array) -> dict[int, int]:
+    """What BM25 needs to know of chunks, by the number it is kept under, from the lengths of their fields.
+
+    -1 is how many chunks there are, 0 to 5 how many terms each field has, 6 to 11 how many chunks have the field.
+    """
+    terms = lengths.sum(axis=1, dtype=np.int64).tolist()
+    filled = (lengths > 0).sum(axis=1, dtype=np.int64).tolist()
+    return {-1: lengths.shape[1], **dict(enumerate([*terms, *filled]))}
+
+
+def live_statistics(connection: Connection) -> dict[int, int]:
+    """The same for all live chunks of a store, counted anew."""
+    rows = connection.rows("SELECT lengths FROM chunks WHERE state=0")
+    stored = b"".join(lengths for (lengths,) in rows)
+    return statistics_of(np.frombuffer(stored, np.uint32).reshape(-1, len(FIELDS)).T)
+
+
+def _count(connection: Connection, lengths: Array, sign: int) -> None:
+    changes = [(sign * total, field) for field, total in statistics_of(lengths).items()]
+    connection.run_many("UPDATE lexical_stats SET total = total + ? WHERE field = ?", changes)
 
 
 @frozen
