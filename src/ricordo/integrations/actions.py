@@ -1,0 +1,102 @@
+"""What an agent can do with a memory, as four functions that every framework can make tools of.
+
+Their names, types and docstrings are what a model reads. They answer with text; what goes wrong is text, too, with what
+to do about it, because an exception would end most agents' runs.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ricordo.errors import Error, MissingExtra
+from ricordo.values.hits import Hit
+
+if TYPE_CHECKING:
+    from ricordo import Ricordo
+
+LONGEST = 20_000
+"""Characters of an item that are read at once."""
+
+
+def missing(extra: str, framework: str) -> MissingExtra:
+    """The error of an adapter whose framework is not there."""
+    return MissingExtra(extra, f"adapters for {framework}")
+
+
+def passage_of(hit: Hit) -> str:
+    """The passages that earned a hit its place, in the order of the text."""
+    parts = sorted(hit.evidence, key=lambda one: one.lines)
+    return "\n\n".join(one.text for one in parts) or hit.snippet
+
+
+def facts_of(hit: Hit) -> dict[str, Any]:
+    """What a framework may want to know of a hit beside its text."""
+    plain: dict[str, Any] = {"ref": hit.ref, "title": hit.title, "kind": hit.kind, "score": round(hit.score, 4)}
+    return plain | {"lines": list(hit.lines), "tags": list(hit.tags)}
+
+
+def told(function: Callable[..., str]) -> Callable[..., str]:
+    """The function with its errors as text."""
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **named: Any) -> str:
+        try:
+            return function(*arguments, **named)
+        except Error as error:
+            return f"error: {error.message}" + (f" ({error.hint})" if error.hint else "")
+
+    return call
+
+
+def actions(memory: Ricordo) -> tuple[Callable[..., str], ...]:
+    """The functions for one open memory: search_memory, read_memory, remember, memory_context."""
+
+    @told
+    def search_memory(query: str, limit: int = 5) -> str:
+        """Find what is known by words and meaning. Answers refs with a passage each; read_memory reads one whole.
+
+        Args:
+            query: A question, or the name of a thing.
+            limit: How many to find at most.
+        """
+        hits = memory.search(query, limit=max(1, min(limit, 50)), tool="integration").hits
+        rows = [{"ref": hit.ref, "title": hit.title, "text": passage_of(hit)[:1000]} for hit in hits]
+        return json.dumps(rows, ensure_ascii=False) if rows else "Nothing is known about this."
+
+    @told
+    def read_memory(ref: str) -> str:
+        """Read one thing that is known, by the ref that search_memory gave.
+
+        Args:
+            ref: Such as note:/plan or memory:/tea.
+        """
+        text = memory.get(ref).content
+        return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n… ({len(text):,} characters in all)"
+
+    @told
+    def remember(text: str, tags: list[str] | None = None) -> str:
+        """Save a fact, decision, preference or lesson for later: one thought, clear without this conversation.
+
+        Args:
+            text: What to keep.
+            tags: Words to find it by.
+        """
+        saved = memory.remember(text, source="agent", tags=tuple(tags or ()), wait=False)
+        if saved.status == "needs_decision":
+            return f"nearly the same is known already, so nothing was saved: {saved.candidates[0].ref}"
+        return f"{saved.status}: {saved.ref}"
+
+    @told
+    def memory_context(task: str, budget: int = 1000) -> str:
+        """What to know before a task: standing rules and the best passages, within a budget of tokens.
+
+        Args:
+            task: What is to be done.
+            budget: The most tokens to spend.
+        """
+        return memory.context(task, budget=max(50, min(budget, 20_000))).text or "Nothing is known about this."
+
+    return search_memory, read_memory, remember, memory_context

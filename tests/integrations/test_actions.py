@@ -1,0 +1,30 @@
+"""What agents can do through any adapter."""
+
+from __future__ import annotations
+
+import inspect
+
+from ricordo import Ricordo
+from ricordo.integrations.actions import actions
+
+
+def test_an_agent_saves_finds_and_reads(engine: Ricordo) -> None:
+    search, read, remember, context = actions(engine)
+    assert search("tea") == "Nothing is known about this."
+    assert remember("Ada prefers tea over coffee.", ["people"]) == "created: memory:/ada-prefers-tea-over-coffee"
+    assert "memory:/ada-prefers-tea-over-coffee" in search("who prefers tea?", limit=500)
+    assert read("memory:/ada-prefers-tea-over-coffee") == "Ada prefers tea over coffee."
+    assert "Ada prefers tea" in context("make tea for Ada")
+    assert remember("Ada prefers tea over coffee!").startswith(("nearly", "skipped"))
+
+
+def test_what_goes_wrong_is_told_in_words(engine: Ricordo) -> None:
+    _, read, remember, _ = actions(engine)
+    assert read("note:/nothing").startswith("error: there is no item")
+    assert remember("   ").startswith("error: ")
+
+
+def test_every_parameter_is_described_for_the_model(engine: Ricordo) -> None:
+    for action in actions(engine):
+        told = inspect.getdoc(action) or ""
+        assert all(f"{name}: " in told for name in inspect.signature(action).parameters), action.__name__

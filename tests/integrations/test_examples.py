@@ -1,0 +1,50 @@
+"""Every example of an adapter runs with the real framework, and says what its documentation says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "integrations"
+SAID = {
+    "langchain": ("langchain_core", "note:/keys"),
+    "langgraph": ("langgraph", "Ada prefers tea over coffee."),
+    "llama_index": ("llama_index", "note:/keys\nTrue\nTrue"),
+    "pydantic_ai": ("pydantic_ai", 'I looked it up: [{"ref": "memory:/ada-prefers-tea-over-coffee"'),
+    "openai_agents": ("agents", 'I looked it up: [{"ref": "memory:/ada-prefers-tea-over-coffee"'),
+    "smolagents": ("smolagents", "tea"),
+    "anthropic_memory": ("anthropic", "File created successfully at: /memories/ada.md"),
+}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_the_example_of_an_adapter_runs(name: str, tmp_path: Path) -> None:
+    library, said = SAID[name]
+    if find_spec(library) is None:
+        pytest.skip(f"{library} is not installed (dependency group 'integrations')")
+    script = EXAMPLES / f"{name}_example.py"
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.startswith(said), done.stdout
+
+
+def test_every_example_is_run() -> None:
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {f"{name}_example.py" for name in SAID}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_an_adapter_without_its_framework_says_what_to_install(name: str) -> None:
+    library = SAID[name][0]
+    probe = (
+        f"import sys\nsys.modules['{library}'] = None\n"
+        f"try:\n    import ricordo.integrations.{name}\n"
+        "except Exception as error:\n    print(type(error).__name__, error.hint)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("MissingExtra pip install 'ricordo[")

@@ -1,0 +1,54 @@
+"""LangGraph's store: values come back as they were put, are found by meaning and by fields, and go away."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from ricordo import Ricordo
+
+pytest.importorskip("langgraph", reason="langgraph is not installed (dependency group 'integrations')")
+pytestmark = pytest.mark.filterwarnings("default")
+
+from ricordo.integrations.langgraph import RicordoStore  # noqa: E402 - only where the framework is
+
+
+def test_values_come_back_as_they_were_put_and_go_away(engine: Ricordo) -> None:
+    store = RicordoStore(engine)
+    value = {"text": "Ada prefers tea", "age": 36, "deep": {"list": [1, "two", None]}, "ok": True}
+    store.put(("users", "ada/1"), "tastes & more", value)
+    found = store.get(("users", "ada/1"), "tastes & more")
+    assert found is not None
+    assert (found.value, found.key, found.namespace) == (value, "tastes & more", ("users", "ada/1"))
+    store.put(("users", "ada/1"), "tastes & more", {"text": "Ada prefers coffee"})
+    assert store.get(("users", "ada/1"), "tastes & more").value == {"text": "Ada prefers coffee"}
+    store.delete(("users", "ada/1"), "tastes & more")
+    store.delete(("users", "ada/1"), "tastes & more")
+    assert store.get(("users", "ada/1"), "tastes & more") is None
+
+
+def test_items_are_found_by_words_by_fields_and_within_their_namespace(engine: Ricordo) -> None:
+    store = RicordoStore(engine)
+    store.put(("a", "x"), "one", {"text": "green tea from Japan", "price": 10})
+    store.put(("a", "y"), "two", {"text": "black tea from Assam", "price": 20})
+    store.put(("b",), "three", {"text": "tea cups", "price": 5})
+    assert {item.key for item in store.search(("a",), query="tea")} == {"one", "two"}
+    assert store.search(("a",), query="tea from Assam")[0].key == "two"
+    assert [item.key for item in store.search(("a",), filter={"price": {"$gt": 10}})] == ["two"]
+    assert [item.key for item in store.search(("a",), filter={"price": 10, "text": "green tea from Japan"})] == ["one"]
+    assert len(store.search((), limit=2)) == 2
+    assert len(store.search((), limit=2, offset=2)) == 1
+    assert store.list_namespaces() == [("a", "x"), ("a", "y"), ("b",)]
+    assert store.list_namespaces(prefix=("a",), max_depth=1) == [("a",)]
+    assert store.list_namespaces(suffix=("y",)) == [("a", "y")]
+
+
+def test_the_asynchronous_side_does_the_same(engine: Ricordo) -> None:
+    store = RicordoStore(engine)
+
+    async def use() -> list[str]:
+        await store.aput(("n",), "k", {"text": "hello"})
+        return [item.key for item in await store.asearch(("n",), query="hello")]
+
+    assert asyncio.run(use()) == ["k"]
