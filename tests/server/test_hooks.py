@@ -6,14 +6,20 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from http_sites import LOCAL, Listening, listen
 
 from ricordo import Ricordo
+from ricordo.cli.hook_answers import run
+from ricordo.cli.hook_process import Outlet
+from ricordo.cli.hook_server import ask_server
+from ricordo.cli.hook_told import note, told_by_hooks
 from ricordo.http_api.running import Running, write_running
 
 KEYS = "We rotate the signing keys in the first week of every quarter."
@@ -82,6 +88,26 @@ def test_a_hook_sees_what_was_remembered_a_moment_before(project: Path, site: Li
     assert count(site) == 2
 
 
+def test_what_hooks_told_is_logged_by_ref_and_shown_in_insight(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: Listening
+) -> None:
+    monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
+    store = tmp_path / "server" / "store.db"
+    site.engine.remember(KEYS)
+    payload = json.dumps(PROMPT).encode()
+    run("user-prompt", payload, Outlet(lambda part: None, time.monotonic()), store=str(store))
+    through = ask_server("user-prompt", payload, store=str(store), tier=None, seconds=30)
+    assert through is not None
+    note(*(through[1] or ()))
+    answers, items = told_by_hooks(str(store))
+    assert answers == 2
+    assert [(one.ref.partition(":")[0], one.count) for one in items] == [("memory", 2)]
+    log = Path(os.environ["RICORDO_STATE_HOME"], "hooks.told").read_text(encoding="utf-8")
+    assert "rotate the signing keys in" not in log
+    found = httpx.get(f"{site.address}/insight", headers={"Authorization": f"Bearer {LOCAL}"}).text
+    assert "2 answers" in found
+
+
 def test_a_hook_with_other_variables_does_the_work_itself(project: Path, site: Listening) -> None:
     told = hook(project, env={"RICORDO_HOOKS_PROMPT_BUDGET": "0"}, **PROMPT)
     assert told == {}
@@ -97,8 +123,6 @@ def test_events_that_print_nothing_print_nothing(project: Path, site: Listening)
 
 
 def test_a_token_cannot_ask_for_hooks(project: Path, site: Listening) -> None:
-    import httpx
-
     secret, _ = site.serving.credentials.add("other", "admin")
     body = {"payload": json.dumps(PROMPT), "folder": str(project), "env": {}}
     answer = httpx.post(

@@ -54,6 +54,8 @@ def run(
     """
     try:
         _run(event, content, outlet, _Place(store, tier, here, warm))
+        if warm is None:  # otherwise whoever asked notes it, if the answer came in time
+            outlet.note_told()
     except (Error, OSError, ValueError) as error:  # a store, a file or a payload that cannot be read
         log(event, f"{type(error).__name__}: {error}")
     except Exception as error:  # noqa: BLE001 - a bug must not fail the program that called the hook
@@ -158,6 +160,7 @@ def for_hooks(config: Config) -> Config:
 def _offer(engine: Ricordo, payload: Payload, telling: _Telling, outlet: Outlet) -> None:
     """Offer what fits the tasks, each with its share of the budget."""
     texts: list[str] = []
+    refs: list[str] = []
     share = telling.budget // len(telling.tasks)
     for number, task in enumerate(telling.tasks):
         report = engine.context(
@@ -170,8 +173,10 @@ def _offer(engine: Ricordo, payload: Payload, telling: _Telling, outlet: Outlet)
         if report.text.strip():
             heading = f"# If your task is: {_start_of(task)}\n" if len(telling.tasks) > 1 else ""
             texts.append(heading + report.text)
+            refs += [part.ref for part in report.parts]
     text = "\n\n".join(texts)
     outlet.offer(payload.answer(text) if text else {})
+    outlet.told = (payload.name, engine.location, refs) if refs and engine.config.usage.log else None
 
 
 def _start_of(task: str) -> str:

@@ -44,6 +44,8 @@ class Outlet:
         self._send = send
         self._started = started
         self._limit = DEFAULT_SECONDS
+        self.told: tuple[str, str, list[str]] | None = None
+        """What the last answer tells: the event, the store, and the refs of the items."""
 
     def limit(self, seconds: float) -> None:
         self._limit = seconds
@@ -53,6 +55,13 @@ class Outlet:
         import json
 
         self._send(f"answer {json.dumps(answer)}\n".encode())
+
+    def note_told(self) -> None:
+        """Write down which items were told."""
+        if self.told is not None:
+            from ricordo.cli import hook_told
+
+            hook_told.note(*self.told)
 
     @property
     def left(self) -> float:
@@ -140,7 +149,9 @@ def answer(event: str, *, store: str | None, tier: str | None, started: float, w
         content = _standard_input()
         from_server = ask_server(event, content, store=store, tier=tier, seconds=outlet.seconds_for_server)
         if from_server is not None:
-            outlet.offer(from_server)
+            answer, outlet.told = from_server
+            outlet.offer(answer)
+            outlet.note_told()
             return
         from ricordo.cli.hook_answers import run
 

@@ -47,7 +47,7 @@ async def answer_hook(here: Here, who: Who, event: str, body: HookBody) -> Respo
     if body.env != own_variables():
         raise Conflict("the caller has other RICORDO_ variables than the server", hint="It does the work itself.")
     answer = await here.ask(lambda _: answered(here.hook_stores, event, body))
-    return Response(to_json({"answer": answer}), media_type="application/json")
+    return Response(to_json(answer), media_type="application/json")
 
 
 def own_variables() -> dict[str, str]:
@@ -56,12 +56,11 @@ def own_variables() -> dict[str, str]:
 
 
 def answered(stores: HookStores, event: str, body: HookBody) -> dict[str, Any]:
-    """Run the hook on an open store; the last answer that it offers counts."""
+    """Run the hook on an open store: the last answer that it offers, and which items it tells."""
     offered: list[bytes] = []
     outlet = Outlet(offered.append, time.monotonic())
     folder = Path(body.folder)
     run(event, body.payload.encode("utf-8", "replace"), outlet, store=body.store, tier=body.tier, here=folder,
         warm=stores.opened)  # fmt: skip
     answers = [line.removeprefix(b"answer ") for line in offered if line.startswith(b"answer ")]
-    last: dict[str, Any] = json.loads(answers[-1]) if answers else {}
-    return last
+    return {"answer": json.loads(answers[-1]) if answers else {}, "told": outlet.told}

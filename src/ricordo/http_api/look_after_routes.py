@@ -42,6 +42,19 @@ async def stats(
     return await here.answer(lambda engine: engine.stats(days=days, by=by, limit=limit))
 
 
+@reads(look_after, "/stats/told", shapes.ListOf)
+async def told(here: Here, days: Annotated[float, Query(gt=0, le=36_500)] = 30) -> Response:
+    """What hooks told agents: how many answers, and the items in them, most often told first."""
+
+    def work(engine: Ricordo) -> dict[str, Any]:
+        from ricordo.cli.hook_told import told_by_hooks
+
+        answers, items = told_by_hooks(engine.location, days)
+        return {"answers": answers, "items": items}
+
+    return await here.answer(work)
+
+
 @writes(look_after, "/stats/clear", shapes.CountShape, scope="admin")
 async def clear_log(here: Here) -> Response:
     """Erase the log of queries and of what they found."""

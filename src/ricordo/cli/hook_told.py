@@ -1,0 +1,80 @@
+"""What hooks told agents: one line for each answer, so that one can see which items are told and opened afterwards.
+
+Only refs are kept, no text and no prompt. ``usage.log`` switches it off.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ricordo.config.files import state_home
+from ricordo.frozen import frozen
+
+NAME = "hooks.told"
+MOST_BYTES = 500_000
+"""A longer file is renamed to ``hooks.told.1``, in place of an older one."""
+DAY = 86_400
+
+
+@frozen
+class Told:
+    """An item that hooks told: how often, and when last."""
+
+    ref: str
+    count: int
+    last_at: datetime
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"ref": self.ref, "count": self.count, "last_at": self.last_at.isoformat()}
+
+
+def note(event: str, store: str, refs: Sequence[str]) -> None:
+    """Append an answer; a file that cannot be written must not fail the hook."""
+    with suppress(OSError):
+        path = state_home(os.environ) / NAME
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with suppress(FileNotFoundError):
+            if path.stat().st_size > MOST_BYTES:
+                path.replace(path.with_name(f"{NAME}.1"))
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        line = {"at": int(time.time()), "event": event, "store": store, "refs": list(refs)}
+        with os.fdopen(handle, "ab") as file:
+            file.write(json.dumps(line).encode() + b"\n")
+
+
+def told_by_hooks(store: str, days: float = 30) -> tuple[int, list[Told]]:
+    """How many answers hooks gave from a store lately, and the items in them, most often told first."""
+    answers = 0
+    counts: dict[str, tuple[int, float]] = {}
+    for line in _lines(time.time() - days * DAY):
+        if line["store"] != store:
+            continue
+        answers += 1
+        for ref in dict.fromkeys(line["refs"]):
+            count, last = counts.get(ref, (0, 0.0))
+            counts[ref] = (count + 1, max(last, line["at"]))
+    ordered = sorted(counts.items(), key=lambda one: (-one[1][0], -one[1][1], one[0]))
+    return answers, [Told(ref, count, datetime.fromtimestamp(last, UTC)) for ref, (count, last) in ordered]
+
+
+def _lines(since: float) -> Iterator[dict[str, Any]]:
+    path: Path = state_home(os.environ) / NAME
+    for one in (path.with_name(f"{NAME}.1"), path):
+        try:
+            content = one.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        for text in content.splitlines():
+            try:
+                line = json.loads(text)
+                if line["at"] >= since and isinstance(line["refs"], list):
+                    yield line
+            except (ValueError, KeyError, TypeError):  # a line that was cut when the machine stopped
+                continue
