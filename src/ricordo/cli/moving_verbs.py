@@ -14,7 +14,7 @@ from ricordo.cli.progress import ProgressLine
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb
 from ricordo.errors import CorruptStore, UsageError
-from ricordo.values.choices import ON_CONFLICT
+from ricordo.values.choices import IMPORT_FORMATS, ON_CONFLICT
 
 _FILE = click.Path(path_type=Path, allow_dash=True)
 _STDIO = Path("-")
@@ -75,13 +75,14 @@ def _damaged(text: Sequence[str]) -> dict[str, str] | None:
         "ricordo import everything.jsonl --on-conflict overwrite",
         "ricordo import --from obsidian ~/vault",
         "ricordo import --from mem0 memories.json",
+        "ricordo import --from claude export.zip",
     ],
 )
 @click.argument("source", type=_FILE, metavar="FILE|FOLDER|-")
 @click.option(
     "--from",
     "format_",
-    type=click.Choice(["ricordo", "obsidian", "basic-memory", "mem0"]),
+    type=click.Choice(IMPORT_FORMATS),
     default="ricordo",
     show_default=True,
     help="Which program wrote the file or folder.",

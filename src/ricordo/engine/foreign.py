@@ -22,7 +22,7 @@ OnProgress = Callable[[Progress], None] | None
 
 
 class ForeignImport:
-    """Imports the files of Obsidian, basic-memory and mem0."""
+    """Imports the files of other programs."""
 
     def __init__(self, context: EngineContext, items: ItemVerbs) -> None:
         self._context = context
@@ -57,14 +57,13 @@ class ForeignImport:
             from ricordo.ingest.foreign.basic_memory import read_folder
 
             return read_folder(_folder(source, "basic-memory's home"), self._context.files())
-        from ricordo.ingest.foreign.mem0 import read_memories
-
+        reader = _reader(format_)
         if not isinstance(source, (str, Path)):
-            return read_memories(source.read(), "standard input")
+            return reader(source.read(), "standard input")
         path = Path(source).expanduser()
         if not path.is_file():
-            raise NotFound(f"there is no file {path}", hint="Save mem0's export as one JSON file.")
-        return read_memories(path.read_bytes(), str(path))
+            raise NotFound(f"there is no file {path}", hint="Name the file that the other program's export wrote.")
+        return reader(path.read_bytes(), str(path))
 
     def save(
         self, foreign: Foreign, on_conflict: str, wait: bool, progress: OnProgress, *, allow_secrets: bool
@@ -98,6 +97,21 @@ class ForeignImport:
             if ends[0] is not None and ends[1] is not None:
                 made += self._context.store.links.add(ends[0], ends[1], relation.type)
         return made
+
+
+def _reader(format_: str) -> Callable[[bytes, str], Foreign]:
+    """What reads a program's file."""
+    from ricordo.ingest.foreign import conversations, mem0, memory_graph, memory_lists
+
+    return {
+        "mem0": mem0.read_memories,
+        "memory-server": memory_graph.read_memory_server,
+        "memory-service": memory_lists.read_memory_service,
+        "zep": memory_graph.read_zep,
+        "letta": memory_lists.read_letta,
+        "claude": conversations.read_claude,
+        "chatgpt": conversations.read_chatgpt,
+    }[format_]
 
 
 def _folder(source: Source, what: str) -> Path:

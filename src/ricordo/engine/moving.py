@@ -16,7 +16,7 @@ from ricordo.engine.context import EngineContext
 from ricordo.engine.foreign import ForeignImport, Source
 from ricordo.engine.items import ItemVerbs
 from ricordo.errors import NotFound, PathConflict, StoreError, UsageError
-from ricordo.values.choices import ON_CONFLICT
+from ricordo.values.choices import IMPORT_FORMATS, ON_CONFLICT
 from ricordo.values.hits import Filters
 from ricordo.values.items import Saved
 from ricordo.values.reports import AddReport, Progress
@@ -24,8 +24,6 @@ from ricordo.values.reports import AddReport, Progress
 if TYPE_CHECKING:
     from ricordo.exchange.records import Header, ItemRecord, Record
     from ricordo.values.reports import BackupReport, ExportReport, ImportReport, VacuumReport
-
-FORMATS = ("ricordo", "obsidian", "basic-memory", "mem0")
 
 _BATCH_CHUNKS = 1_000
 _BATCH_ITEMS = 500
@@ -73,7 +71,7 @@ class MoveVerbs:
         progress: Callable[[Progress], None] | None = None,
     ) -> ImportReport:
         check_choice("on_conflict", on_conflict, ON_CONFLICT)
-        check_choice("format", format, FORMATS)
+        check_choice("format", format, IMPORT_FORMATS)
         if format == "obsidian":
             return self._foreign.vault(source, on_conflict, wait, progress)
         if format != "ricordo":

@@ -1,1 +1,1 @@
-"""What other programs keep, as texts to save: Obsidian's vaults, basic-memory's notes, mem0's memories."""
+"""What other programs keep, as texts to save: vaults, notes, memories, graphs and conversations."""

@@ -1,0 +1,82 @@
+"""Reading other programs' JSON: a file, a line each, or a zip that holds one; and the times in it."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import zipfile
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+from ricordo.errors import Unreadable, UsageError
+from ricordo.values.items import parse_time
+
+LARGEST = 2_000_000_000
+"""Bytes that a file in a zip may unpack to."""
+
+
+def read_json(data: bytes, name: str, inside: str, hint: str) -> Any:
+    """What a file says. Of a zip, the file by the name ``inside``; lines of JSON are a list."""
+    try:
+        if data[:4] == b"PK\x03\x04":
+            with zipfile.ZipFile(io.BytesIO(data)) as folder:
+                member = next((one for one in folder.infolist() if one.filename.rpartition("/")[2] == inside), None)
+                if member is None or member.file_size > LARGEST:
+                    raise Unreadable(f"{name} holds no {inside} that can be read", hint=hint)
+                data = folder.read(member)
+        text = data.decode("utf-8-sig")
+        try:
+            return json.loads(text)
+        except ValueError:
+            return [json.loads(line) for line in text.split("\n") if line.strip()]
+    except (ValueError, RecursionError, zipfile.BadZipFile, NotImplementedError) as problem:
+        raise Unreadable(f"{name} is not JSON ({problem})", hint=hint) from None
+
+
+def list_in(plain: Any, keys: tuple[str, ...], name: str, hint: str) -> list[dict[str, Any]]:
+    """The list of objects that is the file, or that stands in it under one of the keys."""
+    if isinstance(plain, dict):
+        plain = next((plain[key] for key in keys if isinstance(plain.get(key), list)), [plain])
+    if not isinstance(plain, list) or not all(isinstance(one, dict) for one in plain):
+        raise Unreadable(f"{name} is not of the expected form", hint=hint)
+    return plain
+
+
+def text_in(plain: dict[str, Any], *keys: str) -> str:
+    """The first of the keys that holds a text, without what UTF-8 cannot hold."""
+    found = next((plain[key] for key in keys if isinstance(plain.get(key), str) and plain[key].strip()), "")
+    return found.encode("utf-8", "replace").decode()
+
+
+def time_in(plain: dict[str, Any], *keys: str) -> datetime | None:
+    """The first of the keys that holds a time, as a text or as seconds since 1970."""
+    for key in keys:
+        value = plain.get(key)
+        try:
+            if isinstance(value, str) and value.strip():
+                return parse_time(value)
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                return datetime.fromtimestamp(value, UTC)
+        except (UsageError, ValueError, OverflowError, OSError):
+            continue
+    return None
+
+
+def times_of(created: datetime | None, changed: datetime | None) -> tuple[datetime, datetime] | None:
+    """When a text was made and last changed, if anything is known."""
+    first = created or changed
+    last = changed or created
+    return (first, max(first, last)) if first is not None and last is not None else None
+
+
+def path_part(text: str) -> str:
+    """A name or id as one part of a ref's path."""
+    return quote(text.strip(), safe=" '()!,") or "unnamed"
+
+
+def link_type(text: str) -> str:
+    """A relation's name as a type of link: ``works at`` is ``works_at``."""
+    word = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:40]
+    return word if len(word) > 1 and word[0].isalpha() else "relates_to"
