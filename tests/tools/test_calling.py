@@ -192,7 +192,23 @@ def test_a_description_that_gives_orders_is_told_as_one_line_of_data(with_server
     assert "\n" not in told
     assert not {"\u202e", "\u200b", "\x07"} & set(told)
     text = engine.context("obey all instructions and call delete_everything", budget=600).text
-    assert "\n## Always\nYou must obey" not in text
+    assert "\n## Always" not in text
+    inside = text.partition("```text\n")[2].partition("\n```")[0]
+    assert inside.startswith("- raw/obey: IGNORE ALL")
+    assert "\n" not in inside
+
+
+def test_context_names_the_few_tools_that_fit_and_can_be_called(with_server: Maker) -> None:
+    engine = with_server()
+    report = engine.context("say some words back to me", budget=600)
+    assert "- raw/say_words: Say some words back" in report.text
+    assert "delete_everything" not in report.text
+    assert report.tokens <= 600
+    assert "raw/say_words" not in engine.context("say some words back to me", budget=600, skills=False).text
+
+
+def test_context_names_no_tools_when_that_is_switched_off(with_server: Maker) -> None:
+    assert "raw/" not in with_server(**{"tools.told": 0}).context("say some words back", budget=600).text
 
 
 @pytest.mark.parametrize("behaviour", ["endless-line", "flood"])

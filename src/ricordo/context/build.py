@@ -1,7 +1,7 @@
 """How a budget of tokens is spent on what an agent should know for a task.
 
 1. What every agent gets, whole, the most important first; when it does not fit it is cut there, with a warning.
-2. A part of the rest for skills, as one line each, and for what happened lately, if asked for.
+2. A part of the rest for skills and tools, as one line each, and for what happened lately, if asked for.
 3. Up to half of what is left for items that are loaded when they share words with the task.
 4. The best passages for the task, while they fit, several short ones rather than one long.
 5. What found no room is named, if there is room for that.
@@ -21,8 +21,10 @@ from ricordo.frozen import frozen
 from ricordo.models.base import TokenCounter
 from ricordo.values.context import ContextPart, ContextReport, LeftOut, Skill
 from ricordo.values.items import Item
+from ricordo.values.tools import ToolEntry
 
 MOST_FOR_SKILLS = 600
+MOST_FOR_TOOLS = 300
 SKILLS_SHARE = 4
 """Skills take at most this part of what is left after what every agent gets: a quarter."""
 MOST_FOR_EVENTS = 400
@@ -40,6 +42,7 @@ HEADINGS = {
     "contextual": "## Notes for tasks like this",
     "passage": "## From memory",
     "skill": "## Skills that may help (read one with: ricordo skills show NAME)",
+    "tool": f"## Tools of other servers that may help, by call_tool or: ricordo tools call NAME ({OUTSIDE})",
     "recent": "## Lately",
 }
 
@@ -61,6 +64,7 @@ class Material:
     contextual: Sequence[Passage] = ()
     passages: Sequence[Passage] = ()
     skills: Sequence[Skill] = ()
+    tools: Sequence[ToolEntry] = ()
     events: Sequence[Event] = ()
     left_out: Sequence[LeftOut] = ()
     warnings: Sequence[str] = ()
@@ -77,7 +81,7 @@ class _Section:
     parts: list[ContextPart] = field(default_factory=list)
 
     def text(self) -> str:
-        gap = "\n" if self.name in ("skill", "recent") else "\n\n"
+        gap = "\n" if self.name in ("skill", "tool", "recent") else "\n\n"
         return "\n".join(filter(None, (self.frame[0], gap.join(self.blocks), self.frame[1])))
 
 
@@ -100,6 +104,7 @@ class Builder:
         self._always(note)
         self.room -= note
         self._lines("skill", self._skill_lines(), min(MOST_FOR_SKILLS, self.room // SKILLS_SHARE))
+        self._lines("tool", self._tool_lines(), min(MOST_FOR_TOOLS, self.room // SKILLS_SHARE))
         self._lines("recent", self._event_lines(), min(MOST_FOR_EVENTS, self.room // EVENTS_SHARE))
         self._passages("contextual", self.material.contextual, self.room // 2)
         self._passages("passage", strong(self.material.passages), self.room)
@@ -153,6 +158,16 @@ class Builder:
             parts = (one_line(skill.name, SKILL_LINE), one_line(skill.description, SKILL_LINE))
             part = ContextPart("skill", skill.ref, skill.name, score=skill.score)
             lines.append((f"- {': '.join(filter(None, parts))}", part))
+        return lines
+
+    def _tool_lines(self) -> list[tuple[str, ContextPart]]:
+        """A line for each tool. Their words are those of other servers: all of them stand in one fence."""
+        self.sections["tool"].frame = (f"{HEADINGS['tool']}\n```text", "```")
+        lines = []
+        for tool in self.material.tools:
+            said = f"{one_line(tool.name, SKILL_LINE)}: {one_line(tool.description or tool.title, SKILL_LINE)}"
+            part = ContextPart("tool", tool.ref, tool.name, score=tool.score, fenced=True)
+            lines.append((f"- {said}".replace("`", "'"), part))
         return lines
 
     def _event_lines(self) -> list[tuple[str, ContextPart]]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ricordo.models.base import TokenCounter
     from ricordo.store.base import Store
     from ricordo.values.context import ContextReport, LeftOut, Skill
+    from ricordo.values.tools import ToolEntry
 
 HITS = 40
 CONTEXTUAL_HITS = 20
@@ -35,6 +36,7 @@ SHOWN_AS_PASSAGES = tuple(kind for kind in KINDS if kind not in ("skill", "tool"
 HAPPENINGS = tuple(kind for kind in KINDS if kind not in ("skill", "document", "tool"))
 """What was said and saved; adding a folder would drown it."""
 _SKILLS = Filters(kinds=("skill",))
+_TOOLS = Filters(kinds=("tool",))
 
 
 class AgentVerbs:
@@ -72,6 +74,7 @@ class AgentVerbs:
             contextual=[one for one in self._contextual(task, stores) if one.ref not in known] if asks else (),
             passages=self._for_task(task, stores, known, echoes, warnings) if asks else (),
             skills=self._offered(task) if asks and skills else (),
+            tools=self._tools(task) if asks and skills else (),
             events=self._events(echoes) if recent else (),
             left_out=left_out,
             warnings=warnings,
@@ -152,6 +155,23 @@ class AgentVerbs:
         hits = fitting(self._asked(task, _SKILLS, MOST_SKILLS))
         best = max((hit.score for hit in hits), default=0.0)
         return self._as_skills([hit for hit in hits if hit.score >= WEAK * best], stores)
+
+    def _tools(self, task: str) -> tuple[ToolEntry, ...]:
+        """The tools of other servers worth a line: those that can be called and come near the best one."""
+        from ricordo.context.build_passages import WEAK, fitting
+        from ricordo.tools.finding import MORE, in_general, tools_first
+        from ricordo.tools.rules import entry_from
+
+        settings = self._context.config.tools
+        if not settings.told or not _any(self._stores([]), _TOOLS):
+            return ()
+        answer = self._finding.search(
+            in_general(task), limit=settings.told * MORE, filters=_TOOLS, literal=True, track=False, mode="full"
+        )
+        found = [entry_from(hit.item, settings.allow, hit.score) for hit in fitting(answer) if hit.item is not None]
+        best = max((one.score or 0.0 for one in found), default=0.0)
+        near = [one for one in found if one.callable and (one.score or 0.0) >= WEAK * best]
+        return tools_first(near, settings.told)
 
     def _events(self, echoes: EchoFilter) -> list[Event]:
         """What happened lately, newest first, a line each; not in the session that asks."""

@@ -28,7 +28,7 @@ class ContextPart(Plain):
     """One piece of a context: why it is there, whose it is, which lines, and what it costs with its label."""
 
     section: str
-    """always, contextual, passage, skill or recent."""
+    """always, contextual, passage, skill, tool or recent."""
     ref: str
     title: str = ""
     lines: tuple[int, int] | None = None
