@@ -48,6 +48,25 @@ def embedder(config: Config) -> Embedder | None:
     return make_embedder(config.embedding, models_folder(config))
 
 
+def with_keys_of_llm(config: Config) -> Config:
+    """The settings with ``llm.api_keys`` for embeddings that have none of their own, if both ask the same provider.
+
+    A key in the provider's own variable comes first. Another address is another provider, whatever its name.
+    """
+    mine, other = config.embedding, config.llm
+    if mine.api_keys or not other.api_keys or (mine.provider, mine.base_url) != (other.provider, other.base_url):
+        return config
+    import os
+    from dataclasses import replace
+
+    from ricordo.models.providers import built_in
+
+    row = built_in().get(mine.provider)
+    if row is None or not row.key_variable or os.environ.get(row.key_variable, "").strip():
+        return config
+    return replace(config, embedding=replace(mine, api_keys=other.api_keys))
+
+
 def embedder_ahead(config: Config) -> Embedder | None:
     """The local embedder if it is set, already loading; others are made where they are used."""
     if config.embedding.provider != "local":

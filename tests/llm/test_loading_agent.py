@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -436,3 +437,30 @@ with connected([noisy], 10) as connections:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert (done.stdout.strip(), done.stderr) == ("['noisy']", "")
+
+
+def test_a_refresh_makes_the_call_that_brought_the_page_again_and_asks_no_model(
+    open_engine: Opener, service: Service, pages_url: str, tmp_path: Path
+) -> None:
+    plays(service, READ, ACCEPT)
+    engine = open_engine(**settings(service, config_file(tmp_path, pages={"url": pages_url})))
+    ref = engine.add(URL).items[0].ref
+    asked = len(service.asked)
+    report = engine.refresh(ref)
+    assert [(one.ref, one.status) for one in report.items] == [(ref, "unchanged")]
+    assert len(service.asked) == asked
+
+
+def test_a_refresh_in_which_only_the_models_title_differs_changes_nothing(
+    open_engine: Opener, service: Service, pages_url: str, tmp_path: Path
+) -> None:
+    plays(service, READ, ACCEPT)
+    engine = open_engine(**settings(service, config_file(tmp_path, pages={"url": pages_url})))
+    ref = engine.add(URL).items[0].ref
+    n = engine.store.items.require(engine.resolve(ref))
+    state = engine.store.files.states([n])[n]
+    # As a store of an older version knows it: without the call that brought the page.
+    engine.store.files.note({n: replace(state, fields={k: v for k, v in state.fields.items() if k != "loaded by"})})
+    plays(service, READ, ("accept_content", {"exec_call_id": "ID", "title": "Worded anew"}))
+    assert [one.status for one in engine.refresh(ref).items] == ["unchanged"]
+    assert (engine.get(ref).version, engine.get(ref).title) == (1, "The story")

@@ -351,3 +351,20 @@ def test_vectors_that_are_none_are_an_error_whatever_they_are(answer: Any) -> No
 
     with pytest.raises(ContractError):
         unit_vectors(answer, 1, Shape("ollama", "a-model", None, 8, 100))
+
+
+def test_embeddings_use_the_keys_of_a_language_model_of_the_same_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ricordo import registry
+    from ricordo.config.loading import ConfigProvider
+
+    def keys(**settings: Any) -> tuple[str, ...]:
+        given = {"embedding.provider": "openai", "llm.provider": "openai", "llm.api_keys": "k1,k2"}
+        names = {name.replace("__", "."): value for name, value in settings.items()}
+        return registry.with_keys_of_llm(ConfigProvider({**given, **names})()).embedding.api_keys
+
+    assert keys() == ("k1", "k2")
+    assert keys(embedding__api_keys="own") == ("own",)
+    assert keys(llm__provider="anthropic") == ()
+    assert keys(embedding__base_url="https://elsewhere.example/v1") == ()
+    monkeypatch.setenv("OPENAI_API_KEY", "from the environment")
+    assert keys() == ()

@@ -241,7 +241,9 @@ class Agent:
         self.notes: list[str] = []
         self.closed = False
 
-    def load(self, url: str, prompt_addition: str = "") -> LoadedPage | None:
+    def load(
+        self, url: str, prompt_addition: str = "", *, before: Mapping[str, Any] | None = None
+    ) -> LoadedPage | None:
         self.told.append(prompt_addition)
         answer = self.answers[url]
         if isinstance(answer, Error):
@@ -274,3 +276,10 @@ def test_a_loader_brings_pages_and_hands_back_those_it_does_not_know(
     monkeypatch.setattr(type(pages._adding), "_loader", lambda *_: None)
     refreshed = pages.refresh("google-docs:/1AbCdEf_gh-IJ").items[0]
     assert (refreshed.status, "google-docs" in refreshed.error["message"]) == ("failed", True)
+
+
+def test_a_short_google_id_is_an_id_and_a_published_copy_is_none() -> None:
+    drives = Drives(FetchSettings())
+    assert str(drives.place("https://docs.google.com/document/d/1aB/edit").ref) == "google-docs:/1aB"
+    published = "https://docs.google.com/document/d/e/2PACX-abc/pub"
+    assert drives.place(published).ref.drive == "url"

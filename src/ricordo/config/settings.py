@@ -94,7 +94,11 @@ class EmbeddingSettings:
 
     provider: str = setting("local", "Who computes vectors; none for words alone.", sensitive=True)
     model: str = setting("", "The provider's model; empty is its default.", sensitive=True)
-    api_keys: tuple[str, ...] = setting((), "Keys, used in turn; empty reads the provider's own variable.", secret=True)
+    api_keys: tuple[str, ...] = setting(
+        (),
+        "Keys, used in turn; empty reads the provider's own variable, then llm.api_keys of the same provider.",
+        secret=True,
+    )
     base_url: str = setting("", "Where the provider is reached; empty is its own address.", sensitive=True)
     batch_size: int = setting(0, "Texts per request; 0 is the provider's own.", minimum=0)
     input_type: str = setting("", "Sent to providers that tell queries from documents; empty is automatic.")

@@ -43,11 +43,13 @@ class ReadingVerbs(OpenEngine):
         diverse: bool = False,
         rerank: str | None = None,
         memories: bool = False,
+        opens: bool = False,
         tool: str = "search",
     ) -> Answer:
         """Ranked items for a query. ``literal`` takes the text as plain words, without operators.
 
         ``memories`` also searches memories and sessions, in profiles that give them a fixed score (``vault``).
+        ``opens`` counts every hit as opened, for callers that read the texts at once.
         """
         return self._finding.search(
             query,
@@ -70,6 +72,7 @@ class ReadingVerbs(OpenEngine):
             diverse=diverse,
             rerank=rerank,
             memories=memories,
+            opens=opens,
             tool=tool,
         )
 

@@ -109,6 +109,8 @@ class WritingVerbs(OpenEngine):
     ) -> Saved:
         """Write one text under a ref; an existing item is refused unless ``on_conflict`` says otherwise.
 
+        With ``overwrite`` the item keeps the fields that are not given: its title, tags and the like.
+
         In what agents write (memories, notes, …) secrets are redacted unless they are allowed.
         """
         return self._items.save(

@@ -47,6 +47,7 @@ class FindVerbs:
         diverse: bool = False,
         rerank: str | None = None,
         memories: bool = False,
+        opens: bool = False,
         tool: str = "search",
     ) -> Answer:
         settings = self._context.config.search
@@ -70,9 +71,9 @@ class FindVerbs:
             rerank=rerank,
             memories=memories,
         )
-        return self._tracked(self._context.tiers.federation.search(request), query, tool, track)
+        return self._tracked(self._context.tiers.federation.search(request), query, tool, track, opens=opens)
 
-    def _tracked(self, answer: Answer, text: str, tool: str, track: bool | None) -> Answer:
+    def _tracked(self, answer: Answer, text: str, tool: str, track: bool | None, *, opens: bool = False) -> Answer:
         """Record what an answer held, if ``track`` or the setting says so; answers it again.
 
         If edits of knowledge files could not be taken in before, the answer says so.
@@ -82,7 +83,7 @@ class FindVerbs:
             answer = replace(answer, meta=replace(answer.meta, degraded=(*answer.meta.degraded, *unseen)))
         config = self._context.config
         if config.search.track if track is None else track:
-            opened = find_profile(config, answer.meta.profile).counts_as_opening
+            opened = opens or find_profile(config, answer.meta.profile).counts_as_opening
             tracker = self._context.tracker
             if tracker is not None:
                 tracker.searched(answer, text=text, tool=tool, settings=config.usage, opened=opened)

@@ -12,7 +12,7 @@ from ricordo.errors import StaleVersion, from_dict
 from ricordo.store.base import PreparedItem
 from ricordo.values.choices import ON_CONFLICT
 from ricordo.values.hits import Filters
-from ricordo.values.items import Draft, Entry, Ref, Saved
+from ricordo.values.items import Draft, Entry, Fields, Item, Ref, Saved
 from ricordo.values.reports import AddReport, Progress
 
 if TYPE_CHECKING:
@@ -45,6 +45,10 @@ class ItemVerbs:
         from ricordo.ingest.redact import redact_item
 
         resolved = self._context.resolve(ref)
+        before = self._present(resolved) if on_conflict == "overwrite" else None
+        if before is not None:
+            kind = kind or before.kind
+            fields = {**_set_fields(before), **(fields or {})}
         kind = kind or kind_of(resolved)
         content, fields, redacted = redact_item(kind, content, fields or {}, allow_secrets=allow_secrets)
         entry = Entry(str(resolved), content, kind, fields, structure)
@@ -54,6 +58,11 @@ class ItemVerbs:
         if kind == "entity" and saved.status != "skipped":
             self.find_mentions(self._context.store.items.require(resolved))
         return replace(saved, redacted=redacted)
+
+    def _present(self, ref: Ref) -> Item | None:
+        n = self._context.store.items.number(ref)
+        item = self._context.store.items.get_many([n])[n] if n is not None else None
+        return item if item is not None and item.state != "deleted" else None
 
     def save_many(
         self,
@@ -147,6 +156,15 @@ class ItemVerbs:
                 if mentioned(self._context.store.items.get(n).content, [(entity, title)]):
                     naming.append(n)
         self._context.store.links.set_mentions(entity, naming)
+
+
+def _set_fields(item: Item) -> dict[str, Any]:
+    """The fields that were set on an item; a new text in its place keeps them, because they are not the text's."""
+    empty = Fields().to_dict()
+    fields = item.fields.to_dict()
+    return {
+        name: value for name, value in fields.items() if value != empty[name] and name not in ("mime_type", "source")
+    }
 
 
 def adding_to(

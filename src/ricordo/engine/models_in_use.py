@@ -29,13 +29,15 @@ class ModelsInUse:
 
     def use_embedder(self, embedder: Embedder) -> None:
         """Use an embedder that was already made from the settings."""
-        self._embedder = (self._provider().embedding, embedder)
+        config = self._provider()
+        self._embedder = ((config.embedding, config.llm.api_keys), embedder)
 
     def embedder(self) -> Embedder | None:
         """The embedder that is set; its model is loaded when it is first used."""
         config = self._provider()
-        if self._embedder is None or self._embedder[0] != config.embedding:
-            self._embedder = (config.embedding, registry.embedder(self.with_folder(config)))
+        key = (config.embedding, config.llm.api_keys)
+        if self._embedder is None or self._embedder[0] != key:
+            self._embedder = (key, registry.embedder(self.with_folder(config)))
         return self._embedder[1]
 
     def fallback(self) -> Embedder | None:
@@ -72,7 +74,11 @@ class ModelsInUse:
         return usage if usage is not None and usage.calls else None
 
     def with_folder(self, config: Config) -> Config:
-        """The settings with a folder for models: beside the store, unless the settings name one."""
+        """The settings with a folder for models: beside the store, unless the settings name one.
+
+        Where embeddings and the language model come from the same provider, one set of keys is enough for both.
+        """
+        config = registry.with_keys_of_llm(config)
         if config.embedding.folder:
             return config
         folder = str(Path(self._location).parent / "models")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Error, NotFound, PathConflict, Unreadable, UsageError
-from ricordo.ingest.files import Files
+from ricordo.ingest.files import Files, keeping, said_by
 from ricordo.ingest.incoming_secrets import kind_of, without_secrets
 from ricordo.ingest.parse import parse_bytes
 from ricordo.ingest.pipeline import Incoming, Pipeline
@@ -69,7 +69,7 @@ class Adding:
         try:
             parsed = parse_bytes(data, ref.path, limits=self.files.limits)
             blob = None if parsed.is_textual else data
-            incoming.append(Incoming(ref, parsed, self.kind or kind_of(ref), self.fields, blob))
+            incoming.append(self._kept(Incoming(ref, parsed, self.kind or kind_of(ref), self.fields, blob)))
             self._warn(ref, parsed)
         except Error as error:
             self.fail(str(ref), error)
@@ -137,7 +137,7 @@ class Adding:
     def take_page(self, incoming: Incoming) -> None:
         """Save one page at once, because the next one may take long."""
         self._warn(incoming.ref, incoming.parsed)
-        self.done.extend(self._save([incoming]))
+        self.done.extend(self._save([self._kept(incoming)]))
 
     def kind_for(self, ref: Ref) -> str:
         return self.kind or kind_of(ref)
@@ -218,12 +218,27 @@ class Adding:
         """Parse one file; a file that cannot be read is reported as failed."""
         try:
             data = self.files.bytes_of(entry)
-            incoming = self.files.incoming(ref, entry, data, self.kind or kind_of(ref), self.fields)
+            incoming = self._kept(self.files.incoming(ref, entry, data, self.kind or kind_of(ref), self.fields))
         except Error as error:
             self.fail(str(ref), error)
             return None
         self._warn(ref, incoming.parsed)
         return incoming
+
+    def _kept(self, one: Incoming) -> Incoming:
+        """What takes the place of an item, with what people set on that item; what was given now comes first."""
+        n = self.store.items.number(one.ref) if self.on_conflict == "overwrite" else None
+        item = self.store.items.get(n) if n is not None else None
+        if n is None or item is None or item.state == "deleted":
+            return one
+        state = self.store.files.states([n]).get(n)
+        if state is not None:
+            said = state.fields
+        else:  # a text from elsewhere: what it said of itself can be read in it again
+            before = parse_bytes(item.content.encode("utf-8", "surrogatepass"), one.ref.path, limits=self.files.limits)
+            said = said_by(Incoming(one.ref, before))
+        new = keeping(one, item, said)
+        return replace(new, kind=self.kind or item.kind, fields={**new.fields, **one.parsed.fields, **self.fields})
 
     def _warn(self, ref: Ref, parsed: Parsed) -> None:
         self.notes.extend(f"{ref}: {warning}" for warning in parsed.warnings)

@@ -20,10 +20,11 @@ from ricordo.ingest.parse import Limits, parse_bytes, read_file
 from ricordo.ingest.pipeline import Incoming, merged_fields
 from ricordo.sources.disk import FoundFile, Skipped, over_limit, walk
 from ricordo.store.base import FileState
-from ricordo.values.items import Fields, Parsed, Ref
+from ricordo.values.items import Fields, Item, Parsed, Ref
 
 _EMPTY = Fields().to_dict()
 _NOT_AUTHORED = ("source", "mime_type", "is_textual", "metadata")
+_ORIGIN = ("source_url", "source_adapter")
 _JOURNALS = ("", "-wal", "-shm", "-journal")
 
 
@@ -106,6 +107,18 @@ def set_by_people(fields: Fields, said: Mapping[str, Any]) -> dict[str, Any]:
     now = fields.to_dict()
     changed = {name: value for name, value in now.items() if name not in _NOT_AUTHORED}
     return {name: value for name, value in changed.items() if value != said.get(name, _EMPTY[name])}
+
+
+def keeping(incoming: Incoming, item: Item, said: Mapping[str, Any]) -> Incoming:
+    """What was read anew, with the fields that people set on the item; ``said`` is what was read before.
+
+    Where an item comes from is not theirs to set: that follows what was read.
+    """
+    says = incoming.file.fields if incoming.file is not None else said_by(replace(incoming, fields={}))
+    kept = set_by_people(item.fields, said)
+    kept = {name: value for name, value in kept.items() if name not in _ORIGIN or name not in incoming.fields}
+    kept["metadata"] = metadata_kept(item.fields, said, says)
+    return replace(incoming, fields={**incoming.fields, **kept})
 
 
 def metadata_kept(fields: Fields, said: Mapping[str, Any], says: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from ricordo.errors import Unavailable, Unreadable, UsageError
 from ricordo.frozen import frozen
-from ricordo.ingest.files import hash_of, metadata_kept, said_by, set_by_people
+from ricordo.ingest.files import hash_of, keeping, said_by
 from ricordo.ingest.parse import Limits, parse_bytes
 from ricordo.ingest.parse.encoding import without_surrogates
 from ricordo.ingest.parse.html_about import ABOUT
@@ -24,6 +24,8 @@ from ricordo.store.base import FileState
 from ricordo.values.items import Item, Parsed, Ref
 
 HTTP, MCP = "http", "mcp:"
+LOADED_BY = "loaded by"
+"""Under this name, the state of a page keeps the tool call that brought it."""
 # The form with a charset comes first: the other is for old programs.
 _FILE_NAMES = (
     re.compile(r"filename\*\s*=\s*utf-8'[^']*'([^;]+)", re.IGNORECASE),
@@ -100,7 +102,11 @@ class PageReader:
             parsed = Parsed(text, loaded.title, mime_type=mime, structure=structure_of(mime))
         _refuse_empty(parsed, place.url)
         parsed = replace(parsed, warnings=(*parsed.warnings, *loaded.notes))
-        return self._incoming(place, parsed, data, f"{MCP}{loaded.server}", {}, ref, kind, fields)
+        incoming = self._incoming(place, parsed, data, f"{MCP}{loaded.server}", {}, ref, kind, fields)
+        if incoming.file is None or not loaded.call:
+            return incoming
+        state = replace(incoming.file, fields={**incoming.file.fields, LOADED_BY: dict(loaded.call)})
+        return replace(incoming, file=state)
 
     def _incoming(
         self,
@@ -123,7 +129,11 @@ class PageReader:
         place = self.web.place(source_url(item))
         adapter = item.fields.source_adapter or HTTP
         if adapter.startswith(MCP):
-            incoming = self._loaded_again(place, item, adapter.removeprefix(MCP))
+            incoming = self._loaded_again(place, item, adapter.removeprefix(MCP), state)
+            if state is not None and incoming.file is not None and incoming.file.hash == state.hash:
+                loaded_by = incoming.file.fields.get(LOADED_BY)
+                newer = replace(state, fields={**state.fields, LOADED_BY: loaded_by}) if loaded_by else state
+                return newer if newer != state else None
         else:
             said: Mapping[str, str] = state.fields.get(VALIDATORS, {}) if state is not None else {}
             page = self.web.fetch(place, validators=said)
@@ -133,21 +143,21 @@ class PageReader:
                 newer = replace(state, fields={**state.fields, VALIDATORS: page.validators})
                 return newer if newer != state else None
             incoming = self.read(place, page, item.ref, item.kind, {}).incoming
-        before = state.fields if state is not None else {}
-        now = incoming.file.fields if incoming.file is not None else {}
-        kept = set_by_people(item.fields, before)
-        kept["metadata"] = metadata_kept(item.fields, before, now)
-        return _as_added(replace(incoming, fields={**incoming.fields, **kept}), item)
+        return _as_added(keeping(incoming, item, state.fields if state is not None else {}), item)
 
-    def _loaded_again(self, place: Place, item: Item, server: str) -> Incoming:
-        loaded = self.loader.load(place.url, self.prompt_addition) if self.loader is not None else None
+    def _loaded_again(self, place: Place, item: Item, server: str, state: FileState | None) -> Incoming:
+        before = state.fields.get(LOADED_BY) if state is not None else None
+        loader = self.loader
+        loaded = loader.load(place.url, self.prompt_addition, before=before) if loader is not None else None
         if loaded is None:
             raise Unavailable(
                 f"{item.ref} was loaded through the MCP server '{server}', and now no server brings it",
                 hint="Configure the server and a language model again, or add the URL anew with"
                 " --on-conflict overwrite to fetch it plainly.",
             )
-        return self.taken(place, loaded, item.ref, item.kind, {})
+        # A model words a title anew each time, and a new title would embed every passage again.
+        said = str(state.fields.get("title", "")) if state is not None else ""
+        return self.taken(place, replace(loaded, title=said or loaded.title or item.title), item.ref, item.kind, {})
 
 
 def _as_added(incoming: Incoming, item: Item) -> Incoming:

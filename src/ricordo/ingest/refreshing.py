@@ -16,10 +16,10 @@ from stat import S_ISDIR
 from typing import TYPE_CHECKING, TypeVar
 
 from ricordo.errors import Error, MissingExtra, NotFound, StoreError, Unavailable
-from ricordo.ingest.files import Files, hash_of, metadata_kept, set_by_people
+from ricordo.ingest.files import Files, hash_of, keeping
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.sources.base import VALIDATORS
-from ricordo.sources.disk import FoundFile, disk_ref, printable, ref_path
+from ricordo.sources.disk import FoundFile, disk_ref, printable, ref_path, under_glob
 from ricordo.store.base import Backlog, FileState, Store
 from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import DRIVES_WITHOUT_ORIGIN
@@ -77,7 +77,7 @@ class Refresher:
         """The items at these refs, or below them; and new files below folders that were added before."""
         work = Work()
         for ref in refs:
-            below = {number: found for number, found, _ in self.store.items.refs_below(ref.drive, ref.path)}
+            below = self._below(ref)
             work.items |= below
             folder = ref_path(ref) if ref.drive == "disk" else None
             is_there = folder is not None and self._add_new_files(work, [folder]) and folder.exists()
@@ -85,6 +85,15 @@ class Refresher:
                 self.store.items.require(ref)  # says not found, with the nearest refs
                 raise NotFound(f"{ref} is in the bin", hint=f"'ricordo restore {ref}' brings it back.")
         return work
+
+    def _below(self, ref: Ref) -> dict[int, Ref]:
+        """The items at a ref or below it; where there are none, those whose path matches it as a glob."""
+        below = {number: found for number, found, _ in self.store.items.refs_below(ref.drive, ref.path)}
+        found = under_glob(ref.path) if not below else None
+        if found is None:
+            return below
+        folder, matches = found
+        return {n: one for n, one, _ in self.store.items.refs_below(ref.drive, folder) if matches(one.path)}
 
     def below(self, paths: Iterable[Path], named: Iterable[Path] = ()) -> Work:
         """The items at or below these paths and the files there, however many; ``named`` files wherever they are."""
@@ -230,10 +239,7 @@ class Refresher:
         self.notes += [f"{ref}: {warning}" for warning in incoming.parsed.warnings]
         if item is None or incoming.file is None:
             return incoming
-        said = state.fields if state is not None else {}
-        kept = set_by_people(item.fields, said)
-        kept["metadata"] = metadata_kept(item.fields, said, incoming.file.fields)
-        return replace(incoming, fields={**incoming.fields, **kept})
+        return keeping(incoming, item, state.fields if state is not None else {})
 
     def _take(self, ref: Ref, entry: FoundFile, gone: Gone) -> Incoming | None:
         """Handle a new file: if it has the content of a missing one, it was renamed, else it is created."""

@@ -93,6 +93,9 @@ def search_knowledge(
     tags=strings("Tags for it."),
     category=string("A category of your own."),
     url=string("Where it is from."),
+    valid_from=shapes.VALID_FROM,
+    valid_until=shapes.VALID_UNTIL,
+    links=shapes.LINKS,
     on_duplicate=choice(ON_DUPLICATE, "What to do if nearly the same is stored."),
 )
 def save_article(
@@ -105,7 +108,10 @@ def save_article(
 ) -> dict[str, Any]:
     """Save an article: a longer text worth keeping whole."""
     fields |= {"title": title} | ({"source_url": url} if url else {})
-    saved = engine.remember(content, kind="article", source="agent", on_duplicate=on_duplicate, wait=False, **fields)
+    links = shapes.links_of(fields.pop("links", ()))
+    saved = engine.remember(
+        content, kind="article", source="agent", links=links, on_duplicate=on_duplicate, wait=False, **fields
+    )
     return shapes.written(engine, saved)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import UsageError
@@ -127,7 +128,7 @@ def semantic_search(
     limit: int = 20,
 ) -> dict[str, Any]:
     """Search memories, entities, notes and resources by meaning alone, nearest first (distance: lower is nearer)."""
-    found = engine.semantic(query, limit=limit, mode="full", filters=_filters(type), tool="semantic_search")
+    found = engine.semantic(query, limit=limit, mode="full", filters=_filters(type), opens=True, tool="semantic_search")
     results = [_row(hit) | {"distance": round(1 - hit.score, 6), "score": round(hit.score, 6)} for hit in found.hits]
     meta = _meta(found)
     if engine.config.embedding.provider == "none":
@@ -164,6 +165,9 @@ def batch_embed(
     tags=strings("Tags for it."),
     category=string("A category of your own."),
     importance=integer("1 to 5.", minimum=1, maximum=5),
+    valid_from=shapes.VALID_FROM,
+    valid_until=shapes.VALID_UNTIL,
+    links=shapes.LINKS,
     on_duplicate=choice(ON_DUPLICATE, "What to do if nearly the same is stored."),
 )
 def save_memory(engine: Ricordo, content: str, on_duplicate: str | None = None, **fields: Any) -> dict[str, Any]:
@@ -178,6 +182,7 @@ def save_memory(engine: Ricordo, content: str, on_duplicate: str | None = None, 
     description=string("What it is, in a sentence."),
     category=string("What it is: person, project, tool…"),
     tags=strings("Tags for it."),
+    links=shapes.LINKS,
     on_duplicate=choice(ON_DUPLICATE, "What to do if nearly the same is stored."),
 )
 def create_entity(
@@ -195,6 +200,9 @@ def create_entity(
     content=string("The text."),
     tags=strings("Tags for it."),
     category=string("A category of your own."),
+    valid_from=shapes.VALID_FROM,
+    valid_until=shapes.VALID_UNTIL,
+    links=shapes.LINKS,
     on_duplicate=choice(ON_DUPLICATE, "What to do if nearly the same is stored."),
 )
 def save_note(engine: Ricordo, content: str, on_duplicate: str | None = None, **fields: Any) -> dict[str, Any]:
@@ -210,6 +218,9 @@ def save_note(engine: Ricordo, content: str, on_duplicate: str | None = None, **
     description=string("What it is, in a sentence."),
     tags=strings("Tags for it."),
     category=string("A category of your own."),
+    valid_from=shapes.VALID_FROM,
+    valid_until=shapes.VALID_UNTIL,
+    links=shapes.LINKS,
     on_duplicate=choice(ON_DUPLICATE, "What to do if nearly the same is stored."),
 )
 def save_resource(
@@ -227,7 +238,10 @@ def save_resource(
 
 
 def _kept(engine: Ricordo, text: str, kind: str, on_duplicate: str | None, fields: dict[str, Any]) -> dict[str, Any]:
-    saved = engine.remember(text, kind=kind, source="agent", on_duplicate=on_duplicate, wait=False, **fields)
+    links = shapes.links_of(fields.pop("links", ()))
+    saved = engine.remember(
+        text, kind=kind, source="agent", links=links, on_duplicate=on_duplicate, wait=False, **fields
+    )
     return shapes.written(engine, saved)
 
 
@@ -238,10 +252,10 @@ def _kept(engine: Ricordo, text: str, kind: str, on_duplicate: str | None, field
     value=string("The new value."),
 )
 def set_config(engine: Ricordo, key: str, value: str) -> dict[str, Any]:
-    """Change a setting; it takes effect with the next query. Settings that choose models, hosts or folders can only
-    be changed by the user.
+    """Change a setting of this project, or of the user outside of projects; it takes effect with the next query.
+    Settings that choose models, hosts or folders can only be changed by the user.
     """
-    from ricordo.config.loading import find_setting, load_config, set_value
+    from ricordo.config.loading import find_setting, set_value
 
     known = find_setting(key)
     if known.sensitive or known.secret:
@@ -249,8 +263,10 @@ def set_config(engine: Ricordo, key: str, value: str) -> dict[str, Any]:
             f"agents may not change {known.name}",
             hint=f"Ask the user to run: ricordo config set {known.name} …",
         )
-    shown = known.shown(set_value(known.name, value))
-    return {"key": known.name, "value": shown, "in_force": load_config().get(known.name) == shown}
+    scope = "project" if engine.located.location.origin == "project" else "user"
+    shown = known.shown(set_value(known.name, value, scope=scope, start=Path(engine.location).parent))
+    in_force = known.shown(engine.config.get(known.name)) == shown
+    return {"key": known.name, "value": shown, "scope": scope, "in_force": in_force}
 
 
 @tool(

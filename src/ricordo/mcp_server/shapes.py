@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ricordo.errors import Error, NotFound, from_dict
+from ricordo.errors import Error, NotFound, UsageError, from_dict
 from ricordo.values.hits import Filters, Hit
 from ricordo.values.items import Item, Ref, Saved, TreeNode
 from ricordo.values.reports import AddReport
@@ -117,6 +117,27 @@ def neighbourhood(engine: Ricordo, ref: str) -> str:
     lines = [f"{here.drive}:{folder}/"]
     lines += [f"  {str(item.ref).removeprefix(lines[0])}" for item in items[:NEIGHBOURS]]
     return "\n".join([*lines, "  …"] if len(items) > NEIGHBOURS else lines)
+
+
+VALID_FROM = {"type": "string", "description": "The day from which on it holds, such as 2026-01-31."}
+VALID_UNTIL = {"type": "string", "description": "The day until which it holds."}
+LINKS = {
+    "type": "array",
+    "items": {"type": "string"},
+    "description": "Links to other items, each a type and a ref: 'supports memory:/x'.",
+}
+"""What every tool that saves takes about time and links."""
+
+
+def links_of(given: Sequence[str]) -> list[tuple[str, str]]:
+    """Links as an agent writes them: a type, a space and a ref; a ref alone is an extension of it."""
+    pairs = []
+    for text in given:
+        words = text.split(None, 1)
+        if not words:
+            raise UsageError("an empty link", hint="Write each as 'supports memory:/x'.")
+        pairs.append((words[0], words[1].strip()) if len(words) == 2 else ("extends", words[0]))
+    return pairs
 
 
 def place_for(name: str) -> str:

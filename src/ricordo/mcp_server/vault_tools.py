@@ -70,7 +70,7 @@ def search_intelligent(
         query,
         limit=limit,
         mode=mode,
-        filters=Filters(kinds=(type,) if type else (), severities=(severity,) if severity else ()),
+        filters=Filters(kinds=_kinds(type, include_memories), severities=(severity,) if severity else ()),
         profile="vault",
         explain=mode == "full",
         boost_tags=tags,
@@ -81,6 +81,13 @@ def search_intelligent(
     row = _full if mode == "full" else _scan
     degraded = shapes.without_empty({"degraded": list(found.meta.degraded)})
     return {"mode": mode, "results": [row(hit) for hit in found.hits]} | degraded
+
+
+def _kinds(type_: str | None, include_memories: bool) -> tuple[str, ...]:
+    """Which kinds are searched: the one asked for, else all; memories and sessions only where they are wanted."""
+    if type_:
+        return (type_,)
+    return () if include_memories else tuple(kind for kind in KINDS if kind not in ("memory", "session"))
 
 
 def _scan(hit: Hit) -> dict[str, Any]:
@@ -133,14 +140,27 @@ def search_feedback(
     severity=choice(SEVERITIES, "How bad it is to miss it."),
     tags=strings("Tags for it."),
     context=string("When it holds, or why."),
+    type=string("What kind of entry it is, such as pattern, rule or decision; kept as its category."),
+    valid_from=shapes.VALID_FROM,
+    valid_until=shapes.VALID_UNTIL,
+    links=shapes.LINKS,
     on_duplicate=choice(ON_DUPLICATE, "What to do if nearly the same is stored."),
 )
 def capture_knowledge(
-    engine: Ricordo, title: str, description: str, on_duplicate: str | None = None, **fields: Any
+    engine: Ricordo,
+    title: str,
+    description: str,
+    type: str | None = None,  # noqa: A002 - the argument's name
+    links: Sequence[str] = (),
+    on_duplicate: str | None = None,
+    **fields: Any,
 ) -> dict[str, Any]:
     """Keep a pattern, rule or lesson as an entry. If nearly the same is stored, pass on_duplicate."""
-    fields |= {"title": title, "description": shapes.short(description)}
-    saved = engine.remember(description, kind="entry", source="agent", on_duplicate=on_duplicate, wait=False, **fields)
+    fields |= {"title": title, "description": shapes.short(description)} | ({"category": type} if type else {})
+    saved = engine.remember(
+        description, kind="entry", source="agent", links=shapes.links_of(links), on_duplicate=on_duplicate, wait=False,
+        **fields,
+    )  # fmt: skip
     return shapes.written(engine, saved) | ({"id": saved.id} if saved.id else {})
 
 

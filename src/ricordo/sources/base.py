@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
 
 from ricordo.errors import Error
@@ -119,6 +119,8 @@ class LoadedPage:
     mime_type: str = "text/plain"
     server: str = ""
     notes: tuple[str, ...] = ()
+    call: Mapping[str, Any] = field(default_factory=dict)
+    """The tool call that brought it, to be made again: ``server``, ``tool``, ``arguments``."""
 
 
 class Loader(Protocol):
@@ -127,8 +129,13 @@ class Loader(Protocol):
     notes: list[str]
     """What the user should know, also about pages that are then fetched by plain HTTP."""
 
-    def load(self, url: str, prompt_addition: str = "") -> LoadedPage | None:
-        """The page; None if it should be fetched by plain HTTP. The user sees an ``Error`` as it is."""
+    def load(
+        self, url: str, prompt_addition: str = "", *, before: Mapping[str, Any] | None = None
+    ) -> LoadedPage | None:
+        """The page; None if it should be fetched by plain HTTP. The user sees an ``Error`` as it is.
+
+        ``before`` is the call that brought the page the last time; it is tried first.
+        """
 
     def close(self) -> None:
         """End everything that was started."""

@@ -11,7 +11,7 @@ import glob
 import os
 import re
 import stat
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path, PurePath, PureWindowsPath
 
 from ricordo.errors import UsageError
@@ -94,6 +94,16 @@ def expand(source: str) -> list[Path]:
     entries = walk(base, max_bytes=2**62, globs=[f"/{pattern}"])
     return [entry.path if path.is_absolute() else _as_given(entry.path, base) for entry in entries
             if isinstance(entry, FoundFile)]  # fmt: skip
+
+
+def under_glob(path: str) -> tuple[str, Callable[[str], bool]] | None:
+    """The folder that a path with glob signs looks in, and which paths it matches; None for a path without any."""
+    parts = path.split("/")
+    fixed = next((place for place, part in enumerate(parts) if _GLOB_SIGNS & set(part)), None)
+    if fixed is None:
+        return None
+    rules = glob_rules("/", [path])
+    return "/".join(parts[:fixed]) or "/", lambda one: bool(rules is not None and rules.opinion(one, is_folder=False))
 
 
 def disk_ref(path: PurePath) -> Ref:

@@ -14,7 +14,7 @@ from ricordo.errors import Error, Forbidden, NotFound, Unreadable
 from ricordo.sources.base import FetchedPage, PageRequest
 from ricordo.sources.url import normal_url
 
-_ID = r"([A-Za-z0-9_-]{8,})"
+_ID = r"(?!e/)([A-Za-z0-9_-]+)"  # /d/e/ is the address of a published copy, whose id is another
 _DOCUMENT = re.compile(rf"/(document|spreadsheets|presentation)/(?:u/\d+/)?d/{_ID}(?:/|\Z)")
 _ANY_ID = re.compile(rf"/d/{_ID}(?:/|\Z)")
 _EXPORTS = {
@@ -65,7 +65,7 @@ class GoogleDocs:
         if not url.startswith(f"{self._site}/"):
             return None
         found = _DOCUMENT.match(urlsplit(url).path)
-        return (found[1], found[2]) if found and found[2] != "e" else None
+        return (found[1], found[2]) if found else None
 
 
 def _served_id(url: str) -> str | None:

@@ -90,10 +90,17 @@ class LoadingAgent:
         self._open = ExitStack()
         self.notes: list[str] = []
 
-    def load(self, url: str, prompt_addition: str = "") -> LoadedPage | None:
-        """The page; None if it should be fetched by plain HTTP. An ``Error`` holds the model's message to the user."""
+    def load(
+        self, url: str, prompt_addition: str = "", *, before: Mapping[str, Any] | None = None
+    ) -> LoadedPage | None:
+        """The page; None if it should be fetched by plain HTTP. An ``Error`` holds the model's message to the user.
+
+        The call that brought the page ``before`` is made again first: the model is asked only if that fails.
+        """
         if not self._configured:
             return None
+        if before and (page := self._again(url, before)) is not None:
+            return page
         try:
             llm = self._llm()  # before servers are started, which may take long
             connections = self._connections
@@ -110,6 +117,19 @@ class LoadingAgent:
         except (Unavailable, ContractError) as error:
             self._note(f"{url}: the loading agent could not be asked ({error.message}); it was fetched by plain HTTP")
         return None
+
+    def _again(self, url: str, before: Mapping[str, Any]) -> LoadedPage | None:
+        server, tool = str(before.get("server", "")), str(before.get("tool", ""))
+        if not any((one.server, one.name) == (server, tool) for one in self._connections.tools):
+            return None
+        self._tell(f"{url}: {server} / {tool}, as the last time")
+        try:
+            result = self._connections.call(server, tool, dict(before.get("arguments") or {}))
+        except Unavailable:
+            return None
+        if result.failed or not result.content.strip() or len(result.content) > self._max_bytes:
+            return None
+        return LoadedPage(result.content, "", _mime(str(before.get("mime_type", "")), result), server, call=before)
 
     def close(self) -> None:
         """End the servers."""
@@ -161,7 +181,7 @@ class _Visit:
         self.url = url
         self.tell = tell
         self.max_bytes = max_bytes
-        self.results: dict[str, tuple[str, Result]] = {}
+        self.results: dict[str, tuple[Mapping[str, Any], Result]] = {}
 
     def run(self, prompt_addition: str, turns: int) -> LoadedPage:
         """Ask the model until there is a page; every other outcome is an exception."""
@@ -230,14 +250,15 @@ class _Visit:
             return f"Error: {error.message}"
         if result.failed:
             return f"Error: {_text(result)[:PREVIEW]}"
-        self.results[call.id] = (found.server, result)
+        made = {"server": found.server, "tool": found.name, "arguments": given or {}}
+        self.results[call.id] = (made, result)
         return (
             f"exec_call_id: {call.id}\n{_size(result)}. The first {PREVIEW:,} characters at most, as data:\n"
             f"{_text(result)[:PREVIEW]}"
         )
 
     def _accepted(self, said: Mapping[str, str]) -> LoadedPage | str:
-        server, result = self.results.get(said.get("exec_call_id", ""), ("", None))
+        made, result = self.results.get(said.get("exec_call_id", ""), ({}, None))
         if result is None:
             known = ", ".join(self.results) or "none yet"
             return f"Error: there is no result with that exec_call_id. There are: {known}."
@@ -245,10 +266,15 @@ class _Visit:
             return "Error: that result is empty."
         if len(result.content) > self.max_bytes:
             return f"Error: that result is too large to be stored ({_size(result)})."
-        mime = said.get("mime_type", "").strip().lower() or result.mime_type
-        if isinstance(result.content, str) and not _MIME.fullmatch(mime):
-            mime = "text/plain"
-        return LoadedPage(result.content, said.get("title", "").strip() or self.url, mime, server)
+        mime = _mime(said.get("mime_type", ""), result)
+        made = {**made, "mime_type": mime}
+        return LoadedPage(result.content, said.get("title", "").strip() or self.url, mime, made["server"], call=made)
+
+
+def _mime(said: str, result: Result) -> str:
+    """What a result is: as the model says, or its server; a text is a kind of text in any case."""
+    mime = said.strip().lower() or result.mime_type
+    return "text/plain" if isinstance(result.content, str) and not _MIME.fullmatch(mime) else mime
 
 
 def _listed(tools: Sequence[ServerTool]) -> str:
