@@ -133,7 +133,7 @@ def test_a_file_below_the_working_folder_is_shown_by_its_relative_path(
 ) -> None:
     monkeypatch.chdir(str(tmp_path))
     assert location(hit(ref=f"disk:{tmp_path}/notes/a.md")) == "notes/a.md:12-18"
-    assert location(hit(ref="disk:/elsewhere/a.md")) == "disk:/elsewhere/a.md:12-18"
+    assert location(hit(ref="disk:/elsewhere/a.md")) == "/elsewhere/a.md:12-18"  # what terminals make a link of
 
 
 def test_further_passages_are_named(pipe: Screen) -> None:
@@ -254,11 +254,11 @@ def test_a_report_counts_and_says_why_each_failure_failed(pipe: Screen) -> None:
     show_saved(pipe, AddReport((*saved, *skipped, failed), ("a note",)).to_dict())
     assert out(pipe) == "12 created, 3 skipped, 1 failed\n"
     assert err(pipe).splitlines() == [
-        "error: disk:/x.pdf: is encrypted",
+        "error: /x.pdf: is encrypted",
         "hint: h",
-        "skipped disk:/s0: exists",
-        "skipped disk:/s1: exists",
-        "skipped disk:/s2: exists",
+        "skipped /s0: exists",
+        "skipped /s1: exists",
+        "skipped /s2: exists",
         "note: a note",
     ]
 
@@ -271,11 +271,11 @@ def test_one_saved_item_is_named_with_its_version(pipe: Screen) -> None:
 def test_many_failures_are_cut_unless_verbose(pipe: Screen) -> None:
     report = AddReport(tuple(Saved(f"disk:/{n}", "failed", reason="bad") for n in range(30))).to_dict()
     show_saved(pipe, report)
-    assert err(pipe).count("error: disk:/") == 20
+    assert err(pipe).count("error: /") == 20
     assert "10 more failed; --verbose lists them" in err(pipe)
     pipe.verbose = True
     show_saved(pipe, report)
-    assert err(pipe).count("error: disk:/") == 50
+    assert err(pipe).count("error: /") == 50
 
 
 def test_a_refresh_names_what_changed_and_counts_the_rest(pipe: Screen) -> None:
@@ -365,6 +365,77 @@ def test_progress_is_drawn_over_itself_and_wiped_at_the_end(terminal: Screen) ->
     assert err(terminal).endswith("\r\x1b[2K")
     assert err(terminal).count("\x1b[2K") == 2
     assert out(terminal) == ""
+
+
+def test_progress_without_a_terminal_is_a_line_now_and_then(pipe: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([100.0, 100.5, 111.0, 112.0])
+    monkeypatch.setattr("ricordo.cli.progress.time.monotonic", lambda: next(clock))
+    with ProgressLine(pipe, active=True, redraws=False) as line:
+        for done in (1, 2, 3):
+            line(Progress(done, 4, f"file-{done}"))
+    assert err(pipe).splitlines() == ["reading  ██████████░░░░░░░░░░  2/4  file-2"]
+
+
+def test_the_cost_of_reading_much_is_said_once_and_first(pipe: Screen) -> None:
+    with ProgressLine(pipe, active=True, redraws=False) as line:
+        line(Progress(0, 2, "a.log", size=12_000_000))
+        line(Progress(1, 2, "b.log", size=12_000_000))
+    assert err(pipe).startswith("12 MB to read: if it is all text, about 30,000 passages")
+    assert err(pipe).count("MB to read") == 1
+    with ProgressLine(pipe, active=True, redraws=False) as line:
+        line(Progress(0, 2, "a.md", size=12_000))
+    assert err(pipe).count("MB to read") == 1
+
+
+def _shown_on(monkeypatch: pytest.MonkeyPatch, lines: int, count: int) -> list[str]:
+    """What a terminal of so many lines shows of so many hits."""
+    monkeypatch.setenv("LINES", str(lines))
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    screen = Screen(color=False)
+    hits = [hit(ref=f"note:/n{n}", title=f"Title {n}", snippet="many words " * 20) for n in range(count)]
+    show_answer(screen, answer(*hits), query="words")
+    return out(screen).splitlines()
+
+
+def test_hits_are_shown_as_fully_as_the_window_allows(terminal: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = _shown_on(monkeypatch, 100, 10)
+    assert whole.count("") == 9  # hits stand apart
+    lengths = []
+    for height in (40, 26, 20):
+        shown = _shown_on(monkeypatch, height, 10)
+        assert len(shown) + 3 <= height
+        assert "Title 0" in shown[0]
+        assert any("Title 9" in line for line in shown)
+        assert shown[:5] == whole[:5] or height == 20  # the best hit keeps its whole passage while there is room
+        lengths.append(len(shown))
+    assert lengths[0] > lengths[1] > lengths[2]
+
+
+def test_brief_is_a_line_for_each_hit_and_files_are_names_alone(pipe: Screen) -> None:
+    several = answer(hit(), hit(ref="note:/b", title="B", lines=(3, 3)), hit())
+    show_answer(pipe, several, query="x", form="brief")
+    assert out(pipe).splitlines() == [
+        " 1  0.831  note:/keys:12-18  Keys", " 2  0.831  note:/b:3  B", " 3  0.831  note:/keys:12-18  Keys",
+    ]  # fmt: skip
+    show_answer(pipe, several, query="x", form="files")
+    assert out(pipe).splitlines()[3:] == ["note:/keys", "note:/b"]
+
+
+def test_paths_in_a_table_are_cut_at_the_front(terminal: Screen) -> None:
+    terminal.table(("ref", "title"), [("a/" * 60 + "end.md", "t" * 60)], paths=(0,))
+    row = CODES.sub("", out(terminal)).splitlines()[1]
+    assert row.startswith("…")
+    assert "/end.md  t" in row
+    assert row.endswith("…")
+
+
+def test_folders_with_a_single_folder_stand_on_one_line(pipe: Screen) -> None:
+    leaf = TreeNode("a.md", "/home/me/notes/a.md", 1, ref="disk:/home/me/notes/a.md", title="A")
+    node = TreeNode("notes", "/home/me/notes", 1, children=(leaf,))
+    for name in ("me", "home", "disk:"):
+        node = TreeNode(name, f"/{name}", 1, children=(node,))
+    show_tree(pipe, TreeNode("/", "/", 1, children=(node,)))
+    assert out(pipe).splitlines() == ["/ (1)", "└── disk:/home/me/notes (1)", "    └── a.md  A"]
 
 
 def test_progress_is_silent_where_nobody_watches(pipe: Screen) -> None:

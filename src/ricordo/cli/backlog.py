@@ -46,10 +46,20 @@ jobs = verb_group("jobs", examples=["ricordo jobs list", "ricordo jobs retry"])
     examples=["ricordo jobs list --json"],
 )
 def list_jobs(call: Call) -> int:
-    """It also shows the rate, and how long the rest will take."""
+    """Below the counts, it shows which kinds of items the passages belong to, and why passages failed."""
     with call.engine() as engine:
         plain = engine.jobs().to_dict()
-    return call.answer(plain, lambda screen: show_facts(screen, plain))
+
+    def draw(screen: Screen) -> None:
+        show_facts(screen, {name: value for name, value in plain.items() if name != "kinds"})
+        if plain["kinds"]:
+            screen.line()
+            rows = [(row["state"], row["kind"], f"{row['count']:,}", row["error"] or "") for row in plain["kinds"]]
+            screen.table(("state", "kind", "passages", "why"), rows, right=(2,))
+        if plain["pending"]:
+            screen.note("'ricordo embed' makes the vectors that are pending")
+
+    return call.answer(plain, draw)
 
 
 @jobs.add_command

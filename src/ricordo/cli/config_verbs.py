@@ -103,8 +103,26 @@ def set_setting(call: Call, name: str, value: str, project: bool) -> int:
         screen.line(f"{known.name} = {_text(shown)}")
         if hidden:
             screen.warn(f"it was written, but {hidden} overrides it")
+        if note:
+            screen.note(note)
 
-    return call.answer({"name": known.name, "value": shown, "in_force": not hidden}, draw)
+    note = _language_note(call, shown) if known.name == "lexical.language" else ""
+    plain = {"name": known.name, "value": shown, "in_force": not hidden}
+    return call.answer(plain | ({"note": note} if note else {}), draw)
+
+
+def _language_note(call: Call, language: str) -> str:
+    """What a new language means for a store that exists already: its words keep the language it was made with."""
+    if not locate_store(call.store, load_config(), current_folder()).path.exists():
+        return ""
+    with call.engine() as engine:
+        before = engine.store.language
+    if before == language:
+        return ""
+    return (
+        f"new stores are indexed as {language}. The words of this store stay indexed as {before} until"
+        " 'ricordo doctor --repair' indexes them again; its texts and vectors stay as they are."
+    )
 
 
 def _got_entry(call: Call, entry: ProfileEntry, settings: Config) -> int:

@@ -12,6 +12,7 @@ from ricordo.cli.options import (
     AS_OF,
     ASKING_OPTIONS,
     FILTER_OPTIONS,
+    FORM,
     RANKING_OPTIONS,
     REF,
     TRACK,
@@ -37,37 +38,41 @@ if TYPE_CHECKING:
         "ricordo search how do I rotate the keys",
         "ricordo search '\"exact phrase\" -draft tag:ops' --kind note --limit 5",
         "ricordo search login --explain",
+        "ricordo search login --files",
         "echo 'a long question' | ricordo search -",
     ],
 )
 @click.argument("words", nargs=-1, metavar="QUERY...")
+@FORM
 @ANSWER_OPTIONS
 @ASKING_OPTIONS
 @RANKING_OPTIONS
-def search(call: Call, words: tuple[str, ...], **given: Any) -> int:
+def search(call: Call, words: tuple[str, ...], form: str, **given: Any) -> int:
     """In a query, "a phrase" must occur as it is, -word excludes items with the word, and word* matches words that
     begin so. Filters are kind: tag: drive: path: domain: severity: category: importance: tier: after: before:.
-    With filters and no words, it lists what passes them, newest first.
+    With filters and no words, it lists what passes them, newest first. On a terminal, hits are shown as fully as fits
+    the window, and what does not fit goes through your pager.
     """
     query = query_from(words)
     settings = search_settings(call, given)
     meaning = bool(query) and settings.get("vectors", True) and settings.get("backend", "hybrid") == "hybrid"
     with call.engine(meaning=meaning) as engine:
-        return _answer(call, engine, engine.search(query, **settings), query, given["offset"])
+        return _answer(call, engine, engine.search(query, **settings), form, query, given["offset"])
 
 
 @verb("semantic", cls=QueryVerb, examples=["ricordo semantic getting things done"])
 @click.argument("words", nargs=-1, required=True, metavar="QUERY...")
+@FORM
 @ANSWER_OPTIONS
 @FILTER_OPTIONS
 @AS_OF
-def semantic(call: Call, words: tuple[str, ...], **given: Any) -> int:
+def semantic(call: Call, words: tuple[str, ...], form: str, **given: Any) -> int:
     """The query is compared by its meaning only; quotes, dashes and filters in it are plain text."""
     query = query_from(words)
     settings = search_settings(call, given)
     settings.pop("profile", None)  # meaning alone is a profile of its own
     with call.engine(meaning=True) as engine:
-        return _answer(call, engine, engine.semantic(query, **settings), query, given["offset"])
+        return _answer(call, engine, engine.semantic(query, **settings), form, query, given["offset"])
 
 
 @verb(
@@ -75,23 +80,24 @@ def semantic(call: Call, words: tuple[str, ...], **given: Any) -> int:
     examples=["ricordo similar notes/keys.md", "ricordo similar memory:/login-bug --limit 3 --json"],
 )
 @click.argument("ref", type=REF)
+@FORM
 @limited(10)
 @TRACK
 @FILTER_OPTIONS
-def similar(call: Call, ref: str, limit: int, track: bool | None, **given: Any) -> int:
+def similar(call: Call, ref: str, form: str, limit: int, track: bool | None, **given: Any) -> int:
     """Items are compared by meaning. The item itself is not listed."""
     with call.engine() as engine:
         answer = engine.similar(ref, limit=limit, filters=filters_from(call, given), track=track)
-        return _answer(call, engine, answer)
+        return _answer(call, engine, answer, form)
 
 
-def _answer(call: Call, engine: Ricordo, answer: Answer, query: str = "", offset: int = 0) -> int:
+def _answer(call: Call, engine: Ricordo, answer: Answer, form: str, query: str = "", offset: int = 0) -> int:
     language = engine.config.lexical.language
 
     def draw(screen: Screen) -> None:
         from ricordo.cli.present_hits import show_answer
 
-        show_answer(screen, answer, query=query, language=language, first=offset + 1)
+        show_answer(screen, answer, query=query, language=language, first=offset + 1, form=form)
 
     return call.answer(answer.to_dict(), draw)
 

@@ -15,7 +15,9 @@ from ricordo.cli.verb import verb
 
 @verb("status", examples=["ricordo status", "ricordo status --json"])
 def status(call: Call) -> int:
-    """It shows the number of items of each kind, the size of the store, its folders and its settings."""
+    """It shows the number of items of each kind, the size of the store, its folders, the model that makes vectors, how
+    many passages still wait for one, and where the knowledge files are.
+    """
     with call.engine() as engine:
         plain = engine.status()
     return call.answer(plain, lambda screen: show_facts(screen, plain))

@@ -121,6 +121,7 @@ def entry(call: Call, words: tuple[str, ...], **given: Any) -> int:
     "save",
     examples=[
         "ricordo save --kind note note:/plan 'Ship on Friday.'",
+        "ricordo save keys 'Rotate the signing keys every quarter.'",
         "ricordo save --kind article - --title 'How we deploy' < deploy.md",
         "ricordo save --kind memory memory:/keys < keys.md",
     ],
@@ -129,13 +130,19 @@ def entry(call: Call, words: tuple[str, ...], **given: Any) -> int:
 @click.option("--kind", "-k", type=click.Choice(KINDS), default="memory", metavar="KIND", help="What it is (memory).")
 @_KEEPING
 def save(call: Call, words: tuple[str, ...], kind: str, **given: Any) -> int:
-    """Like remember, for any kind and under a ref that you choose. With a ref alone, the text is read from standard
-    input. If the ref exists, nothing is written; use edit to change it.
+    """Like remember, for any kind and under a ref that you choose. Of two arguments, the first is the name of the
+    item: keys stands for memory:/keys. With a ref alone, the text is read from standard input. If the ref exists,
+    nothing is written; use edit to change it.
     """
-    if words and given["ref"] is None and Ref.looks_like(words[0]):
+    if words and given["ref"] is None and (Ref.looks_like(words[0]) or _is_name(words)):
         given["ref"] = words[0]
         words = words[1:] or ("-",)
     return _keep(call, kind, words, given)
+
+
+def _is_name(words: Sequence[str]) -> bool:
+    """Whether the first of two arguments names the item, and the second is its text."""
+    return len(words) == 2 and words[0] != "-" and not any(map(str.isspace, words[0]))
 
 
 @verb(

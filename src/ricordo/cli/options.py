@@ -115,6 +115,10 @@ RANKING_OPTIONS = together(
     click.option("--rerank", metavar="KIND", help="Rank the best hits again with a cross-encoder or llm."),
     click.option("--memories", is_flag=True, default=None, help="Also search memories and sessions (profile vault)."),
 )
+FORM = together(
+    click.option("--brief", "form", flag_value="brief", default="", help="Print one line for each hit."),
+    click.option("--files", "form", flag_value="files", help="Print only the paths or refs of the hits."),
+)
 TRACK = click.option("--track/--no-track", default=None, help="Record what was found (default) or not.")
 ANSWER_OPTIONS = together(
     paging(None),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ricordo.cli.terminal import Screen, cells, clean, clip, one_line, wrap
+from ricordo.cli.terminal import Screen, cells, clean, clip, clip_left, one_line, wrap
 
 if TYPE_CHECKING:
     from ricordo.values.hits import Answer, Explain, Explanation, Hit
@@ -23,15 +23,66 @@ _LEFT_OUT = re.compile(r"(?<!\S)-(?:\"[^\"]*\"?|\S+)")
 
 Highlight = Callable[[str], str]
 
+FORMS = ("whole", "passage", "place", "line")
+"""How much of the hits after the first is shown: everything, one line of the passage, the place, one line in all."""
 
-def show_answer(screen: Screen, answer: Answer, *, query: str, language: str = "english", first: int = 1) -> None:
-    """All hits on standard output; counts, notes and what was degraded on standard error."""
+_LINES_BELOW = 3
+"""Lines of the window that are kept free below the hits: the counts, a note, and the shell's prompt."""
+
+
+def show_answer(
+    screen: Screen, answer: Answer, *, query: str, language: str = "english", first: int = 1, form: str = ""
+) -> None:
+    """All hits on standard output; counts, notes and what was degraded on standard error.
+
+    ``form`` is ``brief`` or ``files``. Without one, a terminal gets the fullest form whose lines fit the window, so
+    that the best hit can be seen when the command ends; what fits in no form goes through a pager.
+    """
     highlight = highlighter(screen, query, language)
-    for rank, hit in enumerate(answer.hits, first):
-        if rank > first:
+    several = len(answer.meta.tiers) > 1  # one store needs no telling apart
+    hits = answer.hits if several else tuple(replace(hit, tier="") for hit in answer.hits)
+
+    def drawn(shown: str) -> str:
+        return screen.drawn(lambda: _show_hits(screen, hits, first, shown, highlight))
+
+    if form == "files":
+        for place in dict.fromkeys(short_ref(hit.ref) for hit in hits):
+            screen.line(place)
+    elif form == "brief":
+        _show_hits(screen, hits, first, "line", highlight)
+    elif screen.is_terminal and hits:
+        asked_for_more = any(hit.explain is not None or hit.item is not None for hit in hits)
+        room = screen.height - _LINES_BELOW
+        texts = map(drawn, FORMS[:1] if asked_for_more else FORMS)
+        fitting = next((text for text in texts if text.count("\n") <= room), None)
+        screen.page(fitting or drawn("whole"), is_long=fitting is None)
+    else:
+        _show_hits(screen, hits, first, "whole", highlight)
+    _show_meta(screen, answer)
+
+
+def _show_hits(screen: Screen, hits: Sequence[Hit], first: int, form: str, highlight: Highlight) -> None:
+    for rank, hit in enumerate(hits, first):
+        if form == "whole" and rank > first:
             screen.line()
-        shown = hit if len(answer.meta.tiers) > 1 else replace(hit, tier="")  # one store needs no telling apart
-        show_hit(screen, shown, rank=str(rank), highlight=highlight)
+        if form == "line":
+            _show_hit_line(screen, hit, rank=str(rank))
+        else:
+            shown = "whole" if rank == first else form
+            show_hit(screen, hit, rank=str(rank), highlight=highlight, form=shown)
+
+
+def _show_hit_line(screen: Screen, hit: Hit, *, rank: str) -> None:
+    """Rank, score, place and title in one line; a terminal gets as much of it as fits."""
+    where, title = location(hit), one_line(hit.title)
+    if screen.is_terminal:
+        where = clip_left(where, max(screen.width // 2, 20))
+        title = clip(title, max(screen.width - 13 - cells(where), 10))
+    score = screen.style(f"{hit.score:.3f}", fg="green")
+    screen.line(f"{rank:>2}  {score}  {screen.style(where, fg='cyan')}  {title}")
+
+
+def _show_meta(screen: Screen, answer: Answer) -> None:
     meta = answer.meta
     for problem in meta.degraded:
         screen.warn(f"degraded: {problem}")
@@ -48,8 +99,8 @@ def show_answer(screen: Screen, answer: Answer, *, query: str, language: str = "
     screen.note(" · ".join([*parts, f"{meta.milliseconds:.0f} ms"]))
 
 
-def show_hit(screen: Screen, hit: Hit, *, rank: str, highlight: Highlight) -> None:
-    """One hit: rank, score and title; where; the passage; and why, when asked."""
+def show_hit(screen: Screen, hit: Hit, *, rank: str, highlight: Highlight, form: str = "whole") -> None:
+    """One hit: rank, score and title; where; the passage; and why, when asked. ``form`` may ask for less."""
     margin = " " * 4
     labels = [label for label in (hit.kind, hit.severity, hit.tier, *(f"#{tag}" for tag in hit.tags)) if label]
     tail = one_line(" ".join(labels))
@@ -59,7 +110,14 @@ def show_hit(screen: Screen, hit: Hit, *, rank: str, highlight: Highlight) -> No
     score = screen.style(f"{hit.score:.3f}", fg="green")
     screen.line(f"{rank:>2}  {score}  {screen.bold(title)}  {screen.dim(tail)}")
     screen.line(margin + screen.style(location(hit), fg="cyan"))
-    for line in wrap(hit.snippet or hit.description, screen.width - len(margin)):
+    if form == "place":
+        return
+    passage = wrap(hit.snippet or hit.description, screen.width - len(margin))
+    if form == "passage":
+        if passage:
+            screen.line(margin + highlight(clip(passage[0] + " …", screen.width - len(margin))))
+        return
+    for line in passage:
         screen.line(margin + highlight(line))
     others = [_span(part.lines, part.place) for part in hit.evidence if part.lines != hit.lines]
     if others:
@@ -89,14 +147,17 @@ def location(hit: Hit) -> str:
 
 
 def short_ref(ref: str) -> str:
-    """A ref as short as every command still understands it: a file below here is its relative path."""
+    """A ref as short as every command still understands it: a file is its path, below here its relative one.
+
+    A path without its drive is what terminals and editors make a link of.
+    """
     drive, _, path = ref.partition(":")
-    if drive == "disk":
-        try:
-            return one_line(str(Path(path).relative_to(Path.cwd())))
-        except (ValueError, OSError):
-            pass
-    return one_line(ref)
+    if drive != "disk":
+        return one_line(ref)
+    try:
+        return one_line(str(Path(path).relative_to(Path.cwd())))
+    except (ValueError, OSError):
+        return one_line(path)
 
 
 def _span(lines: tuple[int, int], place: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ def show_items(screen: Screen, items: Sequence[Item]) -> None:
         (short_ref(str(item.ref)), item.kind, f"v{item.version}", local_time(item.updated_at), item.title)
         for item in items
     ]
-    screen.table(("ref", "kind", "version", "changed", "title"), rows)
+    screen.table(("ref", "kind", "version", "changed", "title"), rows, paths=(0,))
 
 
 def show_content(screen: Screen, item: Item, original: bytes | None = None) -> None:
@@ -112,13 +113,23 @@ def show_tree(screen: Screen, node: TreeNode) -> None:
 
 
 def _show_branches(screen: Screen, nodes: Sequence[TreeNode], indent: str) -> None:
-    for number, node in enumerate(nodes, 1):
+    for number, given in enumerate(nodes, 1):
+        node = _folded(given)
         is_last = number == len(nodes)
         tail = screen.dim(f" ({node.items:,})") if node.children or not node.ref else ""
         if node.ref and node.title and node.title != node.name:
             tail = screen.dim(f"  {one_line(node.title)}") + tail
         screen.line(f"{screen.dim(indent + ('└── ' if is_last else '├── '))}{one_line(node.name)}{tail}")
         _show_branches(screen, node.children, indent + ("    " if is_last else "│   "))
+
+
+def _folded(node: TreeNode) -> TreeNode:
+    """A folder that holds one folder and nothing else stands on one line with it: ``home/me/notes``."""
+    while len(node.children) == 1 and not node.ref and node.children[0].children and not node.children[0].ref:
+        child = node.children[0]
+        gap = "" if node.name.endswith("/") else "/"
+        node = replace(child, name=f"{node.name}{gap}{child.name}")
+    return node
 
 
 def show_diff(screen: Screen, diff: str) -> None:

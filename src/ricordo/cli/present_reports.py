@@ -170,5 +170,7 @@ def _fact(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     if isinstance(value, (list, tuple)):
-        return ", ".join(one_line(str(part)) for part in value)
+        return ", ".join(_fact(part) for part in value)
+    if isinstance(value, Mapping):
+        return " ".join(f"{name}={_fact(part)}" for name, part in value.items() if part not in (None, ""))
     return one_line(str(value))

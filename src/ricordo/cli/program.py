@@ -171,11 +171,23 @@ def _system_error(error: OSError) -> dict[str, str]:
     }
 
 
+_GO_ON = {
+    "add": "run it again: it skips what is saved, and makes the vectors that are missing",
+    "refresh": "run it again: it reads what is left, and makes the vectors that are missing",
+    "import": "run it again: it skips what is saved, and makes the vectors that are missing",
+    "sync": "run it again: it reads what is left, and makes the vectors that are missing",
+    "embed": "run it again: it makes the vectors that are still missing",
+    "reembed": "run it again: it makes the vectors that are still missing",
+    "models use": "run it again: vectors that were made are kept, and the model in use is the one from before",
+}
+"""How a command that was interrupted goes on."""
+
+
 def _interrupted(call: Call, argv: Sequence[str]) -> int:
     error = {
         "code": "interrupted",
         "message": "interrupted",
-        "hint": "Nothing that was saved is lost; run the command again to continue.",
+        "hint": f"Nothing that was saved is lost. To go on, {_GO_ON.get(call.command, 'run it again')}.",
     }
     return _fail(call, argv, error, INTERRUPTED)
 

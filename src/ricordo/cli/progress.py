@@ -1,4 +1,4 @@
-"""One line on standard error that says how far a long job is; nothing when nobody watches a terminal."""
+"""How far a long job is: one line on a terminal that is drawn over, and now and then a new line elsewhere."""
 
 from __future__ import annotations
 
@@ -14,31 +14,59 @@ if TYPE_CHECKING:
     from ricordo.values.reports import Progress
 
 REDRAW_SECONDS = 0.1
+LINE_SECONDS = 10.0
+"""How often a line is printed where there is no terminal to draw over; a short job prints none."""
+
+COSTLY_BYTES = 5_000_000
+"""Before so much is read, a line says what that means."""
+
+BYTES_OF_PASSAGE = 400
+"""A passage of plain text has about so many bytes; logs and tables have a little less, prose a little more."""
+
 BAR = 20
 
 
 class ProgressLine:
-    """A progress callback that draws over its own line, and wipes it at the end."""
+    """A progress callback. On a terminal it draws over its own line and wipes it at the end; else it prints lines."""
 
-    def __init__(self, screen: Screen, *, active: bool) -> None:
+    def __init__(self, screen: Screen, *, active: bool, redraws: bool = True) -> None:
         self._screen = screen
         self._active = active
-        self._drawn_at = 0.0
+        self._redraws = redraws
+        self._told_at = 0.0 if redraws else time.monotonic()
         self._is_drawn = False
+        self._cost_is_told = False
 
     @classmethod
     def for_call(cls, call: Call) -> ProgressLine:
-        """Drawn only on a terminal, and not with ``--json`` or ``--quiet``."""
-        return cls(call.screen(), active=sys.stderr.isatty() and not (call.json or call.quiet))
+        """Drawn on a terminal, printed as lines elsewhere; nothing with ``--json`` or ``--quiet``."""
+        return cls(call.screen(), active=not (call.json or call.quiet), redraws=sys.stderr.isatty())
 
     def __call__(self, progress: Progress) -> None:
-        now = time.monotonic()
-        if not self._active or now - self._drawn_at < REDRAW_SECONDS:
+        if not self._active:
             return
-        self._drawn_at = now
+        self._tell_cost(progress)
+        now = time.monotonic()
+        if now - self._told_at < (REDRAW_SECONDS if self._redraws else LINE_SECONDS):
+            return
+        self._told_at = now
+        if not self._redraws:
+            self._screen.note(progress_text(progress, self._screen.width))
+            return
         self._is_drawn = True
         self._screen.err.write("\r\x1b[2K" + progress_text(progress, self._screen.width - 1))
         self._screen.err.flush()
+
+    def _tell_cost(self, progress: Progress) -> None:
+        """Say once, before much is read, how much it is."""
+        if self._cost_is_told or progress.size < COSTLY_BYTES:
+            return
+        self._cost_is_told = True
+        passages = round(progress.size / BYTES_OF_PASSAGE, -3)
+        self._screen.note(
+            f"{progress.size / 1e6:,.0f} MB to read: if it is all text, about {passages:,.0f} passages, and making"
+            " their vectors takes most of the time. Ctrl-C loses nothing; 'ricordo embed' makes the vectors later."
+        )
 
     def __enter__(self) -> ProgressLine:
         return self

@@ -1,13 +1,14 @@
-"""Verbs that show stored items: get, list, tree, history, diff."""
+"""Verbs that show stored items: get, open, list, tree, history, diff."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ricordo.cli.call import Call, some_failed
+from ricordo.cli.lines import Lines, lines_behind, lines_from
 from ricordo.cli.options import FILTER_OPTIONS, REF, filters_from, paging
 from ricordo.cli.present_items import (
     show_content,
@@ -20,14 +21,18 @@ from ricordo.cli.present_items import (
 )
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb
-from ricordo.errors import Error
+from ricordo.errors import Error, NotFound, UsageError
 from ricordo.values.items import Item
+
+if TYPE_CHECKING:
+    from ricordo.engine import Ricordo
 
 
 @verb(
     "get",
     examples=[
         "ricordo get notes/keys.md",
+        "ricordo get notes/keys.md:8-12",
         "ricordo get memory:/login-bug --meta",
         "ricordo get notes/keys.md --version 2 > old.md",
     ],
@@ -35,19 +40,22 @@ from ricordo.values.items import Item
 @click.argument("refs", nargs=-1, required=True, type=REF, metavar="REF...")
 @click.option("--version", type=click.IntRange(min=1), metavar="N", help="This version instead of the current one.")
 @click.option("--as-of", metavar="DATE", help="The version that was current then.")
+@click.option("--lines", metavar="N|N-M", help="Only these lines, as search counts them.")
 @click.option("--meta", is_flag=True, help="Print the fields instead of the text.")
 @click.option("--track/--no-track", default=None, help="Count this as opening the item (default) or not.")
-def get(call: Call, refs: tuple[str, ...], meta: bool, **given: Any) -> int:
-    """One ref prints the text exactly as it is stored; several print each under its ref. A file that is kept
-    without text gives its bytes when the output goes to a file or a pipe.
+def get(call: Call, refs: tuple[str, ...], meta: bool, lines: str | None, **given: Any) -> int:
+    """One ref prints the text exactly as it is stored; several print each under its ref. With lines behind the ref, as
+    search prints them (notes/keys.md:8-12), or with --lines, it prints these lines only. A file that is kept without
+    text gives its bytes when the output goes to a file or a pipe.
     """
+    wanted = lines_from(lines) if lines else None
     items: list[Item] = []
     original: bytes | None = None
     missed: list[tuple[str, Error]] = []
     with call.engine() as engine:
         for ref in refs:
             try:
-                items.append(engine.get(ref, **given))
+                items.append(_got(engine, ref, wanted, **given))
             except Error as error:
                 if len(refs) == 1:
                     raise
@@ -76,6 +84,42 @@ def get(call: Call, refs: tuple[str, ...], meta: bool, **given: Any) -> int:
         plain = {"items": [item.to_dict(with_content=not meta) for item in items], "failed": failed}
     partly = some_failed(len(missed), len(refs)) if missed else None
     return call.answer(plain, draw, exit_code=1 if missed else 0, error=partly)
+
+
+def _got(engine: Ricordo, ref: str, lines: Lines | None, **given: Any) -> Item:
+    """An item, or some of its lines. An item whose own name ends like lines goes first."""
+    behind = lines_behind(ref)
+    if behind is None:
+        return engine.get(ref, lines=lines, **given)
+    try:
+        return engine.get(ref, lines=lines, **given)
+    except (NotFound, UsageError):
+        return engine.get(behind[0], lines=lines or behind[1], **given)
+
+
+@verb(
+    "open",
+    examples=["ricordo open notes/keys.md", "ricordo open notes/keys.md:12", "ricordo open memory:/login-bug"],
+)
+@click.argument("ref", type=REF)
+def open_item(call: Call, ref: str) -> int:
+    """A file opens in your editor ($VISUAL or $EDITOR), at the line behind the ref if there is one; a memory, note or
+    article opens as its Markdown file, and what you save there is taken in by the next command. A page opens in the
+    browser.
+    """
+    from ricordo.cli.editors import open_place
+
+    with call.engine() as engine:
+        behind = lines_behind(ref)
+        try:
+            item, line = engine.get(ref), 0
+        except (NotFound, UsageError):
+            if behind is None:
+                raise
+            item, line = engine.get(behind[0]), behind[1][0]
+        place = engine.place_of(item.ref)
+    open_place(place, line)
+    return call.answer({"ref": str(item.ref), "place": place, "line": line or None}, lambda screen: None)
 
 
 @verb(

@@ -5,11 +5,12 @@ It knows nothing of items or hits; ``present_*`` decide what to say.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TextIO
 
 import click
@@ -110,13 +111,14 @@ class Screen:
     """Where a command speaks to a person: results on standard output, the rest on standard error."""
 
     def __init__(self, *, color: bool | None = None, quiet: bool = False, verbose: bool = False) -> None:
-        self.out, self.err = sys.stdout, sys.stderr
+        self.out: TextIO = sys.stdout
+        self.err: TextIO = sys.stderr
         self.color = wants_color(self.out, color)
         self.err_color = wants_color(self.err, color)
         self.quiet = quiet
         self.verbose = verbose
         self.is_terminal = self.out.isatty()
-        self.width = _width()
+        self.width, self.height = _window()
 
     def style(self, text: str, **how: Any) -> str:
         """The text with colour codes if standard output takes them (``fg="green"``, ``bold=True``, …)."""
@@ -131,6 +133,24 @@ class Screen:
     def line(self, text: str = "") -> None:
         """One line of result."""
         self.out.write(text + "\n")
+
+    def drawn(self, draw: Callable[[], None]) -> str:
+        """What ``draw`` would write on standard output."""
+        out, self.out = self.out, io.StringIO()
+        try:
+            draw()
+            return self.out.getvalue()
+        finally:
+            self.out = out
+
+    def page(self, text: str, *, is_long: bool) -> None:
+        """Write a text; one that is longer than the window goes through a pager, which shows its beginning first."""
+        if not is_long or not sys.stdin.isatty():
+            self.out.write(text)
+            return
+        os.environ.setdefault("LESS", "FRX")  # colours are shown, and the text stays on the screen at the end
+        self.out.flush()
+        click.echo_via_pager(text.rstrip("\n"), color=self.color)
 
     def write_bytes(self, data: bytes) -> None:
         """Bytes as they are, for a file or a pipe."""
@@ -159,29 +179,39 @@ class Screen:
         self.err.write((click.style(text, **how) if self.err_color and how else text) + "\n")
         self.err.flush()
 
-    def table(self, head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[int] = ()) -> None:
-        """Columns under their heads; on a terminal the last column is cut to fit the window."""
+    def table(
+        self,
+        head: Sequence[str],
+        rows: Iterable[Sequence[str]],
+        *,
+        right: Iterable[int] = (),
+        paths: Iterable[int] = (),
+    ) -> None:
+        """Columns under their heads; on a terminal the widest are cut to fit the window, ``paths`` at the front."""
         body = [[one_line(cell) for cell in row] for row in rows]
         if not body:
             return
         widths = [max(cells(row[i]) for row in [list(head), *body]) for i in range(len(head))]
         if self.is_terminal:
             widths = _fitted(widths, self.width)
-        to_the_right = set(right)
+        to_the_right, with_paths = set(right), set(paths)
         for number, row in enumerate([list(head), *body]):
             parts = []
             for i, cell in enumerate(row):
-                shown = clip(cell, widths[i]) if self.is_terminal else cell
+                cut = clip_left if i in with_paths else clip
+                shown = cut(cell, widths[i]) if self.is_terminal else cell
                 gap = " " * (widths[i] - cells(shown))
                 parts.append(gap + shown if i in to_the_right else shown + gap)
             text = "  ".join(parts).rstrip()
             self.line(self.dim(text) if number == 0 else text)
 
 
-def _width() -> int:
+def _window() -> tuple[int, int]:
+    """Columns, at most ``MAX_WIDTH``, and lines."""
     import shutil
 
-    return min(shutil.get_terminal_size((100, 24)).columns, MAX_WIDTH)
+    columns, lines = shutil.get_terminal_size((100, 24))
+    return min(columns, MAX_WIDTH), lines
 
 
 def _fitted(widths: list[int], total: int) -> list[int]:

@@ -44,6 +44,7 @@ VERBS: dict[str, Entry] = {
     "similar": Entry("find", "similar", "Find items like a given one.", "find"),
     "grep": Entry("grep", "grep", "Find lines of stored text by a regular expression.", "find"),
     "get": Entry("read", "get", "Print an item's text, or its fields.", "find"),
+    "open": Entry("read", "open_item", "Open an item in your editor, or its page in the browser.", "find"),
     "list": Entry("read", "list_items", "List items, newest first.", "find"),
     "tree": Entry("read", "tree", "Show refs as a tree.", "find"),
     "history": Entry("read", "history", "List the versions of an item.", "find"),

@@ -18,6 +18,15 @@ from ricordo.frozen import frozen
 _HEAVIEST = 1000  # weights count relative to one another; far larger ones overflow when they are summed
 
 
+LANGUAGES = (
+    "arabic", "armenian", "basque", "catalan", "czech", "danish", "dutch", "dutch_porter", "english", "esperanto",
+    "estonian", "finnish", "french", "german", "greek", "hindi", "hungarian", "indonesian", "irish", "italian",
+    "lithuanian", "nepali", "norwegian", "persian", "polish", "porter", "portuguese", "romanian", "russian",
+    "serbian", "sesotho", "spanish", "swedish", "tamil", "turkish", "yiddish", "none",
+)  # fmt: skip
+"""The stemmers of Snowball, and none. They are listed here because loading Snowball costs start-up time."""
+
+
 def _weight(default: float | None, doc: str) -> Any:
     return setting(default, doc, minimum=0, maximum=_HEAVIEST)
 
@@ -57,7 +66,9 @@ class IngestSettings:
 class LexicalSettings:
     """How words are indexed and scored (BM25F)."""
 
-    language: str = setting("english", "Language of the stemmer, by its Snowball name.")
+    language: str = setting(
+        "english", "Language of the words in stores that are made from now on; none does not stem.", choices=LANGUAGES
+    )
     k1: float = setting(1.2, "How soon repeating a word stops helping.", minimum=0, maximum=1000)
     b: float = setting(0.75, "How much long texts are discounted, 0 to 1.", minimum=0, maximum=1)
     title_weight: float = _weight(3.3, "Weight of words in the title, relative to the body.")

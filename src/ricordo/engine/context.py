@@ -113,6 +113,13 @@ class EngineContext:
         self._with_files.append(knowledge)
         return knowledge
 
+    def knowledge_file(self, store: Store, n: int) -> Path | None:
+        """The Markdown file of an item of one of the stores; None if it lives in the store alone."""
+        for knowledge in self._with_files:
+            if knowledge.store is store and (known := store.knowledge.files_of([n]).get(n)) is not None:
+                return knowledge.folder.place(known.name)
+        return None
+
     def close(self) -> None:
         """Write the use records that wait, then close the stores."""
         self.tiers.close_trackers()

@@ -123,10 +123,19 @@ class ReadingVerbs(OpenEngine):
         *,
         version: int | None = None,
         as_of: datetime | str | None = None,
+        lines: tuple[int, int] | None = None,
         track: bool | None = None,
     ) -> Item:
-        """An item with its content: now, in one version, or as it was at a time. This counts as opening it."""
-        return self._finding.get(ref, version=version, as_of=as_of, track=track)
+        """An item with its content: now, in one version, or as it was at a time. This counts as opening it.
+
+        ``lines`` gives the first and the last line to return, counted as hits count them; the content holds only
+        these then, and ``first_line`` says where they begin.
+        """
+        return self._finding.get(ref, version=version, as_of=as_of, lines=lines, track=track)
+
+    def place_of(self, ref: str | Ref) -> str:
+        """Where an item can be opened: the path of its file or Markdown file, or the URL of its page."""
+        return self._finding.place_of(ref)
 
     def original(self, ref: str | Ref, *, version: int | None = None) -> bytes:
         """The bytes of an item that is kept without text; for any other, its text in UTF-8."""

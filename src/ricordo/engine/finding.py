@@ -10,12 +10,13 @@ from typing import Any
 
 from ricordo.engine.checks import refuse_binned
 from ricordo.engine.context import EngineContext
-from ricordo.errors import NotFound
+from ricordo.errors import NotFound, UsageError
 from ricordo.search.profile import find_profile
 from ricordo.search.request import Boosts, Request
 from ricordo.search.scan import grep_texts, tree_of
 from ricordo.values.hits import Answer, Evidence, Explanation, Filters, GrepMatch
 from ricordo.values.items import Item, Ref, TreeNode, Version, parse_time
+from ricordo.values.kinds import REMEMBERED_KINDS
 
 
 class FindVerbs:
@@ -138,6 +139,7 @@ class FindVerbs:
         *,
         version: int | None = None,
         as_of: datetime | str | None = None,
+        lines: tuple[int, int] | None = None,
         track: bool | None = None,
     ) -> Item:
         tier, n = self._context.tiers.holder(ref)
@@ -153,7 +155,22 @@ class FindVerbs:
         tracker = self._context.tiers.tracker_of(tier)
         if tracker is not None and (config.search.track if track is None else track):
             tracker.opened(item, settings=config.usage)
-        return item
+        return item if lines is None else _some_lines(item, lines)
+
+    def place_of(self, ref: str | Ref) -> str:
+        tier, n = self._context.tiers.holder(ref)
+        item = tier.store.items.get_many([n])[n]
+        if item.ref.drive == "disk":
+            return item.ref.path
+        path = self._context.knowledge_file(tier.store, n)
+        if path is not None:
+            return str(path)
+        url = item.fields.source_url or item.ref.path.lstrip("/")
+        if url.startswith(("https://", "http://")):
+            return url
+        raise UsageError(
+            f"{item.ref} is neither a file nor a page", hint=f"'ricordo edit {item.ref}' opens its text in your editor."
+        )
 
     def original(self, ref: str | Ref, *, version: int | None = None) -> bytes:
         tier, n = self._context.tiers.holder(ref)
@@ -176,7 +193,13 @@ class FindVerbs:
         )
 
     def list(self, *, filters: Filters | None = None, limit: int = 50, offset: int = 0) -> list[Item]:
-        return [item for _, item in self._context.store.items.listing(filters or Filters(), limit, offset)]
+        items = self._context.store.items
+
+        def titled(n: int, item: Item) -> Item:
+            is_named = item.fields.title or item.kind not in REMEMBERED_KINDS
+            return item if is_named else replace(item, opening=items.get(n).content)
+
+        return [titled(n, item) for n, item in items.listing(filters or Filters(), limit, offset)]
 
     def count(self, filters: Filters | None = None) -> int:
         return self._context.store.items.count(filters or Filters())
@@ -209,6 +232,24 @@ class FindVerbs:
         tier, n = self._context.tiers.holder(ref)
         answer = tier.label(tier.searcher.similar(n, limit=limit, filters=filters or Filters()))
         return self._tracked(answer, str(tier.store.items.get_many([n])[n].ref), "similar", track)
+
+
+def _some_lines(item: Item, lines: tuple[int, int]) -> Item:
+    """The item with these lines of its original alone; front matter, which is not in the content, is counted."""
+    first, last = lines
+    if not 1 <= first <= last:
+        raise UsageError(
+            f"there are no lines {first}-{last}", hint="Lines count from 1, and the first is not after the last."
+        )
+    texts = item.content.splitlines(keepends=True)
+    end = item.first_line + len(texts) - 1
+    if first > end or last < item.first_line:
+        raise NotFound(
+            f"{item.ref} has no line {first if first > end else last}",
+            hint=f"Its text stands in the lines {item.first_line}-{end}.",
+        )
+    kept = texts[max(first - item.first_line, 0) : last - item.first_line + 1]
+    return replace(item, content="".join(kept), first_line=max(first, item.first_line))
 
 
 def _lines_for_diff(item: Item) -> list[str]:

@@ -39,17 +39,42 @@ class HealthVerbs:
     def status(self) -> dict[str, Any]:
         context = self._context
         status = store_status(context.store, context.location, context.config)
-        return status | {"knowledge": context.knowledge.status() if context.knowledge is not None else None}
+        knowledge = context.knowledge.status() if context.knowledge is not None else None
+        return status | {"vectors": self._vectors(), "knowledge": knowledge}
+
+    def _vectors(self) -> dict[str, Any]:
+        """The model that is set, and how many passages have a vector or wait for one."""
+        store, embedding = self._context.unsynced_store, self._context.config.embedding
+        if embedding.provider == "none":
+            return {"model": "none: search goes by words alone"}
+        active = store.vectors.active_fingerprint()
+        backlog = {name: n for name, n in store.jobs.summary().items() if name in ("pending", "running", "failed")}
+        model = " ".join(part for part in (embedding.provider, embedding.model) if part)
+        embedded = store.vectors.counts(active)["embedded"] if active else 0
+        return {"model": model, "made_by": active, "made": embedded, **backlog}
 
     def doctor(self, *, repair: bool = False) -> DoctorReport:
         # Without a look at the knowledge files: the doctor reports how they differ from the store.
         context = self._context
         mended = _run("mending", lambda _: mend_damage(context, self._restore), repair) if repair else None
         checks = [*([mended] if mended else []), *check_store(context.unsynced_store, context.location, repair=repair)]
+        checks.append(_run("language", self._language, repair))
         if context.knowledge:
             knowledge = context.knowledge
             checks.append(_run("knowledge files", lambda repair: knowledge.check(repair=repair), repair))
         return DoctorReport(tuple(check for check in checks if check is not None))
+
+    def _language(self, repair: bool) -> Check:
+        """Whether words are indexed in the language that the settings name; with ``repair`` they are from then on."""
+        store, config = self._context.unsynced_store, self._context.config
+        wanted, before = config.lexical.language, store.language
+        if wanted == before or config.source("lexical.language") == "default":
+            return Check("language", True, f"words are indexed as {before}")
+        differs = f"words are indexed as {before}, and lexical.language is {wanted}"
+        if repair:
+            store.transfer.adopt_language(wanted, rebuild=True)
+            return Check("language", False, differs, repaired=True)
+        return Check("language", True, f"{differs}: 'ricordo doctor --repair' indexes them again")
 
 
 def store_status(store: Store, location: str, config: Config) -> dict[str, Any]:

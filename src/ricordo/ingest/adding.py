@@ -201,16 +201,19 @@ class Adding:
         known = self._known(refs.values()) if self.on_conflict == "skip" else {}
         wanted = [entry for entry in found if not self._skip_known(refs[entry.path], known, entry)]
         skipped = len(found) - len(wanted)
-        if skipped:
-            self.tell(0, len(wanted), "", skipped)
+        size, read = sum(entry.size for entry in wanted), 0
 
         def incoming() -> Iterator[Incoming]:
-            for place, entry in enumerate(wanted, start=1):
+            nonlocal read
+            for place, entry in enumerate(wanted):
                 ref = refs[entry.path]
+                # Told before the file is read, because a large one takes long: it is the file that is worked on.
+                self.tell(place, len(wanted), str(ref), skipped, bytes_read=(read, size))
                 one = self._read(entry, ref)
-                self.tell(place, len(wanted), str(ref), skipped)
+                read += entry.size
                 if one is not None:
                     yield one
+            self.tell(len(wanted), len(wanted), "", skipped)
 
         self.done.extend(self._save(incoming()))
 
@@ -256,14 +259,25 @@ class Adding:
             redacted[str(one.ref)] = found
         return clean
 
-    def tell(self, done: int, total: int | None, label: str, before: int = 0) -> None:
-        """Report progress; ``before`` items were skipped without being read and do not count towards the speed."""
+    def tell(
+        self, done: int, total: int | None, label: str, before: int = 0, bytes_read: tuple[int, int] = (0, 0)
+    ) -> None:
+        """Report progress; ``before`` items were skipped without being read and do not count towards the speed.
+
+        The time that is left goes by ``bytes_read`` (so far, and in all) where that is known: files differ much.
+        """
         if self.progress is None:
             return
-        rate = done / max(time.monotonic() - self.started, 1e-6)
-        eta = (total - done) / rate if total is not None and rate else None
+        seconds = max(time.monotonic() - self.started, 1e-6)
+        rate = done / seconds
+        read, size = bytes_read
+        eta = None
+        if size:
+            eta = seconds * (size - read) / read if read else None
+        elif total is not None and rate:
+            eta = (total - done) / rate
         whole = total + before if total is not None else None
-        self.progress(Progress(done + before, whole, label, "adding", rate, eta))
+        self.progress(Progress(done + before, whole, label, "adding", rate, eta, size))
 
     def _report(self) -> AddReport:
         return AddReport(tuple(self.done), tuple(self.notes))

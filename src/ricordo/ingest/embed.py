@@ -48,6 +48,7 @@ class Worker:
         if not self.store.jobs.waiting(self.fingerprint):
             return EmbedReport()
         self._total = self.store.vectors.counts(self.fingerprint)["pending"]
+        self._tell()
         try:
             if workers > 1:
                 with ThreadPoolExecutor(workers) as pool:

@@ -18,14 +18,14 @@ from ricordo.errors import ContractError, PathConflict, StaleVersion, Unavailabl
 from ricordo.frozen import frozen
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.ingest.redact import redact_item
-from ricordo.memory.duplicates import DuplicateFinder
+from ricordo.memory.duplicates import DuplicateFinder, plain_text
 from ricordo.memory.merging import merged_fields, merged_text
 from ricordo.memory.slugs import free_name, slug
 from ricordo.models.base import Embedder
 from ricordo.models.fingerprint import fingerprint_of
 from ricordo.store.base import Backlog, PreparedItem, Store
 from ricordo.store.prepare import embedded_text
-from ricordo.values.items import Duplicate, Parsed, Ref, Saved, checked_fields
+from ricordo.values.items import Duplicate, Item, Parsed, Ref, Saved, checked_fields
 
 if TYPE_CHECKING:
     from ricordo.memory.duplicates import Array
@@ -69,6 +69,23 @@ def memory_of(text: str, kind: str, ref: Ref | None, fields: Mapping[str, Any], 
 def drive_of(kind: str) -> str:
     """Where what is remembered lives: a drive for each kind; documents are an agent's own."""
     return "agent" if kind == "document" else kind
+
+
+_NOT_TOLD = ("title", "source", "source_adapter", "metadata", "mime_type", "is_textual")
+"""What names a text or says where it comes from, and tells nothing new about a text that is known."""
+
+
+def _new_about(known: Item, memory: Memory) -> dict[str, Any]:
+    """The fields that were given for a text that is known, and differ; tags are added to the others."""
+    if known.fields.immutable or plain_text(known.content) != plain_text(memory.text):
+        return {}
+    changes: dict[str, Any] = {}
+    for name, value in memory.fields.items():
+        before = getattr(known.fields, name, None)
+        wanted = tuple(dict.fromkeys((*known.fields.tags, *value))) if name == "tags" else value
+        if name not in _NOT_TOLD and wanted not in (before, None, "", ()):
+            changes[name] = wanted
+    return changes
 
 
 def _entity_name(text: str) -> str:
@@ -132,6 +149,8 @@ class Keeper:
         known = self.finder.identical(item, alike)
         if known is not None:
             reason = f"the same text is saved as {known.ref}"
+            if changes := _new_about(known, memory):
+                return self._tell_more(known, changes)
             return Saved(str(known.ref), "skipped", known.id, known.version, None, known.content_hash, reason=reason)
         if memory.ref is not None:
             self._refuse_taken(memory.ref)
@@ -151,6 +170,14 @@ class Keeper:
         return Saved(
             str(item.draft.ref), "needs_decision", reason=f"nearly the same is saved as {best.ref}", candidates=near
         )
+
+    def _tell_more(self, known: Item, changes: Mapping[str, Any]) -> Saved:
+        """Give a text that is saved already what is newly said about it; history keeps what was said before."""
+        n = self.store.items.require(known.ref)
+        draft = self.store.items.draft(n, known.version)
+        told = self.pipeline.prepare_draft(replace(draft, fields=draft.fields.with_changes(changes)))
+        saved = self.store.changes.rewrite(n, told, durable=True, backlog=self.backlog, base=known.version)
+        return replace(saved, reason=f"the same text was saved; changed: {', '.join(changes)}")
 
     def _refuse_taken(self, ref: Ref) -> None:
         n = self.store.items.number(ref)

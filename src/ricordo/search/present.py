@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ricordo.frozen import frozen
@@ -100,7 +101,8 @@ class PageReader:
         """Its title. Turns have none: shown is their session's, as it is now, with who spoke and when in it."""
         item = self.item(entry)
         if not item.is_untitled_turn:
-            return item.title
+            # A memory is one passage, so that its first words are those of the passage.
+            return replace(item, opening=self.best_text(entry)).title if not item.content else item.title
         thread = item.fields.thread or ""
         title = " ".join((self._read[entry.n].sessions.get(thread) or thread or "a session").split())
         if len(title) > LONGEST_SESSION_TITLE:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
-from ricordo.values.kinds import SESSION
+from ricordo.values.kinds import REMEMBERED_KINDS, SESSION
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, named, rounded
 
 SEVERITIES: tuple[str, ...] = ("critical", "warning", "suggestion")
@@ -231,6 +231,26 @@ class Saved(Plain):
     """The kinds of secrets that were taken out of the text and its fields."""
 
 
+LONGEST_TITLE = 70
+"""A title that is made of a text's first words has at most so many characters."""
+
+_MARKS = re.compile(r"^[\s#>*+\-`]+")
+
+
+def first_words(text: str) -> str:
+    """The first line of a text that holds words, without Markdown's marks, cut between words.
+
+    >>> first_words("# Keys\\nRotate them."), first_words("- a list")
+    ('Keys', 'a list')
+    """
+    lines = (" ".join(_MARKS.sub("", line).split()) for line in text[:2000].splitlines())
+    line = next((line for line in lines if any(map(str.isalnum, line))), "")
+    if len(line) <= LONGEST_TITLE:
+        return line
+    head = line[: LONGEST_TITLE - 1]
+    return (head.rpartition(" ")[0] or head).rstrip(" ,;:.") + "…"
+
+
 @frozen
 class Item(Plain):
     """One thing worth knowing, as it stands in one version (the current one unless asked otherwise)."""
@@ -258,11 +278,17 @@ class Item(Plain):
     tier: str = ""
     mention_count: int = 0
     """For an entity: how many live items name it."""
+    opening: str = ""
+    """The beginning of the text, in lists, which leave the text out."""
 
     @property
     def title(self) -> str:
-        """The title, or the last part of the path when there is none."""
-        return self.fields.title or self.ref.path.rstrip("/").rpartition("/")[2]
+        """The title. Without one, what is remembered is called by its first words, and others by their path."""
+        return self.fields.title or self.first_words() or self.ref.path.rstrip("/").rpartition("/")[2]
+
+    def first_words(self) -> str:
+        """What a memory without a title is called; empty for other kinds, and where the text was not read."""
+        return first_words(self.content or self.opening) if self.kind in REMEMBERED_KINDS else ""
 
     @property
     def is_untitled_turn(self) -> bool:

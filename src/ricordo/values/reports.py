@@ -191,6 +191,8 @@ class Progress:
     phase: str = "reading"
     rate: float = 0.0
     eta: float | None = None
+    size: int = 0
+    """How many bytes there are to read in all, where that is known."""
 
 
 @frozen

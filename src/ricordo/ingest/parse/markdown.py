@@ -45,17 +45,20 @@ def first_heading(text: str) -> str:
     first = ""
     fence = ""
     previous = ""
+    commented = False
     for line in text[:_REACH].split("\n"):
         if len(line) > _LONGEST_TITLE * 3:
             previous = ""
+            commented = commented and "-->" not in line
             continue
         opened = _FENCE.match(line)
         if fence:
             fence = "" if opened and opened[1].startswith(fence) else fence
             continue
-        if opened:
+        if opened and not commented:
             fence = opened[1]
             continue
+        line, commented = _without_comments(line, commented)
         level, heading = _heading(line, previous)
         previous = line
         plain = plain_words(heading) if heading else ""
@@ -63,6 +66,20 @@ def first_heading(text: str) -> str:
             return plain
         first = first or plain
     return first
+
+
+def _without_comments(line: str, commented: bool) -> tuple[str, bool]:
+    """A line without the parts that stand in HTML comments, and whether a comment goes on in the next line."""
+    shown = []
+    while line:
+        if commented:
+            _, end, line = line.partition("-->")
+            commented = not end
+        else:
+            before, start, line = line.partition("<!--")
+            shown.append(before)
+            commented = bool(start)
+    return "".join(shown), commented
 
 
 def _heading(line: str, previous: str) -> tuple[int, str]:

@@ -46,16 +46,24 @@ class Transfer:
 
         return Importing(self._file, on_conflict, backlog)
 
-    def adopt_language(self, language: str) -> bool:
-        """Take another language for the words of a store that never held any; whether it has that language now."""
+    def adopt_language(self, language: str, *, rebuild: bool = False) -> bool:
+        """Take another language for the words of a store that never held any; whether it has that language now.
+
+        With ``rebuild`` a store that holds texts takes it too, and indexes all words again.
+        """
         if language == self._file.language:
             return True
         analyzer = Analyzer(language)
         with self._database.write() as connection:
-            if connection.rows("SELECT 1 FROM sqlite_sequence WHERE name='chunks' AND seq > 0"):
+            holds_words = connection.rows("SELECT 1 FROM sqlite_sequence WHERE name='chunks' AND seq > 0")
+            if holds_words and not rebuild:
                 return False
             connection.rows("INSERT OR REPLACE INTO meta VALUES('language', ?)", (language,))
         self._file.language, self._file.analyzer = language, analyzer
+        if holds_words:
+            from ricordo.store.sqlite.checks import rebuild_lexical
+
+            rebuild_lexical(self._database, analyzer)
         return True
 
     def salvage(self, left_out: list[str], *, log: bool = True) -> Generator[Record]:

@@ -20,6 +20,13 @@ def vectors(database: Database, repair: bool) -> Check:
             return Check("vectors", True, "none yet")
         number, name, dimensions = active[0]
         problem = _problem(connection, number, dimensions)
+        live = connection.rows("SELECT count(*) FROM chunks WHERE state=0")[0][0]
+        waiting = connection.rows(
+            "SELECT count(*) FROM jobs j JOIN chunks c ON c.id=j.chunk AND c.state=0 WHERE j.fingerprint=?", (number,)
+        )[0][0]
+    if problem is None and waiting:
+        have = f"{live - waiting:,} of {live:,} passages have theirs"
+        return Check("vectors", True, f"{have}, {waiting:,} wait: 'ricordo embed' makes them ({name})")
     if problem is None:
         return Check("vectors", True, f"whole ({name})")
     if repair:
