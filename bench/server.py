@@ -18,6 +18,7 @@ import argparse
 import asyncio
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -28,7 +29,7 @@ from typing import Any
 
 import httpx
 
-from corpus import add_corpus_options, questions_for, read_corpus
+from corpus import QUESTIONS, add_corpus_options, questions_for, read_corpus
 from embeddings import give_vectors, real_vectors, shipped_embedder, spread
 from hook import ask as ask_hook
 from ricordo.engine import Ricordo
@@ -115,31 +116,54 @@ def page(running: Running, link: str, questions: list[str]) -> dict[str, Any] | 
     return {"first paint": summary(paints), "last key to hits": summary(hits)}
 
 
-def hooks(store: Path, questions: list[str], rounds: int) -> dict[str, Any]:
-    """By turns through the server and alone, in one run; the limit is lifted so that both come to an end."""
+def hooks(running: Running, store: Path, questions: list[str], rounds: int) -> dict[str, Any]:
+    """By turns through the server and alone, in one run; ``cpu_ms`` counts the server's share too."""
     place = state_file()
     aside = place.with_name("aside.json")
     command = [sys.executable, "-P", "-m", "ricordo", "hook", "user-prompt", "--store", str(store), "--within", "60"]
     times: dict[str, list[float]] = {"server": [], "alone": []}
     told = dict.fromkeys(times, 0)
+    cpu = dict.fromkeys(times, 0.0)
     for turn in range(rounds):
         for way in times:
             if way == "alone":
                 place.rename(aside)
+            before = _children_cpu(), _cpu(running.pid)
             taken, said = ask_hook(command, questions[turn % len(questions)], dict(os.environ))
+            cpu[way] += _children_cpu() - before[0] + (_cpu(running.pid) - before[1] if way == "server" else 0)
             if way == "alone":
                 aside.rename(place)
             times[way].append(taken)
             told[way] += said
-    figures = {way: summary(found) | {"answered": told[way], "asked": rounds} for way, found in times.items()}
-    ratio = figures["alone"]["p50_ms"] / figures["server"]["p50_ms"]
-    return {**figures, "times_faster": round(ratio, 1)}
+    figures: dict[str, Any] = {
+        way: summary(found) | {"answered": told[way], "asked": rounds, "cpu_ms": round(cpu[way] / rounds * 1000)}
+        for way, found in times.items()
+    }
+    ratios = {name: figures["alone"][name] / figures["server"][name] for name in ("p50_ms", "cpu_ms")}
+    return figures | {"times_faster": round(ratios["p50_ms"], 1), "times_less_cpu": round(ratios["cpu_ms"], 1)}
+
+
+def _children_cpu() -> float:
+    """Seconds of the processor that processes started here took, and ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _cpu(pid: int) -> float:
+    """Seconds of the processor that a running process took."""
+    fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def bench(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     os.environ |= dict.fromkeys(("RICORDO_CONFIG_HOME", "RICORDO_DATA_HOME", "RICORDO_STATE_HOME"), str(folder))
     file = folder / "store.db"
-    chunks, questions = fill(options, file)
+    if options.store:
+        file, questions = options.store, list(QUESTIONS)
+        with Ricordo.open(file) as engine:
+            chunks = engine.status()["chunks"]
+    else:
+        chunks, questions = fill(options, file)
     command = [sys.executable, "-m", "ricordo", "serve", "--background", "--port", "0", "--store", str(file), "--json"]
     started = time.perf_counter()
     link = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["data"]["link"]
@@ -149,8 +173,11 @@ def bench(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     try:
         figures["one client"] = one_client(running, questions)
         figures["page"] = page(running, link, questions)
+        before = _cpu(running.pid)
         figures["clients"] = many_clients(running, questions, options.clients, options.seconds)
-        figures["hook"] = hooks(file, questions, options.rounds)
+        taken = (_cpu(running.pid) - before) / max(1, figures["clients"]["answers"])
+        figures["clients"]["cpu_ms_each"] = round(taken * 1000, 1)
+        figures["hook"] = hooks(running, file, questions, options.rounds)
     finally:
         subprocess.run([sys.executable, "-m", "ricordo", "service", "stop"], check=True, capture_output=True)
     return figures | {"machine": machine()}
@@ -165,6 +192,7 @@ def main() -> None:
     add_corpus_options(parser)
     parser.add_argument("--chunks", type=int, default=50_000, metavar="N", help="size of the store (50000)")
     parser.add_argument("--real", type=int, default=500, metavar="N", help="how many vectors are true (500)")
+    parser.add_argument("--store", type=Path, metavar="FILE", help="ask a store there is instead of filling one")
     parser.add_argument("--clients", type=int, default=50, metavar="N", help="how many ask at once (50)")
     parser.add_argument("--seconds", type=float, default=60, help="for how long (60)")
     parser.add_argument("--rounds", type=int, default=10, metavar="N", help="hooks of each way (10)")
@@ -181,6 +209,7 @@ def main() -> None:
     rows.append([f"{many['clients']} clients, {many['answers']} answers, {many['errors']} errors", *_times(many)])
     rows += [[f"hook: {way}", *_times(figures["hook"][way])] for way in ("server", "alone")]
     rows.append(["hook: alone / server", f"{figures['hook']['times_faster']}x", ""])
+    rows.append(["hook: the same, processor time", f"{figures['hook']['times_less_cpu']}x", ""])
     print(aligned((f"{figures['chunks']:,} chunks", "p50 ms", "p95 ms"), rows))
 
 

@@ -19,7 +19,7 @@ from ricordo import Ricordo
 from ricordo.cli.hook_answers import run
 from ricordo.cli.hook_process import Outlet
 from ricordo.cli.hook_server import ask_server
-from ricordo.cli.hook_told import note, told_by_hooks
+from ricordo.cli.hook_told import told_by_hooks
 from ricordo.http_api.running import Running, write_running
 
 KEYS = "We rotate the signing keys in the first week of every quarter."
@@ -96,9 +96,7 @@ def test_what_hooks_told_is_logged_by_ref_and_shown_in_insight(
     site.engine.remember(KEYS)
     payload = json.dumps(PROMPT).encode()
     run("user-prompt", payload, Outlet(lambda part: None, time.monotonic()), store=str(store))
-    through = ask_server("user-prompt", payload, store=str(store), tier=None, seconds=30)
-    assert through is not None
-    note(*(through[1] or ()))
+    assert ask_server("user-prompt", payload, store=str(store), tier=None, seconds=30)
     answers, items = told_by_hooks(str(store))
     assert answers == 2
     assert [(one.ref.partition(":")[0], one.count) for one in items] == [("memory", 2)]

@@ -54,8 +54,7 @@ def run(
     """
     try:
         _run(event, content, outlet, _Place(store, tier, here, warm))
-        if warm is None:  # otherwise whoever asked notes it, if the answer came in time
-            outlet.note_told()
+        outlet.note_told()
     except (Error, OSError, ValueError) as error:  # a store, a file or a payload that cannot be read
         log(event, f"{type(error).__name__}: {error}")
     except Exception as error:  # noqa: BLE001 - a bug must not fail the program that called the hook

@@ -70,8 +70,11 @@ class Outlet:
 
     @property
     def seconds_for_server(self) -> float:
-        """How long to wait for a running server: part of the time left, so that the hook can still do the work."""
-        return max(0.0, self.left * self._limit * 0.6)
+        """How long to wait for a running server: all the time left, because the hook alone would take longer.
+
+        A program that gives its hooks more time than the limit still gets an answer from a server that hangs.
+        """
+        return max(0.0, self.left * self._limit - _RESERVE)
 
 
 class _Listener:
@@ -149,9 +152,7 @@ def answer(event: str, *, store: str | None, tier: str | None, started: float, w
         content = _standard_input()
         from_server = ask_server(event, content, store=store, tier=tier, seconds=outlet.seconds_for_server)
         if from_server is not None:
-            answer, outlet.told = from_server
-            outlet.offer(answer)
-            outlet.note_told()
+            outlet.offer(from_server)
             return
         from ricordo.cli.hook_answers import run
 

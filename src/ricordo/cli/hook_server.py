@@ -15,8 +15,8 @@ from ricordo.http_api.running import ask, read_running
 
 def ask_server(
     event: str, content: bytes, *, store: str | None, tier: str | None, seconds: float
-) -> tuple[dict[str, Any], tuple[str, str, list[str]] | None] | None:
-    """The server's answer, and what it tells; None when no server runs, or when this one cannot answer for us."""
+) -> dict[str, Any] | None:
+    """The server's answer; None when no server runs, or when this one cannot answer for us."""
     running = read_running()
     if running is None:
         return None
@@ -29,10 +29,6 @@ def ask_server(
             "env": {name: value for name, value in os.environ.items() if name.startswith("RICORDO_")},
         }
         status, body = ask(running, f"/api/v1/hook/{event}", json.dumps(asked).encode(), seconds)
-        if status != 200:
-            return None
-        said = json.loads(body)
-        told = said["told"]
-        return dict(said["answer"]), (told[0], told[1], told[2]) if told else None
+        return dict(json.loads(body)["answer"]) if status == 200 else None
     except (OSError, ValueError, LookupError, TypeError):
         return None

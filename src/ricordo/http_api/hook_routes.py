@@ -56,11 +56,11 @@ def own_variables() -> dict[str, str]:
 
 
 def answered(stores: HookStores, event: str, body: HookBody) -> dict[str, Any]:
-    """Run the hook on an open store: the last answer that it offers, and which items it tells."""
+    """Run the hook on an open store; the last answer that it offers counts."""
     offered: list[bytes] = []
     outlet = Outlet(offered.append, time.monotonic())
     folder = Path(body.folder)
     run(event, body.payload.encode("utf-8", "replace"), outlet, store=body.store, tier=body.tier, here=folder,
         warm=stores.opened)  # fmt: skip
     answers = [line.removeprefix(b"answer ") for line in offered if line.startswith(b"answer ")]
-    return {"answer": json.loads(answers[-1]) if answers else {}, "told": outlet.told}
+    return {"answer": json.loads(answers[-1]) if answers else {}}

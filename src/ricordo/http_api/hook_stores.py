@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy  # noqa: F401 - two threads that import it at the same time get in each other's way
+
 from ricordo.cli.hook_answers import for_hooks
 from ricordo.config.files import nearest_project
 from ricordo.config.loading import ConfigProvider
