@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from ricordo.cli.completing import RefType
 from ricordo.cli.verb import Verb
 from ricordo.config.settings import find_setting
 from ricordo.errors import UsageError
@@ -39,8 +40,8 @@ def together(*decorators: Callable[[Any], Any]) -> Callable[[Function], Function
 
 
 COUNT = click.IntRange(min=1)
-REF = click.Path(allow_dash=True)
-"""A ref, an item's id, a URL or a path; shells complete it as a path, and the engine says what it is."""
+REF = RefType(allow_dash=True)
+"""A ref, an item's id, a URL or a path; shells complete it, and the engine says what it is."""
 
 
 def limited(limit: int | None, what: str = "How many at most") -> Callable[[Function], Function]:

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from ricordo.cli.call import Call
+from ricordo.cli.completing import profile_names
 from ricordo.cli.verbs import VERBS
 from ricordo.log import keep_log
 
@@ -34,7 +35,7 @@ GLOBAL_OPTIONS: tuple[click.Option, ...] = (
     _global("--quiet", "-q", is_flag=True, help="Print results and errors only."),
     _global("--verbose", "-v", is_flag=True, help="Print more, and stack traces of unexpected errors."),
     _global("--tier", metavar="NAME", help="Use this tier alone: agent, project or team."),
-    _global("--profile", metavar="NAME", help="Rank with this profile."),
+    _global("--profile", metavar="NAME", help="Rank with this profile.", shell_complete=profile_names),
     _global("--no-color", "color", flag_value=False, is_flag=True, help="No colours (NO_COLOR does the same)."),
 )
 

@@ -129,6 +129,12 @@ class Answer(Plain):
     hits: tuple[Hit, ...]
     meta: SearchMeta
 
+    def _repr_html_(self) -> str:
+        """A notebook shows the hits as a table."""
+        from ricordo.values.notebook import html_of
+
+        return html_of(self)
+
 
 @frozen
 class GrepMatch(Plain):

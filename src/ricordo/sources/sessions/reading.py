@@ -17,6 +17,7 @@ from typing import BinaryIO
 from ricordo.errors import NotFound, Unreadable
 from ricordo.sources.sessions.claude import ClaudeFormat, is_claude
 from ricordo.sources.sessions.codex import CodexFormat, is_codex, named_session
+from ricordo.sources.sessions.gemini import GeminiFormat, QwenFormat, is_gemini, is_qwen
 from ricordo.sources.sessions.lines import Format, Line, LineContent, session_id
 from ricordo.sources.sessions.plain import PlainFormat, is_plain
 from ricordo.values.own_tools import is_own_tool
@@ -105,7 +106,7 @@ def open_transcript(path: Path) -> Transcript:
         return Transcript(path, "jsonl", name, state.st_mtime_ns, state.st_size, PlainFormat(name))
     raise Unreadable(
         "it is no transcript of a session",
-        hint="Transcripts of Claude Code and Codex are known, and JSON lines with role and content (docs/sessions.md).",
+        hint="Known are those of Claude Code, Codex, Gemini CLI and Qwen Code, and JSON lines with role and content.",
     )
 
 
@@ -119,6 +120,8 @@ def _formats(
     path: Path,
 ) -> Iterator[tuple[str, Callable[[Line], bool], Callable[[list[Line]], str], Callable[[str], Format]]]:
     yield "codex", is_codex, lambda head: _codex_session(path, head), CodexFormat
+    yield "gemini-cli", is_gemini, lambda head: _named_session(path, head), GeminiFormat
+    yield "qwen-code", is_qwen, lambda head: _named_session(path, head), QwenFormat
     yield "claude-code", is_claude, lambda head: _claude_session(path, head), ClaudeFormat
     yield "jsonl", is_plain, lambda head: _plain_session(path, head), PlainFormat
 
@@ -127,6 +130,12 @@ def _claude_session(path: Path, head: list[Line]) -> str:
     """The file's name is the session's; lines copied from an earlier session name that one."""
     if _UUID.fullmatch(path.stem) or path.stem.startswith("agent-"):
         return session_id(path.stem)
+    named = next((line["sessionId"] for line in head if isinstance(line.get("sessionId"), str)), "")
+    return session_id(named or path.stem)
+
+
+def _named_session(path: Path, head: list[Line]) -> str:
+    """The session that a line names."""
     named = next((line["sessionId"] for line in head if isinstance(line.get("sessionId"), str)), "")
     return session_id(named or path.stem)
 
@@ -158,7 +167,8 @@ def _head(path: Path) -> list[Line]:
             line = _parsed(raw)
             if line is not None:
                 found.append(line)
-                if is_codex(line) or is_plain(line) or (is_claude(line) and "sessionId" in line):
+                ours = is_codex(line) or is_plain(line) or is_gemini(line)
+                if ours or (is_claude(line) and "sessionId" in line):
                     break
             if number >= LINES_LOOKED_AT:
                 break
@@ -223,10 +233,11 @@ def find_transcripts(path: Path) -> list[Path]:
 
 
 def known_places() -> list[Path]:
-    """Where Claude Code and Codex keep their transcripts on this machine."""
+    """Where Claude Code, Codex, Gemini CLI and Qwen Code keep their transcripts on this machine."""
     claude = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "projects"
     codex = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
-    return [claude, codex / "sessions", codex / "archived_sessions"]
+    others = [Path.home() / ".gemini" / "tmp", Path.home() / ".qwen" / "projects"]
+    return [claude, codex / "sessions", codex / "archived_sessions", *others]
 
 
 def is_helpers(path: Path) -> bool:

@@ -1,0 +1,74 @@
+"""What a shell offers when a word is completed: refs of the store, and names of profiles.
+
+Completion must never fail or make a store: what stands in the way means that nothing is offered.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from ricordo.engine import Ricordo
+
+MOST = 60
+"""So many refs are offered at once."""
+
+
+class RefType(click.Path):
+    """A ref, an item's id, a URL or a path; shells offer refs that begin so, and files."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        refs = [] if incomplete.startswith(("/", ".", "~")) else _refs(ctx, incomplete)
+        return refs if ":" in incomplete else [*refs, *super().shell_complete(ctx, param, incomplete)]
+
+
+def profile_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The profiles whose names begin so."""
+    from click.shell_completion import CompletionItem
+
+    from ricordo.errors import Error
+
+    try:
+        with _opened(ctx) as engine:
+            known = engine.profiles()
+    except (Error, OSError):
+        return []
+    found = [(name, profile) for name, profile in sorted(known.items()) if name.startswith(incomplete)]
+    return [CompletionItem(name, help=profile.description) for name, profile in found]
+
+
+def _refs(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    """A drive is completed to its name, a path to refs below it."""
+    from click.shell_completion import CompletionItem
+
+    from ricordo.errors import Error
+    from ricordo.values.hits import Filters
+    from ricordo.values.kinds import DRIVES
+
+    drive, colon, path = incomplete.partition(":")
+    if not colon:
+        return [CompletionItem(f"{name}:/") for name in DRIVES if incomplete and name.startswith(incomplete)]
+    try:
+        with _opened(ctx) as engine:
+            below = Filters(drives=(drive,), paths=(f"{path}*",) if path.strip("/") else ())
+            items = engine.list(filters=below, limit=MOST)
+    except (Error, OSError):
+        return []
+    return [CompletionItem(str(item.ref), help=item.title) for item in items]
+
+
+def _opened(ctx: click.Context) -> Ricordo:
+    """The store that the command line means; one that is not there is not made."""
+    from ricordo.engine import Ricordo
+
+    store, tier = (_given(ctx, name) for name in ("store", "tier"))
+    return Ricordo.open(store, tier=tier, create=False)
+
+
+def _given(ctx: click.Context, name: str) -> Any:
+    """A global flag as it stands on the line so far."""
+    return getattr(ctx.find_root().obj, name, None)

@@ -1,0 +1,136 @@
+"""Transcripts of Gemini CLI and of Qwen Code, which began as a copy of it.
+
+Gemini CLI: ``~/.gemini/tmp/<project>/chats/session-*.jsonl``. The first line names the session, a line with an ``id``
+is a message (``user`` or ``gemini``, with its tool calls), and lines with ``$set`` keep the program's books.
+
+Qwen Code: ``~/.qwen/projects/<folder>/chats/<session>.jsonl``. A line is a message with a uuid, as in Claude Code, and
+its content stands in ``parts``, as in Gemini's API. Thoughts are left out of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ricordo.sources.sessions.lines import (
+    Line,
+    LineContent,
+    call_text,
+    clean,
+    files_of,
+    kept,
+    key_of,
+    result_text,
+    text_of,
+    time_of,
+)
+from ricordo.values.sessions import SessionEvent, SessionHint
+
+_ADDED = ("<session_context>", "<system-reminder>", "<hook_context>")
+"""How texts begin that the program says in the person's name."""
+
+
+def is_gemini(line: Line) -> bool:
+    """Whether a line is one of Gemini CLI's."""
+    if "projectHash" in line and "sessionId" in line:
+        return True
+    return "$set" in line or (line.get("type") == "gemini" and "id" in line)
+
+
+def is_qwen(line: Line) -> bool:
+    """Whether a line is one of Qwen Code's."""
+    message = line.get("message")
+    if "sessionId" not in line or "uuid" not in line:
+        return False
+    return "systemPayload" in line or (isinstance(message, Mapping) and isinstance(message.get("parts"), list))
+
+
+class GeminiFormat:
+    """Reads one session of Gemini CLI."""
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+
+    def read(self, line: Line) -> Iterable[LineContent] | None:
+        if "$set" in line or "$rewindTo" in line or ("sessionId" in line and "type" not in line):
+            return ()
+        kind = line.get("type")
+        if kind in ("info", "error", "warning"):
+            return ()
+        if kind not in ("user", "gemini"):
+            return None
+        return list(self._message(line, "user" if kind == "user" else "assistant"))
+
+    def _message(self, line: Line, role: str) -> Iterator[SessionEvent]:
+        text = kept(text_of(line.get("content")))
+        if text and not text.startswith(_ADDED):
+            yield _event(self.session, line, 0, role, text, is_request=role == "user")
+        calls = line.get("toolCalls")
+        for place, call in enumerate(calls if isinstance(calls, list) else (), start=1):
+            if not isinstance(call, Mapping):
+                continue
+            name, given = str(call.get("name") or "tool"), call.get("args")
+            told = call_text(name, given)
+            yield _event(self.session, line, 2 * place - 1, "tool", told, tool=name, files=files_of(given), sent=True)
+            if result := _result(call.get("result")):
+                failed = call.get("status") == "error"
+                yield _event(self.session, line, 2 * place, "tool", result, tool=name, is_error=failed)
+
+
+class QwenFormat:
+    """Reads one session of Qwen Code."""
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+
+    def read(self, line: Line) -> Iterable[LineContent] | None:
+        kind = line.get("type")
+        if kind == "system":
+            return ()
+        message = line.get("message")
+        if kind not in ("user", "assistant", "tool_result") or not isinstance(message, Mapping):
+            return None
+        parts = [part for part in message.get("parts") or () if isinstance(part, Mapping)]
+        hint = SessionHint(self.session, folder=_string(line, "cwd"), branch=_string(line, "gitBranch"))
+        return [hint, *self._parts(line, "assistant" if kind == "assistant" else "user", parts)]
+
+    def _parts(self, line: Line, role: str, parts: list[Mapping[str, Any]]) -> Iterator[SessionEvent]:
+        said = [part for part in parts if part.get("thought") is not True]
+        text = kept(text_of([part for part in said if "text" in part]))
+        if text and not text.startswith(_ADDED):
+            yield _event(self.session, line, 0, role, text, is_request=role == "user")
+        for place, part in enumerate(said, start=1):
+            call, answer = part.get("functionCall"), part.get("functionResponse")
+            if isinstance(call, Mapping):
+                name, given = str(call.get("name") or "tool"), call.get("args")
+                told = call_text(name, given)
+                yield _event(self.session, line, place, "tool", told, tool=name, files=files_of(given), sent=True)
+            elif isinstance(answer, Mapping) and (result := _result(answer)):
+                failed = isinstance(answer.get("response"), Mapping) and "error" in answer["response"]
+                name = str(answer.get("name") or "tool")
+                yield _event(self.session, line, place, "tool", result, tool=name, is_error=failed)
+
+
+def _event(session: str, line: Line, place: int, role: str, text: str, **more: Any) -> SessionEvent:
+    name = line.get("id") or line.get("uuid")
+    key = (f"{name}#{place}" if place else name) if isinstance(name, str) and name else key_of(line, place)
+    direction = "sent" if more.pop("sent", role == "assistant") else "received"
+    return SessionEvent(session, key, role, direction, text, time_of(line.get("timestamp")), **more)
+
+
+def _result(value: object) -> str:
+    """What a tool answered: a text, or what stands in ``functionResponse.response``."""
+    if isinstance(value, list):
+        return "\n".join(filter(None, map(_result, value)))
+    if isinstance(value, Mapping):
+        inside = value.get("functionResponse", value)
+        response = inside.get("response", inside) if isinstance(inside, Mapping) else inside
+        if isinstance(response, Mapping):
+            response = response.get("output") or response.get("error") or response.get("text") or ""
+        return result_text(response if isinstance(response, str | list) else "")
+    return result_text(value) if isinstance(value, str) else ""
+
+
+def _string(line: Line, name: str) -> str:
+    value = line.get(name)
+    return clean(value).strip() if isinstance(value, str) else ""

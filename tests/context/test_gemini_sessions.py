@@ -1,0 +1,92 @@
+"""Sessions of Gemini CLI and Qwen Code: what was said and done comes in once, what the programs add does not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ricordo import Ricordo
+
+TIME = "2026-11-15T12:28:58.392Z"
+
+
+def written(path: Path, *lines: dict[str, Any]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def gemini(path: Path) -> Path:
+    context = {
+        "id": "c",
+        "timestamp": TIME,
+        "type": "user",
+        "content": [{"text": "<session_context>\nThis is the CLI"}],
+    }
+    call = {
+        "id": "call", "name": "read_file", "args": {"absolute_path": "/app/login.py"}, "status": "success",
+        "result": [{"functionResponse": {"id": "call", "response": {"output": "def login(): pass"}}}],
+    }  # fmt: skip
+    return written(
+        path,
+        {"sessionId": "fe2d8087-e8c5-4e2b-859c-9e7718e0c938", "projectHash": "35b", "startTime": TIME, "kind": "main"},
+        {"$set": {"messages": [context], "lastUpdated": TIME}},
+        {"id": "u1", "timestamp": TIME, "type": "user", "content": [{"text": "Fix the zanzibar login bug"}]},
+        {"$set": {"lastUpdated": TIME}},
+        {"id": "g1", "timestamp": TIME, "type": "gemini", "content": "I read the file.", "toolCalls": [call]},
+        {"id": "i1", "timestamp": TIME, "type": "info", "content": "Update available"},
+    )
+
+
+def qwen(path: Path) -> Path:
+    shared = {"sessionId": "0e903623-24c6-45db-91bb-a44466142da3", "timestamp": TIME, "cwd": "/app", "version": "0.15"}
+    call = {"functionCall": {"id": "1", "name": "run_shell_command", "args": {"command": "pytest"}}}
+    answer = {"functionResponse": {"id": "1", "name": "run_shell_command", "response": {"error": "2 failed"}}}
+    thought = {"text": "secret musing", "thought": True}
+    return written(
+        path,
+        {
+            **shared,
+            "uuid": "a",
+            "type": "user",
+            "message": {"role": "user", "parts": [{"text": "Run the zebra tests"}]},
+        },
+        {**shared, "uuid": "b", "type": "system", "subtype": "ui_telemetry", "systemPayload": {"uiEvent": {}}},
+        {
+            **shared,
+            "uuid": "c",
+            "type": "assistant",
+            "message": {"role": "model", "parts": [thought, {"text": "Yes."}, call]},
+        },
+        {**shared, "uuid": "d", "type": "tool_result", "message": {"role": "user", "parts": [answer]}},
+    )
+
+
+def test_a_session_of_gemini_cli_comes_in_once(engine: Ricordo, tmp_path: Path) -> None:
+    path = gemini(tmp_path / "tmp" / "app" / "chats" / "session-2026-11-15T12-28-fe2d8087.jsonl")
+    report = engine.sessions_add(path)
+    assert report.failed == 0
+    told = json.dumps(engine.search("zanzibar login", track=False).to_dict())
+    assert "zanzibar" in told
+    listed = [session.to_dict() for session in engine.sessions()]
+    assert [one["id"] for one in listed] == ["fe2d8087-e8c5-4e2b-859c-9e7718e0c938"]
+    text = json.dumps(engine.session(listed[0]["id"]).to_dict())
+    assert "/app/login.py" in text
+    assert "def login(): pass" in text
+    assert "session_context" not in text
+    assert "Update available" not in text
+    before = engine.count()
+    engine.sessions_add(path)
+    assert engine.count() == before
+
+
+def test_a_session_of_qwen_code_comes_in_without_its_thoughts(engine: Ricordo, tmp_path: Path) -> None:
+    name = "0e903623-24c6-45db-91bb-a44466142da3"
+    engine.sessions_add(qwen(tmp_path / "projects" / "-app" / "chats" / f"{name}.jsonl"))
+    text = json.dumps(engine.session(name).to_dict())
+    assert "Run the zebra tests" in text
+    assert "run_shell_command: pytest" in text
+    assert "2 failed" in text
+    assert "secret musing" not in text
+    assert "/app" in text
