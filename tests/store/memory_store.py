@@ -33,6 +33,7 @@ from ricordo.store.asking import (
 from ricordo.store.base import Backlog, FileState, Job, Mirror, PreparedChunk, PreparedItem, Scoring, StoredLink
 from ricordo.store.prepare import embedded_text
 from ricordo.text.phrases import holds_phrase, holds_prefix
+from ricordo.text.spelling import likely_words
 from ricordo.text.words import Analyzer, fold
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item, Ref, Saved, Version
@@ -370,11 +371,19 @@ class _Index(_Part):
             maximum=maximum,
             has_vectors=bool(cosines),
             prefix_terms=prefix_terms,
+            respelled=self._respelled(ask),
             distances=self.store.links.neighbours(by_word[: ask.needs.link_seeds]) if ask.needs.link_seeds else {},
             items={one.n: _item(kept[one.n], kept[one.n].head) for one in found} if ask.needs.items else {},
             tfidf={one.n: float(one.lexical > 0) for one in found} if ask.needs.tfidf else {},
             feedback={one.n: self.store.lessons.prior(one.n) for one in found} if ask.needs.feedback else {},
         )
+
+    def _respelled(self, ask: Ask) -> dict[str, tuple[str, ...]]:
+        rows = [row for row in self.store.tables.rows.values() if row.state == "live"]
+        terms = {term for row in rows for chunk in row.item.chunks for one in chunk.counts or () for term in one}
+        unknown = [word.written for word in ask.words if word.written and word.term not in terms]
+        found = {word: tuple(likely_words(word, terms)) for word in unknown}
+        return {word: likely for word, likely in found.items() if likely}
 
     def _rows(self, ask: Ask) -> list[tuple[Row, int]]:
         """The items that may be found, each with the version that counts."""
@@ -400,7 +409,11 @@ class _Index(_Part):
         counted = live if ask.as_of is None else rows
         passages = [chunk for row, version in counted for chunk in row.versions[version][0].chunks]
         statistics = _Statistics(passages, ask.scoring)
-        groups = [((word.term,), word.weight) for word in ask.words]
+        meant = self._respelled(ask)
+        groups = [
+            (meant.get(word.written, (word.term,)), word.weight * (0.7 if word.written in meant else 1.0))
+            for word in ask.words
+        ]
         vocabulary = {term for chunk in passages for one in chunk.counts or () for term in one}
         expanded = [tuple(sorted(term for term in vocabulary if term.startswith(fold(one)))) for one in ask.prefixes]
         groups += [(terms, 1.0) for terms in expanded]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ricordo.engine.checks import check_choice
 from ricordo.engine.context import EngineContext
 from ricordo.errors import UsageError
-from ricordo.search.profile import built_in, find_profile
+from ricordo.search.profile import Profile, built_in, find_profile
 from ricordo.values.items import Ref
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class UseVerbs:
         config = self._context.config
         vectors = config.embedding.provider != "none"
         known = (find_profile(config, name) for name, one in built_in().items() if one.learns)
-        return {one.name: Learner(one.learns, one.weights(vectors=vectors)) for one in known if one.learns}
+        return {one.name: Learner(one.learns, _own_weights(one, vectors=vectors)) for one in known if one.learns}
 
     def feedback(self, query: str, ref: str | Ref, verdict: str) -> FeedbackReport:
         found = self._context.resolve(ref)
@@ -52,3 +52,9 @@ class UseVerbs:
     def clear_log(self) -> int:
         self._context.flush_use()
         return self._context.store.usage.clear()
+
+
+def _own_weights(profile: Profile, *, vectors: bool) -> dict[str, float]:
+    """The weights that learning moves; those with vectors, where the text signal would otherwise stand alone."""
+    weights = profile.weights(vectors=vectors)
+    return profile.weights() if weights.get(profile.learns or "") == 1.0 else weights

@@ -191,6 +191,9 @@ class Searcher:
             pool.degraded.append(SWITCHED_OFF)
         if answer.by_substring:
             pool.notes.append("no word was found; texts that hold the query as a substring stand in")
+        pool.notes += [
+            f"'{word}' stands nowhere; looked for {' or '.join(terms)}" for word, terms in answer.respelled.items()
+        ]
         return pool, ask
 
     def _page(

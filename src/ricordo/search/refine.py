@@ -52,7 +52,8 @@ def refine(index: SearchIndex, pool: Pool, steps: Collection[str], lexical_share
     lexical = lend(numbers, near, np.array([_covered(m, pool, power) for m in pool.members.values()]))
     best = float(lexical.max(initial=0.0))
     if best > 0:
-        lexical = lexical / best * math.sqrt(pool.best_coverage() * pool.answer.share)
+        whole = pool.answer.by_substring  # the query stands there as it was written
+        lexical = lexical / best * (1.0 if whole else math.sqrt(pool.best_coverage() * pool.answer.share))
     cosines = lend(numbers, near, np.array([max(m.cosine, 0.0) for m in pool.members.values()]))
     if "feedback" in steps:
         moved = _moved(index, pool, lexical, cosines, lexical_share * pool.belief)

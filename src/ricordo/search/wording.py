@@ -25,14 +25,19 @@ def worded(query: ParsedQuery, analyzer: Analyzer) -> Ask:
     for phrase in query.phrases:
         for term in analyzer.query_terms(phrase):
             counts[term] = counts.get(term, 0) + 1
-    uncertain = {
-        term: word for word in folded_words(words) for term in analyzer.terms_of(word) if is_uncertain(word, term)
-    }
+    written = {term: word for word in folded_words(words) for term in analyzer.terms_of(word)}
+    uncertain = {term: word for term, word in written.items() if is_uncertain(word, term)}
     excluded = (tuple(analyzer.terms(word)) for word in query.excluded)
     return Ask(
         text=query.text,
         words=tuple(
-            AskedWord(term, 1.0 + math.log(times), UNCERTAIN if term in uncertain else 1.0, uncertain.get(term, ""))
+            AskedWord(
+                term,
+                1.0 + math.log(times),
+                UNCERTAIN if term in uncertain else 1.0,
+                uncertain.get(term, ""),
+                written.get(term, ""),
+            )
             for term, times in list(counts.items())[:MAX_TERMS]
         ),
         prefixes=query.prefixes,

@@ -40,6 +40,8 @@ class AskedWord:
     weight: float = 1.0
     certainty: float = 1.0
     spelled: str = ""
+    written: str = ""
+    """The word as it was asked for, folded; where it stands nowhere, what it most likely means is looked for."""
 
 
 @frozen
@@ -161,6 +163,8 @@ class Candidates:
     """The fingerprint whose vectors searches use; None where nothing was ever embedded."""
     waiting: int = 0
     """How many passages wait for a vector of the model that is set."""
+    respelled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Words that stand nowhere, and the index terms that were looked for in their place."""
 
 
 @frozen

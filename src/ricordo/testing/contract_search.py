@@ -114,6 +114,13 @@ class SearchContract(ItemsContract):
         grep = store.index.candidates(Ask(find=SUBSTRING, text="FRIDAY"))
         assert [one.ref for one in grep.found] == ["disk:/docs/deploy.md"]
 
+    def test_what_a_word_that_stands_nowhere_most_likely_means_is_looked_for(self, store: Store) -> None:
+        self.fill(store)
+        words = (AskedWord("keybaord", written="keybaord"), AskedWord("zzzzzz", written="zzzzzz"))
+        candidates = store.index.candidates(Ask(words=words))
+        assert candidates.respelled == {"keybaord": ("keyboard",)}
+        assert [one.ref for one in candidates.found] == ["disk:/docs/keyboard.md"]
+
     def test_without_words_the_newest_come_first(self, store: Store) -> None:
         self.fill(store)
         newest = store.index.candidates(Ask(find=NEWEST, filters=Filters(drives=("disk",)), per_side=5))

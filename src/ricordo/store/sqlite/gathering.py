@@ -201,6 +201,7 @@ class Gathering:
             learned_shift(connection, needs.learned_by) if needs.learned_by else 0.0,
             active[0][0] if active else None,
             _waiting(connection, ask.model) if ask.model and active else 0,
+            self.keywords.respelled,
         )
 
     def _tfidf(self, known: Mapping[int, Item]) -> dict[int, float]:

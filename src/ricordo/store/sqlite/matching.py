@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ricordo.store.asking import Ask, Phrase
+from ricordo.store.asking import Ask, AskedWord, Phrase
 from ricordo.store.sqlite import items
 from ricordo.store.sqlite.arrays import distinct
 from ricordo.store.sqlite.chunk_rows import chunk_texts, live_items
@@ -17,10 +17,13 @@ from ricordo.store.sqlite.lexical import LexicalIndex
 from ricordo.store.sqlite.matches import Matches, Wanted
 from ricordo.store.sqlite.postings import Array
 from ricordo.text.phrases import holds_phrase, holds_prefix
+from ricordo.text.spelling import first_letters, likely_words
 from ricordo.text.words import fold
 from ricordo.values.items import Item
 
 EVERY = 1 << 30
+RESPELLED = 0.7
+"""What a word counts for that is looked for in place of one that stands nowhere."""
 _CHECKED_AT_ONCE = 256
 
 
@@ -34,17 +37,40 @@ class KeywordSide:
         self.times = times
         expanded = {prefix: tuple(index.terms_starting_with(connection, fold(prefix))) for prefix in ask.prefixes}
         self.prefix_terms = tuple(dict.fromkeys(term for terms in expanded.values() for term in terms))
-        words = [Wanted(word.term, (word.term,), word.weight, word.certainty) for word in ask.words]
+        self.respelled = self._spellings() if ask.by_word else {}
+        words = [self._wanted(word) for word in ask.words]
         if ask.rarest:
             words = self._rarest(words, ask.rarest)
         self.wanted = (*words, *(Wanted(f"{prefix}*", expanded[prefix]) for prefix in ask.prefixes))
         self.required = tuple(phrase.terms for phrase in ask.phrases if phrase.terms)
         self.only_prefixes = bool(ask.prefixes) and not words
 
+    def _wanted(self, word: AskedWord) -> Wanted:
+        likely = self.respelled.get(word.written)
+        if likely:
+            return Wanted(word.written, likely, word.weight * RESPELLED)
+        return Wanted(word.term, (word.term,), word.weight, word.certainty)
+
     def _rarest(self, words: Sequence[Wanted], count: int) -> list[Wanted]:
         _, frequencies = self.index.document_frequencies(self.connection, [word.label for word in words])
         rare = sorted((frequencies[word.label], word.label, word) for word in words if frequencies[word.label])
         return [word for *_, word in rare[:count]]
+
+    def _spellings(self) -> dict[str, tuple[str, ...]]:
+        """For words of the ask that stand nowhere, the index terms that they most likely mean."""
+        written = {word.term: word.written for word in self.ask.words if word.written}
+        if not written or self.times is not None:
+            return {}
+        _, frequencies = self.index.document_frequencies(self.connection, list(written))
+        unknown = [written[term] for term in written if not frequencies[term]]
+        found: dict[str, tuple[str, ...]] = {}
+        for letter in first_letters(unknown):
+            known = self.index.words_from(self.connection, letter)
+            for word in (one for one in unknown if one.startswith(letter)):
+                likely = dict.fromkeys(known[one] for one in likely_words(word, known))
+                if likely:
+                    found[word] = tuple(likely)
+        return found
 
     def matches(self, limit: int, allowed: Array | None, also: Array | None = None) -> Matches:
         """The best chunks, and those of the items in ``also``; phrases and prefixes are verified on the texts."""

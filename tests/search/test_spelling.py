@@ -1,0 +1,42 @@
+"""Words that stand nowhere: slips of the keys, codes cut short, and languages that the store does not stem."""
+
+from __future__ import annotations
+
+import pytest
+
+from ricordo import Ricordo
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("borow cheker", "note:/borrow"),
+        ("lifetmie", "note:/lifetime"),
+        ("0x8007", "note:/code"),
+        ("error 0x8007", "note:/code"),
+        ("токенів", "note:/tokens"),
+    ],
+)
+def test_a_word_that_stands_nowhere_finds_what_it_most_likely_means(engine: Ricordo, query: str, first: str) -> None:
+    engine.save("note:/borrow", "The borrow checker rejects this program.")
+    engine.save("note:/lifetime", "A lifetime says how long a reference is valid.")
+    engine.save("note:/code", "Windows Update stopped with 0x80070057.")
+    engine.save("note:/tokens", "Ротація токенів доступу: токени оновлюються щодня.".replace("токенів", "токена"))
+    engine.save("note:/other", "Bread rises overnight in the pantry.")
+    answer = engine.search(query, track=False)
+    assert answer.hits[0].ref == first
+    assert any("stands nowhere" in note for note in answer.meta.notes)
+
+
+@pytest.mark.parametrize("profile", ["default", "vault", "brain", "knowledge"])
+def test_the_one_note_that_holds_the_query_as_a_substring_comes_first(meaning: Ricordo, profile: str) -> None:
+    meaning.save("note:/code", "Stopped with E4X80070057Q.")
+    for at in range(30):
+        meaning.save(f"note:/{at}", f"An error of Windows Update, number {at}.", wait=False)
+    meaning.embed()
+    assert meaning.search("x8007005", profile=profile, track=False).hits[0].ref == "note:/code"
+
+
+def test_words_that_mean_nothing_known_stay_as_they_are(engine: Ricordo) -> None:
+    engine.save("note:/a", "Bread rises overnight.")
+    assert engine.search("zzzzz qqqqq", track=False).hits == ()
