@@ -32,8 +32,7 @@ def call(service: Service, tool: str, **arguments: Any) -> Any:
 
 
 def test_semantic_search_counts_as_access(service: Service) -> None:
-    ref = call(service, "save_memory", content="The canine slept by the fire.")["ref"]
-    service.engine().embed()
+    ref = service.engine().remember("The canine slept by the fire.").ref
     assert call(service, "semantic_search", query="a dog napping")["results"]
     service.engine()._context.flush_use()
     assert service.engine().get(ref, track=False).access_count == 1

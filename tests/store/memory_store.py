@@ -247,8 +247,9 @@ class _Changes(_Part):
         return self._version(tables, row, item, backlog)
 
     def _version(self, tables: Tables, row: Row, item: PreparedItem, backlog: Backlog | None) -> Saved:
-        row.updated = _tick(tables)
-        row.versions[row.head + 1] = (item, row.updated)
+        now = _tick(tables)
+        row.updated = item.times[1] if item.times else now
+        row.versions[row.head + 1] = (item, now)
         row.state = "live"
         for number in sorted(row.versions)[: -self.store.keep_versions]:
             del row.versions[number]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Error, NotFound, PathConflict, Unreadable, UsageError
-from ricordo.ingest.files import Files, keeping, said_by
+from ricordo.ingest.files import Files, keeping, said_by, times_of
 from ricordo.ingest.incoming_secrets import kind_of, without_secrets
 from ricordo.ingest.parse import parse_bytes
 from ricordo.ingest.pipeline import Incoming, Pipeline
@@ -69,7 +69,9 @@ class Adding:
         try:
             parsed = parse_bytes(data, ref.path, limits=self.files.limits)
             blob = None if parsed.is_textual else data
-            incoming.append(self._kept(Incoming(ref, parsed, self.kind or kind_of(ref), self.fields, blob)))
+            incoming.append(
+                self._kept(Incoming(ref, parsed, self.kind or kind_of(ref), self.fields, blob, times=times_of(parsed)))
+            )
             self._warn(ref, parsed)
         except Error as error:
             self.fail(str(ref), error)

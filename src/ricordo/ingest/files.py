@@ -8,19 +8,20 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from ricordo.config.settings import Config
-from ricordo.errors import Error, Unreadable
+from ricordo.errors import Error, Unreadable, UsageError
 from ricordo.ingest.foreign.obsidian import in_vault, with_text_tags
 from ricordo.ingest.parse import Limits, parse_bytes, read_file
 from ricordo.ingest.pipeline import Incoming, merged_fields
 from ricordo.sources.disk import FoundFile, Skipped, over_limit, walk
 from ricordo.store.base import FileState
-from ricordo.values.items import Fields, Item, Parsed, Ref
+from ricordo.values.items import Fields, Item, Parsed, Ref, parse_time
 
 _EMPTY = Fields().to_dict()
 _NOT_AUTHORED = ("source", "mime_type", "is_textual", "metadata")
@@ -79,7 +80,8 @@ class Files:
             parsed = with_text_tags(parsed)
         plain = Incoming(ref, parsed, kind, {}, None if parsed.is_textual else data)
         state = FileState(entry.mtime_ns, entry.size, hash_of(data), said_by(plain))
-        return replace(plain, fields={"source": "file", **fields}, file=state)
+        times = times_of(parsed, datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC))
+        return replace(plain, fields={"source": "file", **fields}, file=state, times=times)
 
 
 def _identity(path: str | Path) -> tuple[int, int] | None:
@@ -89,6 +91,26 @@ def _identity(path: str | Path) -> tuple[int, int] | None:
     except (OSError, ValueError):
         return None
     return status.st_dev, status.st_ino
+
+
+_MADE = ("created", "date")
+_CHANGED = ("updated", "modified", "lastmod", "date")
+
+
+def times_of(parsed: Parsed, changed: datetime | None = None) -> tuple[datetime, datetime] | None:
+    """When a text was made and last changed: as its front matter or its mail header says, else as its file says."""
+    said = parsed.fields.get("metadata") or {}
+    last = _first_time(said, _CHANGED) or changed
+    return (_first_time(said, _MADE) or last, last) if last is not None else None
+
+
+def _first_time(said: Mapping[str, Any], names: Sequence[str]) -> datetime | None:
+    for name in names:
+        value = said.get(name)
+        if isinstance(value, str) and value[:4].isdigit():
+            with suppress(UsageError):
+                return parse_time(value)
+    return None
 
 
 def hash_of(data: bytes) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
+from ricordo.values.days import SPOKEN
 from ricordo.values.hits import Filters
 from ricordo.values.items import SEVERITIES, parse_time
 from ricordo.values.kinds import KINDS
@@ -23,10 +24,10 @@ MOST_PARTS = 64
 """How many phrases, word beginnings and excluded words count, each: every one is looked up by itself."""
 
 _PART = re.compile(
-    r"""
+    rf"""
     (?P<minus>(?<!\S)-)?"(?P<phrase>[^"]*)"
     | (?<!\S)(?P<name>kind|tag|drive|path|domain|severity|category|importance|tier|after|before|thread):
-      (?:"(?P<quoted>[^"]*)"|(?P<value>\S+))
+      (?:"(?P<quoted>[^"]*)"|(?P<value>(?:(?<=after:)|(?<=before:))(?:{SPOKEN})(?!\S)|\S+))
     | (?<!\S)-(?P<excluded>\w[^\s"]*)
     | (?P<prefix>\w+)\*(?!\w)
     | (?P<word>[^\s"]+|")

@@ -212,6 +212,13 @@ class ItemsContract(StoreFixtures):
         found = store.items.get(store.items.require(Ref("note", "/a")))
         assert (found.id, found.created_at, found.updated_at) == (identity, made, changed)
 
+    def test_a_text_that_changed_at_its_origin_has_the_time_of_that_change(self, store: Store) -> None:
+        made, changed = datetime(2020, 1, 1, tzinfo=UTC), datetime(2021, 1, 1, tzinfo=UTC)
+        store.changes.save([replace(prepared("note:/a", "Text."), times=(made, made))])
+        store.changes.save([replace(prepared("note:/a", "Another."), times=(made, changed))])
+        n = store.items.require(Ref("note", "/a"))
+        assert (store.items.get(n).created_at, store.items.get(n).updated_at) == (made, changed)
+
     def test_nothing_of_a_transaction_that_fails_is_kept(self, store: Store) -> None:
         n = self.put(store, "note:/a", "One.")
 

@@ -123,17 +123,33 @@ def checked_tags(value: object) -> tuple[str, ...]:
 
 
 def parse_time(text: str) -> datetime:
-    """A date or time as people write it (``2026-11-15``, ``2026-11-15T10:00``, ``...Z``); local unless marked."""
+    """A date or time as people write it (``2026-11-15``, ``2026-11-15T10:00``, ``...Z``); local unless marked.
+
+    Days may be named in words, too: yesterday, last week, monday, 3 days ago.
+    """
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise UsageError(
-            f"'{text}' is not a date", hint="Write 2026-11-15 or 2026-11-15T10:30, with Z or +02:00 for a time zone."
-        ) from None
+        spoken = _spoken(text)
+        if spoken is None:
+            raise UsageError(
+                f"'{text}' is not a date",
+                hint="Write 2026-11-15 or 2026-11-15T10:30 (with Z or +02:00 for a time zone), yesterday or last week.",
+            ) from None
+        moment = spoken
     try:
         return moment.astimezone(UTC)
     except (OverflowError, OSError, ValueError):
         raise UsageError(f"'{text}' is out of range", hint="Use a date between the years 1970 and 9998.") from None
+
+
+def _spoken(text: str) -> datetime | None:
+    from ricordo.values.days import spoken_day
+
+    try:
+        return spoken_day(text, datetime.now())  # local, as all times that are not marked
+    except OverflowError:
+        return None
 
 
 @frozen

@@ -13,6 +13,7 @@ import struct
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,8 @@ def save(
         return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="unchanged"), []
     refuse_immutable(head, ref)
     chunks = write_version(connection, head, item, analyzer, keep_versions)
+    if item.times is not None and item.text_hash != head.text_hash:
+        _note_change(connection, head.n, item.times[1])
     return Saved(ref, "updated", head.id, head.version + 1, head.version, item.hash, chunks=len(chunks)), chunks
 
 
@@ -136,6 +139,11 @@ def _create(connection: Connection, item: PreparedItem, analyzer: Analyzer) -> t
     if item.times is not None:
         _date_back(connection, n, min(now, *map(micros, item.times)), min(now, micros(item.times[1])))
     return identity, chunks
+
+
+def _note_change(connection: Connection, n: int, changed: datetime) -> None:
+    """Say when the text of an item changed at its origin; versions keep the times at which they were read."""
+    connection.rows("UPDATE items SET updated_at=? WHERE n=?", (min(now_micros(), micros(changed)), n))
 
 
 def _date_back(connection: Connection, n: int, created: int, updated: int) -> None:

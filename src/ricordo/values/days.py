@@ -1,0 +1,50 @@
+"""Days as people say them: yesterday, last week, monday, 3 days ago. Each means the moment at which it begins."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_AGO = re.compile(r"(\d{1,5}) ?(d|day|days|w|week|weeks|h|hour|hours|m|month|months|y|year|years)(?: ago)?")
+_DAYS = {"d": 1, "w": 7, "m": 30, "y": 365}
+SPOKEN = rf"(?:last|this)[ _-](?:week|month|year|{'|'.join(WEEKDAYS)})|\d{{1,5}}[ ](?:day|week|month|year)s?[ ]ago"
+"""The ones that are written with spaces, as a regular expression."""
+
+
+def spoken_day(text: str, now: datetime) -> datetime | None:
+    """When a day begins that is named in words, in the time zone of ``now``; None for anything else.
+
+    A weekday is the latest one, today included. "last monday" is the latest one before today.
+
+    >>> spoken_day("monday", datetime(2026, 11, 18, 9)).isoformat()
+    '2026-11-16T00:00:00'
+    """
+    words = " ".join(re.split(r"[\s_-]+", text.strip().lower()))
+    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    week = today - timedelta(days=today.weekday())
+    month = today.replace(day=1)
+    named = {
+        "now": now,
+        "today": today,
+        "yesterday": today - timedelta(days=1),
+        "tomorrow": today + timedelta(days=1),
+        "this week": week,
+        "last week": week - timedelta(days=7),
+        "this month": month,
+        "last month": (month - timedelta(days=1)).replace(day=1),
+        "this year": month.replace(month=1),
+        "last year": month.replace(month=1, year=max(1, month.year - 1)),
+    }
+    if words in named:
+        return named[words]
+    is_last = words.startswith("last ")
+    name = words.removeprefix("last ").removeprefix("this ")
+    if name in WEEKDAYS:
+        days = (today.weekday() - WEEKDAYS.index(name)) % 7
+        return today - timedelta(days=days or (7 if is_last else 0))
+    ago = _AGO.fullmatch(words)
+    if ago is None:
+        return None
+    count, unit = int(ago[1]), ago[2][0]
+    return now - timedelta(hours=count) if unit == "h" else today - timedelta(days=count * _DAYS[unit])
