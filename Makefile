@@ -1,5 +1,7 @@
 # make test   lint, types and tests, in a virtual environment made on first use
 # make demo   take examples/ into a throw-away store and search it
+# make site   build the documentation as a site, into build/site
+# make bundle pack the MCP bundle, dist/ricordo.mcpb (needs Node)
 # make bench  benchmarks over CORPUS (a folder of documents; docs/ unless given)
 
 VENV ?= .venv
@@ -11,7 +13,7 @@ BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 STAMP := $(VENV)/.installed
 UV := $(shell command -v uv 2>/dev/null)
 
-.PHONY: demo test lint format bench docs clean
+.PHONY: demo test lint format bench docs site bundle clean
 
 demo: $(STAMP)
 	@$(BIN)/python tools/demo.py
@@ -30,6 +32,18 @@ format: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python tools/make_docs.py
 	$(BIN)/python tools/make_cli_docs.py
+
+site: $(STAMP)
+ifneq ($(UV),)
+	$(UV) pip install --quiet --python $(BIN)/python --group docs
+else
+	$(BIN)/python -m pip install --quiet --group docs
+endif
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
+
+bundle:
+	mkdir -p dist
+	npx --yes @anthropic-ai/mcpb pack packaging/mcpb dist/ricordo.mcpb
 
 bench: $(STAMP)
 	$(BIN)/python bench/startup.py --corpus $(CORPUS)

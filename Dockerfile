@@ -1,0 +1,27 @@
+# syntax=docker/dockerfile:1
+# The server in a container: page, API and MCP. Build: docker build -t ricordo .
+#   docker run --rm -v ricordo:/data ricordo tokens add me
+#   docker run -d --name ricordo -p 127.0.0.1:8620:8620 -v ricordo:/data ricordo
+# MCP over standard input and output: docker run --rm -i -v ricordo:/data ricordo mcp
+
+FROM python:3.13-slim AS build
+WORKDIR /source
+COPY pyproject.toml README.md CHANGELOG.md LICENSE ./
+COPY plugin plugin
+COPY src src
+RUN pip wheel --no-cache-dir --wheel-dir /wheels '.[server,documents]'
+
+FROM python:3.13-slim
+RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
+    pip install --no-cache-dir --no-index --find-links /wheels 'ricordo[server,documents]' \
+    && useradd --uid 10001 --create-home ricordo \
+    && install -d -o ricordo -g ricordo -m 700 /data
+USER ricordo
+WORKDIR /data
+ENV RICORDO_DATA_HOME=/data/store RICORDO_CONFIG_HOME=/data/config RICORDO_STATE_HOME=/data/state PYTHONUNBUFFERED=1
+VOLUME /data
+EXPOSE 8620
+HEALTHCHECK --interval=30s --timeout=5s --start-period=20s \
+    CMD ["python", "-c", "import urllib.request as u; u.urlopen('http://127.0.0.1:8620/healthz', timeout=4)"]
+ENTRYPOINT ["ricordo"]
+CMD ["serve", "--host", "0.0.0.0", "--port", "8620"]
