@@ -1,8 +1,8 @@
 """The door of the server: which requests come in at all, and who sent them.
 
-Every request passes five questions, in this order: is the server called by one of its names (a page elsewhere may lead
-a name of its own to this machine), does the request come from this server's own page, is it small enough, who sends
-it, and has that caller asked too much? What is let in carries its caller in ``scope["state"]["caller"]``.
+Five things are checked, in this order: that the request uses one of the server's host names (a foreign page could point a
+host name of its own at this machine), that it does not come from another site, that it is small enough, who sends it,
+and that this caller does not send too many. A request that is let in carries its caller in ``scope["state"]``.
 """
 
 from __future__ import annotations
@@ -126,7 +126,10 @@ class Guard:
         host = headers.get(b"host", "").lower()
         if without_port(host) not in self._hosts:
             raise Refused(
-                421, "wrong_host", "this server is not called by that name", "Use 127.0.0.1, or set serve.names."
+                421,
+                "wrong_host",
+                "this server does not answer to that host name",
+                "Use 127.0.0.1, or add the name to serve.names.",
             )
         return host
 
@@ -173,7 +176,7 @@ class Guard:
     def _refuse_without_origin(headers: Mapping[bytes, str]) -> None:
         """A cookie is sent along by the browser whoever asks, so a change must show that our own page asks."""
         if b"origin" not in headers and headers.get(b"sec-fetch-site") != "same-origin":
-            raise Refused(403, "wrong_origin", "the browser does not say which page asks", "Send an Origin header.")
+            raise Refused(403, "wrong_origin", "the request does not say which page sent it", "Send an Origin header.")
 
     def _refuse_too_many(self, scope: Scope, caller: Caller | None, limits: Limits) -> None:
         name = caller.id if caller is not None else _address(scope)
@@ -193,7 +196,10 @@ class Guard:
                 self._count_failure(scope)  # a good code is asked for once, so guesses are what is counted
             return
         raise Refused(
-            401, "no_token", "this needs a token or a browser that signed in", "'ricordo service link' signs one in."
+            401,
+            "no_token",
+            "this needs a token or a signed-in browser",
+            "'ricordo service link' prints a link that signs a browser in.",
         )
 
     async def _answer(

@@ -147,7 +147,9 @@ class Attendant:
         with suppress(Error, OSError):
             engine = self._serving.service.engine()
             engine.search("warming up", limit=1, explain=True, track=False)
-            engine.context("warming up", budget=100)
+            store, tier = self._serving.service.where
+            with self._serving.hook_stores.opened(Path.cwd(), store, tier) as for_hooks:
+                for_hooks.context("warming up", budget=100)
 
     def _follow(self) -> None:
         """Follow the folders that are known now; begin anew when they are others."""

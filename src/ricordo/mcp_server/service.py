@@ -56,7 +56,7 @@ class Service:
         config: Callable[[], Config] | None = None,
     ) -> None:
         self.tools: Mapping[str, Tool] = toolsets.chosen(chosen)
-        self._where = (store, tier)
+        self.where = (store, tier)
         self._config = config
         self._engine: Ricordo | None = None
         self._opening = threading.Lock()
@@ -88,7 +88,7 @@ class Service:
                 from ricordo.engine import Ricordo
 
                 self.settings()
-                store, tier = self._where
+                store, tier = self.where
                 self._engine = Ricordo.open(store, config=self._config, tier=tier)
             return self._engine
 
