@@ -1,8 +1,8 @@
 """The door of the server: which requests come in at all, and who sent them.
 
-Five things are checked, in this order: that the request uses one of the server's host names (a foreign page could point a
-host name of its own at this machine), that it does not come from another site, that it is small enough, who sends it,
-and that this caller does not send too many. A request that is let in carries its caller in ``scope["state"]``.
+Five things are checked, in this order: that the request uses one of the server's host names (a foreign page could
+point a host name of its own at this machine), that it does not come from another site, that it is small enough, who
+sends it, and that this caller does not send too many. A request that is let in has its caller in ``scope["state"]``.
 """
 
 from __future__ import annotations
