@@ -132,6 +132,17 @@ def test_the_same_ref_or_the_same_text_is_answered_by_the_highest_tier(
     }
 
 
+def test_a_lower_tiers_version_of_a_ref_never_wins_however_small_the_page(
+    stores: dict[str, Path], opened: Callable[..., Ricordo]
+) -> None:
+    put(stores["team"], "note:/shared", "harbour harbour harbour, as it was")
+    put(stores["agent"], "note:/shared", "A long note that names the harbour once, and speaks of much else besides.")
+    for limit in (1, 2, 10):
+        hits = opened().search("harbour", limit=limit, track=False).hits
+        assert len(hits) == min(limit, 4)
+        assert [hit.tier for hit in hits if hit.ref == "note:/shared"] in ([], ["agent"])
+
+
 def test_items_without_text_are_no_duplicates_of_each_other(
     stores: dict[str, Path], opened: Callable[..., Ricordo]
 ) -> None:

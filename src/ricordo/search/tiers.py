@@ -24,6 +24,7 @@ from ricordo.search.request import SHOWS_ALL, Request
 from ricordo.store.base import ContentMark, Store
 from ricordo.text.words import folded_words
 from ricordo.values.hits import Answer, Filters, Hit, SearchMeta
+from ricordo.values.items import Ref
 from ricordo.values.reports import TierState
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ class Federation:
         if not self.weighted:
             return chosen[0].label(chosen[0].searcher.search(request))
         replies, failures = self._ask(chosen, _deeper(request))
+        replies = [_unshadowed(reply, replies[:place]) for place, reply in enumerate(replies)]
         answer = merged(replies, request)
         degraded = (*answer.meta.degraded, *(f"tier {tier.name}: {reason(error)}" for tier, error in failures))
         return replace(answer, meta=replace(answer.meta, milliseconds=_since(started), degraded=degraded))
@@ -164,6 +166,19 @@ def ask(tier: Tier, request: Request) -> Reply:
     answer = tier.searcher.search(replace(request, min_score=min(1.0, floor * (1 - 1e-9))))
     marks = tier.store.items.content_marks([(hit.id, hit.version) for hit in answer.hits])
     return Reply(tier, answer, marks)
+
+
+def _unshadowed(reply: Reply, higher: Sequence[Reply]) -> Reply:
+    """A tier's answer without the refs that a higher tier holds, whether that one showed its version or not."""
+    kept = tuple(hit for hit in reply.answer.hits if not any(_holds(one.tier, hit.ref) for one in higher))
+    return replace(reply, answer=replace(reply.answer, hits=kept))
+
+
+def _holds(tier: Tier, ref: str) -> bool:
+    try:
+        return tier.store.items.number(Ref.parse(ref)) is not None
+    except (Error, OSError):
+        return False  # it answered a moment ago; what it showed is left out by its ref all the same
 
 
 def merged(replies: Sequence[Reply], request: Request) -> Answer:
@@ -235,8 +250,11 @@ def _meta(replies: Sequence[Reply], request: Request, returned: int) -> SearchMe
 
 
 def _deeper(request: Request) -> Request:
-    """What each tier is asked for: any of its first hits may stand on the page of the whole."""
-    return replace(request, offset=0, limit=request.limit + request.offset, page=request.page or request.limit)
+    """What each tier is asked for: any of its first hits may stand on the page of the whole.
+
+    Twice as many, because some give way to a higher tier's version.
+    """
+    return replace(request, offset=0, limit=2 * (request.limit + request.offset), page=request.page or request.limit)
 
 
 def reason(error: Exception) -> str:
