@@ -8,10 +8,10 @@ from datetime import datetime
 
 from ricordo.errors import Conflict, Error, NotFound, StaleVersion
 from ricordo.store.base import Backlog, PreparedItem
-from ricordo.store.sqlite import jobs, links, saving, segments
+from ricordo.store.sqlite import jobs, links, saving
 from ricordo.store.sqlite.connection import Connection
+from ricordo.store.sqlite.new_chunks import NewChunk
 from ricordo.store.sqlite.open_file import OpenFile
-from ricordo.store.sqlite.segments import NewChunk
 from ricordo.store.sqlite.times import micros, now_micros
 from ricordo.text.words import Analyzer
 from ricordo.values.items import Saved
@@ -82,20 +82,22 @@ class Changes:
         if self._file.mirror is not None and self._database.is_mirrored():
             prepared = [self._file.mirror.placed(item) for item in prepared]
         expected = [chunk.counts for item in prepared for chunk in item.chunks if chunk.counts is not None]
-        made = segments.inverted(expected)
+        made = self._database.words.inverted(expected)
         with self._database.write(durable=durable) as connection:
             yield connection, prepared, fresh
-            segments.add_segment(connection, fresh, made)
+            connection.words.add_chunks(connection, fresh, made)
             if backlog is not None and fresh:
                 number = jobs.fingerprint_id(connection, backlog.fingerprint, backlog.dimensions)
                 jobs.enqueue_chunks(connection, number, [chunk.chunk for chunk in fresh])
             self._store_words(connection)
         if not self._database.is_writing():
-            segments.maintain(self._database)
+            self._database.words.maintain(self._database)
 
     def _store_words(self, connection: Connection) -> None:
         words, self._file.analyzer.stemmed = self._file.analyzer.stemmed, {}
-        connection.run_many("INSERT OR IGNORE INTO vocabulary(word, term) VALUES(?,?)", sorted(words.items()))
+        connection.run_many(
+            "INSERT INTO vocabulary(word, term) VALUES(?,?) ON CONFLICT DO NOTHING", sorted(words.items())
+        )
 
     def rewrite(
         self,
@@ -197,7 +199,7 @@ class Changes:
     def _purged(self, n: int) -> list[Saved]:
         with self._database.write(durable=True) as connection:
             self._leaving(connection, n)
-            touched = self._segments_of(connection, n)
+            touched = connection.words.holding(connection, n)
             texts = [
                 " ".join(row)
                 for sql in (
@@ -207,7 +209,7 @@ class Changes:
                 for row in connection.rows(sql, (n,))
             ]
             saving.erase_item(connection, n)
-        segments.rewrite(self._database, touched)
+        self._database.words.rewrite(self._database, touched)
         self._forget_words(texts)
         self._database.checkpoint()
         return []
@@ -250,10 +252,6 @@ class Changes:
         links.forget_names(connection, n)
         return head
 
-    def _segments_of(self, connection: Connection, n: int) -> list[int]:
-        ready = connection.rows("SELECT id FROM segments WHERE state=?", (segments.READY,))
-        return [seg for (seg,) in ready if (segments.load_arrays(connection, seg).items == n).any()]
-
     def _forget_words(self, texts: Iterable[str]) -> None:
         """Drop words from the vocabulary that no remaining text holds."""
         analyzer = Analyzer(self._file.language)
@@ -262,11 +260,7 @@ class Changes:
         self._file.analyzer = Analyzer(self._file.language)
         with self._database.write() as connection:
             for word, term in analyzer.stemmed.items():
-                if not connection.rows(
-                    "SELECT 1 FROM segments s JOIN postings p ON p.segment = s.id AND p.term = ?"
-                    " WHERE s.state=1 LIMIT 1",
-                    (term,),
-                ):
+                if not connection.words.is_used(connection, term):
                     connection.rows("DELETE FROM vocabulary WHERE word=?", (word,))
 
     def set_times(self, n: int, created: datetime, updated: datetime) -> None:
@@ -275,6 +269,6 @@ class Changes:
         first = min(last, micros(created))
         with self._database.write() as connection:
             connection.rows(
-                "UPDATE items SET created_at=?1, updated_at=?2 WHERE n=?3 AND (created_at, updated_at) IS NOT (?1, ?2)",
+                "UPDATE items SET created_at=?1, updated_at=?2 WHERE n=?3 AND (created_at<>?1 OR updated_at<>?2)",
                 (first, last, n),
             )

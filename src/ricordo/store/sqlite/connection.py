@@ -14,11 +14,15 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import apsw
 
 from ricordo.errors import CorruptStore, ReadOnlyStore, StoreError, Unavailable
+
+if TYPE_CHECKING:
+    from ricordo.store.base import TermCounts
+    from ricordo.store.sqlite.new_chunks import NewChunk
 
 APPLICATION_ID = 0x5269_636F  # "Rico"
 Row = tuple[Any, ...]
@@ -32,6 +36,18 @@ class AroundCommit(Protocol):
     def __call__(self, touched: frozenset[int], *, durable: bool) -> AbstractContextManager[None]: ...
 
 
+class WordIndex(Protocol):
+    """The rows of a keyword index, as writes need them. A module with these functions is one."""
+
+    def inverted(self, counts: Sequence[TermCounts]) -> Any: ...
+    def add_chunks(self, connection: Any, chunks: Sequence[NewChunk], made: Any) -> None: ...
+    def retire(self, connection: Any, chunks: Sequence[tuple[int, int, bytes]], state: int) -> None: ...
+    def holding(self, connection: Any, n: int) -> list[int]: ...
+    def is_used(self, connection: Any, term: str) -> bool: ...
+    def rewrite(self, database: Any, segments: Sequence[int]) -> None: ...
+    def maintain(self, database: Any) -> None: ...
+
+
 class Connection(apsw.Connection):
     """A connection whose statements run to their end at once (SQLite's cursors are lazy)."""
 
@@ -41,6 +57,36 @@ class Connection(apsw.Connection):
     def rows(self, sql: str, values: Sequence[Any] | None = None) -> list[Row]:
         """Run a statement and read all it answers."""
         return super().execute(sql, values).fetchall()
+
+    words: WordIndex
+    """What keeps the keyword index of this store."""
+
+    def meta(self, name: str) -> Any:
+        """A value that concerns the whole store; None when it was never set."""
+        found = self.rows("SELECT value FROM meta WHERE name=?", (name,))
+        return found[0][0] if found else None
+
+    def set_meta(self, name: str, value: Any, *, replace: bool = True) -> bool:
+        """Keep a value for the whole store; without ``replace`` only where there is none. Whether it was written."""
+        self.rows(f"INSERT OR {'REPLACE' if replace else 'IGNORE'} INTO meta VALUES(?, ?)", (name, value))
+        return bool(self.changes())
+
+    def add_to_meta(self, name: str, amount: int) -> None:
+        """Count a value of the whole store up."""
+        self.rows("UPDATE meta SET value = value + ? WHERE name=?", (amount, name))
+
+    def next_chunks(self, count: int) -> int:
+        """The first of so many chunk ids that were never given out, so that no chunk inherits anything."""
+        found = self.rows("SELECT seq FROM sqlite_sequence WHERE name='chunks'")
+        return int(found[0][0]) + 1 if found else 1
+
+    def ignoring_case(self, column: str) -> str:
+        """The condition that a column is a given text, in capital letters or small."""
+        return f"{column}=? COLLATE NOCASE"
+
+    def day(self, column: str) -> str:
+        """The local day of a stored time."""
+        return f"date({column} / 1000000, 'unixepoch', 'localtime')"
 
     def stream(self, sql: str, values: Sequence[Any] | None = None) -> Iterator[Row]:
         """Run a query and read its rows as they are asked for."""
@@ -71,6 +117,13 @@ class Database:
         with self.translated():
             self._open_first()
 
+    @property
+    def words(self) -> WordIndex:
+        """What keeps the keyword index."""
+        from ricordo.store.sqlite import segments
+
+        return segments
+
     def _open_first(self) -> None:
         """Open once, without writing, to see what the file is before anything else touches it."""
         connection = self._connect()
@@ -93,6 +146,7 @@ class Database:
         if self.read_only:
             flags = apsw.SQLITE_OPEN_READONLY
         connection = Connection(str(self.path), flags=flags)
+        connection.words = self.words
         connection.set_busy_timeout(int(self.busy_seconds * 1000))
         connection.pragma("synchronous", "NORMAL")
         connection.pragma("foreign_keys", 1)

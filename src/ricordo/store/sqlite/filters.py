@@ -32,11 +32,11 @@ def where(filters: Filters) -> tuple[str, list[Any]]:
     any_of("i.thread", filters.threads)
     any_of("i.loading", filters.loadings)
     if filters.tags_any:
-        marks = ",".join("?" * len(filters.tags_any))
-        parts.append(f"i.n IN (SELECT item FROM item_tags WHERE tag COLLATE NOCASE IN ({marks}))")
+        marks = ",".join(["lower(?)"] * len(filters.tags_any))
+        parts.append(f"i.n IN (SELECT item FROM item_tags WHERE lower(tag) IN ({marks}))")
         values.extend(filters.tags_any)
     for tag in filters.tags_all:
-        parts.append("i.n IN (SELECT item FROM item_tags WHERE tag = ? COLLATE NOCASE)")
+        parts.append("i.n IN (SELECT item FROM item_tags WHERE lower(tag) = lower(?))")
         values.append(tag)
     for paths in (filters.paths, filters.also_paths):
         if paths:
@@ -50,16 +50,16 @@ def where(filters: Filters) -> tuple[str, list[Any]]:
             parts.append(f"i.updated_at {comparison} ?")
             values.append(micros(moment))
     for name, wanted in filters.metadata.items():
-        parts.append("json_extract(i.metadata, ?) = ?")
-        values.extend((f"$.{json.dumps(name)}", wanted))
-    return " AND ".join(parts) or "1", values
+        parts.append("json_extract(i.metadata, ?) = json_extract(?, '$')")
+        values.extend((f"$.{json.dumps(name)}", json.dumps(wanted)))
+    return " AND ".join(parts) or "TRUE", values
 
 
 def _path_condition(path: str, values: list[Any]) -> str:
     """A prefix (``/notes``), a place inside (``notes/a``), or a glob (``*.md``)."""
     if any(sign in path for sign in "*?["):
         values.append(path if path.startswith(("/", "*")) else f"*/{path}")
-        return "i.path GLOB ?"
+        return "glob(?, i.path)"
     if path.startswith("/"):
         values.extend((path, path))
         return "substr(i.path, 1, length(?)) = ?"

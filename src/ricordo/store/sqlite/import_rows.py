@@ -15,7 +15,7 @@ from ricordo.store.base import PreparedChunk
 from ricordo.store.prepare import prepare
 from ricordo.store.sqlite import links, saving
 from ricordo.store.sqlite.connection import Connection
-from ricordo.store.sqlite.segments import DELETED, NewChunk
+from ricordo.store.sqlite.new_chunks import DELETED, NewChunk
 from ricordo.store.sqlite.times import micros
 from ricordo.text.links import LinkTarget
 from ricordo.text.words import Analyzer
@@ -59,9 +59,11 @@ def insert(connection: Connection, one: Analysed, identity: str) -> tuple[int, l
     """Write an item with all its versions; answers its number and the chunks that are to be indexed."""
     item = one.item
     n = _insert_item(connection, item, identity)
-    first = saving.next_chunk(connection)
+    first = connection.next_chunks(len(item.chunks))
     fresh = _insert_chunks(connection, n, one, first)
-    connection.run_many("INSERT OR IGNORE INTO blobs(hash, data) VALUES(?,?)", [(b.hash, b.data) for b in item.blobs])
+    connection.run_many(
+        "INSERT INTO blobs(hash, data) VALUES(?,?) ON CONFLICT DO NOTHING", [(b.hash, b.data) for b in item.blobs]
+    )
     sizes = {blob.hash: len(blob.data) for blob in item.blobs}
     connection.run_many(
         "INSERT INTO versions(item, number, previous, hash, text_hash, drive, path, kind, state, fields, layout, marks,"
@@ -156,8 +158,13 @@ def insert_text_links(connection: Connection, n: int, item: ItemRecord) -> links
 
 def pass_on(connection: Connection, old: int, new: int) -> None:
     """Let what people said of an item that was replaced hold for the one in its place."""
-    for end in ("source", "target"):
-        connection.rows(f"UPDATE OR IGNORE links SET {end}=? WHERE {end}=? AND origin <> 'text'", (new, old))
+    same = "o.origin = links.origin AND o.type = links.type AND o.name = links.name AND o.text = links.text"
+    for end, other in (("source", "target"), ("target", "source")):
+        connection.rows(
+            f"UPDATE links SET {end}=?1 WHERE {end}=?2 AND origin <> 'text' AND NOT EXISTS (SELECT 1 FROM links o"
+            f" WHERE o.{end}=?1 AND o.{other} = links.{other} AND {same})",
+            (new, old),
+        )
     for table in ("feedback", "retrieval_log"):
         connection.rows(f"UPDATE {table} SET item=? WHERE item=?", (new, old))
 

@@ -26,11 +26,11 @@ from ricordo.exchange.records import (
     WeightRecord,
 )
 from ricordo.store.base import Backlog
-from ricordo.store.sqlite import import_rows, jobs, links, saving, segments
+from ricordo.store.sqlite import import_rows, jobs, links, saving
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.import_rows import Analysed, analysed
+from ricordo.store.sqlite.new_chunks import NewChunk
 from ricordo.store.sqlite.open_file import OpenFile
-from ricordo.store.sqlite.segments import NewChunk
 from ricordo.store.sqlite.times import micros
 from ricordo.values.items import Saved
 
@@ -64,7 +64,7 @@ class Importing:
             for part, chunk in zip(one.chunks, one.item.chunks, strict=True)
             if part.counts is not None and chunk.state != "deleted"
         ]
-        made = segments.inverted(counts)
+        made = self.database.words.inverted(counts)
         answers: list[Saved] = []
         fresh: list[NewChunk] = []
         ends: dict[int, links.Ends] = {}
@@ -74,13 +74,15 @@ class Importing:
                     answers.append(self._take(connection, one, fresh, ends))
                 except Error as error:
                     answers.append(Saved(str(one.item.ref), "failed", error=error.to_dict()))
-            segments.add_segment(connection, fresh, made)
+            connection.words.add_chunks(connection, fresh, made)
             if self.backlog is not None:
                 number = jobs.fingerprint_id(connection, self.backlog.fingerprint, self.backlog.dimensions)
                 jobs.enqueue_chunks(connection, number, [chunk.chunk for chunk in fresh])
             links.settle(connection, ends)
             words, analyzer.stemmed = analyzer.stemmed, {}
-            connection.run_many("INSERT OR IGNORE INTO vocabulary(word, term) VALUES(?,?)", sorted(words.items()))
+            connection.run_many(
+                "INSERT INTO vocabulary(word, term) VALUES(?,?) ON CONFLICT DO NOTHING", sorted(words.items())
+            )
         return answers
 
     def _take(self, connection: Connection, one: Analysed, fresh: list[NewChunk], ends: dict[int, links.Ends]) -> Saved:
@@ -148,8 +150,9 @@ class Importing:
         if source is None or target is None or source == target:
             return False
         connection.rows(
-            "INSERT OR IGNORE INTO links(source, target, type, origin, text, name, created_at)"
-            " SELECT ?1, n, ?3, ?4, ?5, iif(?4 = 'manual', '', id), ?6 FROM items WHERE n=?2",
+            "INSERT INTO links(source, target, type, origin, text, name, created_at)"
+            " SELECT ?1, n, ?3, ?4, ?5, CASE WHEN ?4 = 'manual' THEN '' ELSE id END, ?6"
+            " FROM items WHERE n=?2 ON CONFLICT DO NOTHING",
             (source, target, record.type, record.origin, record.text, micros(record.created_at)),
         )
         return bool(connection.changes())
@@ -180,9 +183,11 @@ class Importing:
 
     def _learned(self, connection: Connection, record: LearnedRecord) -> bool:
         since = max(self._verdicts[: record.since], default=0)
-        how = "REPLACE" if self.on_conflict == "overwrite" else "IGNORE"
+        replaced = "UPDATE SET shift = excluded.shift, since = excluded.since"
+        how = replaced if self.on_conflict == "overwrite" else "NOTHING"
         connection.rows(
-            f"INSERT OR {how} INTO learned SELECT ?1, ?2, ?3 WHERE (?1, ?2, ?3) NOT IN (SELECT * FROM learned)",
+            "INSERT INTO learned(profile, shift, since) SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM learned"
+            f" WHERE profile=?1 AND shift=?2 AND since=?3) ON CONFLICT(profile) DO {how}",
             (record.profile, record.shift, since),
         )
         return bool(connection.changes())
@@ -228,14 +233,13 @@ class Importing:
 
     def _root(self, connection: Connection, record: RootRecord) -> bool:
         connection.rows(
-            "INSERT OR IGNORE INTO roots VALUES(?,?,?)",
+            "INSERT INTO roots(path, globs, added_at) VALUES(?,?,?) ON CONFLICT DO NOTHING",
             (record.path, json.dumps(list(record.globs)), micros(record.added_at)),
         )
         return bool(connection.changes())
 
     def _freeze(self, connection: Connection, record: FreezeRecord) -> bool:
-        connection.rows("INSERT OR IGNORE INTO meta VALUES('learning_frozen', ?)", (int(record.frozen),))
-        return bool(connection.changes())
+        return connection.set_meta("learning_frozen", int(record.frozen), replace=False)
 
     _TAKES: ClassVar[Mapping[type[Any], Callable[[Importing, Connection, Any], bool]]] = {
         LinkRecord: _link,

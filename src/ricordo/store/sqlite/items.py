@@ -129,8 +129,9 @@ def as_version(connection: Connection, n: int, item: Item, number: int) -> Item:
 def _has_embedding(connection: Connection, n: int) -> bool:
     """Whether an item has passages, and each of them its vector by the model in use."""
     [(passages, waiting)] = connection.rows(
-        "SELECT count(*), total(NOT EXISTS (SELECT 1 FROM vectors v JOIN fingerprints f ON f.id = v.fingerprint"
-        " WHERE f.active AND v.hash = c.embed_hash)) FROM chunks c WHERE c.item = ? AND c.state = 0",
+        "SELECT count(*), coalesce(sum(CASE WHEN EXISTS (SELECT 1 FROM vectors v"
+        " JOIN fingerprints f ON f.id = v.fingerprint WHERE f.active AND v.hash = c.embed_hash) THEN 0 ELSE 1 END), 0)"
+        " FROM chunks c WHERE c.item = ? AND c.state = 0",
         (n,),
     )
     return bool(passages) and not waiting

@@ -102,7 +102,8 @@ class Jobs:
             )
             missing = [(number, chunk, kind) for chunk, kind in rows if chunk not in have]
             connection.run_many(
-                "INSERT OR IGNORE INTO jobs(fingerprint, chunk, kind, state) VALUES(?,?,?,'pending')", missing
+                "INSERT INTO jobs(fingerprint, chunk, kind, state) VALUES(?,?,?,'pending') ON CONFLICT DO NOTHING",
+                missing,
             )
             return len(missing)
 

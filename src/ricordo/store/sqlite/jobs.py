@@ -51,8 +51,8 @@ def fingerprint_id(connection: Connection, name: str, dimensions: int) -> int:
 def enqueue_chunks(connection: Connection, fingerprint: int, chunks: Sequence[int]) -> None:
     """Put new chunks on the backlog."""
     connection.run_many(
-        "INSERT OR IGNORE INTO jobs(fingerprint, chunk, kind, state)"
-        " SELECT ?, c.id, i.kind, 'pending' FROM chunks c JOIN items i ON i.n=c.item WHERE c.id=?",
+        "INSERT INTO jobs(fingerprint, chunk, kind, state) SELECT ?, c.id, i.kind, 'pending' FROM chunks c"
+        " JOIN items i ON i.n=c.item WHERE c.id=? ON CONFLICT DO NOTHING",
         [(fingerprint, chunk) for chunk in chunks],
     )
 
@@ -122,7 +122,8 @@ def _is_running(pid: int) -> bool:
 def release(connection: Connection, owner: str) -> None:
     """Give a worker's jobs back without counting the attempt."""
     connection.rows(
-        "UPDATE jobs SET state='pending', owner=NULL, lease_until=NULL, attempts=max(0, attempts - 1)"
+        "UPDATE jobs SET state='pending', owner=NULL, lease_until=NULL,"
+        " attempts=CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
         " WHERE state='running' AND owner=?",
         (owner,),
     )
@@ -166,7 +167,7 @@ def finish(connection: Connection, fingerprint: int, jobs: Sequence[Job], comput
         write_block(connection, fingerprint, entries)
         compact(connection, fingerprint)
     connection.run_many("DELETE FROM jobs WHERE fingerprint=? AND chunk=?", [(fingerprint, job.chunk) for job in done])
-    connection.rows("UPDATE meta SET value = value + ? WHERE name='jobs_done'", (len(done),))
+    connection.add_to_meta("jobs_done", len(done))
 
 
 def fail(connection: Connection, fingerprint: int, jobs: Sequence[Job], error: str) -> None:

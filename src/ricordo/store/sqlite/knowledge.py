@@ -32,7 +32,7 @@ class KnowledgeRows:
         with self._database.write() as connection:
             if rows:
                 connection.rows("DELETE FROM knowledge_files")
-            connection.rows("INSERT OR REPLACE INTO meta VALUES('knowledge_folder', ?)", (place,))
+            connection.set_meta("knowledge_folder", place)
 
     def times_and_sizes(self) -> dict[str, tuple[int, int]]:
         """The times and sizes that files were last seen with, by name."""
@@ -65,7 +65,9 @@ class KnowledgeRows:
     def has_file(self, name: str) -> bool:
         """Whether a file of this name is known, in capital letters or small."""
         with self._database.read() as connection:
-            return bool(connection.rows("SELECT 1 FROM knowledge_files WHERE name=? COLLATE NOCASE", (name,)))
+            return bool(
+                connection.rows(f"SELECT 1 FROM knowledge_files WHERE {connection.ignoring_case('name')}", (name,))
+            )
 
     def note(self, seen: Sequence[KnownFile], gone: Collection[str] = ()) -> None:
         """Remember what files look like now, and forget others; an item has one file."""
@@ -77,7 +79,9 @@ class KnowledgeRows:
                 "DELETE FROM knowledge_files WHERE item=? AND name<>?", [(f.item, f.name) for f in seen]
             )
             connection.run_many(
-                f"INSERT OR REPLACE INTO knowledge_files({_COLUMNS}) VALUES(?,?,?,?,?,?,?)",
+                f"INSERT INTO knowledge_files({_COLUMNS}) VALUES(?,?,?,?,?,?,?) ON CONFLICT(name) DO UPDATE SET"
+                " item=excluded.item, mtime=excluded.mtime, size=excluded.size, hash=excluded.hash, mark=excluded.mark,"
+                " problem=excluded.problem",
                 [(f.name, f.item, f.mtime, f.size, f.hash, f.mark, f.problem) for f in seen],
             )
 
@@ -108,7 +112,7 @@ class KnowledgeRows:
         with self._database.read() as connection:
             rows = connection.rows(
                 f"SELECT n FROM items WHERE kind IN ({some}) AND drive IN ({places}) AND state IN ('live', 'archived')"
-                " AND json_extract(fields, '$.is_textual') <> 0 AND n NOT IN"
+                " AND json_extract(fields, '$.is_textual') <> json_extract('false', '$') AND n NOT IN"
                 " (SELECT item FROM knowledge_files WHERE item IS NOT NULL)"
                 " UNION SELECT n FROM items JOIN knowledge_files k ON k.item = n"
                 " WHERE k.mark <> items.hash || ' ' || items.state ORDER BY n",

@@ -40,7 +40,8 @@ class Files:
             return
         with self._database.write() as connection:
             connection.rows(
-                "INSERT INTO roots VALUES(?,?,?) ON CONFLICT(path) DO UPDATE SET globs=excluded.globs",
+                "INSERT INTO roots(path, globs, added_at) VALUES(?,?,?) ON CONFLICT(path)"
+                " DO UPDATE SET globs=excluded.globs",
                 (path, json.dumps(list(globs)), now_micros()),
             )
 

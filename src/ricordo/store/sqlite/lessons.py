@@ -56,17 +56,18 @@ class Lessons:
                 return None
             since = connection.rows("SELECT coalesce(max(id), 0) FROM feedback")[0][0] if move.restart else 0
             connection.rows(
-                "INSERT INTO learned VALUES(?, ?, ?) ON CONFLICT(profile) DO UPDATE"
-                " SET shift = excluded.shift, since = max(since, excluded.since)",
+                "INSERT INTO learned(profile, shift, since) VALUES(?, ?, ?) ON CONFLICT(profile) DO UPDATE SET"
+                " shift = excluded.shift, since ="
+                " CASE WHEN learned.since > excluded.since THEN learned.since ELSE excluded.since END",
                 (profile, move.shift, since),
             )
             before, after = json.dumps(dict(move.before)), json.dumps(dict(move.after))
-            connection.rows(
+            (number,) = connection.rows(
                 "INSERT INTO weight_log(profile, at, reason, before, after, shift_before, shift_after, counted)"
-                " VALUES(?,?,?,?,?,?,?,?)",
+                " VALUES(?,?,?,?,?,?,?,?) RETURNING id",
                 (profile, now_micros(), move.reason, before, after, state.shift, move.shift, move.counted),
             )
-            return _change(connection.rows(f"{_CHANGE} WHERE id = last_insert_rowid()")[0])
+            return _change(connection.rows(f"{_CHANGE} WHERE id = ?", number)[0])
 
     def weight_changes(self, *, limit: int = 50) -> list[WeightChange]:
         """The latest changes of weights, the newest first."""
@@ -88,7 +89,7 @@ class Lessons:
     def freeze_learning(self, frozen: bool) -> None:
         """Hold the weights as they are, or let them move again; for every process that uses the store."""
         with self._database.write(durable=True) as connection:
-            connection.rows("INSERT OR REPLACE INTO meta VALUES('learning_frozen', ?)", (int(frozen),))
+            connection.set_meta("learning_frozen", int(frozen))
 
 
 def feedback_priors(connection: Connection, numbers: Sequence[int]) -> dict[int, float]:

@@ -44,8 +44,8 @@ def parts(values: Iterable[int | str], size: int = 500) -> Iterator[tuple[str, l
 def add(connection: Connection, source: int, target: int, type_: str) -> bool:
     """Link two items by hand; whether the link is new."""
     connection.rows(
-        "INSERT OR IGNORE INTO links(source, target, type, origin, text, name, created_at)"
-        " VALUES(?,?,?,'manual','','',?)",
+        "INSERT INTO links(source, target, type, origin, text, name, created_at)"
+        " VALUES(?,?,?,'manual','','',?) ON CONFLICT DO NOTHING",
         (source, target, type_, now_micros()),
     )
     return bool(connection.changes())
@@ -63,7 +63,7 @@ def remove(connection: Connection, source: int, target: int, type_: str | None) 
 _LINK = (
     "SELECT l.id, l.source, l.target, l.type, l.origin, l.text, l.name, l.created_at FROM links l"
     " JOIN items s ON s.n = l.source AND s.state <> 'deleted'"
-    " LEFT JOIN items t ON t.n = l.target WHERE t.state IS NOT 'deleted' AND "
+    " LEFT JOIN items t ON t.n = l.target WHERE t.state IS DISTINCT FROM 'deleted' AND "
 )
 
 
@@ -162,8 +162,9 @@ def write_mentions(connection: Connection, found: Iterable[tuple[int, int, str]]
     """Link items with entities they name, ``(item, entity, title)``; an entity that is gone is left out."""
     now = now_micros()
     connection.run_many(
-        "INSERT OR IGNORE INTO links(source, target, type, origin, text, name, created_at)"
-        " SELECT ?1, n, 'mentions', 'mention', ?3, id, ?4 FROM items WHERE n=?2 AND state<>'deleted'",
+        "INSERT INTO links(source, target, type, origin, text, name, created_at)"
+        " SELECT ?1, n, 'mentions', 'mention', ?3, id, ?4 FROM items WHERE n=?2 AND state<>'deleted'"
+        " ON CONFLICT DO NOTHING",
         [(source, entity, title, now) for source, entity, title in found],
     )
 

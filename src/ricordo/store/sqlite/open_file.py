@@ -35,5 +35,5 @@ class OpenFile:
         if not self.database.read_only:
             Analyzer(language)  # refuses an unknown language before it is written down
             with self.database.write() as connection:
-                connection.rows("INSERT OR IGNORE INTO meta VALUES('language', ?)", (language,))
+                connection.set_meta("language", language, replace=False)
         return language

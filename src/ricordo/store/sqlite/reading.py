@@ -109,8 +109,8 @@ class Items:
         with self._database.read() as connection:
             for identity, version in versions:
                 for text_hash, changed in connection.rows(
-                    "SELECT iif(v.size > 0, v.text_hash, ''), i.updated_at FROM items i JOIN versions v"
-                    " ON v.item = i.n AND v.number = ? WHERE i.id = ?",
+                    "SELECT CASE WHEN v.size > 0 THEN v.text_hash ELSE '' END, i.updated_at FROM items i"
+                    " JOIN versions v ON v.item = i.n AND v.number = ? WHERE i.id = ?",
                     (version, identity),
                 ):
                     marks[identity] = ContentMark(text_hash, changed)

@@ -22,7 +22,7 @@ from ricordo.errors import Conflict, PathConflict
 from ricordo.frozen import frozen
 from ricordo.store.base import FileState, PreparedChunk, PreparedItem
 from ricordo.store.sqlite.connection import Connection
-from ricordo.store.sqlite.segments import DELETED, LIVE, SUPERSEDED, NewChunk, retire
+from ricordo.store.sqlite.new_chunks import DELETED, LIVE, SUPERSEDED, NewChunk
 from ricordo.store.sqlite.times import micros, now_micros
 from ricordo.text.words import Analyzer
 from ricordo.values.items import Fields, Saved
@@ -53,7 +53,10 @@ class Head:
     immutable: bool
 
 
-_HEAD = "SELECT n, id, state, version, hash, text_hash, json_extract(fields, '$.immutable') = 1 FROM items "
+_HEAD = (
+    "SELECT n, id, state, version, hash, text_hash, json_extract(fields, '$.immutable') = json_extract('true', '$')"
+    " FROM items "
+)
 
 
 def find_head(connection: Connection, drive: str, path: str) -> Head | None:
@@ -218,7 +221,9 @@ def write_secrets(connection: Connection, n: int, counts: Mapping[str, int]) -> 
 def insert_tags(connection: Connection, n: int, fields: Fields) -> None:
     """Write the tags to filter by."""
     if fields.tags:
-        connection.run_many("INSERT OR IGNORE INTO item_tags(tag, item) VALUES(?,?)", [(tag, n) for tag in fields.tags])
+        connection.run_many(
+            "INSERT INTO item_tags(tag, item) VALUES(?,?) ON CONFLICT DO NOTHING", [(tag, n) for tag in fields.tags]
+        )
 
 
 def _file_values(state: FileState | None) -> tuple[Any, ...]:
@@ -233,7 +238,8 @@ def note_file(connection: Connection, n: int, state: FileState | None) -> None:
         values = _file_values(state)
         connection.rows(
             "UPDATE items SET file_mtime=?1, file_size=?2, file_hash=?3, file_fields=?4 WHERE n=?5"
-            " AND (file_mtime, file_size, file_hash, file_fields) IS NOT (?1, ?2, ?3, ?4)",
+            " AND (file_mtime IS DISTINCT FROM ?1 OR file_size IS DISTINCT FROM ?2 OR file_hash IS DISTINCT FROM ?3"
+            " OR file_fields IS DISTINCT FROM ?4)",
             (*values, n),
         )
 
@@ -242,7 +248,7 @@ def _keep_blob(connection: Connection, blob: bytes | None) -> str | None:
     if blob is None:
         return None
     digest = hashlib.sha256(blob).hexdigest()
-    connection.rows("INSERT OR IGNORE INTO blobs(hash, data) VALUES(?,?)", (digest, blob))
+    connection.rows("INSERT INTO blobs(hash, data) VALUES(?,?) ON CONFLICT DO NOTHING", (digest, blob))
     return digest
 
 
@@ -260,7 +266,7 @@ def _write_chunks(
     ids: list[int] = []
     fresh: list[NewChunk] = []
     rows = []
-    following = next_chunk(connection)
+    following = connection.next_chunks(len(chunks))
     for part in chunks:
         spare = free.get(part.key)
         if spare:
@@ -284,12 +290,6 @@ def _write_chunks(
     return ids, fresh
 
 
-def next_chunk(connection: Connection) -> int:
-    """The next chunk id: one past the highest ever given out, so that no chunk inherits anything."""
-    rows = connection.rows("SELECT seq FROM sqlite_sequence WHERE name='chunks'")
-    return int(rows[0][0]) + 1 if rows else 1
-
-
 def _counts_of(connection: Connection, n: int, part: PreparedChunk, analyzer: Analyzer) -> tuple[dict[str, int], ...]:
     """Analyse late: another process took away the chunk we meant to keep."""
     title, path, description, fields = connection.rows(
@@ -307,7 +307,7 @@ def supersede(connection: Connection, chunks: Sequence[tuple[int, int, bytes]], 
         connection.run_many(
             "UPDATE chunks SET state=?, live_until=? WHERE id=?", [(SUPERSEDED, now, chunk) for chunk, _, _ in chunks]
         )
-        retire(connection, chunks, SUPERSEDED)
+        connection.words.retire(connection, chunks, SUPERSEDED)
 
 
 def delete_chunks(connection: Connection, chunks: Sequence[tuple[int, int, bytes]], *, erase: bool) -> None:
@@ -323,7 +323,7 @@ def delete_chunks(connection: Connection, chunks: Sequence[tuple[int, int, bytes
             "UPDATE chunks SET state=?, live_until=coalesce(live_until, ?) WHERE id=?",
             [(DELETED, now, chunk) for chunk, _, _ in chunks],
         )
-    retire(connection, [chunk for chunk in chunks if chunk[1] != DELETED], DELETED)
+    connection.words.retire(connection, [chunk for chunk in chunks if chunk[1] != DELETED], DELETED)
 
 
 def _prune_versions(connection: Connection, n: int, last: int) -> None:

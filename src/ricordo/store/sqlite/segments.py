@@ -17,28 +17,18 @@ import numpy as np
 
 from ricordo.frozen import frozen
 from ricordo.store.sqlite.connection import Connection, Database
+from ricordo.store.sqlite.new_chunks import DELETED as DELETED
+from ricordo.store.sqlite.new_chunks import LIVE as LIVE
+from ricordo.store.sqlite.new_chunks import SUPERSEDED as SUPERSEDED
+from ricordo.store.sqlite.new_chunks import NewChunk as NewChunk
 from ricordo.store.sqlite.postings import FIELDS, Array, TermCounts, combine, invert
 
-LIVE, SUPERSEDED, DELETED = 0, 1, 2
 BUILDING, READY, REPLACED = 0, 1, 2
 FAN_OUT = 8
 MAX_MERGED = 600_000
 """Segments beyond this many chunks are left as they are: a million chunks stand in a few of them."""
 STEP_ROWS = 4_000
 LEASE_SECONDS = 120
-
-
-@frozen
-class NewChunk:
-    """A chunk that was just inserted, with what is indexed of it."""
-
-    chunk: int
-    item: int
-    counts: TermCounts
-    state: int = LIVE
-
-    def lengths(self) -> list[int]:
-        return [sum(field.values()) for field in self.counts]
 
 
 @frozen
@@ -62,7 +52,7 @@ def inverted(counts: Sequence[TermCounts]) -> Inverted:
     return Inverted(counts, list(invert(counts)))
 
 
-def add_segment(connection: Connection, chunks: Sequence[NewChunk], made: Inverted) -> None:
+def add_chunks(connection: Connection, chunks: Sequence[NewChunk], made: Inverted) -> None:
     """Index the chunks of one transaction as one segment."""
     if not chunks:
         return
@@ -99,9 +89,25 @@ def retire(connection: Connection, chunks: Sequence[tuple[int, int, bytes]], sta
     bump_epoch(connection)
 
 
+def holding(connection: Connection, n: int) -> list[int]:
+    """The segments that hold words of an item."""
+    ready = connection.rows("SELECT id FROM segments WHERE state=?", (READY,))
+    return [segment for (segment,) in ready if (load_arrays(connection, segment).items == n).any()]
+
+
+def is_used(connection: Connection, term: str) -> bool:
+    """Whether any chunk holds a term."""
+    return bool(
+        connection.rows(
+            "SELECT 1 FROM segments s JOIN postings p ON p.segment = s.id AND p.term = ? WHERE s.state=1 LIMIT 1",
+            (term,),
+        )
+    )
+
+
 def bump_epoch(connection: Connection) -> None:
     """Tell every process that what it remembers of the index is out of date."""
-    connection.rows("UPDATE meta SET value = value + 1 WHERE name = 'index_epoch'")
+    connection.add_to_meta("index_epoch", 1)
 
 
 def statistics_of(lengths: Array) -> dict[int, int]:

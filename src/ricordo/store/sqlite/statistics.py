@@ -6,7 +6,7 @@ from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.times import DAY, moment, now_micros
 from ricordo.values.use import QueryStats, RetrievedItem, StatsReport
 
-_GROUPS = {"query": "text", "tool": "tool", "day": "date(at / 1000000, 'unixepoch', 'localtime')"}
+_GROUPS = {"query": "text", "tool": "tool"}
 _STATS = "count(*), avg(results), avg(ms), max(ms), max(at) FROM query_log WHERE at >= ?"
 
 
@@ -37,10 +37,11 @@ def stats_of(connection: Connection, days: float, by: str, limit: int) -> StatsR
 
 
 def _grouped(
-    connection: Connection, by: str, since: int, *, order: str, limit: int = -1, only: str = "1"
+    connection: Connection, by: str, since: int, *, order: str, limit: int = 1_000_000, only: str = "TRUE"
 ) -> tuple[QueryStats, ...]:
     rows = connection.rows(
-        f"SELECT {_GROUPS[by]}, {_STATS} AND {only} GROUP BY 1 ORDER BY {order} LIMIT ?", (since, limit)
+        f"SELECT {_GROUPS.get(by) or connection.day('at')}, {_STATS} AND {only} GROUP BY 1 ORDER BY {order} LIMIT ?",
+        (since, limit),
     )
     return tuple(
         QueryStats(name, count, results, ms, slowest, moment(last)) for name, count, results, ms, slowest, last in rows
@@ -51,7 +52,7 @@ def _most_retrieved(connection: Connection, since: int, limit: int) -> tuple[Ret
     rows = connection.rows(
         "SELECT i.drive || ':' || i.path, i.title, count(*), max(r.at) FROM retrieval_log r"
         " JOIN items i ON i.n = r.item WHERE r.at >= ? AND i.state = 'live'"
-        " GROUP BY r.item ORDER BY 3 DESC, 4 DESC, 1 LIMIT ?",
+        " GROUP BY r.item, i.drive, i.path, i.title ORDER BY 3 DESC, 4 DESC, 1 LIMIT ?",
         (since, limit),
     )
     return tuple(RetrievedItem(ref, title, count, moment(last)) for ref, title, count, last in rows)

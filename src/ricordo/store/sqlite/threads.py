@@ -45,8 +45,8 @@ class Threads:
         with self._database.read() as connection:
             rows = connection.rows(
                 "SELECT metadata FROM items WHERE thread=? AND seq>? AND state='live' AND kind='session'"
-                " AND json_extract(metadata, '$.role') = 'user' AND json_extract(metadata, '$.aside') IS NULL"
-                " ORDER BY seq LIMIT ?",
+                " AND json_extract(metadata, '$.role') = json_extract('\"user\"', '$')"
+                " AND json_extract(metadata, '$.aside') IS NULL ORDER BY seq LIMIT ?",
                 (thread, place, count),
             )
         return [json.loads(row[0]) for row in rows]
@@ -114,14 +114,15 @@ def neighbours_in_threads(
 
 def _where(thread: str | None, kinds: Sequence[str]) -> tuple[str, list[Any]]:
     """What belongs to a timeline: no points to fork from; tools and asides only where a thread is asked for."""
-    sql = f" AND NOT (i.kind='session' AND i.category IS '{CHECKPOINT}')"
+    sql = f" AND NOT (i.kind='session' AND i.category IS NOT DISTINCT FROM '{CHECKPOINT}')"
     values: list[Any] = []
     if thread is not None:
         sql += " AND i.thread=?"
         values.append(thread)
     else:
         sql += (
-            " AND NOT (i.kind='session' AND (json_extract(i.metadata, '$.role') IS 'tool'"
+            " AND NOT (i.kind='session' AND (json_extract(i.metadata, '$.role')"
+            " IS NOT DISTINCT FROM json_extract('\"tool\"', '$')"
             " OR json_extract(i.metadata, '$.aside') IS NOT NULL))"
         )
     if kinds:
@@ -135,11 +136,11 @@ def _versions(
 ) -> list[Happening]:
     """What was said, made and changed; a session that grew is told by its turns."""
     condition, values = _where(thread, kinds)
-    at = f"iif(i.category IS '{SESSION}' AND i.kind = 'session', i.created_at, v.created_at)"
+    at = f"CASE WHEN i.category='{SESSION}' AND i.kind='session' THEN i.created_at ELSE v.created_at END"
     rows = connection.rows(
         f"SELECT {at}, v.number, {_COLUMNS} FROM versions v JOIN items i ON i.n = v.item"
         f" WHERE v.created_at >= ? AND i.state <> 'deleted' {condition}"
-        f" AND NOT (i.category IS '{SESSION}' AND i.kind = 'session' AND v.number > 1)"
+        f" AND NOT (i.category IS NOT DISTINCT FROM '{SESSION}' AND i.kind = 'session' AND v.number > 1)"
         " ORDER BY v.created_at DESC, v.item DESC, v.number DESC LIMIT ?",
         (after, *values, limit),
     )

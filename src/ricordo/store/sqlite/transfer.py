@@ -55,16 +55,20 @@ class Transfer:
             return True
         analyzer = Analyzer(language)
         with self._database.write() as connection:
-            holds_words = connection.rows("SELECT 1 FROM sqlite_sequence WHERE name='chunks' AND seq > 0")
+            holds_words = connection.next_chunks(0) > 1
             if holds_words and not rebuild:
                 return False
-            connection.rows("INSERT OR REPLACE INTO meta VALUES('language', ?)", (language,))
+            connection.set_meta("language", language)
         self._file.language, self._file.analyzer = language, analyzer
         if holds_words:
-            from ricordo.store.sqlite.checks import rebuild_lexical
-
-            rebuild_lexical(self._database, analyzer)
+            self._rebuild(analyzer)
         return True
+
+    def _rebuild(self, analyzer: Analyzer) -> None:
+        """Index every text anew: its words became others."""
+        from ricordo.store.sqlite.checks import rebuild_lexical
+
+        rebuild_lexical(self._database, analyzer)
 
     def salvage(self, left_out: list[str], *, log: bool = True) -> Generator[Record]:
         """All that can still be read of a damaged store; ``left_out`` is told what cannot."""

@@ -84,7 +84,7 @@ def _record(connection: Connection, use: Use, now: int) -> None:
     rows = list(_usage_rows(connection, "i.id", list(by_id)))
     connection.run_many(
         "INSERT INTO usage(item, retrieval_count, last_retrieved_at) VALUES(?, 1, ?) ON CONFLICT(item) DO UPDATE"
-        " SET retrieval_count = retrieval_count + 1, last_retrieved_at = excluded.last_retrieved_at",
+        " SET retrieval_count = usage.retrieval_count + 1, last_retrieved_at = excluded.last_retrieved_at",
         [(row[0], now) for row in rows],
     )
     if use.opened:
