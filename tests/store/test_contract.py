@@ -1,10 +1,11 @@
-"""SQLite keeps the whole contract of a store; a store of dictionaries keeps that of items and search."""
+"""SQLite and PostgreSQL keep the whole contract of a store; a store of dictionaries that of items and search."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
+from tests.store import postgres_server
 from tests.store.memory_store import MemoryStore, Tables
 
 from ricordo.store.base import Store
@@ -19,6 +20,29 @@ class TestSqlite(StoreContract):
 
     def open_copy(self, target: Path) -> Store:
         return SqliteStore(target, create=False)
+
+
+class TestPostgres(StoreContract):
+    _PLACES: ClassVar[dict[Path, str]] = {}
+
+    def open_store(self, folder: Path, **options: Any) -> Store:
+        from ricordo.store.postgres.store import PostgresStore
+
+        if folder not in self._PLACES:
+            self._PLACES[folder] = postgres_server.workspace()
+        return PostgresStore(self._PLACES[folder], **options)
+
+    def open_copy(self, target: Path) -> Store:
+        from ricordo.exchange import lines
+        from ricordo.exchange.records import Header, ItemRecord
+
+        store = self.open_store(target)
+        importer = store.transfer.importer("error", None)
+        with target.open("rb") as source:
+            records = list(lines.read(source, str(target)))
+        importer.items([record for record in records if isinstance(record, ItemRecord)])
+        importer.others([record for record in records if not isinstance(record, Header | ItemRecord)])
+        return store
 
 
 class TestInMemory(SearchContract):

@@ -22,13 +22,14 @@ from ricordo.values.use_scores import decayed
 
 T = TypeVar("T")
 _FILE = "file_mtime, file_size, file_hash, file_fields"
-_ITEM = (
-    "SELECT i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.hash, i.fields, i.size, i.created_at,"
+ITEM_COLUMNS = (
+    "i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.hash, i.fields, i.size, i.created_at,"
     " i.updated_at, i.indexed_at, u.retrieval_count, u.last_retrieved_at, u.access_count, u.last_accessed_at,"
     " u.decay_score, u.decay_at, CASE i.kind WHEN 'entity' THEN (SELECT count(DISTINCT l.source) FROM links l"
     " JOIN items s ON s.n = l.source AND s.state = 'live' WHERE l.target = i.n AND l.type = 'mentions') ELSE 0 END"
-    " FROM items i LEFT JOIN usage u ON u.item = i.n "
 )
+ITEM_TABLES = "FROM items i LEFT JOIN usage u ON u.item = i.n"
+_ITEM = f"SELECT {ITEM_COLUMNS} {ITEM_TABLES} "
 
 
 def fields_of(text: str) -> Fields:
@@ -43,7 +44,7 @@ def decay_now(score: float | None, since: int, protected: bool) -> float:
     return decayed(1.0 if score is None else score, (now_micros() - since) / DAY, protected=protected)
 
 
-def _item(row: tuple[Any, ...], content: str = "", first_line: int = 1) -> Item:
+def item_of(row: tuple[Any, ...], content: str = "", first_line: int = 1) -> Item:
     fields = fields_of(row[8])
     return Item(
         id=row[1],
@@ -89,7 +90,7 @@ def by_number(connection: Connection, n: int) -> Item | None:
     if not rows:
         return None
     content, first_line = content_of(connection, n, rows[0][6])
-    return replace(_item(rows[0], content, first_line), has_embedding=_has_embedding(connection, n))
+    return replace(item_of(rows[0], content, first_line), has_embedding=_has_embedding(connection, n))
 
 
 def at_version(connection: Connection, n: int, number: int | None) -> Item:
@@ -142,7 +143,7 @@ def by_numbers(connection: Connection, numbers: Sequence[int]) -> dict[int, Item
     found: dict[int, Item] = {}
     for part in batched(numbers):
         for row in connection.rows(f"{_ITEM} WHERE i.n IN ({_marks(part)})", part):
-            found[row[0]] = _item(row)
+            found[row[0]] = item_of(row)
     return found
 
 
@@ -159,7 +160,7 @@ def listing(connection: Connection, filters: Filters, limit: int, offset: int) -
         f"{_ITEM} WHERE {condition} ORDER BY i.updated_at DESC, i.drive, i.path LIMIT ? OFFSET ?",
         (*values, limit, offset),
     )
-    return [(row[0], _item(row)) for row in rows]
+    return [(row[0], item_of(row)) for row in rows]
 
 
 def newest(connection: Connection, filters: Filters, limit: int) -> list[int]:

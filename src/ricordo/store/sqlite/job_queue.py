@@ -61,7 +61,7 @@ class Jobs:
                 "SELECT name, dimensions, id FROM fingerprints WHERE name=?", (fingerprint,)
             )[0]
             for vector in computed.values():
-                _check_vector(vector, dimensions, name)
+                check_vector(vector, dimensions, name)
             jobs.finish(connection, number, done, computed)
 
     def fail(self, fingerprint: str, failed: Sequence[Job], error: str) -> None:
@@ -116,7 +116,8 @@ class Jobs:
             )
 
 
-def _check_vector(vector: Array, dimensions: int, fingerprint: str) -> None:
+def check_vector(vector: Array, dimensions: int, fingerprint: str) -> None:
+    """Refuse what cannot be a vector of a fingerprint."""
     if vector.shape != (dimensions,) or not np.isfinite(vector).all():
         raise ContractError(
             f"{fingerprint} gave a bad vector ({vector.shape[0]} numbers, {dimensions} expected, all finite)",

@@ -1,0 +1,311 @@
+"""An ask as one SQL statement: filters, both sides, and what the ranking needs, answered as one JSON value.
+
+The statement is a chain of named steps:
+
+1. ``allowed`` are the items that pass the filters, ``visible`` the chunks of a moment; both apply before the best are
+   picked.
+2. ``hits`` has a row for each word and chunk that holds it; ``idfs`` how rare each word is (computed once, in float8:
+   PostgreSQL's own numeric logarithm costs thirty times as much); ``scored`` the BM25F score of each chunk.
+3. ``near`` are the chunks nearest to the query's vector.
+4. ``pool`` are the items that either side brought and their neighbours; each gets both values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ricordo.frozen import frozen
+from ricordo.store.asking import MATCHES, Ask
+from ricordo.store.sqlite.filters import where
+from ricordo.store.sqlite.items import ITEM_COLUMNS, ITEM_TABLES
+from ricordo.store.sqlite.pool import CHUNKS_KEPT
+from ricordo.store.sqlite.times import micros
+from ricordo.text.words import fold
+
+MOST_PREFIX_TERMS = 200
+MOST_TIES = 500
+"""Chunks that tie with the last one asked for are answered too, so that refs can break the tie; up to here."""
+EXACT_BELOW = 20_000
+"""With fewer vectors to look among, all are compared; an index answers faster only beyond."""
+COMPARED_PER_ITEM = 20
+
+
+@frozen
+class VectorIndex:
+    """The vectors that a query is compared with, and whether an index over them is there."""
+
+    number: int
+    dimensions: int
+    workspace: int
+    indexed: bool
+
+
+class Statement:
+    """A statement that grows step by step, and its values in order."""
+
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+        self.values: list[Any] = []
+
+    def step(self, name: str, sql: str, values: Sequence[Any] = ()) -> None:
+        """Add a named step; it is computed once."""
+        self.steps.append(f"{name} AS MATERIALIZED ({sql})")
+        self.values += values
+
+    def text(self, answers: dict[str, str]) -> str:
+        """The whole statement; ``answers`` are the parts of its one JSON value."""
+        parts = ", ".join(f"'{name}', ({sql})" for name, sql in answers.items())
+        return f"WITH {', '.join(self.steps)} SELECT json_build_object({parts})"
+
+
+def numbered(values: Sequence[Any]) -> str:
+    return ",".join("?" * len(values))
+
+
+def add_conditions(statement: Statement, ask: Ask, barred: Sequence[int]) -> tuple[bool, str]:
+    """Which items may be answered, and which chunks count; answers whether items are limited, and how chunks are.
+
+    Chunks are limited by ``state = 0`` or, of a moment or of archived items, by the step ``visible``.
+    """
+    filters = replace(ask.filters, states=("live", "archived")) if ask.as_of is not None else ask.filters
+    archived = ask.as_of is None and ask.filters.states == ("archived",)
+    limited = ask.as_of is not None or not filters.is_empty() or bool(barred) or bool(ask.excluded)
+    if ask.as_of is not None:
+        statement.step(
+            "visible",
+            "SELECT id, item, lengths FROM chunks WHERE state < 2 AND live_from <= ?"
+            " AND (live_until IS NULL OR live_until > ?)",
+            (micros(ask.as_of), micros(ask.as_of)),
+        )
+    if limited:
+        condition, values = where(filters)
+        statement.step("passing", f"SELECT i.n FROM items i WHERE {condition}", values)
+    if archived:
+        statement.step(
+            "visible",
+            "SELECT c.id, c.item, c.lengths FROM chunks c WHERE c.id IN (SELECT layout_chunks(v.layout) FROM passing p"
+            " JOIN items i ON i.n = p.n JOIN versions v ON v.item = i.n AND v.number = i.version)",
+        )
+    seen = "visible" if ask.as_of is not None or archived else "live"
+    if limited:
+        out = ["SELECT unnest(?::bigint[])"]
+        values = [list(barred)]
+        for group in ask.excluded:
+            if group:
+                out.append(
+                    f"SELECT p.item FROM postings p WHERE p.term IN ({numbered(group)}) AND {visible('p', seen)}"
+                    " GROUP BY p.item, p.chunk HAVING count(*) = ?"
+                )
+                values += [*group, len(set(group))]
+        statement.step("barred", " UNION ".join(out), values)
+        statement.step("allowed", "SELECT n FROM passing WHERE n NOT IN (SELECT * FROM barred)")
+    return limited, seen
+
+
+def visible(alias: str, seen: str, chunk: str = "chunk") -> str:
+    """The condition that a chunk counts."""
+    if seen == "live":
+        return f"{alias}.state = 0"
+    return f"{alias}.{chunk} IN (SELECT id FROM visible)"
+
+
+def add_words(statement: Statement, ask: Ask, seen: str) -> None:
+    """The steps ``terms``, ``stats``, ``hits`` and ``idfs``: every word of the ask with its rarity, by its place."""
+    places = list(range(1, len(ask.words) + 1))
+    statement.step(
+        "words",
+        "SELECT * FROM unnest(?::int[], ?::text[], ?::float8[], ?::float8[]) w(place, label, weight, certainty)",
+        (
+            [*places, *range(len(places) + 1, len(places) + len(ask.prefixes) + 1)],
+            [*(word.term for word in ask.words), *(f"{prefix}*" for prefix in ask.prefixes)],
+            [*(word.weight for word in ask.words), *(1.0 for _ in ask.prefixes)],
+            [*(word.certainty for word in ask.words), *(1.0 for _ in ask.prefixes)],
+        ),
+    )
+    terms = ["SELECT place, label AS term FROM words WHERE place <= ?"]
+    values: list[Any] = [len(places)]
+    for at, prefix in enumerate(ask.prefixes, start=len(places) + 1):
+        start = fold(prefix)
+        terms.append(
+            f"(SELECT DISTINCT {at}, term FROM (SELECT term FROM vocabulary WHERE word >= ? AND word < ?"
+            f" ORDER BY word LIMIT {MOST_PREFIX_TERMS}) begun)"
+        )
+        values += [start, start + "\U0010ffff"]
+    statement.step("terms", " UNION ".join(terms), values)
+    if seen == "live":
+        sums = "max(total) FILTER (WHERE field = -1)" + "".join(
+            f", max(total) FILTER (WHERE field = {at}), max(passages) FILTER (WHERE field = {at})" for at in range(6)
+        )
+        source = f"SELECT {sums} FROM lexical_stats"
+    else:
+        sums = "count(*)" + "".join(
+            f", coalesce(sum(length_at(lengths, {at})), 0), count(*) FILTER (WHERE length_at(lengths, {at}) > 0)"
+            for at in range(6)
+        )
+        source = f"SELECT {sums} FROM visible"
+    names = "n, " + ", ".join(f"t{at}, h{at}" for at in range(6))
+    averages = ", ".join(average(at) for at in range(6))
+    statement.step("stats", f"SELECT s.n::float8 AS n, {averages} FROM ({source}) s({names})")
+    scoring = ask.scoring
+    parts = " + ".join(
+        f"CASE WHEN p.f{at} = 0 THEN 0 WHEN s.a{at} = 0 THEN {scoring.weights[at]!r}::float8 * p.f{at}"
+        f" ELSE {scoring.weights[at]!r}::float8 * p.f{at} / ({1 - scoring.b!r}::float8 + {scoring.b!r}::float8"
+        f" * p.l{at} / s.a{at}) END"
+        for at in range(6)
+    )
+    single = not ask.prefixes
+    x, grouped = (parts, "") if single else (f"sum({parts})", " GROUP BY t.place, p.chunk, p.item")
+    statement.step(
+        "hits",
+        f"SELECT t.place, p.chunk, p.item, {x} AS x FROM terms t JOIN postings p ON p.term = t.term, stats s"
+        f" WHERE {visible('p', seen)}{grouped}",
+    )
+    kept = ""
+    if ask.rarest:
+        kept = (
+            f" WHERE place > {len(places)} OR df > 0 AND place IN (SELECT w.place FROM words w JOIN dfs d"
+            f" ON d.place = w.place WHERE w.place <= {len(places)} ORDER BY d.df, w.label LIMIT {int(ask.rarest)})"
+        )
+    statement.step("dfs", "SELECT place, count(*) AS df FROM hits GROUP BY place")
+    statement.step(
+        "idfs",
+        "SELECT * FROM (SELECT w.place, w.label, w.weight, w.certainty, coalesce(d.df, 0) AS df,"
+        " ln(1::float8 + (s.n - coalesce(d.df, 0) + 0.5::float8) / (coalesce(d.df, 0) + 0.5::float8)) AS idf"
+        f" FROM words w LEFT JOIN dfs d USING (place), stats s) w{kept}",
+    )
+
+
+def average(at: int) -> str:
+    """The average length of a field."""
+    return f"CASE WHEN s.n > 0 THEN s.t{at}::float8 / s.n ELSE 0 END AS a{at}"
+
+
+def add_scores(statement: Statement, ask: Ask, *, limited: bool, seen: str) -> None:
+    """The steps ``scored`` and ``matched``: the score of every chunk that may be answered, and the best of them."""
+    required = [term for phrase in ask.phrases for term in phrase.terms]
+    conditions, values = [], []
+    if limited:
+        conditions.append("h.item IN (SELECT n FROM allowed)")
+    if required:
+        conditions.append(
+            f"h.chunk IN (SELECT p.chunk FROM postings p WHERE p.term IN ({numbered(required)})"
+            f" AND {visible('p', seen)} GROUP BY p.chunk HAVING count(*) = ?)"
+        )
+        values += [*required, len(set(required))]
+    condition = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    statement.step(
+        "scored",
+        f"SELECT h.chunk, h.item, sum(h.x / ({ask.scoring.k1!r}::float8 + h.x) * i.idf * i.weight * i.certainty)"
+        " AS score, sum(i.idf) / nullif((SELECT sum(idf) FROM idfs WHERE df > 0), 0) AS coverage"
+        f" FROM hits h JOIN idfs i USING (place){condition} GROUP BY h.chunk, h.item",
+        values,
+    )
+
+
+def add_best(statement: Statement, per_side: int) -> None:
+    """The step ``matched``: the best chunks until enough different items are among them, ties included."""
+    statement.step(
+        "ranked",
+        "SELECT item, max(score) AS best FROM scored GROUP BY item ORDER BY best DESC LIMIT ?",
+        (per_side + 1,),
+    )
+    statement.step(
+        "matched",
+        "SELECT chunk, item, score, coverage FROM scored WHERE score >= CASE WHEN (SELECT count(*) FROM ranked) > ?"
+        " THEN (SELECT min(best) FROM (SELECT best FROM ranked ORDER BY best DESC LIMIT ?) r) ELSE 0 END"
+        " ORDER BY score DESC, chunk LIMIT ?",
+        (per_side, per_side, max(4 * per_side, MOST_TIES)),
+    )
+
+
+def add_nearest(statement: Statement, vectors: VectorIndex, ask: Ask, *, limited: bool, seen: str) -> None:
+    """The step ``near``: the nearest chunks until enough different items are among them."""
+    assert ask.vector is not None, "there is something to be near to"
+    query = as_text(ask.vector.values)
+    joined = " AND c.item IN (SELECT n FROM allowed)" if limited else ""
+    counted = visible("c", seen, "id")
+    exact = (
+        "SELECT c.id AS chunk, c.item, -(v.vector <#> ?::vector) AS cosine FROM chunks c"
+        f" JOIN vectors v ON v.hash = c.embed_hash WHERE v.fingerprint = {vectors.number} AND {counted}{joined}"
+    )
+    if vectors.indexed:
+        size = vectors.dimensions
+        exact = (
+            f"SELECT chunk, item, cosine FROM (SELECT c.id AS chunk, c.item, -(v.vector <#> ?::vector) AS cosine"
+            " FROM vectors v JOIN chunks c ON c.embed_hash = v.hash"
+            f" WHERE v.workspace = {vectors.workspace} AND v.fingerprint = {vectors.number} AND {counted}{joined}"
+            f" ORDER BY v.vector::halfvec({size}) <#> ?::halfvec({size}) LIMIT {4 * ask.per_side}) found"
+        )
+    statement.step("compared", exact, (query, query) if vectors.indexed else (query,))
+    statement.step(
+        "nearest_items",
+        "SELECT item, max(cosine) AS best FROM compared GROUP BY item ORDER BY best DESC LIMIT ?",
+        (ask.per_side,),
+    )
+    statement.step(
+        "near",
+        "SELECT chunk, item, cosine FROM compared WHERE item IN (SELECT item FROM nearest_items)"
+        " AND cosine >= (SELECT min(best) FROM nearest_items)",
+    )
+
+
+def add_pool(statement: Statement, ask: Ask, sides: Sequence[str], *, limited: bool) -> None:
+    """The steps ``pool`` (items of the sides), ``neighbours`` and ``joined`` (items near those in their threads)."""
+    brought = " UNION ".join(f"SELECT item FROM {side}" for side in sides) or "SELECT NULL::bigint LIMIT 0"
+    statement.step("pool", brought)
+    reach = int(ask.needs.thread_reach)
+    if not reach:
+        statement.step("neighbours", "SELECT NULL::bigint AS n, NULL::bigint AS other, NULL::bigint AS away LIMIT 0")
+    else:
+        statement.step(
+            "neighbours",
+            "SELECT a.n, b.n AS other, b.seq - a.seq AS away FROM pool JOIN items a ON a.n = pool.item JOIN items b"
+            f" ON b.thread = a.thread AND b.seq BETWEEN a.seq - {reach} AND a.seq + {reach} AND b.n <> a.n"
+            " AND b.state = 'live' WHERE a.thread IS NOT NULL",
+        )
+    inside = " AND other IN (SELECT n FROM allowed)" if limited else ""
+    statement.step(
+        "joined",
+        f"SELECT DISTINCT other AS item FROM neighbours WHERE other NOT IN (SELECT item FROM pool){inside}",
+    )
+
+
+SCORES = (
+    "SELECT json_agg(json_build_array(chunk, item, score, coverage)) FROM (SELECT *, row_number() OVER"
+    f" (PARTITION BY item ORDER BY score DESC, chunk) AS place FROM scored WHERE item IN ({{items}})) s"
+    f" WHERE place <= {CHUNKS_KEPT}"
+)
+COSINES = (
+    "SELECT json_agg(json_build_array(chunk, item, cosine)) FROM (SELECT *, row_number() OVER"
+    " (PARTITION BY item ORDER BY cosine DESC, chunk) AS place FROM (SELECT c.id AS chunk, c.item,"
+    " -(v.vector <#> ?::vector) AS cosine FROM chunks c JOIN vectors v ON v.hash = c.embed_hash"
+    " WHERE v.fingerprint = {number} AND {counted} AND c.item IN (SELECT item FROM pool UNION SELECT item FROM joined)"
+    f") c) c WHERE place <= {CHUNKS_KEPT}"
+)
+ITEMS = (
+    f"SELECT json_agg(json_build_array({ITEM_COLUMNS})) {ITEM_TABLES}"
+    " WHERE i.n IN (SELECT item FROM pool UNION SELECT item FROM joined)"
+)
+REFS = (
+    "SELECT json_agg(json_build_array(i.n, i.drive || ':' || i.path, (SELECT max(v.number) FROM versions v"
+    " WHERE v.item = i.n AND v.created_at <= {when}))) FROM items i"
+    " WHERE i.n IN (SELECT item FROM pool UNION SELECT item FROM joined)"
+)
+FEEDBACK = (
+    "SELECT json_agg(json_build_array(item, verdict, count)) FROM (SELECT item, verdict, count(*) AS count"
+    " FROM feedback WHERE item IN (SELECT item FROM pool UNION SELECT item FROM joined) GROUP BY item, verdict) f"
+)
+WORDS = "SELECT json_agg(json_build_array(place, label, weight, certainty, df, idf) ORDER BY place) FROM idfs"
+PREFIXES = "SELECT json_agg(term ORDER BY place, term) FROM terms WHERE place > {plain}"
+
+
+def as_text(vector: Any) -> str:
+    """A vector as PostgreSQL reads it."""
+    return "[" + ",".join(map(repr, vector.tolist())) + "]"
+
+
+def is_plain(ask: Ask) -> bool:
+    """Whether the statement answers an ask alone: nothing must be checked on texts first."""
+    return ask.find == MATCHES and not ask.phrases and not ask.excluded_phrases

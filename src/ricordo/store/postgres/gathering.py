@@ -1,0 +1,503 @@
+"""How the PostgreSQL store answers an ask: one statement, whose answer fills the same pool as in the SQLite store.
+
+What only Python can judge is judged here: phrases on texts, and words that share a stem. Linked items and TF-IDF, which
+one profile needs, cost a second trip; texts that hold the query as a substring stand in only where no word was found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricordo.errors import ContractError
+from ricordo.store.asking import MATCHES, NEWEST, Ask, Candidates, Phrase
+from ricordo.store.postgres import asking_sql as sql
+from ricordo.store.postgres.connection import Connection, unescaped
+from ricordo.store.postgres.opened import Opened
+from ricordo.store.sqlite import items, links
+from ricordo.store.sqlite.chunk_rows import chunk_texts
+from ricordo.store.sqlite.filters import where
+from ricordo.store.sqlite.lessons import feedback_priors
+from ricordo.store.sqlite.matches import Matches, VectorMatches
+from ricordo.store.sqlite.pool import Pool
+from ricordo.text.phrases import holds_phrase, holds_prefix
+from ricordo.text.tfidf import tfidf_cosine, tfidf_idf
+from ricordo.text.words import fold
+from ricordo.values.items import Item
+from ricordo.values.use_scores import feedback_prior
+
+_MOST_LIKENESSES = 8
+"""So many passages of an item look for similar ones, each on its own."""
+
+
+class Gathering:
+    """Answers one ask, with one connection, as the store is at one moment."""
+
+    def __init__(self, opened: Opened, connection: Connection, ask: Ask) -> None:
+        self.opened = opened
+        self.connection = connection
+        self.ask = ask
+        self.pool = Pool()
+        self.answer: dict[str, Any] = {}
+        self.barred: list[int] = []
+
+    def candidates(self) -> Candidates:
+        """Everything that was found, with what the ranking needs to know of it."""
+        ask, pool = self.ask, self.pool
+        self.barred = self._barred_by_phrases() if ask.excluded_phrases else []
+        if ask.find == MATCHES:
+            self._take_both_sides()
+            pool.total = max(pool.total, len(pool.entries))
+        else:
+            if ask.find == NEWEST:
+                self._take_newest()
+            else:
+                self._take_substrings()
+            pool.total = len(pool.entries)
+            self._ask_about(list(pool.entries), joining=bool(ask.needs.thread_reach))
+        near = _pairs(self.answer.get("neighbours"))
+        self._join([n for n in _numbers(self.answer.get("joined")) if n not in pool.entries])
+        distances = self._join_linked() if ask.needs.link_seeds else {}
+        return self._answered(near, distances)
+
+    def _take_both_sides(self) -> None:
+        ask, pool = self.ask, self.pool
+        by_word = ask.by_word or bool(ask.phrases)
+        limit = ask.per_side
+        while True:
+            self._run(limit, by_word=by_word)
+            if not by_word:
+                break
+            matches = self._matches()
+            total = matches.total
+            checked = self._verified(matches)
+            if checked is matches or len(set(checked.items.tolist())) >= limit or len(matches.chunks) >= total:
+                break
+            limit *= 4
+        if ask.vector is not None and not ask.phrases:
+            pool.add_cosines(_cosines(self.answer["near"]))
+        if by_word:
+            near = set(pool.entries)
+            pool.take_matches(checked)
+            if any(word.spelled for word in ask.words):
+                self._drop_other_words()
+            times = ask.as_of is not None or ask.filters.states == ("archived",)
+            if not self._has_direct(near) and not times and not ask.excluded:
+                pool.by_substring = self._take_substrings()
+                if pool.by_substring:
+                    self._ask_about(list(pool.entries), joining=False)
+        if ask.vector is not None:
+            kept = _cosines(self.answer.get("cosines"))
+            inside = np.array([n in pool.entries for n in kept.items.tolist()], bool)
+            pool.add_cosines(VectorMatches(kept.chunks[inside], kept.items[inside], kept.cosines[inside]))
+            pool.has_vectors = any(entry.vector_chunk is not None for entry in pool.entries.values())
+            pool.fill_missing_cosines()
+
+    def _has_direct(self, near: Collection[int]) -> bool:
+        return bool(self.answer.get("lexical"))
+
+    def _run(self, limit: int, *, by_word: bool) -> None:
+        """Ask the server: everything in one statement."""
+        ask = self.ask
+        statement = sql.Statement()
+        limited, seen = sql.add_conditions(statement, ask, self.barred)
+        sides = []
+        answers: dict[str, str] = {}
+        after: list[Any] = []
+        if by_word:
+            sql.add_words(statement, ask, seen)
+            sql.add_scores(statement, ask, limited=limited, seen=seen)
+            sql.add_best(statement, limit)
+            sides.append("matched")
+        vectors = self._vectors() if ask.vector is not None else None
+        if vectors is not None and not ask.phrases:
+            sql.add_nearest(statement, vectors, ask, limited=limited, seen=seen)
+            sides.append("near")
+        sql.add_pool(statement, ask, sides, limited=limited)
+        if by_word:
+            answers["lexical"] = self._lexical_sql()
+            answers["joined_lexical"] = sql.SCORES.format(items="SELECT item FROM joined")
+            answers["words"] = sql.WORDS
+            answers["total"] = "SELECT count(*) FROM scored"
+            answers["prefixes"] = sql.PREFIXES.format(plain=len(ask.words))
+        if "near" in sides:
+            answers["near"] = "SELECT json_agg(json_build_array(chunk, item, cosine)) FROM near"
+        if vectors is not None and ask.vector is not None:
+            answers["cosines"] = sql.COSINES.format(number=vectors.number, counted=sql.visible("c", seen, "id"))
+            after.append(sql.as_text(ask.vector.values))
+        self._add_needs(answers, after)
+        rows = self.connection.rows(statement.text(answers), (*statement.values, *after))
+        self.answer = {"near": None, **rows[0][0]}
+
+    def _lexical_sql(self) -> str:
+        """The best chunks, and those of the items that the other side found; with texts where they must be read."""
+        ask = self.ask
+        texts = ""
+        if self._reads_texts() or any(word.spelled for word in ask.words):
+            texts = ", (SELECT json_build_array(c.heading, c.text) FROM chunks c WHERE c.id = s.chunk)"
+            if any(word.spelled for word in ask.words):
+                texts += (
+                    ", (SELECT json_object_agg(i.label, h.x / (%r::float8 + h.x) * i.idf * i.weight * i.certainty)"
+                    " FROM hits h JOIN idfs i USING (place) WHERE h.chunk = s.chunk)" % ask.scoring.k1
+                )
+        return (
+            f"SELECT json_agg(json_build_array(chunk, item, score, coverage{texts}) ORDER BY score DESC, chunk)"
+            " FROM (SELECT chunk, item, score, coverage FROM matched UNION"
+            " SELECT chunk, item, score, coverage FROM scored WHERE item IN (SELECT item FROM pool)) s"
+        )
+
+    def _add_needs(self, answers: dict[str, str], after: list[Any]) -> None:
+        ask, needs = self.ask, self.ask.needs
+        answers["neighbours"] = "SELECT json_agg(json_build_array(n, other, away)) FROM neighbours"
+        answers["joined"] = "SELECT json_agg(item) FROM joined"
+        if needs.items or needs.tfidf or self._reads_texts():
+            answers["items"] = sql.ITEMS
+        answers["refs"] = sql.REFS.format(when="?")
+        from ricordo.store.sqlite.times import micros
+
+        after.append(micros(ask.as_of) if ask.as_of is not None else 0)
+        if needs.feedback:
+            answers["feedback"] = sql.FEEDBACK
+        if needs.learned_by:
+            answers["learned"] = "SELECT shift FROM learned WHERE profile = ?"
+            after.append(needs.learned_by)
+        answers["active"] = "SELECT name FROM fingerprints WHERE active"
+        if ask.model:
+            answers["waiting"] = (
+                "SELECT count(*) FROM jobs j JOIN fingerprints f ON f.id = j.fingerprint WHERE f.name = ?"
+            )
+            after.append(ask.model)
+
+    def _vectors(self) -> sql.VectorIndex | None:
+        vector = self.ask.vector
+        assert vector is not None, "asked only where there is one"
+        known = self.opened.fingerprint(self.connection, vector.fingerprint)
+        if known is None:
+            return None
+        if known.dimensions != len(vector.values):
+            raise ContractError(
+                f"the query vector has {len(vector.values)} numbers, the stored ones {known.dimensions}",
+                hint="The embedder changed without changing its fingerprint; run 'ricordo reembed'.",
+            )
+        return known
+
+    def _reads_texts(self) -> bool:
+        return bool(self.ask.phrases) or self._only_prefixes()
+
+    def _only_prefixes(self) -> bool:
+        return bool(self.ask.prefixes) and not self.ask.words
+
+    def _matches(self) -> Matches:
+        """What the keyword side found, as arrays."""
+        rows = self.answer["lexical"] or []
+        words = self.answer["words"] or []
+        attainable = {place: idf * weight for place, _, weight, _, _, idf in words}
+        maximum = sum(attainable.values())
+        here = sum(attainable[place] for place, _, _, _, df, _ in words if df)
+        return Matches(
+            np.array([row[0] for row in rows], np.int64),
+            np.array([row[1] for row in rows], np.int64),
+            np.array([row[2] for row in rows], np.float64),
+            maximum,
+            self.answer["total"],
+            {label: idf for _, label, _, _, _, idf in words},
+            np.array([row[3] or 0.0 for row in rows], np.float64),
+            here / maximum if maximum else 1.0,
+        )
+
+    def _verified(self, found: Matches) -> Matches:
+        """Keep the chunks whose texts hold every phrase, or a word that begins as asked where nothing else was."""
+        if not self._reads_texts():
+            return found
+        known = self._items()
+        prefixes = self.ask.prefixes if self._only_prefixes() else ()
+        kept = []
+        for at, row in enumerate(self.answer["lexical"] or []):
+            heading, text = (unescaped(part) for part in row[4])
+            sources = (text, heading, *(_item_texts(known[row[1]]) if row[1] in known else ()))
+            if all(holds_phrase(sources, phrase.text) for phrase in self.ask.phrases) and (
+                not prefixes or any(holds_prefix(sources, prefix) for prefix in prefixes)
+            ):
+                kept.append(at)
+        picked = np.array(kept, np.int64)
+        assert found.coverage is not None, "it is always measured"
+        return Matches(
+            found.chunks[picked], found.items[picked], found.scores[picked], found.maximum, found.total, found.idf,
+            found.coverage[picked], found.share,
+        )  # fmt: skip
+
+    def _drop_other_words(self) -> None:
+        """Take back what passages got for a word that is not the one asked for but shares its stem."""
+        starts = [
+            (word.term, re.compile(rf"\b{re.escape(word.spelled[: max(len(word.spelled) - 3, 1)])}"))
+            for word in self.ask.words
+            if word.spelled
+        ]
+        lost: dict[int, float] = {}
+        for chunk, _, _, _, texts, shares in self.answer["lexical"] or []:
+            folded = fold("\n".join(unescaped(part) for part in texts))
+            false = [term for term, start in starts if not start.search(folded)]
+            if false:
+                lost[chunk] = sum((shares or {}).get(term, 0.0) for term in false)
+        self.pool.take_back({chunk: share / self.pool.maximum for chunk, share in lost.items()})
+
+    def _barred_by_phrases(self) -> list[int]:
+        """Items with a passage that holds a phrase which must not stand there."""
+        barred: set[int] = set()
+        for phrase in self.ask.excluded_phrases:
+            barred |= set(self._holding(phrase)) if phrase.terms else set()
+        return sorted(barred)
+
+    def _holding(self, phrase: Phrase) -> list[int]:
+        terms = sorted(set(phrase.terms))
+        rows = self.connection.rows(
+            "SELECT c.id, c.item, c.heading, c.text FROM chunks c WHERE c.state < 2 AND c.id IN (SELECT chunk"
+            f" FROM postings WHERE term IN ({sql.numbered(terms)}) GROUP BY chunk HAVING count(*) = ?)",
+            (*terms, len(terms)),
+        )
+        known = items.by_numbers(self.connection, list({row[1] for row in rows}))
+        return [
+            n
+            for _, n, heading, text in rows
+            if holds_phrase((text, heading, *(_item_texts(known[n]) if n in known else ())), phrase.text)
+        ]
+
+    def _take_substrings(self) -> bool:
+        """Take in the texts that hold the query as it is written, newest items first; whether there are any."""
+        ask = self.ask
+        wanted = fold(ask.text.strip())
+        if not wanted:
+            return False
+        condition, values = where(ask.filters)
+        rows = self.connection.rows(
+            "SELECT min(c.id), c.item FROM chunks c JOIN items i ON i.n = c.item WHERE c.state = 0"
+            f" AND strpos(folded(c.text), ?) > 0 AND {condition} AND i.n <> ALL(?)"
+            " GROUP BY c.item, i.updated_at ORDER BY i.updated_at DESC, min(c.id) LIMIT ?",
+            (wanted, *values, self.barred, ask.per_side),
+        )
+        self.pool.add_substrings([(chunk, n) for chunk, n in rows])
+        return bool(rows)
+
+    def _take_newest(self) -> None:
+        """Everything that passes the filters and holds nothing that is excluded, newest first."""
+        ask = self.ask
+        statement = sql.Statement()
+        limited, _ = sql.add_conditions(statement, ask, self.barred)
+        if limited:
+            steps = f"WITH {', '.join(statement.steps)} "
+            condition, values = "i.n IN (SELECT n FROM allowed)", statement.values
+        else:
+            steps = ""
+            condition, values = where(ask.filters)
+        rows = self.connection.rows(
+            f"{steps}SELECT i.n FROM items i WHERE {condition} ORDER BY i.updated_at DESC, i.drive, i.path LIMIT ?",
+            (*values, ask.per_side),
+        )
+        for (n,) in rows:
+            self.pool.entry(n)
+
+    def _ask_about(self, numbers: Sequence[int], *, joining: bool) -> None:
+        """Ask what is needed of items that no word and no vector found."""
+        ask = self.ask
+        statement = sql.Statement()
+        limited, seen = sql.add_conditions(statement, ask, self.barred)
+        statement.step("found", "SELECT unnest(?::bigint[]) AS item", (list(numbers),))
+        sql.add_pool(statement, ask, ["found"], limited=limited)
+        answers: dict[str, str] = {}
+        after: list[Any] = []
+        vectors = self._vectors() if ask.vector is not None else None
+        if vectors is not None and ask.vector is not None:
+            answers["cosines"] = sql.COSINES.format(number=vectors.number, counted=sql.visible("c", seen, "id"))
+            after.append(sql.as_text(ask.vector.values))
+        self._add_needs(answers, after)
+        rows = self.connection.rows(statement.text(answers), (*statement.values, *after))
+        self.answer |= rows[0][0]
+
+    def _join(self, numbers: Sequence[int]) -> None:
+        """Take in items that no side brought, with their values."""
+        ask, pool = self.ask, self.pool
+        if not numbers:
+            return
+        wanted = set(numbers)
+        if ask.by_word or ask.phrases:
+            rows = [row for row in self.answer.get("joined_lexical") or [] if row[1] in wanted]
+            scored = Matches(
+                np.array([row[0] for row in rows], np.int64),
+                np.array([row[1] for row in rows], np.int64),
+                np.array([row[2] for row in rows], np.float64),
+                pool.maximum,
+                len(rows),
+                coverage=np.array([row[3] or 0.0 for row in rows], np.float64),
+            )
+            pool.add_scores(scored, joined=True)
+            if ask.phrases:
+                wanted &= {row[1] for row in rows}
+        for n in numbers:
+            if n in wanted:
+                pool.entry(n, joined=True)
+        if ask.vector is not None:
+            kept = [row for row in self.answer.get("cosines") or [] if row[1] in wanted]
+            pool.add_cosines(_cosines(kept))
+            pool.fill_missing_cosines()
+
+    def _join_linked(self) -> Mapping[int, int]:
+        """Items linked with the best candidates: found by a walk, then asked about like the others."""
+        needs, pool = self.ask.needs, self.pool
+        seeds = pool.best(needs.link_seeds)
+        distances = links.neighbours(self.connection, seeds, needs.link_depth) if seeds else {}
+        new = [n for n in distances if n not in pool.entries]
+        if new:
+            self._ask_values_of(new)
+        return distances
+
+    def _ask_values_of(self, numbers: Sequence[int]) -> None:
+        ask = self.ask
+        statement = sql.Statement()
+        limited, seen = sql.add_conditions(statement, ask, self.barred)
+        inside = " WHERE item IN (SELECT n FROM allowed)" if limited else ""
+        statement.step("pool", f"SELECT item FROM unnest(?::bigint[]) item{inside}", (list(numbers),))
+        statement.step("joined", "SELECT NULL::bigint AS item LIMIT 0")
+        answers: dict[str, str] = {"joined": "SELECT json_agg(item) FROM pool", "items": sql.ITEMS}
+        after: list[Any] = []
+        if ask.by_word or ask.phrases:
+            sql.add_words(statement, ask, seen)
+            sql.add_scores(statement, ask, limited=limited, seen=seen)
+            answers["joined_lexical"] = sql.SCORES.format(items="SELECT item FROM pool")
+        vectors = self._vectors() if ask.vector is not None else None
+        if vectors is not None and ask.vector is not None:
+            answers["cosines"] = sql.COSINES.format(number=vectors.number, counted=sql.visible("c", seen, "id"))
+            after.append(sql.as_text(ask.vector.values))
+        answers["refs"] = sql.REFS.format(when="?")
+        after.append(0)
+        found = self.connection.rows(statement.text(answers), (*statement.values, *after))[0][0]
+        earlier = {name: self.answer.get(name) or [] for name in ("items", "refs")}
+        self.answer |= found | {name: [*rows, *(found.get(name) or [])] for name, rows in earlier.items()}
+        self._join(_numbers(found["joined"]))
+
+    def _items(self) -> dict[int, Item]:
+        rows = self.answer.get("items") or []
+        return {
+            row[0]: items.item_of(tuple(unescaped(one) if isinstance(one, str) else one for one in row)) for row in rows
+        }
+
+    def _answered(self, near: Mapping[int, list[tuple[int, int]]], distances: Mapping[int, int]) -> Candidates:
+        ask, pool, needs, answer = self.ask, self.pool, self.ask.needs, self.answer
+        known = {n: item for n, item in self._items().items() if n in pool.entries}
+        refs = {n: unescaped(ref) for n, ref, _ in answer.get("refs") or []}
+        versions = {n: version for n, _, version in answer.get("refs") or [] if version is not None}
+        feedback: Mapping[int, float] = {}
+        if needs.feedback:
+            counts: dict[int, dict[str, int]] = {n: {} for n in pool.entries}
+            for n, verdict, count in answer.get("feedback") or []:
+                counts.setdefault(n, {})[verdict] = count
+            feedback = {n: feedback_prior(given) for n, given in counts.items()}
+            if distances:
+                feedback = feedback_priors(self.connection, list(pool.entries))
+        active = answer.get("active")
+        if active != self.opened.active:
+            self.opened.active = active
+            self.opened.forget_fingerprints()
+        return Candidates(
+            pool.candidates(refs, versions if ask.as_of else {}),
+            pool.total,
+            pool.maximum,
+            pool.share,
+            pool.coverage,
+            pool.has_vectors,
+            pool.by_substring,
+            tuple(dict.fromkeys(answer.get("prefixes") or ())),
+            {n: others for n, others in near.items() if n in pool.entries},
+            distances,
+            known if needs.items or needs.tfidf else {},
+            self._tfidf(known) if needs.tfidf else {},
+            feedback,
+            float(answer.get("learned") or 0.0),
+            active,
+            int(answer.get("waiting") or 0) if active else 0,
+        )
+
+    def _tfidf(self, known: Mapping[int, Item]) -> dict[int, float]:
+        """TF-IDF cosine of the query with each item's best chunk and its fields, stop words left out."""
+        analyzer = self.opened.analyzer
+        chunks = {n: entry.lexical_chunk or entry.vector_chunk for n, entry in self.pool.entries.items()}
+        texts = chunk_texts(self.connection, [chunk for chunk in chunks.values() if chunk is not None])
+        counts: dict[int, dict[str, int]] = {}
+        for n, item in known.items():
+            chunk = chunks.get(n)
+            body = texts[chunk][2] if chunk in texts else ""
+            fields = item.fields
+            whole = "\n".join((fields.title, fields.description, fields.context, " ".join(fields.tags), body))
+            counts[n] = analyzer.content_counts(whole)
+        query = analyzer.content_counts(self.ask.text)
+        terms = {term for table in counts.values() for term in table} | set(query)
+        total, frequencies = document_frequencies(self.connection, terms)
+        idf = {term: tfidf_idf(total, frequencies.get(term, 0)) for term in terms}
+        return {n: tfidf_cosine(query, table, idf) for n, table in counts.items()}
+
+    def similar(self, n: int) -> Candidates:
+        """The items nearest to one item: to the middle of its passages, then by its nearest passage."""
+        from ricordo.store.asking import QueryVector
+        from ricordo.store.postgres.nearness import vectors_of_item
+
+        ask, pool = self.ask, self.pool
+        own = vectors_of_item(self.connection, ask.model, n)
+        if len(own):
+            for vector in (own.mean(axis=0), *own[:_MOST_LIKENESSES]):
+                unit = vector / max(float(np.linalg.norm(vector)), 1e-12)
+                one = Ask(
+                    vector=QueryVector(ask.model, unit), filters=ask.filters, by_word=False, per_side=ask.per_side + 1,
+                    needs=ask.needs,
+                )  # fmt: skip
+                around = Gathering(self.opened, self.connection, one)
+                around._run(one.per_side, by_word=False)
+                pool.add_cosines(_cosines(around.answer["near"]))
+                for name in ("items", "refs", "feedback"):
+                    known = {row[0]: row for row in self.answer.get(name) or []}
+                    known |= {row[0]: row for row in around.answer.get(name) or []}
+                    self.answer[name] = list(known.values())
+                self.answer = around.answer | {name: self.answer[name] for name in ("items", "refs", "feedback")}
+            pool.entries.pop(n, None)
+            pool.has_vectors = True
+        pool.total = len(pool.entries)
+        return self._answered({}, {})
+
+
+def document_frequencies(connection: Connection, terms: Collection[str]) -> tuple[int, dict[str, int]]:
+    """The number of live chunks, and for each term in how many of them it stands."""
+    wanted = sorted(terms)
+    counts, found = connection.together(
+        [
+            ("SELECT total FROM lexical_stats WHERE field = -1", ()),
+            ("SELECT term, count(*) FROM postings WHERE term = ANY(?) AND state = 0 GROUP BY term", (wanted,)),
+        ]
+    )
+    known: dict[str, int] = dict(found)  # type: ignore[arg-type]
+    return int(counts[0][0]), {term: known.get(term, 0) for term in wanted}
+
+
+def _item_texts(item: Item) -> tuple[str, ...]:
+    fields = item.fields
+    return fields.title, item.ref.path, fields.description, "\n".join(fields.tags), fields.context
+
+
+def _cosines(rows: Sequence[Sequence[Any]] | None) -> VectorMatches:
+    rows = sorted(rows or [], key=lambda row: -row[2])
+    return VectorMatches(
+        np.array([row[0] for row in rows], np.int64),
+        np.array([row[1] for row in rows], np.int64),
+        np.array([row[2] for row in rows], np.float64),
+    )
+
+
+def _numbers(values: Sequence[int] | None) -> list[int]:
+    return list(values or [])
+
+
+def _pairs(rows: Sequence[Sequence[int]] | None) -> dict[int, list[tuple[int, int]]]:
+    found: dict[int, list[tuple[int, int]]] = {}
+    for n, other, away in rows or []:
+        found.setdefault(n, []).append((other, away))
+    return found

@@ -1,0 +1,113 @@
+"""The texts that wait for their vector. Workers of many machines take jobs beside each other: no one waits for a lock
+that another worker holds (``FOR UPDATE SKIP LOCKED``), and a worker that died loses its lease.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ricordo.store.base import Job
+from ricordo.store.postgres.asking_sql import as_text
+from ricordo.store.postgres.opened import Opened
+from ricordo.store.prepare import embedded_text
+from ricordo.store.sqlite import jobs
+from ricordo.store.sqlite.job_queue import Jobs as SharedJobs
+from ricordo.store.sqlite.job_queue import check_vector
+from ricordo.store.sqlite.times import now_micros
+from ricordo.values.kinds import CHECKPOINT
+
+_MISSING = (
+    "INSERT INTO jobs(fingerprint, chunk, kind, state) SELECT ?, c.id, i.kind, 'pending' FROM chunks c"
+    " JOIN items i ON i.n = c.item WHERE {which} AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.fingerprint = ?"
+    " AND v.hash = c.embed_hash) ON CONFLICT DO NOTHING"
+)
+_LIVE = f"(c.state=0 OR c.state=1 AND i.state='archived' AND i.kind='session' AND i.category='{CHECKPOINT}')"
+
+
+class Jobs(SharedJobs):
+    """The backlog of one workspace."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self._database = opened.database
+
+    def enqueue_missing(self, fingerprint: str, dimensions: int, kind: str | None = None) -> int:
+        """Put live chunks without a vector on the backlog."""
+        with self._database.write() as connection:
+            number = jobs.fingerprint_id(connection, fingerprint, dimensions)
+            which = _LIVE + (" AND i.kind=?" if kind else "")
+            connection.rows(_MISSING.format(which=which), (number, *([kind] if kind else []), number))
+            return connection.changes()
+
+    def enqueue_waiting(self, fingerprint: str, other: str, dimensions: int) -> int:
+        """Let what waits for a vector of one fingerprint wait for one of another, too."""
+        with self._database.write() as connection:
+            number = jobs.fingerprint_id(connection, other, dimensions)
+            which = "c.id IN (SELECT j.chunk FROM jobs j JOIN fingerprints f ON f.id = j.fingerprint WHERE f.name=?)"
+            connection.rows(_MISSING.format(which=which), (number, fingerprint, number))
+            return connection.changes()
+
+    def claim(self, fingerprint: str, dimensions: int, owner: str, limit: int, kind: str | None = None) -> list[Job]:
+        """Lease texts to embed; what another worker holds at this moment is passed over."""
+        with self._database.read() as connection:
+            if not connection.rows("SELECT 1 FROM jobs WHERE state <> 'failed' LIMIT 1"):
+                return []
+        with self._database.apart() as connection:
+            number = self._number(connection, fingerprint, dimensions)
+            now = now_micros()
+            condition = "AND kind=?" if kind else ""
+            rows = connection.rows(
+                # The locked rows are a step of their own: inside the update they might be picked again for each row.
+                "WITH next AS MATERIALIZED (SELECT chunk FROM jobs WHERE fingerprint=?"
+                " AND (state='pending' AND not_before<=? OR state='running' AND lease_until<?)"
+                f" {condition} ORDER BY chunk LIMIT ? FOR UPDATE SKIP LOCKED),"
+                " taken AS (UPDATE jobs j SET state='running', owner=?, lease_until=?, attempts=j.attempts + 1"
+                " FROM next WHERE j.fingerprint=? AND j.chunk = next.chunk RETURNING j.chunk)"
+                " SELECT t.chunk, c.item, c.embed_hash, c.prefix, c.text FROM taken t"
+                " LEFT JOIN chunks c ON c.id = t.chunk AND c.state < 2 ORDER BY t.chunk",
+                (number, now, now, *([kind] if kind else []), limit, owner, now + jobs.LEASE, number),
+            )
+            gone = [(number, chunk) for chunk, item, *_ in rows if item is None]
+            connection.run_many("DELETE FROM jobs WHERE fingerprint=? AND chunk=?", gone)
+        return [
+            Job(chunk, item, digest, embedded_text(prefix, text))
+            for chunk, item, digest, prefix, text in rows
+            if item is not None
+        ]
+
+    def _number(self, connection: Any, fingerprint: str, dimensions: int) -> int:
+        known = self._opened.fingerprint(connection, fingerprint)
+        return known.number if known is not None else jobs.fingerprint_id(connection, fingerprint, dimensions)
+
+    def known_vectors(self, fingerprint: str, hashes: Sequence[bytes]) -> set[bytes]:
+        """Which of these texts have a vector already."""
+        with self._database.read() as connection:
+            rows = connection.rows(
+                "SELECT v.hash FROM vectors v JOIN fingerprints f ON f.id = v.fingerprint"
+                " WHERE f.name=? AND v.hash = ANY(?)",
+                (fingerprint, list(hashes)),
+            )
+        return {row[0] for row in rows}
+
+    def finish(self, fingerprint: str, done: Sequence[Job], computed: Mapping[bytes, Any]) -> None:
+        """Store what was computed; all of it is searchable when this returns."""
+        with self._database.apart() as connection:
+            number, dimensions = connection.rows(
+                "SELECT id, dimensions FROM fingerprints WHERE name=?", (fingerprint,)
+            )[0]
+            for vector in computed.values():
+                check_vector(vector, dimensions, fingerprint)
+            if computed:
+                connection.rows(
+                    "INSERT INTO vectors(fingerprint, hash, vector) SELECT ?, t.hash, t.vector::vector"
+                    " FROM unnest(?::bytea[], ?::text[]) t(hash, vector) ON CONFLICT DO NOTHING",
+                    (number, list(computed), [as_text(vector) for vector in computed.values()]),
+                )
+            connection.rows(
+                "WITH gone AS (DELETE FROM jobs j USING chunks c WHERE j.fingerprint=? AND j.chunk = ANY(?)"
+                " AND c.id = j.chunk AND EXISTS (SELECT 1 FROM vectors v WHERE v.fingerprint=?"
+                " AND v.hash = c.embed_hash) RETURNING 1)"
+                " UPDATE meta SET value = to_jsonb(value::bigint + (SELECT count(*) FROM gone)) WHERE name='jobs_done'",
+                (number, [job.chunk for job in done], number),
+            )

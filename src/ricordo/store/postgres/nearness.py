@@ -1,0 +1,53 @@
+"""Vectors of single passages, and cosines of those with a query that moved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ricordo.store.asking import Aim
+from ricordo.store.postgres.connection import Connection
+
+Array = npt.NDArray[Any]
+_VECTORS = (
+    "SELECT c.id, vector_send(v.vector) FROM chunks c JOIN vectors v ON v.hash = c.embed_hash"
+    " JOIN fingerprints f ON f.id = v.fingerprint WHERE f.name = ? AND "
+)
+
+
+def decoded(data: bytes) -> Array:
+    """A vector from pgvector's own bytes: four for its size, then big-endian numbers."""
+    return np.frombuffer(data, ">f4", offset=4).astype(np.float32)
+
+
+def asked_vectors(fingerprint: str, chunks: Sequence[int]) -> tuple[str, Sequence[Any]]:
+    """The statement that asks for the vectors of some chunks."""
+    return f"{_VECTORS} c.id = ANY(?)", (fingerprint, list(chunks))
+
+
+def vectors_of(connection: Connection, fingerprint: str, chunks: Sequence[int]) -> dict[int, Array]:
+    """The vectors of some chunks, as far as they have one."""
+    rows = connection.rows(*asked_vectors(fingerprint, chunks))
+    return {chunk: decoded(data) for chunk, data in rows}
+
+
+def vectors_of_item(connection: Connection, fingerprint: str, n: int) -> Array:
+    """The vectors of an item's live chunks."""
+    rows = connection.rows(f"{_VECTORS} c.item = ? AND c.state = 0 ORDER BY c.id", (fingerprint, n))
+    return np.array([decoded(data) for _, data in rows], np.float32)
+
+
+def aimed_cosines(connection: Connection, fingerprint: str, aim: Aim, chunks: Sequence[int]) -> list[float] | None:
+    """The cosine of each chunk with the moved query, -1 where it has no vector; None where nothing moves the query.
+
+    One trip: the vectors of both are fetched, and compared here.
+    """
+    wanted = list(dict.fromkeys((*(chunk for chunk, _ in aim.towards), *chunks)))
+    held = vectors_of(connection, fingerprint, wanted)
+    moved = aim.moved(held)
+    if moved is None:
+        return None
+    return [float(held[chunk] @ moved) if chunk in held else -1.0 for chunk in chunks]

@@ -1,0 +1,69 @@
+"""What every part of the PostgreSQL store shares: the database, the language of its words, what is known of vectors."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ricordo.store.base import Mirror
+from ricordo.store.postgres.address import Address
+from ricordo.store.postgres.asking_sql import VectorIndex
+from ricordo.store.postgres.connection import Connection, Database
+from ricordo.text.words import Analyzer
+
+LOOK_AGAIN_SECONDS = 60.0
+
+
+class Opened:
+    """One workspace, open, at the newest schema."""
+
+    def __init__(self, address: Address, *, language: str, keep_versions: int, **options: Any) -> None:
+        self.keep_versions = keep_versions
+        self.database = Database(address, **options)
+        self.mirror: Mirror | None = None
+        self.active: str | None = None
+        """The fingerprint that searches use, as far as the last answer told."""
+        self._fingerprints: dict[str, VectorIndex] = {}
+        self._looked = time.monotonic()
+        with self.database.read() as connection:
+            kept, active = connection.together(
+                [
+                    ("SELECT value FROM meta WHERE name = 'language'", ()),
+                    ("SELECT name FROM fingerprints WHERE active", ()),
+                ]
+            )
+        self.active = active[0][0] if active else None
+        self.language = str(kept[0][0]) if kept else self._set_language(language)
+        self.analyzer = Analyzer(self.language)
+
+    def _set_language(self, language: str) -> str:
+        """A store keeps the language it was made with: its terms are stems of that language."""
+        if self.database.read_only:
+            return language
+        Analyzer(language)  # refuses an unknown language before it is written down
+        with self.database.write() as connection:
+            connection.set_meta("language", language, replace=False)
+            return str(connection.meta("language"))
+
+    def fingerprint(self, connection: Connection, name: str) -> VectorIndex | None:
+        """What is known of a fingerprint. A number is never given to another one, so it need not be asked for twice."""
+        if time.monotonic() > self._looked + LOOK_AGAIN_SECONDS:
+            self.forget_fingerprints()  # another process may have made an index
+        known = self._fingerprints.get(name)
+        if known is None:
+            rows = connection.rows(
+                "SELECT f.id, f.dimensions, EXISTS (SELECT 1 FROM pg_class"
+                " WHERE relname = 'vectors_near_' || f.id AND relnamespace = current_schema::regnamespace)"
+                " FROM fingerprints f WHERE f.name = ?",
+                (name,),
+            )
+            if not rows:
+                return None
+            known = VectorIndex(rows[0][0], rows[0][1], self.database.workspace, rows[0][2])
+            self._fingerprints[name] = known
+        return known
+
+    def forget_fingerprints(self) -> None:
+        """Look again: an index was made, or a model was dropped."""
+        self._fingerprints.clear()
+        self._looked = time.monotonic()

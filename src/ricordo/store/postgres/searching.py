@@ -1,0 +1,55 @@
+"""The part of the store that answers searches: at most three trips for a plain one. It writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
+
+from ricordo.errors import UsageError
+from ricordo.store.asking import Aim, Ask, Candidates, Passages, Shown
+from ricordo.store.postgres import shown as showing
+from ricordo.store.postgres.gathering import Gathering, document_frequencies
+from ricordo.store.postgres.nearness import aimed_cosines
+from ricordo.store.postgres.opened import Opened
+
+
+class Index:
+    """Search by word and by meaning, over one workspace."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self._database = opened.database
+
+    def snapshot(self) -> AbstractContextManager[object]:
+        """While it is open, everything this thread reads is of one moment; it begins with the first call."""
+        return self._database.read()
+
+    @property
+    def fingerprint(self) -> str | None:
+        """The fingerprint whose vectors searches use, as the last answer had it."""
+        return self._opened.active
+
+    def candidates(self, ask: Ask) -> Candidates:
+        if ask.per_side < 1:
+            raise UsageError("a limit is at least 1")
+        with self._database.read() as connection:
+            return Gathering(self._opened, connection, ask).candidates()
+
+    def similar(self, n: int, ask: Ask) -> Candidates:
+        with self._database.read() as connection:
+            return Gathering(self._opened, connection, ask).similar(n)
+
+    def cosines(self, fingerprint: str, aim: Aim, chunks: Sequence[int]) -> list[float] | None:
+        with self._database.read() as connection:
+            return aimed_cosines(connection, fingerprint, aim, chunks)
+
+    def passages(
+        self, shown: Sequence[Shown], ask: Ask | None = None, *, contents: bool = False, vectors: str = ""
+    ) -> Passages:
+        with self._database.read() as connection:
+            return showing.passages(connection, shown, ask, contents=contents, vectors=vectors)
+
+    def document_frequencies(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
+        """How many live chunks there are, and in how many of them each term stands."""
+        with self._database.read() as connection:
+            return document_frequencies(connection, terms)

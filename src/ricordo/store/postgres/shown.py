@@ -1,0 +1,124 @@
+"""What a page shows of its items, in one trip: statements that do not depend on each other are sent together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricordo.store.asking import Ask, Passages, PassageText, Shown, WordShare
+from ricordo.store.postgres import asking_sql as sql
+from ricordo.store.postgres.connection import Connection
+from ricordo.store.postgres.nearness import asked_vectors, decoded
+from ricordo.store.postgres.postings import FIELDS
+from ricordo.store.sqlite import items
+from ricordo.values.items import Item
+from ricordo.values.kinds import SESSION
+
+_LAYOUT = (
+    "SELECT i.n, v.layout, v.marks FROM unnest(?::bigint[], ?::bigint[]) w(n, number) JOIN items i ON i.n = w.n"
+    " JOIN versions v ON v.item = i.n AND v.number = coalesce(w.number, i.version)"
+)
+_TEXTS = "SELECT id, item, heading, text FROM chunks WHERE id = ANY(?)"
+_FIRST_TEXTS = (
+    "SELECT c.id, c.item, c.heading, c.text FROM unnest(?::bigint[], ?::bigint[]) w(n, number)"
+    " JOIN items i ON i.n = w.n JOIN versions v ON v.item = i.n AND v.number = coalesce(w.number, i.version)"
+    " JOIN chunks c ON c.id = (SELECT layout_chunks(v.layout) LIMIT 1)"
+)
+_SESSIONS = (
+    "SELECT s.path, s.title FROM items s WHERE s.drive = ? AND s.state <> 'deleted' AND s.path IN"
+    " (SELECT '/' || i.thread FROM items i WHERE i.n = ANY(?) AND i.thread IS NOT NULL)"
+)
+
+
+def passages(
+    connection: Connection, shown: Sequence[Shown], ask: Ask | None, *, contents: bool, vectors: str
+) -> Passages:
+    """Everything that is shown of some items; see ``SearchIndex.passages``."""
+    numbers = [entry.n for entry in shown]
+    versions = [entry.version for entry in shown]
+    without = [entry for entry in shown if not entry.chunks]
+    matched = [entry.matched for entry in shown if entry.matched is not None]
+    best = [entry.chunks[0] for entry in shown if entry.chunks]
+    asked: dict[str, tuple[str, Sequence[Any]]] = {
+        "items": (f"SELECT {items.ITEM_COLUMNS} {items.ITEM_TABLES} WHERE i.n = ANY(?)", (numbers,)),
+        "layouts": (_LAYOUT, (numbers, versions)),
+        "texts": (_TEXTS, ([chunk for entry in shown for chunk in entry.chunks],)),
+        "sessions": (_SESSIONS, (SESSION, numbers)),
+    }
+    if without:
+        asked["first"] = (_FIRST_TEXTS, ([one.n for one in without], [one.version for one in without]))
+    if ask is not None and matched:
+        asked["shares"] = _shares_sql(ask, matched)
+    if vectors and best:
+        asked["vectors"] = asked_vectors(vectors, best)
+    found = dict(zip(asked, connection.together(list(asked.values())), strict=True))
+    known = {row[0]: items.item_of(row) for row in found["items"]}
+    layouts = {
+        n: (np.frombuffer(layout, np.int64).reshape(-1, 4).tolist(), json.loads(marks))
+        for n, layout, marks in found["layouts"]
+    }
+    texts = {row[0]: row[1:] for row in (*found["texts"], *found.get("first", ()))}
+    shown = [entry for entry in shown if entry.n in known and entry.n in layouts]
+    for entry in shown:
+        if contents:
+            known[entry.n] = items.at_version(connection, entry.n, entry.version)
+        elif entry.version is not None:
+            known[entry.n] = items.as_version(connection, entry.n, known[entry.n], entry.version)
+    return Passages(
+        known,
+        {entry.n: _placed(entry, texts, layouts[entry.n][0]) for entry in shown},
+        {n: [(at, label) for at, label in marks] for n, (_, marks) in layouts.items()},
+        _shares(found["shares"][0][0], matched) if "shares" in found else {},
+        {chunk: decoded(data) for chunk, data in found.get("vectors", ())},
+        _sessions(found["sessions"], list(known.values())),
+    )
+
+
+def _placed(entry: Shown, texts: Mapping[int, Sequence[Any]], rows: list[list[int]]) -> tuple[PassageText, ...]:
+    """Some passages of an item with their places in it; those that its version does not hold are left out."""
+    places: dict[int, int] = {}
+    for at, row in enumerate(rows):
+        places.setdefault(row[0], at)
+    found = []
+    for chunk in entry.chunks or tuple(row[0] for row in rows[:1]):
+        if chunk in places and chunk in texts:
+            at = places[chunk]
+            _, heading, text = texts[chunk]
+            _, start, first, last = rows[at]
+            found.append(PassageText(chunk, heading, text, start, (first, last), at, len(rows)))
+    return tuple(found)
+
+
+def _shares_sql(ask: Ask, chunks: Sequence[int]) -> tuple[str, Sequence[Any]]:
+    """The statement for what each word of the query gave to the passages that matched best."""
+    statement = sql.Statement()
+    _, seen = sql.add_conditions(statement, ask, ())
+    sql.add_words(statement, ask, seen)
+    fields = ", ".join(f"sum(p.f{at})" for at in range(len(FIELDS)))
+    answer = (
+        "SELECT json_agg(json_build_array(h.chunk, i.label, i.idf,"
+        f" h.x / ({ask.scoring.k1!r}::float8 + h.x) * i.idf * i.weight * i.certainty,"
+        f" (SELECT json_build_array({fields}) FROM postings p JOIN terms t ON t.term = p.term"
+        " WHERE t.place = h.place AND p.chunk = h.chunk)) ORDER BY h.chunk, i.place)"
+        " FROM hits h JOIN idfs i USING (place) WHERE h.chunk = ANY(?)"
+    )
+    steps = ", ".join(statement.steps)
+    return f"WITH {steps} {answer}", (*statement.values, list(chunks))
+
+
+def _shares(rows: Sequence[Sequence[Any]] | None, chunks: Sequence[int]) -> Mapping[int, Sequence[WordShare]]:
+    shares: dict[int, list[WordShare]] = {chunk: [] for chunk in chunks}
+    for chunk, label, idf, share, held in rows or []:
+        frequencies = {name: int(count) for name, count in zip(FIELDS, held, strict=True) if count}
+        shares[chunk].append(WordShare(label, frequencies, idf, share))
+    return shares
+
+
+def _sessions(rows: Sequence[Sequence[str]], shown: Sequence[Item]) -> dict[str, str]:
+    """The titles of the sessions whose turns are shown."""
+    titles = {path[1:]: title for path, title in rows}
+    threads = {item.fields.thread for item in shown if item.is_untitled_turn}
+    return {thread: titles[thread] for thread in threads if thread is not None and thread in titles}

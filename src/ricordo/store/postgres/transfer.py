@@ -1,0 +1,83 @@
+"""Export, import and tidying of a workspace. Backups of a server are PostgreSQL's own business; see docs/scaling.md."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ricordo.errors import PathConflict, StoreError, UsageError
+from ricordo.store.postgres.opened import Opened
+from ricordo.store.sqlite.transfer import Transfer as SharedTransfer
+
+if TYPE_CHECKING:
+    from ricordo.exchange.records import Record
+    from ricordo.values.reports import Damage, VacuumReport
+
+
+class Transfer(SharedTransfer):
+    """Export and import as in SQLite; a backup is an export to a file; vacuum drops what nothing needs any more."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._file = opened  # type: ignore[assignment]
+        self._database = opened.database  # type: ignore[assignment]
+
+    def salvage(self, left_out: list[str], *, log: bool = True) -> Generator[Record]:
+        """The server guards its pages itself; what can be read is what an export holds."""
+        return self.records(log=log)
+
+    def backup(
+        self, target: Path, *, force: bool = False, progress: Callable[[int, int], None] | None = None
+    ) -> tuple[int, Sequence[Damage]]:
+        """Write the workspace to a file, as it is at one moment: a JSONL export, which ``import`` takes back."""
+        from ricordo.exchange import lines
+        from ricordo.exchange.records import TYPE_NAMES, ItemRecord
+
+        if target.is_dir():
+            raise UsageError(f"{target} is a folder", hint=f"Name a file in it, such as {target / 'backup.jsonl'}")
+        if target.exists() and not force:
+            raise PathConflict(f"{target} exists", hint="Pass --force to replace it, or name another file.")
+        if not target.parent.is_dir():
+            raise StoreError(f"there is no folder {target.parent}", hint=f"Make it first: mkdir -p {target.parent}")
+        partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+        try:
+            with open(partial, "xb", opener=_private) as out:
+                _, counts = lines.write(self.records(), out)
+                os.fsync(out.fileno())
+            partial.replace(target)
+        except OSError as error:
+            raise StoreError(
+                f"the backup {target} cannot be written: {error.strerror}", hint="Check the folder and its space."
+            ) from error
+        finally:
+            partial.unlink(missing_ok=True)
+        return counts.get(TYPE_NAMES[ItemRecord], 0), []
+
+    def vacuum(self, *, bin_days: float, full: bool = False) -> VacuumReport:
+        """Drop what is no longer needed. The server gives its space back in its own time."""
+        from ricordo.values.reports import VacuumReport
+
+        started = time.perf_counter()
+        before = self._size()
+        emptied = self.empty_bin(bin_days)
+        with self._database.write() as connection:
+            connection.rows("DELETE FROM blobs WHERE hash NOT IN (SELECT blob FROM versions WHERE blob IS NOT NULL)")
+            blobs = connection.changes()
+            connection.rows("DELETE FROM jobs WHERE chunk NOT IN (SELECT id FROM chunks WHERE state < 2)")
+            connection.rows(
+                "DELETE FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.embed_hash = v.hash)"
+            )
+            vectors = connection.changes()
+        if full:
+            self._file.database.as_owner("VACUUM ANALYZE")  # type: ignore[attr-defined]
+        return VacuumReport(before, self._size(), emptied, vectors, blobs, 0, 0, full, time.perf_counter() - started)
+
+    def _size(self) -> int:
+        with self._database.read() as connection:
+            return int(connection.rows("SELECT pg_database_size(current_database())")[0][0])
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
