@@ -14,7 +14,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 import uuid
 from pathlib import Path
 
@@ -50,7 +49,7 @@ def _started() -> str:
     home = Path(tempfile.gettempdir()) / f"ricordo-pg-{session[:24]}"
     home.mkdir(mode=0o755, exist_ok=True)
     state = home / "users.json"
-    with open(home / "lock", "a") as lock:
+    with (home / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         known = json.loads(state.read_text()) if state.exists() else {"users": [], "uri": ""}
         if not known["uri"]:
@@ -81,7 +80,7 @@ def _run(home: Path) -> str:
 def _pg0(home: Path, *arguments: str) -> str:
     user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
     log = home / "pg0.log"
-    with open(log, "w") as out:
+    with log.open("w") as out:
         done = subprocess.run(
             [str(home / "pg0"), *arguments], cwd=home, env={"HOME": str(home), "PATH": os.environ["PATH"]},
             stdout=out, stderr=out, timeout=180, check=False, **user,  # type: ignore[arg-type]
@@ -94,7 +93,7 @@ def _pg0(home: Path, *arguments: str) -> str:
 
 def _leave(home: Path, state: Path) -> None:
     """Stop the server when the last process that used it ends."""
-    with open(home / "lock", "a") as lock:
+    with (home / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         known = json.loads(state.read_text())
         known["users"] = [pid for pid in known["users"] if pid != os.getpid()]
@@ -102,5 +101,4 @@ def _leave(home: Path, state: Path) -> None:
         if known["users"]:
             return
         _pg0(home, "stop", "--name", "tests")
-        time.sleep(0)
     shutil.rmtree(home, ignore_errors=True)

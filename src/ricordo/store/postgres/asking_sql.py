@@ -61,6 +61,7 @@ class Statement:
 
 
 def numbered(values: Sequence[Any]) -> str:
+    """A question mark for each value."""
     return ",".join("?" * len(values))
 
 
@@ -178,8 +179,8 @@ def add_words(statement: Statement, ask: Ask, seen: str) -> None:
 
 
 def average(at: int) -> str:
-    """The average length of a field."""
-    return f"CASE WHEN s.n > 0 THEN s.t{at}::float8 / s.n ELSE 0 END AS a{at}"
+    """The average length of a field, over the chunks that have it."""
+    return f"CASE WHEN s.h{at} > 0 THEN s.t{at}::float8 / s.h{at} ELSE 0 END AS a{at}"
 
 
 def add_scores(statement: Statement, ask: Ask, *, limited: bool, seen: str) -> None:

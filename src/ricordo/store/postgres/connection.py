@@ -75,7 +75,8 @@ class Connection:
     def together(self, asked: Sequence[tuple[str, Sequence[Any]]]) -> list[list[Row]]:
         """Run statements that do not depend on each other in one trip over the network."""
         if not self.begun:
-            return self._first_of(lambda: self._piped([(_BEGIN_READ, ()), *asked])[1:])
+            answers: list[list[Row]] = self._first_of(lambda: self._piped([(_BEGIN_READ, ()), *asked])[1:])
+            return answers
         return self._piped(asked)
 
     def _piped(self, asked: Sequence[tuple[str, Sequence[Any]]]) -> list[list[Row]]:
@@ -91,7 +92,8 @@ class Connection:
 
     def _execute(self, sql: str, values: Sequence[Any] | None) -> psycopg.Cursor[Row]:
         if not self.begun:
-            return self._first_of(lambda: self._begin_with(sql, values))
+            cursor: psycopg.Cursor[Row] = self._first_of(lambda: self._begin_with(sql, values))
+            return cursor
         self.database.trips += 1
         return self.raw.execute(sql, values)
 

@@ -36,7 +36,7 @@ _MOST_LIKENESSES = 8
 class Gathering:
     """Answers one ask, with one connection, as the store is at one moment."""
 
-    def __init__(self, opened: Opened, connection: Connection, ask: Ask) -> None:
+    def __init__(self, opened: Opened, connection: Any, ask: Ask) -> None:
         self.opened = opened
         self.connection = connection
         self.ask = ask
@@ -140,8 +140,8 @@ class Gathering:
             texts = ", (SELECT json_build_array(c.heading, c.text) FROM chunks c WHERE c.id = s.chunk)"
             if any(word.spelled for word in ask.words):
                 texts += (
-                    ", (SELECT json_object_agg(i.label, h.x / (%r::float8 + h.x) * i.idf * i.weight * i.certainty)"
-                    " FROM hits h JOIN idfs i USING (place) WHERE h.chunk = s.chunk)" % ask.scoring.k1
+                    f", (SELECT json_object_agg(i.label, h.x / ({ask.scoring.k1!r}::float8 + h.x)"
+                    " * i.idf * i.weight * i.certainty) FROM hits h JOIN idfs i USING (place) WHERE h.chunk = s.chunk)"
                 )
         return (
             f"SELECT json_agg(json_build_array(chunk, item, score, coverage{texts}) ORDER BY score DESC, chunk)"
@@ -474,7 +474,7 @@ def document_frequencies(connection: Connection, terms: Collection[str]) -> tupl
             ("SELECT term, count(*) FROM postings WHERE term = ANY(?) AND state = 0 GROUP BY term", (wanted,)),
         ]
     )
-    known: dict[str, int] = dict(found)  # type: ignore[arg-type]
+    known: dict[str, int] = dict(found)
     return int(counts[0][0]), {term: known.get(term, 0) for term in wanted}
 
 

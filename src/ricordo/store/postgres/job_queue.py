@@ -9,6 +9,7 @@ from typing import Any
 
 from ricordo.store.base import Job
 from ricordo.store.postgres.asking_sql import as_text
+from ricordo.store.postgres.nearness import decoded
 from ricordo.store.postgres.opened import Opened
 from ricordo.store.prepare import embedded_text
 from ricordo.store.sqlite import jobs
@@ -30,7 +31,7 @@ class Jobs(SharedJobs):
 
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
-        self._database = opened.database
+        self._database: Any = opened.database
 
     def enqueue_missing(self, fingerprint: str, dimensions: int, kind: str | None = None) -> int:
         """Put live chunks without a vector on the backlog."""
@@ -38,7 +39,7 @@ class Jobs(SharedJobs):
             number = jobs.fingerprint_id(connection, fingerprint, dimensions)
             which = _LIVE + (" AND i.kind=?" if kind else "")
             connection.rows(_MISSING.format(which=which), (number, *([kind] if kind else []), number))
-            return connection.changes()
+            return int(connection.changes())
 
     def enqueue_waiting(self, fingerprint: str, other: str, dimensions: int) -> int:
         """Let what waits for a vector of one fingerprint wait for one of another, too."""
@@ -46,7 +47,7 @@ class Jobs(SharedJobs):
             number = jobs.fingerprint_id(connection, other, dimensions)
             which = "c.id IN (SELECT j.chunk FROM jobs j JOIN fingerprints f ON f.id = j.fingerprint WHERE f.name=?)"
             connection.rows(_MISSING.format(which=which), (number, fingerprint, number))
-            return connection.changes()
+            return int(connection.changes())
 
     def claim(self, fingerprint: str, dimensions: int, owner: str, limit: int, kind: str | None = None) -> list[Job]:
         """Lease texts to embed; what another worker holds at this moment is passed over."""
@@ -80,15 +81,15 @@ class Jobs(SharedJobs):
         known = self._opened.fingerprint(connection, fingerprint)
         return known.number if known is not None else jobs.fingerprint_id(connection, fingerprint, dimensions)
 
-    def known_vectors(self, fingerprint: str, hashes: Sequence[bytes]) -> set[bytes]:
-        """Which of these texts have a vector already."""
+    def known_vectors(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, Any]:
+        """The vectors of those texts that have one already."""
         with self._database.read() as connection:
             rows = connection.rows(
-                "SELECT v.hash FROM vectors v JOIN fingerprints f ON f.id = v.fingerprint"
+                "SELECT v.hash, vector_send(v.vector) FROM vectors v JOIN fingerprints f ON f.id = v.fingerprint"
                 " WHERE f.name=? AND v.hash = ANY(?)",
                 (fingerprint, list(hashes)),
             )
-        return {row[0] for row in rows}
+        return {digest: decoded(data) for digest, data in rows}
 
     def finish(self, fingerprint: str, done: Sequence[Job], computed: Mapping[bytes, Any]) -> None:
         """Store what was computed; all of it is searchable when this returns."""

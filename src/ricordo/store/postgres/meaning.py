@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from ricordo.store.postgres.asking_sql import EXACT_BELOW
 from ricordo.store.postgres.opened import Opened
@@ -42,25 +42,42 @@ class Vectors:
                     ),
                 ]
             )
-        waiting: dict[str, int] = {"pending": 0, "running": 0, "failed": 0} | dict(states)  # type: ignore[arg-type]
+        waiting: dict[str, int] = {"pending": 0, "running": 0, "failed": 0} | dict(states)
         return {"chunks": live[0][0], "embedded": embedded[0][0], **waiting}
 
     def activate(self, fingerprint: str, keep: Collection[str] = ()) -> None:
-        """Let searches use another fingerprint, and drop what only the old ones needed."""
+        """Let searches use another fingerprint, all at once; of the others, the one before and ``keep`` stay."""
         with self._database.write(durable=True) as connection:
-            connection.rows(
-                "UPDATE fingerprints SET active = (name = ?) WHERE active <> (name = ?)", (fingerprint,) * 2
-            )
+            before = {row[0] for row in connection.rows("SELECT name FROM fingerprints WHERE active")}
+            connection.rows("UPDATE fingerprints SET active = (name = ?1) WHERE active <> (name = ?1)", (fingerprint,))
             rows = connection.rows("SELECT id, name FROM fingerprints WHERE NOT active")
-            old = [number for number, name in rows if name not in keep]
-            for table in ("jobs", "vectors"):
-                connection.rows(f"DELETE FROM {table} WHERE fingerprint = ANY(?)", (old,))
-            connection.rows("DELETE FROM fingerprints WHERE id = ANY(?)", (old,))
+            idle = [number for number, name in rows if name not in keep]
+            connection.rows("DELETE FROM jobs WHERE fingerprint = ANY(?)", (idle,))
             connection.add_to_meta("vector_epoch", 1)
-        for number in old:
+        self._opened.active = fingerprint
+        self.drop([number for number, name in rows if name not in keep and name not in before])
+
+    def drop_idle(self, keep: Collection[str]) -> int:
+        """Drop the vectors of fingerprints that searches do not use and nobody works on; how many there were."""
+        with self._database.read() as connection:
+            idle = connection.rows(
+                "SELECT id, name FROM fingerprints f"
+                " WHERE NOT active AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.fingerprint=f.id)"
+            )
+        return self.drop([number for number, name in idle if name not in keep])
+
+    def drop(self, fingerprints: Sequence[int]) -> int:
+        """Drop fingerprints with their vectors and the index over these; how many vectors there were."""
+        if not fingerprints:
+            return 0
+        with self._database.write(durable=True) as connection:
+            connection.rows("DELETE FROM vectors WHERE fingerprint = ANY(?)", (list(fingerprints),))
+            dropped = connection.changes()
+            connection.rows("DELETE FROM fingerprints WHERE id = ANY(?)", (list(fingerprints),))
+        for number in fingerprints:
             self._database.as_owner(f"DROP INDEX IF EXISTS vectors_near_{number}")
         self._opened.forget_fingerprints()
-        self._opened.active = fingerprint
+        return dropped
 
     def index_due(self) -> None:
         """Make the index over the vectors in use where there are enough of them to need one."""

@@ -10,7 +10,6 @@ import numpy as np
 
 from ricordo.store.asking import Ask, Passages, PassageText, Shown, WordShare
 from ricordo.store.postgres import asking_sql as sql
-from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.nearness import asked_vectors, decoded
 from ricordo.store.postgres.postings import FIELDS
 from ricordo.store.sqlite import items
@@ -33,9 +32,7 @@ _SESSIONS = (
 )
 
 
-def passages(
-    connection: Connection, shown: Sequence[Shown], ask: Ask | None, *, contents: bool, vectors: str
-) -> Passages:
+def passages(connection: Any, shown: Sequence[Shown], ask: Ask | None, *, contents: bool, vectors: str) -> Passages:
     """Everything that is shown of some items; see ``SearchIndex.passages``."""
     numbers = [entry.n for entry in shown]
     versions = [entry.version for entry in shown]

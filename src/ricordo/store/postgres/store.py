@@ -137,8 +137,8 @@ class PostgresStore:
             "in_bin": binned,
             "archived": archived,
             "segments": 1,
-            "kinds": {name: count for name, count in kinds},
-            "drives": {name: count for name, count in drives},
+            "kinds": dict(kinds),
+            "drives": dict(drives),
             "schema": SCHEMA_VERSION,
             "language": self.language,
         }

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo.errors import PathConflict, StoreError, UsageError
+from ricordo.store.postgres.meaning import Vectors
 from ricordo.store.postgres.opened import Opened
 from ricordo.store.sqlite.transfer import Transfer as SharedTransfer
 
@@ -21,6 +22,7 @@ class Transfer(SharedTransfer):
     """Export and import as in SQLite; a backup is an export to a file; vacuum drops what nothing needs any more."""
 
     def __init__(self, opened: Opened) -> None:
+        self._opened = opened
         self._file = opened  # type: ignore[assignment]
         self._database = opened.database  # type: ignore[assignment]
 
@@ -55,7 +57,7 @@ class Transfer(SharedTransfer):
             partial.unlink(missing_ok=True)
         return counts.get(TYPE_NAMES[ItemRecord], 0), []
 
-    def vacuum(self, *, bin_days: float, full: bool = False) -> VacuumReport:
+    def vacuum(self, *, bin_days: float, full: bool = False, keep: Collection[str] = ()) -> VacuumReport:
         """Drop what is no longer needed. The server gives its space back in its own time."""
         from ricordo.values.reports import VacuumReport
 
@@ -70,8 +72,9 @@ class Transfer(SharedTransfer):
                 "DELETE FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.embed_hash = v.hash)"
             )
             vectors = connection.changes()
+        vectors += Vectors(self._opened).drop_idle(keep)
         if full:
-            self._file.database.as_owner("VACUUM ANALYZE")  # type: ignore[attr-defined]
+            self._opened.database.as_owner("VACUUM ANALYZE")
         return VacuumReport(before, self._size(), emptied, vectors, blobs, 0, 0, full, time.perf_counter() - started)
 
     def _size(self) -> int:

@@ -45,6 +45,7 @@ def decay_now(score: float | None, since: int, protected: bool) -> float:
 
 
 def item_of(row: tuple[Any, ...], content: str = "", first_line: int = 1) -> Item:
+    """An item from a row of ``ITEM_COLUMNS``."""
     fields = fields_of(row[8])
     return Item(
         id=row[1],
