@@ -135,6 +135,25 @@ def add_words(statement: Statement, ask: Ask, seen: str) -> None:
         )
         values += [start, start + "\U0010ffff"]
     statement.step("terms", " UNION ".join(terms), values)
+    _add_statistics(statement, seen)
+    _add_hits(statement, ask, seen)
+    kept = ""
+    if ask.rarest:
+        kept = (
+            f" WHERE place > {len(places)} OR df > 0 AND place IN (SELECT w.place FROM words w JOIN dfs d"
+            f" ON d.place = w.place WHERE w.place <= {len(places)} ORDER BY d.df, w.label LIMIT {int(ask.rarest)})"
+        )
+    statement.step("dfs", "SELECT place, count(*) AS df FROM hits GROUP BY place")
+    statement.step(
+        "idfs",
+        "SELECT * FROM (SELECT w.place, w.label, w.weight, w.certainty, coalesce(d.df, 0) AS df,"
+        " ln(1::float8 + (s.n - coalesce(d.df, 0) + 0.5::float8) / (coalesce(d.df, 0) + 0.5::float8)) AS idf"
+        f" FROM words w LEFT JOIN dfs d USING (place), stats s) w{kept}",
+    )
+
+
+def _add_statistics(statement: Statement, seen: str) -> None:
+    """The step ``stats``: how many chunks count, and how long each field is on average."""
     if seen == "live":
         sums = "max(total) FILTER (WHERE field = -1)" + "".join(
             f", max(total) FILTER (WHERE field = {at}), max(passages) FILTER (WHERE field = {at})" for at in range(6)
@@ -149,6 +168,10 @@ def add_words(statement: Statement, ask: Ask, seen: str) -> None:
     names = "n, " + ", ".join(f"t{at}, h{at}" for at in range(6))
     averages = ", ".join(average(at) for at in range(6))
     statement.step("stats", f"SELECT s.n::float8 AS n, {averages} FROM ({source}) s({names})")
+
+
+def _add_hits(statement: Statement, ask: Ask, seen: str) -> None:
+    """The step ``hits``: each word in each chunk that holds it, with the weighted and normed sum of its frequencies."""
     scoring = ask.scoring
     parts = " + ".join(
         f"CASE WHEN p.f{at} = 0 THEN 0 WHEN s.a{at} = 0 THEN {scoring.weights[at]!r}::float8 * p.f{at}"
@@ -162,19 +185,6 @@ def add_words(statement: Statement, ask: Ask, seen: str) -> None:
         "hits",
         f"SELECT t.place, p.chunk, p.item, {x} AS x FROM terms t JOIN postings p ON p.term = t.term, stats s"
         f" WHERE {visible('p', seen)}{grouped}",
-    )
-    kept = ""
-    if ask.rarest:
-        kept = (
-            f" WHERE place > {len(places)} OR df > 0 AND place IN (SELECT w.place FROM words w JOIN dfs d"
-            f" ON d.place = w.place WHERE w.place <= {len(places)} ORDER BY d.df, w.label LIMIT {int(ask.rarest)})"
-        )
-    statement.step("dfs", "SELECT place, count(*) AS df FROM hits GROUP BY place")
-    statement.step(
-        "idfs",
-        "SELECT * FROM (SELECT w.place, w.label, w.weight, w.certainty, coalesce(d.df, 0) AS df,"
-        " ln(1::float8 + (s.n - coalesce(d.df, 0) + 0.5::float8) / (coalesce(d.df, 0) + 0.5::float8)) AS idf"
-        f" FROM words w LEFT JOIN dfs d USING (place), stats s) w{kept}",
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ricordo.store.postgres import postings
-from ricordo.store.postgres.connection import Connection, Database
+from ricordo.store.postgres.connection import Connection
+from ricordo.store.postgres.database import Database
 from ricordo.store.sqlite.damage import version_problem
 from ricordo.store.sqlite.new_chunks import NewChunk
 from ricordo.text.words import Analyzer

@@ -6,25 +6,22 @@ one profile needs, cost a second trip; texts that hold the query as a substring 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ricordo.errors import ContractError
-from ricordo.store.asking import MATCHES, NEWEST, Ask, Candidates, Phrase
+from ricordo.store.asking import MATCHES, NEWEST, Ask, Candidates
 from ricordo.store.postgres import asking_sql as sql
-from ricordo.store.postgres.connection import Connection, unescaped
+from ricordo.store.postgres import judging
+from ricordo.store.postgres.connection import unescaped
 from ricordo.store.postgres.opened import Opened
 from ricordo.store.sqlite import items, links
-from ricordo.store.sqlite.chunk_rows import chunk_texts
 from ricordo.store.sqlite.filters import where
 from ricordo.store.sqlite.lessons import feedback_priors
 from ricordo.store.sqlite.matches import Matches, VectorMatches
 from ricordo.store.sqlite.pool import Pool
-from ricordo.text.phrases import holds_phrase, holds_prefix
-from ricordo.text.tfidf import tfidf_cosine, tfidf_idf
 from ricordo.text.words import fold
 from ricordo.values.items import Item
 from ricordo.values.use_scores import feedback_prior
@@ -47,7 +44,7 @@ class Gathering:
     def candidates(self) -> Candidates:
         """Everything that was found, with what the ranking needs to know of it."""
         ask, pool = self.ask, self.pool
-        self.barred = self._barred_by_phrases() if ask.excluded_phrases else []
+        self.barred = judging.barred_by_phrases(self.connection, ask) if ask.excluded_phrases else []
         if ask.find == MATCHES:
             self._take_both_sides()
             pool.total = max(pool.total, len(pool.entries))
@@ -73,19 +70,18 @@ class Gathering:
                 break
             matches = self._matches()
             total = matches.total
-            checked = self._verified(matches)
+            checked = judging.verified(ask, matches, self.answer["lexical"] or [], self._items)
             if checked is matches or len(set(checked.items.tolist())) >= limit or len(matches.chunks) >= total:
                 break
             limit *= 4
         if ask.vector is not None and not ask.phrases:
             pool.add_cosines(_cosines(self.answer["near"]))
         if by_word:
-            near = set(pool.entries)
             pool.take_matches(checked)
             if any(word.spelled for word in ask.words):
-                self._drop_other_words()
+                pool.take_back(judging.lost_to_other_words(ask, self.answer["lexical"] or [], pool.maximum))
             times = ask.as_of is not None or ask.filters.states == ("archived",)
-            if not self._has_direct(near) and not times and not ask.excluded:
+            if not self.answer.get("lexical") and not times and not ask.excluded:
                 pool.by_substring = self._take_substrings()
                 if pool.by_substring:
                     self._ask_about(list(pool.entries), joining=False)
@@ -95,9 +91,6 @@ class Gathering:
             pool.add_cosines(VectorMatches(kept.chunks[inside], kept.items[inside], kept.cosines[inside]))
             pool.has_vectors = any(entry.vector_chunk is not None for entry in pool.entries.values())
             pool.fill_missing_cosines()
-
-    def _has_direct(self, near: Collection[int]) -> bool:
-        return bool(self.answer.get("lexical"))
 
     def _run(self, limit: int, *, by_word: bool) -> None:
         """Ask the server: everything in one statement."""
@@ -136,7 +129,7 @@ class Gathering:
         """The best chunks, and those of the items that the other side found; with texts where they must be read."""
         ask = self.ask
         texts = ""
-        if self._reads_texts() or any(word.spelled for word in ask.words):
+        if judging.reads_texts(self.ask) or any(word.spelled for word in ask.words):
             texts = ", (SELECT json_build_array(c.heading, c.text) FROM chunks c WHERE c.id = s.chunk)"
             if any(word.spelled for word in ask.words):
                 texts += (
@@ -153,7 +146,7 @@ class Gathering:
         ask, needs = self.ask, self.ask.needs
         answers["neighbours"] = "SELECT json_agg(json_build_array(n, other, away)) FROM neighbours"
         answers["joined"] = "SELECT json_agg(item) FROM joined"
-        if needs.items or needs.tfidf or self._reads_texts():
+        if needs.items or needs.tfidf or judging.reads_texts(self.ask):
             answers["items"] = sql.ITEMS
         answers["refs"] = sql.REFS.format(when="?")
         from ricordo.store.sqlite.times import micros
@@ -184,12 +177,6 @@ class Gathering:
             )
         return known
 
-    def _reads_texts(self) -> bool:
-        return bool(self.ask.phrases) or self._only_prefixes()
-
-    def _only_prefixes(self) -> bool:
-        return bool(self.ask.prefixes) and not self.ask.words
-
     def _matches(self) -> Matches:
         """What the keyword side found, as arrays."""
         rows = self.answer["lexical"] or []
@@ -207,63 +194,6 @@ class Gathering:
             np.array([row[3] or 0.0 for row in rows], np.float64),
             here / maximum if maximum else 1.0,
         )
-
-    def _verified(self, found: Matches) -> Matches:
-        """Keep the chunks whose texts hold every phrase, or a word that begins as asked where nothing else was."""
-        if not self._reads_texts():
-            return found
-        known = self._items()
-        prefixes = self.ask.prefixes if self._only_prefixes() else ()
-        kept = []
-        for at, row in enumerate(self.answer["lexical"] or []):
-            heading, text = (unescaped(part) for part in row[4])
-            sources = (text, heading, *(_item_texts(known[row[1]]) if row[1] in known else ()))
-            if all(holds_phrase(sources, phrase.text) for phrase in self.ask.phrases) and (
-                not prefixes or any(holds_prefix(sources, prefix) for prefix in prefixes)
-            ):
-                kept.append(at)
-        picked = np.array(kept, np.int64)
-        assert found.coverage is not None, "it is always measured"
-        return Matches(
-            found.chunks[picked], found.items[picked], found.scores[picked], found.maximum, found.total, found.idf,
-            found.coverage[picked], found.share,
-        )  # fmt: skip
-
-    def _drop_other_words(self) -> None:
-        """Take back what passages got for a word that is not the one asked for but shares its stem."""
-        starts = [
-            (word.term, re.compile(rf"\b{re.escape(word.spelled[: max(len(word.spelled) - 3, 1)])}"))
-            for word in self.ask.words
-            if word.spelled
-        ]
-        lost: dict[int, float] = {}
-        for chunk, _, _, _, texts, shares in self.answer["lexical"] or []:
-            folded = fold("\n".join(unescaped(part) for part in texts))
-            false = [term for term, start in starts if not start.search(folded)]
-            if false:
-                lost[chunk] = sum((shares or {}).get(term, 0.0) for term in false)
-        self.pool.take_back({chunk: share / self.pool.maximum for chunk, share in lost.items()})
-
-    def _barred_by_phrases(self) -> list[int]:
-        """Items with a passage that holds a phrase which must not stand there."""
-        barred: set[int] = set()
-        for phrase in self.ask.excluded_phrases:
-            barred |= set(self._holding(phrase)) if phrase.terms else set()
-        return sorted(barred)
-
-    def _holding(self, phrase: Phrase) -> list[int]:
-        terms = sorted(set(phrase.terms))
-        rows = self.connection.rows(
-            "SELECT c.id, c.item, c.heading, c.text FROM chunks c WHERE c.state < 2 AND c.id IN (SELECT chunk"
-            f" FROM postings WHERE term IN ({sql.numbered(terms)}) GROUP BY chunk HAVING count(*) = ?)",
-            (*terms, len(terms)),
-        )
-        known = items.by_numbers(self.connection, list({row[1] for row in rows}))
-        return [
-            n
-            for _, n, heading, text in rows
-            if holds_phrase((text, heading, *(_item_texts(known[n]) if n in known else ())), phrase.text)
-        ]
 
     def _take_substrings(self) -> bool:
         """Take in the texts that hold the query as it is written, newest items first; whether there are any."""
@@ -412,30 +342,12 @@ class Gathering:
             {n: others for n, others in near.items() if n in pool.entries},
             distances,
             known if needs.items or needs.tfidf else {},
-            self._tfidf(known) if needs.tfidf else {},
+            judging.tfidf(self.connection, self.opened.analyzer, ask, pool, known) if needs.tfidf else {},
             feedback,
             float(answer.get("learned") or 0.0),
             active,
             int(answer.get("waiting") or 0) if active else 0,
         )
-
-    def _tfidf(self, known: Mapping[int, Item]) -> dict[int, float]:
-        """TF-IDF cosine of the query with each item's best chunk and its fields, stop words left out."""
-        analyzer = self.opened.analyzer
-        chunks = {n: entry.lexical_chunk or entry.vector_chunk for n, entry in self.pool.entries.items()}
-        texts = chunk_texts(self.connection, [chunk for chunk in chunks.values() if chunk is not None])
-        counts: dict[int, dict[str, int]] = {}
-        for n, item in known.items():
-            chunk = chunks.get(n)
-            body = texts[chunk][2] if chunk in texts else ""
-            fields = item.fields
-            whole = "\n".join((fields.title, fields.description, fields.context, " ".join(fields.tags), body))
-            counts[n] = analyzer.content_counts(whole)
-        query = analyzer.content_counts(self.ask.text)
-        terms = {term for table in counts.values() for term in table} | set(query)
-        total, frequencies = document_frequencies(self.connection, terms)
-        idf = {term: tfidf_idf(total, frequencies.get(term, 0)) for term in terms}
-        return {n: tfidf_cosine(query, table, idf) for n, table in counts.items()}
 
     def similar(self, n: int) -> Candidates:
         """The items nearest to one item: to the middle of its passages, then by its nearest passage."""
@@ -463,24 +375,6 @@ class Gathering:
             pool.has_vectors = True
         pool.total = len(pool.entries)
         return self._answered({}, {})
-
-
-def document_frequencies(connection: Connection, terms: Collection[str]) -> tuple[int, dict[str, int]]:
-    """The number of live chunks, and for each term in how many of them it stands."""
-    wanted = sorted(terms)
-    counts, found = connection.together(
-        [
-            ("SELECT total FROM lexical_stats WHERE field = -1", ()),
-            ("SELECT term, count(*) FROM postings WHERE term = ANY(?) AND state = 0 GROUP BY term", (wanted,)),
-        ]
-    )
-    known: dict[str, int] = dict(found)
-    return int(counts[0][0]), {term: known.get(term, 0) for term in wanted}
-
-
-def _item_texts(item: Item) -> tuple[str, ...]:
-    fields = item.fields
-    return fields.title, item.ref.path, fields.description, "\n".join(fields.tags), fields.context
 
 
 def _cosines(rows: Sequence[Sequence[Any]] | None) -> VectorMatches:

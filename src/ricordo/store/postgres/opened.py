@@ -8,7 +8,8 @@ from typing import Any
 from ricordo.store.base import Mirror
 from ricordo.store.postgres.address import Address
 from ricordo.store.postgres.asking_sql import VectorIndex
-from ricordo.store.postgres.connection import Connection, Database
+from ricordo.store.postgres.connection import Connection
+from ricordo.store.postgres.database import Database
 from ricordo.text.words import Analyzer
 
 LOOK_AGAIN_SECONDS = 60.0

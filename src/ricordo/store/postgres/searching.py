@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager
 from ricordo.errors import UsageError
 from ricordo.store.asking import Aim, Ask, Candidates, Passages, Shown
 from ricordo.store.postgres import shown as showing
-from ricordo.store.postgres.gathering import Gathering, document_frequencies
+from ricordo.store.postgres.gathering import Gathering
+from ricordo.store.postgres.judging import document_frequencies
 from ricordo.store.postgres.nearness import aimed_cosines
 from ricordo.store.postgres.opened import Opened
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.store.base import Mirror
 from ricordo.store.postgres.address import parse
-from ricordo.store.postgres.connection import Database
+from ricordo.store.postgres.database import Database
 from ricordo.store.postgres.job_queue import Jobs
 from ricordo.store.postgres.meaning import Vectors
 from ricordo.store.postgres.opened import Opened

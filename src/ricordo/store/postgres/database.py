@@ -1,0 +1,241 @@
+"""One workspace of a PostgreSQL database: its pool of connections, and the transactions on them.
+
+A read is a snapshot; it is ended behind the caller's back. A write holds the workspace's lock, so that one transaction
+at a time changes a workspace, as in SQLite; searches and other workspaces never wait for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import psycopg
+import psycopg_pool
+
+from ricordo.errors import CorruptStore, ReadOnlyStore, StoreError, Unavailable
+from ricordo.store.postgres import postings, schema
+from ricordo.store.postgres.address import Address
+from ricordo.store.postgres.connection import Connection
+from ricordo.store.postgres.translating import translated
+from ricordo.store.sqlite.connection import UNREADABLE, AroundCommit, Row, WordIndex
+
+CONNECT_SECONDS = 5.0
+STATEMENT_SECONDS = 60.0
+WRITE_LOCK = 0x5269
+logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it warns of reads that it is meant to end
+
+
+class Database:
+    """One workspace of one PostgreSQL database. ``read()`` gives a snapshot, ``write()`` a transaction."""
+
+    words: WordIndex = postings
+
+    def __init__(
+        self, address: Address, *, busy_seconds: float = 30.0, create: bool = True, partitions: int = 0,
+        connections: int = 16,
+    ) -> None:  # fmt: skip
+        self.address = address
+        self.path = address.shown
+        self.busy_seconds = busy_seconds
+        self.read_only = False
+        self.around_commit: AroundCommit | None = None
+        self.trips = 0
+        """How often the server was asked: each is a trip over the network."""
+        self._local = threading.local()
+        self._closed = False
+        with self.translated():
+            self._prepare(create=create, partitions=partitions)
+        self.pool = psycopg_pool.ConnectionPool(
+            address.dsn, min_size=0, max_size=connections, open=True, timeout=CONNECT_SECONDS,
+            configure=self._configure, name=f"ricordo-{self.workspace}", reconnect_timeout=CONNECT_SECONDS,
+            kwargs={"cursor_factory": psycopg.RawCursor, "autocommit": True, **_limits()},
+        )  # fmt: skip
+
+    def _prepare(self, *, create: bool, partitions: int) -> None:
+        """Migrate and find the workspace, with a connection of its own."""
+        with psycopg.connect(self.address.dsn, autocommit=True, **_limits()) as raw:
+            self.read_only = bool(raw.execute("SELECT pg_is_in_recovery()").fetchone()[0])  # type: ignore[index]
+            make = create and not self.read_only
+            schema.migrate(raw, self.address.schema, self.path, create=make, partitions=partitions)
+            number = schema.workspace_number(raw, self.address.schema, self.address.workspace, create=make)
+            if number is None:
+                raise StoreError(f"there is no workspace at {self.path}", hint="Run 'ricordo init' with this --store.")
+            self.workspace = number
+            row = raw.execute("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user").fetchone()
+            self._role = schema.APPLICATION_ROLE if row is not None and row[0] else None
+
+    def _configure(self, raw: psycopg.Connection[Any]) -> None:
+        become = f"SET ROLE {self._role};" if self._role else ""
+        with psycopg.ClientCursor(raw) as cursor:
+            cursor.execute(
+                f"{become} SET search_path = {self.address.schema}, public;"
+                f" SET ricordo.workspace = '{self.workspace}'; SET statement_timeout = '{int(STATEMENT_SECONDS)}s';"
+                " SET jit = off; SET hnsw.ef_search = 200; SET hnsw.iterative_scan = strict_order;"
+            )
+
+    def connection(self) -> Connection:
+        """This thread's reader, while a read is open."""
+        found: Connection = self._local.reader
+        return found
+
+    def exchange(self, raw: psycopg.Connection[Row]) -> psycopg.Connection[Row]:
+        """Give a broken connection back and take another; the pool throws all broken ones away."""
+        self.pool.putconn(raw)
+        self.pool.check()
+        return self.pool.getconn()
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A snapshot: all statements in the block see the same state. Blocks may nest."""
+        self._refuse_closed()
+        reader: Connection | None = getattr(self._local, "reader", None)
+        with self.translated(), self._decoded():
+            if reader is not None:
+                yield reader
+                return
+            reader = self._local.reader = Connection(self, self.pool.getconn(), writing=False)
+            try:
+                yield reader
+            finally:
+                self._local.reader = None
+                self.pool.putconn(reader.raw)
+
+    @contextmanager
+    def write(self, *, durable: bool = False, wait: float | None = None, mirrored: bool = True) -> Iterator[Connection]:
+        """A write transaction, the only one in this workspace; what it committed stays, ``durable`` or not."""
+        self._refuse_closed()
+        if self.read_only:
+            raise ReadOnlyStore(f"the store {self.path} can only be read", hint="It is a replica: name the primary.")
+        with self.translated():
+            writer: Connection | None = getattr(self._local, "writer", None)
+            if writer is not None:
+                yield writer
+                return
+            writer = self._begin_write(self.busy_seconds if wait is None else wait)
+            self._local.writer, self._local.mirrored = writer, mirrored
+            try:
+                yield writer
+                with self._around_commit(writer, durable=durable, mirrored=mirrored):
+                    self._commit(writer)
+            except BaseException:
+                if not writer.raw.closed:
+                    writer.raw.rollback()
+                raise
+            finally:
+                self._local.writer = None
+                self.pool.putconn(writer.raw)
+
+    @contextmanager
+    def apart(self) -> Iterator[Connection]:
+        """A transaction that waits for no other: for rows whose writers do not disturb each other."""
+        self._refuse_closed()
+        with self.translated():
+            if self.is_writing():
+                yield self._local.writer
+                return
+            apart = self._begin_write(None)
+            try:
+                yield apart
+                self._commit(apart)
+            except BaseException:
+                if not apart.raw.closed:
+                    apart.raw.rollback()
+                raise
+            finally:
+                self.pool.putconn(apart.raw)
+
+    def _begin_write(self, seconds: float | None) -> Connection:
+        for attempt in (1, 2):
+            raw = self.pool.getconn()
+            try:
+                self.trips += 1
+                with raw.pipeline():
+                    raw.execute("BEGIN")
+                    if seconds is not None:
+                        raw.execute(f"SET LOCAL lock_timeout = '{max(1, int(seconds * 1000))}ms'")
+                        raw.execute("SELECT pg_advisory_xact_lock($1, $2)", (WRITE_LOCK, self.workspace))
+                return Connection(self, raw, writing=True)
+            except psycopg.errors.LockNotAvailable:
+                raw.rollback()
+                self.pool.putconn(raw)
+                raise Unavailable(
+                    f"the store {self.path} was busy for {seconds or 0:.0f} s, held by another connection",
+                    hint="Try again when that one is done, or raise store.busy_seconds.",
+                ) from None
+            except psycopg.OperationalError:
+                self.pool.putconn(raw)
+                self.pool.check()
+                if attempt == 2:
+                    raise
+        raise AssertionError("unreachable")
+
+    def _commit(self, writer: Connection) -> None:
+        if writer.touched:
+            writer.rows("SELECT pg_notify(?, ?)", (self.channel, str(len(writer.touched))))
+        self.trips += 1
+        writer.raw.commit()
+
+    @property
+    def channel(self) -> str:
+        """Where changes of this workspace are announced to other processes."""
+        return f"ricordo_{self.address.schema}_{self.workspace}"
+
+    def wait_for_change(self, seconds: float) -> bool:
+        """Wait until any process commits a change of items here; whether one did."""
+        with self.translated(), psycopg.connect(self.address.dsn, autocommit=True, **_limits()) as raw:
+            raw.execute(f'LISTEN "{self.channel}"')
+            return any(True for _ in raw.notifies(timeout=seconds, stop_after=1))
+
+    def _around_commit(self, writer: Connection, *, durable: bool, mirrored: bool) -> AbstractContextManager[None]:
+        if self.around_commit is None or not mirrored or not writer.touched:
+            return nullcontext()
+        return self.around_commit(frozenset(writer.touched), durable=durable)
+
+    def is_mirrored(self) -> bool:
+        """Whether what this thread writes now is mirrored: always, but inside a transaction that said otherwise."""
+        return bool(self._local.mirrored) if self.is_writing() else True
+
+    def is_writing(self) -> bool:
+        """Whether this thread is inside a write transaction."""
+        return getattr(self._local, "writer", None) is not None
+
+    def as_owner(self, statement: str) -> None:
+        """Run a statement that only the owner of the tables may run, outside of any transaction."""
+        with self.translated(), psycopg.connect(self.address.dsn, autocommit=True, **_limits()) as raw:
+            raw.execute(f"SET search_path = {self.address.schema}, public")
+            raw.execute("SET maintenance_work_mem = '512MB'")
+            raw.execute(statement)
+
+    def checkpoint(self) -> None:
+        """Nothing to do: the server writes its own log."""
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self.pool.close()
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise StoreError("the store is closed", hint="Open it again with Ricordo.open().")
+
+    def translated(self) -> AbstractContextManager[None]:
+        """Turn PostgreSQL's errors into ours."""
+        return translated(self.path)
+
+    @contextmanager
+    def _decoded(self) -> Iterator[None]:
+        """Turn what a row that makes no sense raises into the error for damage; the trace stays beside it."""
+        try:
+            yield
+        except UNREADABLE as error:
+            raise CorruptStore(
+                f"something in the store {self.path} cannot be read ({type(error).__name__}: {error})",
+                hint="'ricordo doctor' names what is damaged. If it finds nothing, this is a mistake in Ricordo.",
+            ) from error
+
+
+def _limits() -> dict[str, Any]:
+    return {"connect_timeout": int(CONNECT_SECONDS), "application_name": "ricordo"}

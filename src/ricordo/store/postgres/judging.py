@@ -1,0 +1,125 @@
+"""What only Python can judge of an ask's candidates: phrases and prefixes on texts, words that share a stem, TF-IDF."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ricordo.store.asking import Ask, Phrase
+from ricordo.store.postgres.asking_sql import numbered
+from ricordo.store.postgres.connection import unescaped
+from ricordo.store.sqlite import items
+from ricordo.store.sqlite.chunk_rows import chunk_texts
+from ricordo.store.sqlite.matches import Matches
+from ricordo.store.sqlite.pool import Pool
+from ricordo.text.phrases import holds_phrase, holds_prefix
+from ricordo.text.tfidf import tfidf_cosine, tfidf_idf
+from ricordo.text.words import Analyzer, fold
+from ricordo.values.items import Item
+
+Rows = Sequence[Sequence[Any]]
+
+
+def reads_texts(ask: Ask) -> bool:
+    """Whether what is found must be checked on its text: there are phrases, or prefixes and nothing else."""
+    return bool(ask.phrases) or (bool(ask.prefixes) and not ask.words)
+
+
+def verified(ask: Ask, found: Matches, rows: Rows, items_of: Callable[[], Mapping[int, Item]]) -> Matches:
+    """Keep the chunks whose texts hold every phrase, or a word that begins as asked where nothing else was."""
+    if not reads_texts(ask):
+        return found
+    known = items_of()
+    prefixes = () if ask.words else ask.prefixes
+    kept = []
+    for at, row in enumerate(rows):
+        heading, text = (unescaped(part) for part in row[4])
+        sources = (text, heading, *(_item_texts(known[row[1]]) if row[1] in known else ()))
+        if all(holds_phrase(sources, phrase.text) for phrase in ask.phrases) and (
+            not prefixes or any(holds_prefix(sources, prefix) for prefix in prefixes)
+        ):
+            kept.append(at)
+    picked = np.array(kept, np.int64)
+    assert found.coverage is not None, "it is always measured"
+    return Matches(
+        found.chunks[picked], found.items[picked], found.scores[picked], found.maximum, found.total, found.idf,
+        found.coverage[picked], found.share,
+    )  # fmt: skip
+
+
+def lost_to_other_words(ask: Ask, rows: Rows, maximum: float) -> dict[int, float]:
+    """By chunk, what it got for a word that is not the one asked for but shares its stem, as a part of the maximum."""
+    starts = [
+        (word.term, re.compile(rf"\b{re.escape(word.spelled[: max(len(word.spelled) - 3, 1)])}"))
+        for word in ask.words
+        if word.spelled
+    ]
+    lost: dict[int, float] = {}
+    for chunk, _, _, _, texts, shares in rows:
+        folded = fold("\n".join(unescaped(part) for part in texts))
+        false = [term for term, start in starts if not start.search(folded)]
+        if false:
+            lost[chunk] = sum((shares or {}).get(term, 0.0) for term in false) / maximum
+    return lost
+
+
+def barred_by_phrases(connection: Any, ask: Ask) -> list[int]:
+    """Items with a passage that holds a phrase which must not stand there."""
+    barred: set[int] = set()
+    for phrase in ask.excluded_phrases:
+        barred |= set(_holding(connection, phrase)) if phrase.terms else set()
+    return sorted(barred)
+
+
+def _holding(connection: Any, phrase: Phrase) -> list[int]:
+    terms = sorted(set(phrase.terms))
+    rows = connection.rows(
+        "SELECT c.id, c.item, c.heading, c.text FROM chunks c WHERE c.state < 2 AND c.id IN (SELECT chunk"
+        f" FROM postings WHERE term IN ({numbered(terms)}) GROUP BY chunk HAVING count(*) = ?)",
+        (*terms, len(terms)),
+    )
+    known = items.by_numbers(connection, list({row[1] for row in rows}))
+    return [
+        n
+        for _, n, heading, text in rows
+        if holds_phrase((text, heading, *(_item_texts(known[n]) if n in known else ())), phrase.text)
+    ]
+
+
+def _item_texts(item: Item) -> tuple[str, ...]:
+    fields = item.fields
+    return fields.title, item.ref.path, fields.description, "\n".join(fields.tags), fields.context
+
+
+def tfidf(connection: Any, analyzer: Analyzer, ask: Ask, pool: Pool, known: Mapping[int, Item]) -> dict[int, float]:
+    """TF-IDF cosine of the query with each item's best chunk and its fields, stop words left out."""
+    chunks = {n: entry.lexical_chunk or entry.vector_chunk for n, entry in pool.entries.items()}
+    texts = chunk_texts(connection, [chunk for chunk in chunks.values() if chunk is not None])
+    counts: dict[int, dict[str, int]] = {}
+    for n, item in known.items():
+        chunk = chunks.get(n)
+        body = texts[chunk][2] if chunk in texts else ""
+        fields = item.fields
+        whole = "\n".join((fields.title, fields.description, fields.context, " ".join(fields.tags), body))
+        counts[n] = analyzer.content_counts(whole)
+    query = analyzer.content_counts(ask.text)
+    terms = {term for table in counts.values() for term in table} | set(query)
+    total, frequencies = document_frequencies(connection, terms)
+    idf = {term: tfidf_idf(total, frequencies.get(term, 0)) for term in terms}
+    return {n: tfidf_cosine(query, table, idf) for n, table in counts.items()}
+
+
+def document_frequencies(connection: Any, terms: Collection[str]) -> tuple[int, dict[str, int]]:
+    """The number of live chunks, and for each term in how many of them it stands."""
+    wanted = sorted(terms)
+    counts, found = connection.together(
+        [
+            ("SELECT total FROM lexical_stats WHERE field = -1", ()),
+            ("SELECT term, count(*) FROM postings WHERE term = ANY(?) AND state = 0 GROUP BY term", (wanted,)),
+        ]
+    )
+    known: dict[str, int] = dict(found)
+    return int(counts[0][0]), {term: known.get(term, 0) for term in wanted}

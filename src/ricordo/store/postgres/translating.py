@@ -1,0 +1,49 @@
+"""PostgreSQL's errors as errors of the tree: what may come back, what is refused, what is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+import psycopg_pool
+
+from ricordo.errors import CorruptStore, ReadOnlyStore, StoreError, Unavailable
+
+
+@contextmanager
+def translated(path: str) -> Iterator[None]:
+    """Turn PostgreSQL's errors into ours."""
+    try:
+        yield
+    except (psycopg_pool.PoolTimeout, psycopg.errors.ConnectionTimeout) as error:
+        raise Unavailable(
+            f"the store {path} does not answer", hint="Check that the server runs and can be reached."
+        ) from error
+    except psycopg.errors.QueryCanceled as error:
+        raise Unavailable(
+            f"the store {path} took too long and was stopped", hint="Try again; see docs/scaling.md."
+        ) from error
+    except psycopg.errors.ReadOnlySqlTransaction as error:
+        raise ReadOnlyStore(f"the store {path} can only be read", hint="It is a replica: name the primary.") from error
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise StoreError(
+            f"the store {path} refuses this ({_first_line(error)})",
+            hint="docs/scaling.md lists what the role needs to be granted.",
+        ) from error
+    except psycopg.errors.DiskFull as error:
+        raise StoreError(f"no space is left for the store {path}", hint="Free some; nothing is lost.") from error
+    except psycopg.OperationalError as error:
+        raise Unavailable(
+            f"the store {path} cannot be reached ({_first_line(error)})",
+            hint="Check that the server runs, and its address, user and password.",
+        ) from error
+    except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn) as error:
+        raise CorruptStore(
+            f"the tables of the store {path} are not what they should be ({_first_line(error)})",
+            hint="Restore a backup, or name another store with --store.",
+        ) from error
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().partition("\n")[0]
