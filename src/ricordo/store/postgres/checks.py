@@ -9,6 +9,7 @@ from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.database import Database
 from ricordo.store.sqlite.damage import version_problem
 from ricordo.store.sqlite.new_chunks import NewChunk
+from ricordo.store.sqlite.saving import LENGTHS
 from ricordo.text.words import Analyzer
 from ricordo.values.reports import Check, Damage
 
@@ -67,13 +68,14 @@ def rebuild(database: Database, analyzer: Analyzer) -> None:
     with database.write(durable=True, mirrored=False) as connection:
         connection.rows("DELETE FROM postings")
         connection.rows("UPDATE lexical_stats SET total = 0, passages = 0")
-        batch: list[NewChunk] = []
-        for chunk in list(_chunks(connection, analyzer)):
-            batch.append(chunk)
-            if len(batch) == _BATCH:
-                postings.add_chunks(connection, batch, None)
-                batch = []
-        postings.add_chunks(connection, batch, None)
+        chunks = list(_chunks(connection, analyzer))
+        for at in range(0, len(chunks), _BATCH):
+            batch = chunks[at : at + _BATCH]
+            connection.run_many(
+                "UPDATE chunks SET lengths=? WHERE id=?",
+                [(LENGTHS.pack(*chunk.lengths()), chunk.chunk) for chunk in batch],
+            )
+            postings.add_chunks(connection, batch, None)
 
 
 def _chunks(connection: Connection, analyzer: Analyzer) -> Iterator[NewChunk]:

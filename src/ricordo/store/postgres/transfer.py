@@ -12,6 +12,7 @@ from ricordo.errors import PathConflict, StoreError, UsageError
 from ricordo.store.postgres.meaning import Vectors
 from ricordo.store.postgres.opened import Opened
 from ricordo.store.sqlite.transfer import Transfer as SharedTransfer
+from ricordo.text.words import Analyzer
 
 if TYPE_CHECKING:
     from ricordo.exchange.records import Record
@@ -25,6 +26,12 @@ class Transfer(SharedTransfer):
         self._opened = opened
         self._file = opened  # type: ignore[assignment]
         self._database = opened.database  # type: ignore[assignment]
+
+    def _rebuild(self, analyzer: Analyzer) -> None:
+        """Index every text anew: its words became others."""
+        from ricordo.store.postgres.checks import rebuild
+
+        rebuild(self._opened.database, analyzer)
 
     def salvage(self, left_out: list[str], *, log: bool = True) -> Generator[Record]:
         """The server guards its pages itself; what can be read is what an export holds."""
