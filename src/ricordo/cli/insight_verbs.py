@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, cast
+
 import click
 
 from ricordo.cli.call import Call
@@ -10,6 +12,9 @@ from ricordo.cli.present_insight import show_changes, show_feedback, show_learni
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb, verb_group
 from ricordo.errors import UsageError
+
+if TYPE_CHECKING:
+    from ricordo.values.choices import StatsBy
 
 
 @verb(
@@ -30,7 +35,7 @@ def feedback(call: Call, words: tuple[str, ...]) -> int:
             "feedback takes a query, a ref and a verdict", hint="ricordo feedback login notes/login.md accepted"
         )
     with call.engine() as engine:
-        report = engine.feedback(query_from(words[:-2]), words[-2], words[-1])
+        report = engine.feedback(query_from(words[:-2]), words[-2], cast("Any", words[-1]))
     return call.answer(report.to_dict(), lambda screen: show_feedback(screen, report))
 
 
@@ -124,7 +129,7 @@ def history(call: Call, limit: int) -> int:
 )
 @limited(10, "How many lines of each table at most")
 @click.option("--clear", is_flag=True, help="Erase the log of queries and of what they found.")
-def stats(call: Call, days: float, by: str, limit: int, clear: bool) -> int:
+def stats(call: Call, days: float, by: StatsBy, limit: int, clear: bool) -> int:
     """It lists the queries that were most frequent, slowest, or without a result, and the items found most often or
     never. The log is kept in the store for usage.retention_days; the setting usage.log switches it off. --clear does
     not erase how often each item was used.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo import registry
-from ricordo.engine.checks import check_choice
+from ricordo.engine.checks import check_choice, check_type
 from ricordo.engine.context import EngineContext
 from ricordo.engine.items import adding_to
 from ricordo.errors import UsageError
@@ -53,6 +53,8 @@ class AddVerbs:
         progress: Callable[[Progress], None] | None = None,
     ) -> AddReport:
         check_choice("on_conflict", on_conflict, ON_CONFLICT)
+        for source in sources:
+            check_type("what is added", source if not isinstance(source, Path) else str(source), str)
         if kind is not None:
             check_choice("kind", kind, KINDS)
         adding = adding_to(

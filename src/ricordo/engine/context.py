@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo import registry
 from ricordo.config.loading import Config, StoreLocation
 from ricordo.config.places import Located, knowledge_place, places
-from ricordo.engine.checks import is_id, refuse_binned
+from ricordo.engine.checks import check_type, is_id, refuse_binned
 from ricordo.engine.models_in_use import ModelsInUse
 from ricordo.engine.tiers import Tiers
 from ricordo.errors import Error, NotFound, StoreError, Unavailable, UsageError
@@ -214,6 +214,7 @@ class EngineContext:
             return text
         if isinstance(text, Path):
             return registry.disk_ref(text)
+        check_type("ref", text, str)
         if is_id(text):
             found = self.store.items.ref_by_id(text)
             if found is None:
@@ -240,6 +241,11 @@ class EngineContext:
 
 def open_or_error(located: Located, config: Config, *, create: bool) -> Store | Error:
     """The store; where other tiers can answer without it, the error that kept it from opening."""
+    named = located.location.path if located.location.origin == "flag" else None
+    if create and named is not None and not named.parent.exists():
+        # A misspelt name must not leave folders behind; settings name a place on purpose, and once.
+        hint = f"Check the spelling, or make it: mkdir -p {named.parent}"
+        raise StoreError(f"there is no folder {named.parent}", hint=hint)
     try:
         return registry.open_store(located.location, config, create=create)
     except (StoreError, Unavailable) as error:

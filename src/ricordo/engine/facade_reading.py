@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo.engine.opening import OpenEngine
 
 if TYPE_CHECKING:
+    from ricordo.values.choices import Backend, Mode, StatsBy
     from ricordo.values.context import ContextReport, Skill
     from ricordo.values.hits import Answer, Evidence, Explanation, Filters, GrepMatch
     from ricordo.values.items import Item, Ref, TreeNode, Version
@@ -26,7 +27,7 @@ class ReadingVerbs(OpenEngine):
         *,
         limit: int | None = None,
         offset: int = 0,
-        mode: str = "scan",
+        mode: Mode = "scan",
         filters: Filters | None = None,
         min_score: float | None = None,
         lexical: bool = True,
@@ -37,7 +38,7 @@ class ReadingVerbs(OpenEngine):
         explain: bool = False,
         track: bool | None = None,
         literal: bool = False,
-        backend: str | None = None,
+        backend: Backend | None = None,
         boost_tags: Sequence[str] = (),
         boost_domain: str | None = None,
         diverse: bool = False,
@@ -46,35 +47,33 @@ class ReadingVerbs(OpenEngine):
         opens: bool = False,
         tool: str = "search",
     ) -> Answer:
-        """Ranked items for a query. ``literal`` takes the text as plain words, without operators.
+        """Ranked items for a query. The answer is iterable: ``for hit in memory.search("rotate keys"): ...``
 
-        ``memories`` also searches memories and sessions, in profiles that give them a fixed score (``vault``).
-        ``opens`` counts every hit as opened, for callers that read the texts at once.
+        ``query``: plain words, and the operators of the query language (``"a phrase"``, ``-word``, ``kind:note``).
+        ``limit``, ``offset``: how many hits (``search.limit``), and how many to skip before them.
+        ``mode``: ``full`` also returns the whole items, and why each hit ranks where it does.
+        ``filters``: conditions on items, applied before ranking; they add to those in the query.
+        ``min_score``: leave out hits below this score, from 0 to 1.
+        ``lexical``, ``vectors``: whether to search by words, and by meaning.
+        ``profile``, ``weights``: a named way to rank, and other weights for some of its signals.
+        ``as_of``: search the versions that were current then (a time, or a text such as ``2026-01-31``).
+        ``explain``: say of each hit what every signal and word added.
+        ``track``: record what was found (``search.track``); use counts in some profiles.
+        ``literal``: take the query as plain words, without operators.
+        ``backend``: ``hybrid``, ``lexical`` (also called ``fts5``) or ``grep``, for this search.
+        ``boost_tags``, ``boost_domain``: rank items with these tags, or of this domain, higher.
+        ``diverse``: prefer hits that differ from one another.
+        ``rerank``: rank the best hits again with ``cross-encoder`` or ``llm``.
+        ``memories``: also search memories and sessions, in profiles that give them a fixed score (``vault``).
+        ``opens``: count being found as being opened.
+        ``tool``: the name under which the query is logged.
         """
         return self._finding.search(
-            query,
-            limit=limit,
-            offset=offset,
-            mode=mode,
-            filters=filters,
-            min_score=min_score,
-            lexical=lexical,
-            vectors=vectors,
-            profile=profile,
-            weights=weights,
-            as_of=as_of,
-            explain=explain,
-            track=track,
-            literal=literal,
-            backend=backend,
-            boost_tags=boost_tags,
-            boost_domain=boost_domain,
-            diverse=diverse,
-            rerank=rerank,
-            memories=memories,
-            opens=opens,
-            tool=tool,
-        )
+            query, limit=limit, offset=offset, mode=mode, filters=filters, min_score=min_score, lexical=lexical,
+            vectors=vectors, profile=profile, weights=weights, as_of=as_of, explain=explain, track=track,
+            literal=literal, backend=backend, boost_tags=boost_tags, boost_domain=boost_domain, diverse=diverse,
+            rerank=rerank, memories=memories, opens=opens, tool=tool,
+        )  # fmt: skip
 
     def explain(
         self,
@@ -173,7 +172,7 @@ class ReadingVerbs(OpenEngine):
         """Items that are like one but not linked with it: by meaning or, without vectors, by the words of its title."""
         return self._links.suggest_links(ref, limit=limit)
 
-    def stats(self, *, days: float = 30, by: str = "query", limit: int = 10) -> StatsReport:
+    def stats(self, *, days: float = 30, by: StatsBy = "query", limit: int = 10) -> StatsReport:
         """What was asked and found in the last days, by query, tool or day."""
         return self._use.stats(days=days, by=by, limit=limit)
 

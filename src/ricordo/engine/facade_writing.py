@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 from ricordo.engine.opening import OpenEngine
 
 if TYPE_CHECKING:
-    from ricordo.engine.memories import MemoryFields
+    from ricordo.engine.memories import MemoryFields, RememberOptions
     from ricordo.memory.feedback import Learning
+    from ricordo.values.choices import OnConflict, OnDuplicate, Verdict, Writer
     from ricordo.values.items import Entry, Ref, Saved
     from ricordo.values.links import Link
     from ricordo.values.reports import (
@@ -32,7 +33,7 @@ class WritingVerbs(OpenEngine):
         *sources: str | Path,
         kind: str | None = None,
         fields: Mapping[str, Any] | None = None,
-        on_conflict: str = "skip",
+        on_conflict: OnConflict = "skip",
         as_ref: str | None = None,
         text: str | bytes | None = None,
         globs: Sequence[str] = (),
@@ -102,7 +103,7 @@ class WritingVerbs(OpenEngine):
         *,
         kind: str | None = None,
         fields: Mapping[str, Any] | None = None,
-        on_conflict: str = "error",
+        on_conflict: OnConflict = "error",
         structure: str = "text",
         allow_secrets: bool = False,
         wait: bool = True,
@@ -128,7 +129,7 @@ class WritingVerbs(OpenEngine):
         self,
         entries: Iterable[Entry],
         *,
-        on_conflict: str = "overwrite",
+        on_conflict: OnConflict = "overwrite",
         wait: bool = True,
         durable: bool = False,
         allow_secrets: bool = False,
@@ -211,8 +212,8 @@ class WritingVerbs(OpenEngine):
         kind: str = "memory",
         ref: str | Ref | None = None,
         links: Sequence[tuple[str, str | Ref]] = (),
-        source: str = "user",
-        on_duplicate: str | None = None,
+        source: Writer = "user",
+        on_duplicate: OnDuplicate | None = None,
         allow_secrets: bool = False,
         wait: bool = True,
         **fields: Unpack[MemoryFields],
@@ -234,12 +235,28 @@ class WritingVerbs(OpenEngine):
             **fields,
         )
 
+    def note(self, text: str, **options: Unpack[RememberOptions]) -> Saved:
+        """Save a note: like ``remember``, for longer or unfinished texts."""
+        return self.remember(text, kind="note", **options)
+
+    def entity(self, text: str, **options: Unpack[RememberOptions]) -> Saved:
+        """Save a person, place, project or thing; texts that contain its title are linked to it."""
+        return self.remember(text, kind="entity", **options)
+
+    def resource(self, text: str, **options: Unpack[RememberOptions]) -> Saved:
+        """Save a pointer to a page, tool or document elsewhere (``source_url``)."""
+        return self.remember(text, kind="resource", **options)
+
+    def entry(self, text: str, **options: Unpack[RememberOptions]) -> Saved:
+        """Save an entry of a log or journal; ``thread`` and ``seq`` say which, and where in it."""
+        return self.remember(text, kind="entry", **options)
+
     def correct(
         self,
         ref: str | Ref,
         text: str,
         *,
-        source: str = "user",
+        source: Writer = "user",
         allow_secrets: bool = False,
         wait: bool = True,
         **fields: Unpack[MemoryFields],
@@ -271,7 +288,7 @@ class WritingVerbs(OpenEngine):
         """What profiles learned from feedback: ``learn.status()``, ``freeze()``, ``rollback()``, ``history()``."""
         return self._use.learn
 
-    def feedback(self, query: str, ref: str | Ref, verdict: str) -> FeedbackReport:
+    def feedback(self, query: str, ref: str | Ref, verdict: Verdict) -> FeedbackReport:
         """Say what became of an item that a query found: accepted, modified, dismissed or failed."""
         return self._use.feedback(query, ref, verdict)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from ricordo.engine.checks import refuse_binned
+from ricordo.engine.checks import check_type, refuse_binned
 from ricordo.engine.context import EngineContext
 from ricordo.errors import NotFound, UsageError
 from ricordo.search.profile import find_profile
@@ -51,6 +51,13 @@ class FindVerbs:
         opens: bool = False,
         tool: str = "search",
     ) -> Answer:
+        check_type("query", query, str)
+        for name, value, wanted in (
+            ("limit", limit, int), ("min_score", min_score, float), ("filters", filters, Filters),
+            ("weights", weights, Mapping), ("profile", profile, str), ("backend", backend, str),
+        ):  # fmt: skip
+            check_type(name, value, wanted, optional=True)
+        check_type("offset", offset, int)
         settings = self._context.config.search
         request = Request(
             query,
@@ -64,7 +71,7 @@ class FindVerbs:
             profile=profile or settings.profile,
             weights=weights or {},
             as_of=parse_time(as_of) if isinstance(as_of, str) else as_of,
-            explain=explain,
+            explain=explain or mode == "full",
             literal=literal,
             backend=backend or settings.backend,
             boosts=Boosts(tuple(boost_tags), boost_domain),

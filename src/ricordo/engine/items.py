@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ricordo.engine.checks import check_choice, refuse_put_away
+from ricordo.engine.checks import check_choice, check_type, refuse_put_away
 from ricordo.engine.context import EngineContext
 from ricordo.errors import StaleVersion, from_dict
 from ricordo.store.base import PreparedItem
@@ -44,6 +44,7 @@ class ItemVerbs:
         from ricordo.ingest.incoming_secrets import kind_of
         from ricordo.ingest.redact import redact_item
 
+        check_type("content", content, str)
         resolved = self._context.resolve(ref)
         before = self._present(resolved) if on_conflict == "overwrite" else None
         if before is not None:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from ricordo.engine.checks import check_choice, is_id
+from ricordo.engine.checks import check_choice, check_type, is_id
 from ricordo.engine.context import EngineContext
 from ricordo.engine.items import ItemVerbs
 from ricordo.errors import UsageError
-from ricordo.values.choices import ON_DUPLICATE
+from ricordo.values.choices import ON_DUPLICATE, OnDuplicate, Writer
 from ricordo.values.items import Ref, Saved
 from ricordo.values.kinds import KINDS
 from ricordo.values.reports import AddReport
@@ -44,6 +44,17 @@ class MemoryFields(TypedDict, total=False):
     metadata: dict[str, Any]
 
 
+class RememberOptions(MemoryFields, total=False):
+    """What ``remember`` and its likes take beside the text and its kind."""
+
+    ref: str | Ref | None
+    links: Sequence[tuple[str, str | Ref]]
+    source: Writer
+    on_duplicate: OnDuplicate | None
+    allow_secrets: bool
+    wait: bool
+
+
 class MemoryVerbs:
     """Keeps what agents learn true: without duplicates, without secrets, and with what it replaced."""
 
@@ -67,6 +78,7 @@ class MemoryVerbs:
         from ricordo.memory.links import checked_type
         from ricordo.memory.remember import memory_of
 
+        check_type("text", text, str)
         check_choice("kind", kind, KINDS)
         check_choice("source", source, WRITERS)
         if on_duplicate is not None:
@@ -98,6 +110,7 @@ class MemoryVerbs:
     ) -> Saved:
         from ricordo.memory.remember import memory_of
 
+        check_type("text", text, str)
         check_choice("source", source, WRITERS)
         n = self._context.present_number(ref)
         old = self._context.store.items.get(n)

@@ -31,6 +31,7 @@ from ricordo.values.items import Ref
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
+    from ricordo.values.choices import OnConflict
 
 _REF = string("drive:/path or id.")
 _LIMIT = integer("The most results.", minimum=1, maximum=100)
@@ -83,7 +84,9 @@ def context_read(
     tags=strings("Tags for it."),
     on_conflict=choice(ON_CONFLICT, "What to do if the ref exists; default: error."),
 )
-def context_write(engine: Ricordo, ref: str, content: str, on_conflict: str = "error", **fields: Any) -> dict[str, Any]:
+def context_write(
+    engine: Ricordo, ref: str, content: str, on_conflict: OnConflict = "error", **fields: Any
+) -> dict[str, Any]:
     """Write an item. A ref that is taken is a path_conflict unless on_conflict is overwrite or skip."""
     fields["source"] = "agent"
     place = shapes.place_for(ref)
@@ -146,7 +149,7 @@ def context_delete(engine: Ricordo, ref: str) -> dict[str, Any]:
     to_ref=string("The new ref."),
     on_conflict=choice(ON_CONFLICT, "What to do if the ref exists; default: error."),
 )
-def context_copy(engine: Ricordo, from_ref: str, to_ref: str, on_conflict: str = "error") -> dict[str, Any]:
+def context_copy(engine: Ricordo, from_ref: str, to_ref: str, on_conflict: OnConflict = "error") -> dict[str, Any]:
     """Copy an item to another ref."""
     item = engine.get(from_ref)
     kept = {name: value for name, value in item.fields.to_dict().items() if name not in ("is_textual", "seq")}

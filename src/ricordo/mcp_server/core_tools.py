@@ -25,6 +25,7 @@ from ricordo.values.kinds import KINDS, REMEMBERED_KINDS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
+    from ricordo.values.choices import OnConflict, OnDuplicate, Verdict
     from ricordo.values.reports import Progress
 
 REMEMBERED = (*REMEMBERED_KINDS, "article")
@@ -107,7 +108,7 @@ def add(
     ref: str | None = None,
     title: str | None = None,
     tags: Sequence[str] = (),
-    on_conflict: str = "error",
+    on_conflict: OnConflict = "error",
     progress: Callable[[Progress], None] | None = None,
 ) -> dict[str, Any]:
     """Take in documents to search later."""
@@ -146,7 +147,7 @@ def remember(
     engine: Ricordo,
     text: str,
     kind: str | None = None,
-    on_duplicate: str | None = None,
+    on_duplicate: OnDuplicate | None = None,
     corrects: str | None = None,
     **fields: Any,
 ) -> dict[str, Any]:
@@ -209,7 +210,7 @@ def recent(engine: Ricordo, limit: int = 20, since: str | None = None, kind: str
     ref=string("What was found."),
     verdict=choice(tuple(VERDICTS), "Was it of use?"),
 )
-def feedback(engine: Ricordo, query: str, ref: str, verdict: str) -> dict[str, Any]:
+def feedback(engine: Ricordo, query: str, ref: str, verdict: Verdict) -> dict[str, Any]:
     """Say whether a find was of use; ranking learns from it."""
     plain = engine.feedback(query, ref, verdict).to_dict()
     return {name: plain[name] for name in ("ref", "verdict", "counted")}

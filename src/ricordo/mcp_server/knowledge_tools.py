@@ -14,6 +14,7 @@ from ricordo.values.kinds import KINDS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
+    from ricordo.values.choices import OnDuplicate
 
 _QUERY = string("What to look for.")
 _TAGS = strings("Only items with all these tags.")
@@ -103,7 +104,7 @@ def save_article(
     title: str,
     content: str,
     url: str | None = None,
-    on_duplicate: str | None = None,
+    on_duplicate: OnDuplicate | None = None,
     **fields: Any,
 ) -> dict[str, Any]:
     """Save an article: a longer text worth keeping whole."""

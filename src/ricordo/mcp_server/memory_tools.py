@@ -27,6 +27,7 @@ from ricordo.values.hits import Answer, Filters, Hit
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
+    from ricordo.values.choices import OnDuplicate, StatsBy
 
 TYPES = ("memory", "entity", "note", "resource")
 SIGNALS = ("vector", "fts", "recency", "importance")
@@ -170,7 +171,9 @@ def batch_embed(
     links=shapes.LINKS,
     on_duplicate=choice(ON_DUPLICATE, "What to do if nearly the same is stored."),
 )
-def save_memory(engine: Ricordo, content: str, on_duplicate: str | None = None, **fields: Any) -> dict[str, Any]:
+def save_memory(
+    engine: Ricordo, content: str, on_duplicate: OnDuplicate | None = None, **fields: Any
+) -> dict[str, Any]:
     """Save a memory: one fact, preference or decision. If nearly the same is stored, pass on_duplicate."""
     return _kept(engine, content, "memory", on_duplicate, fields)
 
@@ -186,7 +189,7 @@ def save_memory(engine: Ricordo, content: str, on_duplicate: str | None = None, 
     on_duplicate=choice(ON_DUPLICATE, "What to do if nearly the same is stored."),
 )
 def create_entity(
-    engine: Ricordo, name: str, description: str = "", on_duplicate: str | None = None, **fields: Any
+    engine: Ricordo, name: str, description: str = "", on_duplicate: OnDuplicate | None = None, **fields: Any
 ) -> dict[str, Any]:
     """Save a person, project, place or thing; texts that name it are linked to it."""
     fields |= {"title": name}
@@ -205,7 +208,7 @@ def create_entity(
     links=shapes.LINKS,
     on_duplicate=choice(ON_DUPLICATE, "What to do if nearly the same is stored."),
 )
-def save_note(engine: Ricordo, content: str, on_duplicate: str | None = None, **fields: Any) -> dict[str, Any]:
+def save_note(engine: Ricordo, content: str, on_duplicate: OnDuplicate | None = None, **fields: Any) -> dict[str, Any]:
     """Save a note."""
     return _kept(engine, content, "note", on_duplicate, fields)
 
@@ -228,7 +231,7 @@ def save_resource(
     title: str,
     url: str | None = None,
     description: str = "",
-    on_duplicate: str | None = None,
+    on_duplicate: OnDuplicate | None = None,
     **fields: Any,
 ) -> dict[str, Any]:
     """Save a pointer to something, such as a page or a tool. To make the page itself searchable, use add."""
@@ -237,7 +240,9 @@ def save_resource(
     return _kept(engine, text, "resource", on_duplicate, fields)
 
 
-def _kept(engine: Ricordo, text: str, kind: str, on_duplicate: str | None, fields: dict[str, Any]) -> dict[str, Any]:
+def _kept(
+    engine: Ricordo, text: str, kind: str, on_duplicate: OnDuplicate | None, fields: dict[str, Any]
+) -> dict[str, Any]:
     links = shapes.links_of(fields.pop("links", ()))
     saved = engine.remember(
         text, kind=kind, source="agent", links=links, on_duplicate=on_duplicate, wait=False, **fields
@@ -276,7 +281,7 @@ def set_config(engine: Ricordo, key: str, value: str) -> dict[str, Any]:
     by=choice(("query", "tool", "day"), "How to group the rows."),
     limit=_LIMIT,
 )
-def get_query_stats(engine: Ricordo, days: int = 30, by: str = "query", limit: int = 10) -> dict[str, Any]:
+def get_query_stats(engine: Ricordo, days: int = 30, by: StatsBy = "query", limit: int = 10) -> dict[str, Any]:
     """Show which queries were asked: the most frequent, the slowest, those without results."""
     return engine.stats(days=days, by=by, limit=limit).to_dict()
 

@@ -26,6 +26,7 @@ from ricordo.values.kinds import KINDS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
+    from ricordo.values.choices import Mode, OnDuplicate, Verdict
 
 SNIPPET = 120
 _FACTORS = {
@@ -55,7 +56,7 @@ _FACTORS = {
 def search_intelligent(
     engine: Ricordo,
     query: str,
-    mode: str = "scan",
+    mode: Mode = "scan",
     limit: int = 10,
     type: str | None = None,  # noqa: A002 - the argument's name
     domain: str | None = None,
@@ -123,7 +124,7 @@ def search_feedback(
     engine: Ricordo,
     query: str,
     id: str,  # noqa: A002 - the argument's name
-    action: str,
+    action: Verdict,
 ) -> dict[str, Any]:
     """Say what became of an entry that a search found; from 30 verdicts on, the ranking adapts."""
     plain = engine.feedback(query, id, action).to_dict()
@@ -152,7 +153,7 @@ def capture_knowledge(
     description: str,
     type: str | None = None,  # noqa: A002 - the argument's name
     links: Sequence[str] = (),
-    on_duplicate: str | None = None,
+    on_duplicate: OnDuplicate | None = None,
     **fields: Any,
 ) -> dict[str, Any]:
     """Keep a pattern, rule or lesson as an entry. If nearly the same is stored, pass on_duplicate."""

@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
+
+Mode = Literal["scan", "full"]
+Backend = Literal["hybrid", "lexical", "fts5", "grep"]
+OnConflict = Literal["skip", "overwrite", "error"]
+OnDuplicate = Literal["save", "skip", "merge", "supersede"]
+Verdict = Literal["accepted", "modified", "dismissed", "failed"]
+Writer = Literal["user", "agent"]
+StatsBy = Literal["query", "tool", "day"]
 
 ON_CONFLICT: tuple[str, ...] = ("skip", "overwrite", "error")
 """What to do when a ref is taken already."""

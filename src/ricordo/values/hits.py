@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from datetime import datetime
 from typing import Any
@@ -124,10 +124,28 @@ class SearchMeta(Plain):
 
 @frozen
 class Answer(Plain):
-    """The answer to a search."""
+    """The answer to a search: its hits, best first, and how it came about. One can iterate over it."""
 
     hits: tuple[Hit, ...]
     meta: SearchMeta
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __bool__(self) -> bool:
+        """Whether anything was found."""
+        return bool(self.hits)
+
+    def __getitem__(self, place: int) -> Hit:
+        return self.hits[place]
+
+    def __repr__(self) -> str:
+        lines = [f"<Answer: {len(self.hits)} of {self.meta.candidates} candidates, profile {self.meta.profile}"]
+        lines += [f"  {hit.score:.3f}  {hit.ref}:{hit.lines[0]}  {hit.title}" for hit in self.hits]
+        return "\n".join(lines) + ">"
 
     def _repr_html_(self) -> str:
         """A notebook shows the hits as a table."""

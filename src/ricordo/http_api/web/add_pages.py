@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from fastapi import File, Form, Query, Request, Response, UploadFile
 
@@ -73,7 +73,7 @@ async def add_text(
     body = text.replace("\r\n", "\n")
 
     def work(engine: Ricordo) -> Any:
-        return engine.remember(body, kind=kind, on_duplicate=on_duplicate or None, wait=False, **fields)
+        return engine.remember(body, kind=kind, on_duplicate=cast("Any", on_duplicate or None), wait=False, **fields)
 
     saved = await here.ask(work)
     here.service.wake()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from fastapi import Form, Request, Response
 from fastapi.responses import RedirectResponse
@@ -90,7 +90,7 @@ async def give_feedback(
     verdict: Annotated[str, Form(max_length=20)],
 ) -> Response:
     """Say what became of an item that a query found."""
-    report = await here.ask(lambda engine: engine.feedback(q, ref, verdict))
+    report = await here.ask(lambda engine: engine.feedback(q, ref, cast("Any", verdict)))
     return page(request, "feedback_part.html", ref=ref, q=q, given=report)
 
 
