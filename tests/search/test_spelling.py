@@ -40,3 +40,21 @@ def test_the_one_note_that_holds_the_query_as_a_substring_comes_first(meaning: R
 def test_words_that_mean_nothing_known_stay_as_they_are(engine: Ricordo) -> None:
     engine.save("note:/a", "Bread rises overnight.")
     assert engine.search("zzzzz qqqqq", track=False).hits == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "fits"),
+    [
+        ("how do I know that a token is genuine", True),
+        ("validate a jwt signature", True),
+        ("hack a wifi network in the train", False),
+        ("zzzzz qqqqq", False),
+        ("recipe for lemon cake", False),
+    ],
+)
+def test_an_answer_in_which_nothing_fits_says_so(meaning: Ricordo, query: str, fits: bool) -> None:
+    meaning.save("note:/jwt", "Validating JSON Web Tokens: check the signature first, then who issued the token.")
+    meaning.save("note:/deploy", "Deploy on Monday morning; roll back when error rates rise.")
+    meaning.save("note:/keys", "Rotate the signing keys every quarter.")
+    notes = meaning.search(query, track=False).meta.notes
+    assert any("nothing fits well" in note for note in notes) is not fits

@@ -26,7 +26,7 @@ from ricordo.search.present import Marker, PageReader, Ranked, present
 from ricordo.search.profile import Profile, find_profile
 from ricordo.search.query import ParsedQuery, both, parse_query
 from ricordo.search.ranking import Ranking, Weighed, needs_of, rank
-from ricordo.search.refine import refine
+from ricordo.search.refine import RELATED, refine
 from ricordo.search.request import SHOWS_ALL, Boosts, Request
 from ricordo.search.rerank import rerank
 from ricordo.search.wording import worded
@@ -39,6 +39,7 @@ from ricordo.values.kinds import CHECKPOINT
 if TYPE_CHECKING:
     from ricordo.models.base import Embedder, Reranker
 
+NOTHING_FITS = "nothing fits well: these are the nearest, and they may have nothing to do with the question"
 DIVERSE_WINDOW = 60
 """So many of the best are put in an order in which they differ."""
 IN_THE_ARCHIVE = ("archived",)
@@ -151,6 +152,8 @@ class Searcher:
         pool, ask = self._pool(replace(ask, needs=needs_of(profile)), profile, request)
         if profile.fusion == "spread":
             refine(self.store.index, pool, profile.refine, profile.signals["lexical"].weight)
+        if pool.fits_badly(RELATED) and pool.members:
+            pool.notes.append(NOTHING_FITS)
         ranking = rank(pool, profile, request.boosts, explain=request.explain)
         return self._continued(ranking, ask, profile, request)
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from ricordo.store.asking import Candidate, Candidates, QueryVector
 
+HELD = 0.5
+"""So much of a query's words, the rare ones counting more, must a passage hold to be an answer by its words."""
 EMBEDDED = 0.5
 """While fewer of the items that the words found have a vector, words alone decide: meaning knows too few of them."""
 
@@ -55,6 +57,17 @@ class Pool:
     def has_words(self) -> bool:
         """Whether any word of the query was found."""
         return any(member.lexical > 0 for member in self.members.values())
+
+    def fits_badly(self, related: float) -> bool:
+        """Whether nothing was found that answers the query: no passage is near it, and none holds half of its words.
+
+        Words count by how rare they are. Where meaning does not count, words alone cannot tell.
+        """
+        if not self.has_vectors or self.answer.by_substring:
+            return False
+        nearest = max((one.cosine for one in self.answer.found if one.vector_chunk is not None), default=0.0)
+        held = self.best_coverage() * self.answer.share if self.has_words else 0.0
+        return nearest < related and held < HELD
 
     def best_coverage(self) -> float:
         """How much of the query the best passage covers; all of it where that was not measured."""
