@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ricordo.errors import Unavailable, UsageError
-from ricordo.values.items import Ref
+from ricordo.values.items import Item, Ref
 
 if TYPE_CHECKING:
     from ricordo.config.loading import Config, StoreLocation
@@ -195,6 +195,21 @@ def disk_ref(path: Path) -> Ref:
     from ricordo.sources.disk import disk_ref
 
     return disk_ref(path)
+
+
+def same_bytes(item: Item) -> bytes | None:
+    """The bytes of an item's file, if it is still the file that was added."""
+    from ricordo.sources.disk import bytes_like, ref_path
+
+    digest = item.fields.metadata.get("sha256")
+    return bytes_like(ref_path(item.ref), str(digest)) if item.ref.drive == "disk" and digest else None
+
+
+def disk_path(ref: Ref) -> Path:
+    """The file that a ref of the drive ``disk`` names."""
+    from ricordo.sources.disk import ref_path
+
+    return ref_path(ref)
 
 
 def url_ref(url: str, config: Config) -> Ref:

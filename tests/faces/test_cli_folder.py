@@ -118,3 +118,14 @@ def test_many_reasons_and_notes_are_counted_not_printed(house: Any) -> None:
     assert told.stderr.count("kept without text") == 20
     assert "10 more notes" in told.stderr
     assert "30 skipped: already in the store" in house.run("add", "pictures").stderr
+
+
+def test_roots_are_listed_left_and_relocated(house: Any) -> None:
+    house.write("notes/a.md", "the plan")
+    assert house.json("add", "notes", "--dry-run")["items"][0]["status"] == "would be added"
+    house.run("add", "notes")
+    assert [root["items"] for root in house.json("roots")["roots"]] == [1]
+    (house.folder / "notes").rename(house.folder / "papers")
+    assert house.json("relocate", "notes", "papers")["items"][0]["status"] == "moved"
+    assert house.json("roots", "rm", "papers")["path"].endswith("papers")
+    assert house.json("roots")["roots"] == []

@@ -35,6 +35,7 @@ READING: dict[str, Verb] = {
     "models": lambda engine, folder: engine.models(),
     "original": lambda engine, folder: engine.original(NOTE),
     "passages": lambda engine, folder: engine.passages(NOTE),
+    "roots": lambda engine, folder: engine.roots(),
     "recent": lambda engine, folder: engine.recent(),
     "route": lambda engine, folder: engine.route("rotate the keys"),
     "search": lambda engine, folder: engine.search("keys"),
@@ -57,9 +58,9 @@ REPORTS_WHAT_DIFFERS = {"doctor"}
 ASKS_NO_ITEMS = {"before_closing", "close", "open", "profiles", "resolve", "tier"}
 """They use the settings or the name alone; an id is looked up, and that is tested below."""
 WRITING = {
-    "add", "clear_log", "correct", "edit", "embed", "feedback", "forget", "import_", "link", "mv", "reembed", "refresh",
-    "relink", "remember", "restore", "retry_jobs", "rm", "save", "save_many", "see_to_waiting", "sessions_add",
-    "skills_add", "supersede", "sync", "unlink", "use_model", "vacuum", "watch",
+    "add", "clear_log", "correct", "edit", "embed", "feedback", "forget", "forget_root", "import_", "link", "mv",
+    "reembed", "refresh", "relink", "relocate", "remember", "restore", "retry_jobs", "rm", "save", "save_many",
+    "see_to_waiting", "sessions_add", "skills_add", "supersede", "sync", "unlink", "use_model", "vacuum", "watch",
 }  # fmt: skip
 
 

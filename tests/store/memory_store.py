@@ -644,6 +644,10 @@ class _Files(_Part):
     def roots(self) -> list[tuple[str, tuple[str, ...]]]:
         return sorted(self.store.tables.roots.items())
 
+    def forget_root(self, path: str) -> bool:
+        with self.store.writing() as tables:
+            return tables.roots.pop(path, None) is not None
+
 
 def _tick(tables: Tables) -> datetime:
     """Time passes with every change, and never stands still."""

@@ -215,9 +215,8 @@ def test_a_vacuum_drops_vectors_of_texts_that_no_version_holds(open_engine: Open
     assert engine.doctor().ok
 
 
-def test_a_vacuum_drops_bytes_nobody_holds_and_keeps_the_rest(engine: Ricordo, tmp_path: Path) -> None:
-    (tmp_path / "a.bin").write_bytes(bytes(range(256)))
-    engine.add(tmp_path / "a.bin")
+def test_a_vacuum_drops_bytes_nobody_holds_and_keeps_the_rest(engine: Ricordo) -> None:
+    engine.add(text=bytes(range(256)), as_ref="agent:/a.bin")
     with engine.store.database.write() as connection:  # type: ignore[attr-defined]
         connection.rows("INSERT INTO blobs VALUES('nobody', x'00')")
     assert engine.vacuum().blobs == 1

@@ -83,9 +83,11 @@ def init(call: Call, folder: Path | None) -> int:
 @click.option("--tag", "-t", "tags", multiple=True, metavar="TAG", help="A tag for every item (repeatable).")
 @click.option("--set", "pairs", multiple=True, metavar="FIELD=VALUE", help="Any other field (repeatable).")
 @click.option("--allow-secrets", is_flag=True, help="Do not redact secrets in memories and notes.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be added.")
 @click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or later with embed.")
 def add(call: Call, sources: tuple[str, ...], **given: Any) -> int:
-    """Folders are added with everything in them, except what .gitignore and .ricordoignore exclude. A file or page
+    """Folders are added with everything in them, except what .gitignore and .ricordoignore exclude, and what the
+    setting ingest.ignore names (node_modules, lock files and the like). A file or page
     that cannot be read does not stop the others; the exit code is 1 if any failed. Items that are stored already
     are skipped: use refresh to read changed files and pages again.
     """

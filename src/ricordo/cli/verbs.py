@@ -37,6 +37,8 @@ VERBS: dict[str, Entry] = {
     "refresh": Entry("add", "refresh", "Read items again from where they came from.", "add"),
     "sync": Entry("knowledge_verbs", "sync", "Read knowledge files that were changed by hand.", "add"),
     "watch": Entry("add", "watch", "Keep folders up to date while they change.", "add"),
+    "roots": Entry("root_verbs", "roots", "Show the folders that were added, and leave one.", "add"),
+    "relocate": Entry("root_verbs", "relocate", "Say that files were moved to another folder.", "add"),
     "import": Entry("moving_verbs", "import_", "Read an export, or the notes of another program.", "add"),
     "search": Entry("find", "search", "Find items by their words and their meaning.", "find"),
     "explain": Entry("find", "explain", "Show why an item has its rank, or is not found.", "find"),

@@ -59,6 +59,17 @@ class IngestSettings:
     )
     parse_seconds: float = setting(30.0, "How long reading one file may take.", minimum=0.1, maximum=3600)
     parse_memory_mb: int = setting(1024, "How much memory reading one file may take.", minimum=64)
+    ignore: tuple[str, ...] = setting(
+        (
+            "node_modules/", "bower_components/", "venv/", "site-packages/", "__pycache__/",
+            "dist/", "*.egg-info/", "*.pyc", "*.lock", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml",
+            "go.sum", "*.min.js", "*.min.css",
+        ),
+        "Left out of folders, as in a .gitignore; a line of an ignore file such as !dist/ takes it in.",
+    )  # fmt: skip
+    keep_binaries: bool = setting(
+        False, "Keep the bytes of files without text in the store; else name, type and size are kept."
+    )
     follow_symlinks: bool = setting(False, "Follow links that lead out of an added folder (loops end).", sensitive=True)
 
 

@@ -12,6 +12,7 @@ from ricordo import registry
 from ricordo.engine.checks import check_choice, check_type
 from ricordo.engine.context import EngineContext
 from ricordo.engine.items import adding_to
+from ricordo.engine.roots import RootVerbs
 from ricordo.errors import UsageError
 from ricordo.values.choices import ON_CONFLICT
 from ricordo.values.items import Ref
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 class AddVerbs:
     """Brings in files, folders and pages, and keeps their items current."""
 
-    def __init__(self, context: EngineContext) -> None:
+    def __init__(self, context: EngineContext, roots: RootVerbs) -> None:
         self._context = context
+        self._roots = roots
 
     def add(
         self,
@@ -49,6 +51,7 @@ class AddVerbs:
         prompt_addition: str = "",
         transcript: Callable[[str], None] | None = None,
         allow_secrets: bool = False,
+        dry_run: bool = False,
         wait: bool = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> AddReport:
@@ -65,8 +68,11 @@ class AddVerbs:
             fields=fields or {},
             allow_secrets=allow_secrets,
             follow_links=follow_links,
+            dry_run=dry_run,
         )
         if text is not None:
+            if dry_run:
+                raise UsageError("a dry run needs files, folders or URLs", hint="Leave out --dry-run for a text.")
             if as_ref is None:
                 raise UsageError("text from standard input needs a name", hint="Say where it goes: --as note:/my-note")
             return self._context.embed_after(adding.text(self._context.resolve(as_ref), text), wait, progress)
@@ -84,7 +90,7 @@ class AddVerbs:
 
         ref = self._context.resolve(as_ref) if as_ref else None
         report = adding.sources(sources, globs=globs, as_ref=ref, pages=pages)
-        return self._context.embed_after(report, wait, progress)
+        return report if dry_run else self._context.embed_after(report, wait, progress)
 
     def _pages(self, prompt_addition: str = "", transcript: Callable[[str], None] | None = None) -> PageReader:
         from ricordo.ingest.pages import PageReader
@@ -106,9 +112,13 @@ class AddVerbs:
         prune: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> RefreshReport:
+        moved = self._roots.follow_project()
         refresher = self._refresher(progress)
         work = refresher.everything() if all else refresher.named([self._context.resolve(ref) for ref in refs])
-        return self._reembedded(refresher.run(work, prune=prune), progress)
+        report = self._reembedded(refresher.run(work, prune=prune), progress)
+        if moved is None:
+            return report
+        return replace(report, items=(*moved.items, *report.items), notes=(*moved.notes, *report.notes))
 
     def _refresher(self, progress: Callable[[Progress], None] | None = None) -> Refresher:
         from ricordo.ingest.refreshing import Refresher

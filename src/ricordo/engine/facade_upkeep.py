@@ -21,6 +21,8 @@ if TYPE_CHECKING:
         ImportReport,
         JobsReport,
         Progress,
+        RefreshReport,
+        Root,
         SyncReport,
         VacuumReport,
     )
@@ -50,6 +52,21 @@ class UpkeepVerbs(OpenEngine):
         both in its file and in the store is a conflict: both are kept as versions, the file's is the current one.
         """
         return self._knowledge.sync(write=write, wait=wait, progress=progress)
+
+    def roots(self) -> tuple[Root, ...]:
+        """The folders that were added, and how many items each has."""
+        return self._roots.roots()
+
+    def forget_root(self, path: str | Path) -> Root:
+        """Leave a folder: ``refresh`` finds no more new files in it. Its items stay until they are removed."""
+        return self._roots.forget_root(path)
+
+    def relocate(self, old: str | Path, new: str | Path) -> RefreshReport:
+        """Say that files are elsewhere now: what was added from ``old`` gets the refs of the same files in ``new``.
+
+        History, fields and vectors stay. A project that is moved with its store is followed by ``refresh`` by itself.
+        """
+        return self._roots.relocate(old, new)
 
     def embed(
         self,

@@ -44,6 +44,7 @@ class WritingVerbs(OpenEngine):
         prompt_addition: str = "",
         transcript: Callable[[str], None] | None = None,
         allow_secrets: bool = False,
+        dry_run: bool = False,
         wait: bool = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> AddReport:
@@ -54,6 +55,7 @@ class WritingVerbs(OpenEngine):
         From a URL, ``depth`` follows the links of its site so many steps, ``sitemap`` takes what the site's sitemap
         names, both up to ``max_pages``. ``prompt_addition`` goes to a model that loads pages, and ``transcript`` is
         called with what that model does. Under the ref of a memory or note, secrets are redacted unless allowed.
+        With ``dry_run`` nothing is read or written: the report says what would be.
         """
         return self._adding.add(
             *sources,
@@ -70,6 +72,7 @@ class WritingVerbs(OpenEngine):
             prompt_addition=prompt_addition,
             transcript=transcript,
             allow_secrets=allow_secrets,
+            dry_run=dry_run,
             wait=wait,
             progress=progress,
         )

@@ -8,9 +8,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from ricordo import registry
 from ricordo.engine.checks import check_type, refuse_binned
 from ricordo.engine.context import EngineContext
-from ricordo.errors import NotFound, UsageError
+from ricordo.errors import NotFound, Unavailable, UsageError
 from ricordo.search.profile import find_profile
 from ricordo.search.request import Boosts, Request
 from ricordo.search.scan import grep_texts, tree_of
@@ -185,6 +186,13 @@ class FindVerbs:
         if version is None:
             refuse_binned(item)
         blob = tier.store.items.draft(n, item.version).blob
+        if blob is None and not item.fields.is_textual:
+            if (data := registry.same_bytes(item)) is not None:
+                return data
+            raise Unavailable(
+                f"the bytes of {item.ref} are not kept in the store",
+                hint="Its file is gone or changed. With ingest.keep_binaries, bytes are kept when a file is added.",
+            )
         return blob if blob is not None else item.content.encode("utf-8", "surrogatepass")
 
     def passages(self, ref: str | Ref, *, version: int | None = None) -> tuple[Evidence, ...]:

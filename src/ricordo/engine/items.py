@@ -177,6 +177,7 @@ def adding_to(
     fields: Mapping[str, Any] | None = None,
     allow_secrets: bool = False,
     follow_links: bool | None = None,
+    dry_run: bool = False,
 ) -> Adding:
     """What writes texts, files and pages into the store of a context."""
     from ricordo.ingest.adding import Adding
@@ -191,4 +192,5 @@ def adding_to(
         backlog=context.models.backlog(),
         progress=progress,
         allow_secrets=allow_secrets,
+        dry_run=dry_run,
     )

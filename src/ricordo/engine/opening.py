@@ -22,6 +22,7 @@ from ricordo.engine.memories import MemoryVerbs
 from ricordo.engine.models import ModelVerbs
 from ricordo.engine.moving import MoveVerbs
 from ricordo.engine.removing import RemoveVerbs
+from ricordo.engine.roots import RootVerbs
 from ricordo.engine.sessions import SessionVerbs
 from ricordo.engine.use import UseVerbs
 from ricordo.engine.vectors import VectorVerbs
@@ -45,7 +46,8 @@ class OpenEngine:
         self._items = ItemVerbs(context)
         self._removing = RemoveVerbs(context, self._items)
         self._memories = MemoryVerbs(context, self._items)
-        self._adding = AddVerbs(context)
+        self._roots = RootVerbs(context)
+        self._adding = AddVerbs(context, self._roots)
         self._knowledge = KnowledgeVerbs(context)
         self._links = LinkVerbs(context)
         self._use = UseVerbs(context)

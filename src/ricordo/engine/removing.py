@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ricordo import registry
 from ricordo.engine.checks import refuse_binned
 from ricordo.engine.context import EngineContext
 from ricordo.engine.items import ItemVerbs
@@ -105,7 +107,23 @@ class RemoveVerbs:
         for ref in [one for _, one in named if _is_session(one)]:
             for number, _ in store.threads.archived_below(SESSION, f"{ref.path}/{CHECKPOINTS}"):
                 store.changes.remove(number, purge=purge)
+        self._leave_roots(refs)
         return AddReport(tuple(Saved(str(ref), "purged" if purge else "removed") for _, ref in named))
+
+    def _leave_roots(self, names: Sequence[str | Ref]) -> None:
+        """Who removes all of a folder does not want its files back at the next refresh."""
+        files = self._context.store.files
+        for text in [str(name) for name in names if str(name).endswith(("/", "/*")) and not self._is_page(str(name))]:
+            folder = self._folder(text)
+            if folder.drive == "disk":
+                below = f"{folder.path.rstrip('/')}/"
+                for root, _ in files.roots():
+                    if f"{registry.disk_ref(Path(root)).path}/".startswith(below):
+                        files.forget_root(root)
+
+    def _folder(self, text: str) -> Ref:
+        base = text.removesuffix("*").rstrip("/")
+        return self._context.resolve(f"{base}/" if not base or base.endswith(":") else base)
 
     def _named(self, names: Sequence[str | Ref], *, in_bin: bool) -> list[tuple[int, Ref]]:
         """Numbers and refs of the items with these names, with all below a folder and all turns of a session.
@@ -117,8 +135,7 @@ class RemoveVerbs:
         for name in names:
             text = str(name)
             if text.endswith(("/", "/*")) and not self._is_page(text):
-                base = text.removesuffix("*").rstrip("/")
-                ref = self._context.resolve(f"{base}/" if not base or base.endswith(":") else base)
+                ref = self._folder(text)
                 below = store.items.refs_below(ref.drive, ref.path)
                 if not below:
                     raise NotFound(f"there is nothing below {ref}", hint="'ricordo tree' shows what is in the store.")

@@ -45,6 +45,7 @@ class Adding:
         backlog: Backlog | None,
         progress: Callable[[Progress], None] | None,
         allow_secrets: bool = False,
+        dry_run: bool = False,
     ) -> None:
         self.store = store
         self.pipeline = pipeline
@@ -55,6 +56,7 @@ class Adding:
         self.backlog = backlog
         self.progress = progress
         self.allow_secrets = allow_secrets
+        self.dry_run = dry_run
         self.done: list[Saved] = []
         self.notes: list[str] = []
         self.started = time.monotonic()
@@ -68,7 +70,7 @@ class Adding:
         incoming: list[Incoming] = []
         try:
             parsed = parse_bytes(data, ref.path, limits=self.files.limits)
-            blob = None if parsed.is_textual else data
+            blob = None if parsed.is_textual else data  # it stands nowhere else, so its bytes are kept
             incoming.append(
                 self._kept(Incoming(ref, parsed, self.kind or kind_of(ref), self.fields, blob, times=times_of(parsed)))
             )
@@ -123,11 +125,26 @@ class Adding:
             raise UsageError("--as names one item, so it goes with one file", hint="Leave out --as, or add one file.")
         refs = {path: as_ref or disk_ref(path) for path in found}
         self._refuse_existing([*refs.values(), *(as_ref or place.ref for place in places)])
+        if self.dry_run:
+            return self._foretell(list(found.values()), refs, [as_ref or place.ref for place in places])
         for root in roots:
             self._remember(absolute(root), tuple(globs))
         self._take(list(found.values()), refs)
         if web is not None:
             web.take(places, as_ref)
+        return self._report()
+
+    def _foretell(self, found: Sequence[FoundFile], refs: Mapping[Path, Ref], pages: Sequence[Ref]) -> AddReport:
+        """What would be added; nothing is read, fetched or written."""
+        known = self._known([*refs.values(), *pages])
+        wanted = [entry for entry in found if not self._skip_known(refs[entry.path], known, entry)]
+        would = {"overwrite": "would be read again"}.get(self.on_conflict, KNOWN)
+        for ref in (refs[entry.path] for entry in wanted):
+            self.done.append(Saved(str(ref), would if ref in known else "would be added"))
+        self.done += [Saved(str(ref), "would be fetched") for ref in pages if not self._skip_known(ref, known)]
+        size = sum(entry.size for entry in wanted) / 1e6
+        count = f"{len(wanted):,} file{'' if len(wanted) == 1 else 's'}"
+        self.notes.append(f"nothing was added: this would read {count} of {size:,.1f} MB")
         return self._report()
 
     def skips(self, ref: Ref) -> bool:

@@ -41,6 +41,8 @@ class Files:
         self._follow = config.ingest.follow_symlinks if follow_links is None else follow_links
         self._own = os.path.realpath(own)
         self._is_vault = is_vault
+        self._ignore = config.ingest.ignore
+        self._keep_binaries = config.ingest.keep_binaries
         self._vaults: dict[Path, bool] = {}
 
     def at(
@@ -48,7 +50,14 @@ class Files:
     ) -> Iterator[FoundFile | Skipped]:
         """The files below a folder, or the one file that ``path`` is."""
         own = {identity for end in _JOURNALS if (identity := _identity(self._own + end)) is not None}
-        for entry in walk(path, max_bytes=self._max_bytes, globs=globs, follow_symlinks=self._follow, only=only):
+        for entry in walk(
+            path,
+            max_bytes=self._max_bytes,
+            globs=globs,
+            follow_symlinks=self._follow,
+            only=only,
+            ignore=self._ignore,
+        ):
             yield Skipped(entry.path, "the store itself") if _identity(entry.path) in own else entry
 
     def bytes_of(self, entry: FoundFile) -> bytes:
@@ -59,6 +68,13 @@ class Files:
                 hint="Raise ingest.max_file_mb to take it in.",
             )
         return read_file(entry.path)
+
+    def kept(self, parsed: Parsed, data: bytes) -> tuple[Parsed, bytes | None]:
+        """What is kept of a file: bytes without text only if the setting says so, else their size and hash."""
+        if parsed.is_textual or self._keep_binaries:
+            return parsed, None if parsed.is_textual else data
+        about = {**parsed.fields.get("metadata", {}), "bytes": len(data), "sha256": hash_of(data)}
+        return replace(parsed, fields={**parsed.fields, "metadata": about}), None
 
     def parsed(self, folder: Path, globs: Sequence[str]) -> Iterator[tuple[str, datetime, Parsed | Error]]:
         """All files below a folder: the relative path, the time of change, and the parsed text or the error."""
@@ -78,7 +94,8 @@ class Files:
         parsed = parse_bytes(data, entry.path.name, limits=self.limits)
         if self._is_vault or in_vault(entry.path.parent, self._vaults):
             parsed = with_text_tags(parsed)
-        plain = Incoming(ref, parsed, kind, {}, None if parsed.is_textual else data)
+        parsed, blob = self.kept(parsed, data)
+        plain = Incoming(ref, parsed, kind, {}, blob)
         state = FileState(entry.mtime_ns, entry.size, hash_of(data), said_by(plain))
         times = times_of(parsed, datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC))
         return replace(plain, fields={"source": "file", **fields}, file=state, times=times)

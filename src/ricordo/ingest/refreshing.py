@@ -144,11 +144,11 @@ class Refresher:
         gone = Gone({n: (ref, states[n].hash) for n, ref in missing.items() if n in states and ref.drive == "disk"})
         self._save((self._take(ref, entry, gone) for ref, entry in fresh.items()), "skip")
         left = {n: ref for n, ref in missing.items() if n not in gone.followed}
+        kept = self._below_gone_roots(left) if prune else left
         if prune:
-            self._remove(left)
-        else:
-            for ref in left.values():
-                self._note(Refreshed(str(ref), "missing"))
+            self._remove({n: ref for n, ref in left.items() if n not in kept})
+        for ref in kept.values():
+            self._note(Refreshed(str(ref), "missing"))
         for path, reason in work.problems.items():
             error = {"code": "unreadable", "message": reason, "hint": ""}
             self._note(Refreshed(str(disk_ref(printable(str(path)))), "failed", error))
@@ -268,6 +268,20 @@ class Refresher:
             for n in batch:
                 error = refused[n].to_dict() if n in refused else None
                 self._note(Refreshed(str(gone[n]), "failed" if error else "removed", error))
+
+    def _below_gone_roots(self, missing: Mapping[int, Ref]) -> dict[int, Ref]:
+        """Of the missing items those whose whole folder is gone: it was moved, or its disk is not there."""
+        kept: dict[int, Ref] = {}
+        for root in [root for root, _ in self.store.files.roots() if not Path(root).exists()]:
+            start = f"{disk_ref(Path(root)).path}/"
+            below = {n: ref for n, ref in missing.items() if ref.drive == "disk" and ref.path.startswith(start)}
+            if below:
+                self.notes.append(
+                    f"{root} is gone as a whole, so its items are kept: 'ricordo relocate {root} NEW' says where it is"
+                    f" now, 'ricordo rm {root}/' removes them"
+                )
+            kept |= below
+        return kept
 
     def _try(self, ref: Ref, action: Callable[[], T]) -> T | None:
         """One bad file never stops the rest."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import glob
+import hashlib
 import os
 import re
 import stat
@@ -16,7 +17,7 @@ from pathlib import Path, PurePath, PureWindowsPath
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
-from ricordo.sources.ignores import Rules, glob_rules, ignored, rules_above, rules_in
+from ricordo.sources.ignores import Rules, glob_rules, opinion, rules_above, rules_in
 from ricordo.values.items import Ref
 
 _GLOB_SIGNS = frozenset("*?[")
@@ -25,6 +26,9 @@ _GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
 _HARMLESS = _GONE | {errno.ELOOP}
 # What editors leave beside a file while, or after, it is edited: backups, autosaves, owner files.
 _LEFT_BY_EDITORS = re.compile(r"(?:.*~|#.*#|~\$.*|.*\.sw[opx]|.*___jb_(?:tmp|old)___)", re.DOTALL)
+
+
+UNWANTED = "left out by the setting ingest.ignore"
 
 
 @frozen
@@ -52,13 +56,15 @@ def walk(
     globs: Sequence[str] = (),
     follow_symlinks: bool = False,
     only: Collection[Path] | None = None,
+    ignore: Sequence[str] = (),
 ) -> Iterator[FoundFile | Skipped]:
     """The files under a folder in the order of their names, lazily; or the one file that ``root`` is.
 
     Hidden entries and those that an ignore file names are left out silently, but the root itself is always taken.
     Links that lead out of the root are followed only with ``follow_symlinks``: whoever made the folder may have put
     them there. ``globs`` (``*.md``, ``docs/**``, ``!*.min.js``) restrict the files. With ``only``, the walk visits
-    these paths and what is below them, by the same rules, and looks nowhere else.
+    these paths and what is below them, by the same rules, and looks nowhere else. ``ignore`` has patterns of what is
+    left out where no ignore file has a say; that is told.
     """
     start = absolute(root)
     try:
@@ -67,7 +73,7 @@ def walk(
         yield Skipped(printable(start), _reason(error), failed=True)
         return
     if stat.S_ISDIR(status.st_mode):
-        yield from _Walk(start, status, max_bytes, globs, follow_symlinks, only).run()
+        yield from _Walk(start, status, max_bytes, globs, follow_symlinks, only, ignore).run()
     elif stat.S_ISREG(status.st_mode):
         yield _judged(start, status, max_bytes)
     else:
@@ -133,6 +139,15 @@ def ref_path(ref: Ref) -> Path:
     return Path(ref.path)
 
 
+def bytes_like(path: Path, digest: str) -> bytes | None:
+    """The bytes of a file whose SHA-256 is known; None if it has others, or cannot be read."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    return data if hashlib.sha256(data).hexdigest() == digest else None
+
+
 class _Walk:
     """One walk: the folders it has visited, and what it leaves out."""
 
@@ -144,8 +159,10 @@ class _Walk:
         globs: Sequence[str],
         follow: bool,
         only: Collection[Path] | None,
+        ignore: Sequence[str] = (),
     ) -> None:
         self.root = root
+        self.unwanted = glob_rules(root, ignore)
         self.real_root = os.path.realpath(root)
         self.max_bytes = max_bytes
         self.wanted = glob_rules(root, globs)
@@ -188,6 +205,12 @@ class _Walk:
             if answer is not None:
                 yield answer
 
+    def _is_unwanted(self, path: str, *, is_folder: bool) -> bool:
+        """Whether the setting leaves this out; files that globs ask for are taken in."""
+        if self.unwanted is None or (self.wanted is not None and not is_folder):
+            return False
+        return bool(self.unwanted.opinion(path, is_folder=is_folder))
+
     def _leads_on(self, path: str) -> bool:
         return path in self.targets or path in self.ways
 
@@ -196,8 +219,11 @@ class _Walk:
     ) -> FoundFile | Skipped | tuple[str, list[Rules]] | None:
         is_link = entry.is_symlink()
         is_folder = entry.is_dir()
-        if ignored(entry.path, rules, is_folder=is_folder):
+        said = opinion(entry.path, rules, is_folder=is_folder)
+        if said:
             return None
+        if said is None and self._is_unwanted(entry.path, is_folder=is_folder):
+            return Skipped(Path(entry.path), UNWANTED)
         if not _is_text(entry.name):
             return Skipped(printable(entry.path), "its name is not valid UTF-8: rename it", failed=True)
         if is_link and not self.follow and not _is_within(os.path.realpath(entry.path), self.real_root):

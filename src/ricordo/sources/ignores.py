@@ -46,13 +46,13 @@ class Rules:
         return self.spec.check_file(relative).include
 
 
-def ignored(path: str, rules: Sequence[Rules], *, is_folder: bool) -> bool:
-    """Whether the rules, the nearest last, ignore this path."""
+def opinion(path: str, rules: Sequence[Rules], *, is_folder: bool) -> bool | None:
+    """True if the rules, the nearest last, ignore this path; False if they keep it; None if they do not mention it."""
     for rule in reversed(rules):
-        opinion = rule.opinion(path, is_folder=is_folder)
-        if opinion is not None:
-            return opinion
-    return False
+        said = rule.opinion(path, is_folder=is_folder)
+        if said is not None:
+            return said
+    return None
 
 
 def rules_in(folder: str, names: Iterable[str]) -> list[Rules]:
@@ -85,7 +85,7 @@ def _covers(rules: Sequence[Rules], root: str, top: str) -> bool:
     folder = Path(root)
     while str(folder) != top and folder != folder.parent:
         above = [rule for rule in rules if str(folder).startswith(rule.folder)]
-        if ignored(str(folder), above, is_folder=True):
+        if opinion(str(folder), above, is_folder=True):
             return True
         folder = folder.parent
     return False

@@ -279,6 +279,10 @@ class Files(Protocol):
     def remember_root(self, path: str, globs: Sequence[str]) -> None: ...
     def roots(self) -> list[tuple[str, tuple[str, ...]]]: ...
 
+    def forget_root(self, path: str) -> bool:
+        """Look for no more new files in a folder; whether it was one of those looked in."""
+        ...
+
 
 class Secrets(Protocol):
     """What was found that looks like a secret, by item."""

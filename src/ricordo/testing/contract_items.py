@@ -260,6 +260,9 @@ class ItemsContract(StoreFixtures):
         store.files.remember_root("/docs", ["*.md"])
         store.files.remember_root("/docs", ["*.md", "*.txt"])
         assert store.files.roots() == [("/docs", ("*.md", "*.txt"))]
+        assert store.files.forget_root("/docs")
+        assert not store.files.forget_root("/docs")
+        assert store.files.roots() == []
 
     def test_the_mirror_is_told_every_item_that_a_change_touches(self, store: Store) -> None:
         mirror = _Mirror()

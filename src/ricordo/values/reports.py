@@ -215,6 +215,16 @@ class AddReport(Plain):
 
 
 @frozen
+class Root(Plain):
+    """A folder that was added: its items are kept current, and new files in it are found by ``refresh``."""
+
+    path: str
+    globs: tuple[str, ...] = ()
+    items: int = 0
+    is_there: bool = True
+
+
+@frozen
 class TierState(Plain):
     """One of the stores that are searched together; ``detail`` says why it cannot be reached."""
 

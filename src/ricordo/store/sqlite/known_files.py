@@ -49,3 +49,9 @@ class Files:
         with self._database.read() as connection:
             rows = connection.rows("SELECT path, globs FROM roots ORDER BY path")
         return [(path, tuple(json.loads(globs))) for path, globs in rows]
+
+    def forget_root(self, path: str) -> bool:
+        """Look for no more new files in a folder; whether it was one of those looked in."""
+        with self._database.write() as connection:
+            connection.rows("DELETE FROM roots WHERE path=?", (path,))
+            return connection.changes() > 0

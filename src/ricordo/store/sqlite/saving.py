@@ -186,7 +186,10 @@ def write_version(
 
 def _size(item: PreparedItem) -> int:
     draft = item.draft
-    return len(draft.blob) if draft.blob is not None else len(draft.content)
+    if draft.blob is not None:
+        return len(draft.blob)
+    elsewhere = draft.fields.metadata.get("bytes") if not draft.fields.is_textual else None
+    return elsewhere if isinstance(elsewhere, int) else len(draft.content)
 
 
 def _write_head(
