@@ -176,7 +176,7 @@ def test_completion_offers_verbs_without_loading_them(house: Any) -> None:
     assert offered == [f"plain,{verb}" for verb in ("search", "semantic", "sessions", "serve", "service")]
     house.env.update(COMP_WORDS="ricordo get no", COMP_CWORD="2")
     with house.start(stdout=-1) as process:
-        assert process.communicate()[0].decode().split() == ["file,no"]
+        assert process.communicate()[0].decode().split() == ["plain,note:/", "file,no"]
 
 
 def test_help_and_version_import_nothing_but_click_and_the_table(imported: Callable[..., set[str]]) -> None:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ricordo.cli.call import Call
-from ricordo.cli.completing import profile_names
 from ricordo.cli.verbs import VERBS
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 from ricordo.log import keep_log
 
 
@@ -29,13 +31,19 @@ def _global(*names: str, **settings: Any) -> click.Option:
     return click.Option(list(names), expose_value=False, callback=_remember, default=None, **settings)
 
 
+def _profile_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from ricordo.cli.completing import profile_names
+
+    return profile_names(ctx, param, incomplete)
+
+
 GLOBAL_OPTIONS: tuple[click.Option, ...] = (
     _global("--store", metavar="PATH|DSN", help="The store to use, instead of the project's or the user's."),
     _global("--json", is_flag=True, help="Answer with one JSON envelope on standard output."),
     _global("--quiet", "-q", is_flag=True, help="Print results and errors only."),
     _global("--verbose", "-v", is_flag=True, help="Print more, and stack traces of unexpected errors."),
     _global("--tier", metavar="NAME", help="Use this tier alone: agent, project or team."),
-    _global("--profile", metavar="NAME", help="Rank with this profile.", shell_complete=profile_names),
+    _global("--profile", metavar="NAME", help="Rank with this profile.", shell_complete=_profile_names),
     _global("--no-color", "color", flag_value=False, is_flag=True, help="No colours (NO_COLOR does the same)."),
 )
 

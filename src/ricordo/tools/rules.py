@@ -54,7 +54,7 @@ def refuse(name: str) -> Forbidden:
     """The answer to a call of a tool that may not be called."""
     return Forbidden(
         f"{name} was not called: {NOT_READ_ONLY}",
-        hint=f"Only the user can allow it, in their own settings: ricordo config set tools.allow '{name}' --user",
+        hint=f"Only the user can allow it, in their own settings: ricordo config set tools.allow '{name}'",
     )
 
 
