@@ -86,6 +86,12 @@ def test_a_store_that_cannot_be_opened_is_told_at_once(quiet: None, tmp_path: Pa
     assert error["hint"]
 
 
+def test_without_its_extra_the_server_says_what_to_install(quiet: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, package=None: None)
+    error = ricordo("serve", "--port", "0", code=5)
+    assert (error["code"], error["hint"]) == ("missing_extra", "pip install 'ricordo[server]'")
+
+
 def test_a_state_file_that_others_can_read_or_of_a_dead_process_counts_for_nothing() -> None:
     write_running(Running(os.getpid(), "127.0.0.1", 1, "token", "store"))
     assert read_running() is not None
