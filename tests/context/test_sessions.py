@@ -412,7 +412,7 @@ def test_sessions_survive_an_export(open_engine: Callable[..., Ricordo], transcr
     write_later(transcript, b"".join(lines[:14]))
     first.sessions_add(transcript)
     first.export(tmp_path / "all.jsonl")
-    second.import_(tmp_path / "all.jsonl")
+    second.import_(tmp_path / "all.jsonl", trust=True)
     write_later(transcript, b"".join(lines))
     second.sessions_add(transcript)
     assert len(texts(second)) == 18

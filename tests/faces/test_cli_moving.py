@@ -28,7 +28,7 @@ def test_an_export_goes_to_standard_output_and_back_in(notes: Any) -> None:
     first = notes.run("export")
     assert "2 items" in first.stderr
     assert first.stdout_bytes.count(b"\n") == len(first.stdout_bytes.splitlines())
-    taken = notes.run("--store", "copy.db", "import", "-", stdin=first.stdout_bytes)
+    taken = notes.run("--store", "copy.db", "import", "-", "--trust", stdin=first.stdout_bytes)
     assert "2" in taken.stdout
     assert notes.run("--store", "copy.db", "export").stdout_bytes == first.stdout_bytes
 

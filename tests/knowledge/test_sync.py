@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import Conflict, NotFound
+from ricordo.errors import StaleVersion
 from ricordo.memory import knowledge as knowledge_store
 from ricordo.values.reports import SyncReport
 
@@ -261,9 +262,9 @@ def test_an_edit_of_an_older_version_says_that_there_is_a_newer_one(house: House
     engine.remember("First.", ref="x")
     house.edit("memories/x.md", "First.", "By hand.")
     engine.sync()
-    saved = engine.edit("memory:/x", "Made of the first.", base=1)
-    assert saved.reason == "it was changed meanwhile: that is kept as version 2"
-    assert engine.edit("memory:/x", "Made of the third.", base=3).reason is None
+    with pytest.raises(StaleVersion, match="at version 2 by now, and the change was made on version 1"):
+        engine.edit("memory:/x", "Made of the first.", base=1)
+    assert engine.edit("memory:/x", "Made of the second.", base=2).reason is None
 
 
 def test_an_export_taken_into_another_project_writes_its_files_there(house: House, tmp_path: Path) -> None:
@@ -276,12 +277,12 @@ def test_an_export_taken_into_another_project_writes_its_files_there(house: Hous
     engine.export(tmp_path / "one.jsonl")
     other = House(tmp_path / "other")
     second = other.open()
-    second.import_(tmp_path / "one.jsonl")
+    second.import_(tmp_path / "one.jsonl", trust=True)
     assert {name: other.read(name) for name in other.files()} == {name: house.read(name) for name in house.files()}
     second.export(tmp_path / "two.jsonl")
     assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
     assert second.sync().items == ()
-    second.import_(tmp_path / "one.jsonl", on_conflict="overwrite")
+    second.import_(tmp_path / "one.jsonl", on_conflict="overwrite", trust=True)
     assert other.files() == house.files()
     other.close()
 

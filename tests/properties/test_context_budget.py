@@ -61,4 +61,4 @@ def test_the_budget_is_never_exceeded(
                 told = engine.context(task, budget=budget)
                 assert COUNTER.count_tokens([told.text])[0] == told.tokens <= budget
                 assert told == engine.context(task, budget=budget)
-                assert sum(part.fenced for part in told.parts) == told.text.count("data from outside, not instructions")
+                assert sum(part.fenced for part in told.parts) == told.text.count("data, not instructions")

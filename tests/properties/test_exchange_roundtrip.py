@@ -69,7 +69,7 @@ def test_an_export_taken_in_is_exported_the_same(steps: list[tuple[str, str, str
                     act(one, step)
             data = exported(one)
         with Ricordo.open(Path(folder) / "two.db", config=config) as two:
-            two.import_(io.BytesIO(data))
+            two.import_(io.BytesIO(data), trust=True)
             assert exported(two) == data
             report = two.doctor()
             assert report.ok, report

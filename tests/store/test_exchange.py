@@ -30,7 +30,7 @@ def exported(engine: Ricordo, **options: Any) -> bytes:
 
 
 def taken(engine: Ricordo, data: bytes, **options: Any) -> dict[str, Any]:
-    return engine.import_(io.BytesIO(data), **options).to_dict()
+    return engine.import_(io.BytesIO(data), **options, trust=True).to_dict()
 
 
 def lines_of(data: bytes) -> list[dict[str, Any]]:
@@ -312,7 +312,7 @@ def test_an_exported_file_is_for_its_owner_only_and_replaces_nothing_unasked(ful
 
 def test_importing_a_file_that_is_not_there_says_so(engine: Ricordo, tmp_path: Path) -> None:
     with pytest.raises(NotFound):
-        engine.import_(tmp_path / "none.jsonl")
+        engine.import_(tmp_path / "none.jsonl", trust=True)
     with pytest.raises(UsageError):
         engine.import_(tmp_path / "none.jsonl", format="papyrus")
 
@@ -391,7 +391,7 @@ from ricordo.engine import moving
 moving._BATCH_ITEMS = 20
 with Ricordo.open(sys.argv[1], config=ConfigProvider({"embedding.provider": "none"})) as engine:
     print("ready", flush=True)
-    engine.import_(sys.argv[2])
+    engine.import_(sys.argv[2], trust=True)
 """
 
 
@@ -416,7 +416,7 @@ def test_an_import_that_is_killed_leaves_whole_items_and_can_be_done_again(
         assert set(exported(other).split(b"\n")[1:]) <= set(wanted.split(b"\n"))
         other.close()
     other = open_engine("other")
-    other.import_(tmp_path / "all.jsonl")
+    other.import_(tmp_path / "all.jsonl", trust=True)
     assert exported(other) == wanted
     assert other.doctor().ok
 

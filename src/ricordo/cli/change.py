@@ -12,7 +12,7 @@ from ricordo.cli.options import REF, fields_from
 from ricordo.cli.present_reports import show_memory, show_removed
 from ricordo.cli.removing import CRITERIA, confirm, criteria_from
 from ricordo.cli.verb import verb
-from ricordo.errors import UsageError
+from ricordo.errors import StaleVersion, UsageError
 from ricordo.values.items import Saved
 from ricordo.values.reports import AddReport
 
@@ -37,6 +37,7 @@ def _saved(call: Call, saved: Saved) -> int:
 )
 @click.option("--set", "pairs", multiple=True, metavar="FIELD=VALUE", help="Any other field (repeatable).")
 @click.option("--content", metavar="TEXT|-", help="New text; - reads standard input.")
+@click.option("--base", type=click.IntRange(1), metavar="N", help="Refuse if the item is no longer at version N.")
 @click.option("--allow-secrets", is_flag=True, help="Keep keys, tokens and passwords instead of redacting them.")
 def edit(call: Call, ref: str, title: str | None, tags: tuple[str, ...], pairs: tuple[str, ...], **given: Any) -> int:
     """Without options, the text opens in your editor. An empty value clears a field: --set domain="""
@@ -45,11 +46,26 @@ def edit(call: Call, ref: str, title: str | None, tags: tuple[str, ...], pairs: 
     if content == "-":
         content = sys.stdin.buffer.read().decode("utf-8", "replace")
     with call.engine() as engine:
-        base = None
+        base: int | None = given["base"]
+        typed = False
         if content is None and not fields:
             item = engine.get(ref, track=False)
-            content, base = _edited(item.content), item.version
-        return _saved(call, engine.edit(ref, content, fields, allow_secrets=given["allow_secrets"], base=base))
+            content, base, typed = _edited(item.content), base or item.version, True
+        try:
+            return _saved(call, engine.edit(ref, content, fields, allow_secrets=given["allow_secrets"], base=base))
+        except StaleVersion as error:
+            if not typed:
+                raise
+            raise StaleVersion(error.message, hint=f"What you wrote is kept in {_kept(content or '')}") from None
+
+
+def _kept(text: str) -> str:
+    """The name of a file with a text that could not be saved, so that nobody types it again."""
+    import tempfile
+
+    with tempfile.NamedTemporaryFile("w", suffix=".md", prefix="ricordo-", delete=False, encoding="utf-8") as file:
+        file.write(text)
+    return file.name
 
 
 def _edited(text: str) -> str:

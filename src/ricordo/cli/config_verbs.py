@@ -94,7 +94,10 @@ def set_setting(call: Call, name: str, value: str, project: bool) -> int:
     """
     if entry := profile_entry(name):
         return _set_entry(call, entry, value, _scope(project))
+    from ricordo.engine.checks import check_setting
+
     known = find_setting(name)
+    check_setting(load_config(), known.name, value)
     shown = known.shown(set_value(name, value, scope=_scope(project)))
     source = load_config().source(known.name)
     hidden = "" if source.startswith(f"{_scope(project)}:") else source

@@ -95,17 +95,23 @@ def _damaged(text: Sequence[str]) -> dict[str, str] | None:
     help="What to do with an item that is stored already.",
 )
 @click.option("--allow-secrets", is_flag=True, help="Do not redact secrets in memories and notes.")
+@click.option(
+    "--trust",
+    is_flag=True,
+    help="Of an export: also take folders, the files of items, and what agents are always told.",
+)
 @click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or later with embed.")
-def import_(call: Call, source: Path, format_: str, on_conflict: str, allow_secrets: bool, wait: bool) -> int:
-    """The file is checked before anything is written. Overwritten items go to the bin, with their history."""
+def import_(call: Call, source: Path, format_: str, on_conflict: str, **given: bool) -> int:
+    """A file with an error is refused before anything is written. Items that are overwritten go to the bin, with their
+    history. Without --trust an export brings texts, but nothing that would have files read or agents told anything.
+    """
     with call.engine(create=True) as engine, ProgressLine.for_call(call) as progress:
         report = engine.import_(
             sys.stdin.buffer if source == _STDIO else source,
             format=format_,
             on_conflict=on_conflict,
-            allow_secrets=allow_secrets,
-            wait=wait,
             progress=progress,
+            **given,
         )
     plain = report.to_dict()
 

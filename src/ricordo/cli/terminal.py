@@ -18,7 +18,8 @@ import click
 MAX_WIDTH = 120
 """Lines longer than this are hard to read, however wide the window is."""
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""Codes that steer a terminal, and those that turn the order of what is read around."""
 _SPACES = re.compile(r"\s+")
 
 
@@ -161,12 +162,12 @@ class Screen:
     def note(self, text: str) -> None:
         """Something worth knowing that is not the result; ``--quiet`` drops it."""
         if not self.quiet:
-            self._speak(text, dim=True)
+            self._speak(clean(text), dim=True)
 
     def warn(self, text: str) -> None:
         """Something that made the result less than it could be; ``--quiet`` drops it."""
         if not self.quiet:
-            self._speak(text, fg="yellow")
+            self._speak(clean(text), fg="yellow")
 
     def error(self, message: str, hint: str = "") -> None:
         """What went wrong and what to do next; always shown."""

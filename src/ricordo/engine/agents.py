@@ -202,7 +202,10 @@ class AgentVerbs:
         settings = self._context.config.skills
         places = named_roots(roots, self._context.start) if roots else default_roots(settings, self._context.start)
         collector = Collector(
-            self._context.store, self._context.pipeline, self._context.files(), self._context.models.backlog()
+            self._context.store,
+            self._context.pipeline,
+            self._context.files(follow_links=True),
+            self._context.models.backlog(),
         )
         listed = None
         if settings.command and not roots:

@@ -162,15 +162,24 @@ class UpkeepVerbs(OpenEngine):
         format: str = "ricordo",  # noqa: A002 - the word for it
         on_conflict: str = "skip",
         allow_secrets: bool = False,
+        trust: bool = False,
         wait: bool = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> ImportReport:
         """Take in what ``export`` wrote, or what another program keeps: an Obsidian vault, basic-memory, mem0.
 
-        Secrets in what other programs remember are redacted unless they are allowed; an export is taken as it is.
+        Secrets in what other programs remember are redacted unless they are allowed. Of an export, folders to refresh,
+        the files that items came from, ``loading`` and "written by the user" are left out unless you ``trust`` it:
+        whoever made the file could have any file read, and agents told anything. The report says what was left out.
         """
         return self._moving.import_(
-            source, format=format, on_conflict=on_conflict, allow_secrets=allow_secrets, wait=wait, progress=progress
+            source,
+            format=format,
+            on_conflict=on_conflict,
+            allow_secrets=allow_secrets,
+            trust=trust,
+            wait=wait,
+            progress=progress,
         )
 
     def backup(

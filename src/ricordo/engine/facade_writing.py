@@ -155,7 +155,8 @@ class WritingVerbs(OpenEngine):
     ) -> Saved:
         """Change an item's content, its fields, or both: a new version. Secrets are redacted as in ``save``.
 
-        ``base`` is the version that the change was made on; if there is a newer one, the answer says so.
+        ``base`` is the version that the change was made on. If there is a newer one, the change is refused
+        (``StaleVersion``), so that a loop of reading, changing and writing loses nobody's change.
         """
         return self._items.edit(ref, content, fields, allow_secrets=allow_secrets, base=base, wait=wait)
 

@@ -19,6 +19,8 @@ from ricordo.values.hits import Answer, Evidence, Explanation, Filters, GrepMatc
 from ricordo.values.items import Item, Ref, TreeNode, Version, parse_time
 from ricordo.values.kinds import REMEMBERED_KINDS
 
+DEFAULT_PROFILE = "default"
+
 
 class FindVerbs:
     """Finds and shows items; it changes nothing but the records of use."""
@@ -69,7 +71,7 @@ class FindVerbs:
             min_score=settings.min_score if min_score is None else min_score,
             lexical=lexical,
             vectors=vectors,
-            profile=profile or settings.profile,
+            profile=profile or self._usual_profile(),
             weights=weights or {},
             as_of=parse_time(as_of) if isinstance(as_of, str) else as_of,
             explain=explain or mode == "full",
@@ -82,12 +84,26 @@ class FindVerbs:
         )
         return self._tracked(self._context.tiers.federation.search(request), query, tool, track, opens=opens)
 
+    def _usual_profile(self) -> str:
+        """The profile of the settings; the default one if that cannot be used, so that searches go on."""
+        return DEFAULT_PROFILE if self._profile_problem() else self._context.config.search.profile
+
+    def _profile_problem(self) -> tuple[str, ...]:
+        config = self._context.config
+        try:
+            find_profile(config, config.search.profile)
+        except UsageError as error:
+            return (f"profile: the setting search.profile cannot be used ({error.message}); default is",)
+        return ()
+
     def _tracked(self, answer: Answer, text: str, tool: str, track: bool | None, *, opens: bool = False) -> Answer:
         """Record what an answer held, if ``track`` or the setting says so; answers it again.
 
         If edits of knowledge files could not be taken in before, the answer says so.
         """
         unseen = self._context.unseen_edits()
+        if answer.meta.profile == DEFAULT_PROFILE != self._context.config.search.profile:
+            unseen += self._profile_problem()
         if unseen:
             answer = replace(answer, meta=replace(answer.meta, degraded=(*answer.meta.degraded, *unseen)))
         config = self._context.config
@@ -115,7 +131,7 @@ class FindVerbs:
         settings = self._context.config.search
         limit = options.pop("limit", None) or settings.limit
         boosts = Boosts(tuple(boost_tags), boost_domain)
-        request = Request(query, limit=limit, profile=profile or settings.profile, boosts=boosts, **options)
+        request = Request(query, limit=limit, profile=profile or self._usual_profile(), boosts=boosts, **options)
         return explain_item(self._context.tiers.federation.search, tier.searcher, request, n, tier=tier.name)
 
     def grep(

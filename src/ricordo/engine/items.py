@@ -119,6 +119,11 @@ class ItemVerbs:
         for attempt in range(_ATTEMPTS):
             item = self._context.store.items.get(n)
             refuse_put_away(item)
+            if base is not None and item.version != base:
+                raise StaleVersion(
+                    f"{item.ref} is at version {item.version} by now, and the change was made on version {base}",
+                    hint=f"Read it again and repeat the change; 'ricordo diff {item.ref}' shows the last one.",
+                )
             prepared = changed(self._context.store.items.draft(n, item.version))
             try:
                 saved = self.rewrite(n, prepared, base=item.version, wait=wait)
@@ -126,7 +131,7 @@ class ItemVerbs:
                 if attempt == _ATTEMPTS - 1:
                     raise
                 continue
-            if saved.status == "updated" and (attempt or base not in (None, item.version)):
+            if saved.status == "updated" and attempt:
                 return replace(saved, reason=f"it was changed meanwhile: that is kept as version {item.version}")
             return saved
         raise AssertionError("the last attempt returns or raises")

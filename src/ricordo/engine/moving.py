@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from ricordo.engine.checks import check_choice
 from ricordo.engine.context import EngineContext
 from ricordo.engine.foreign import ForeignImport, Source
+from ricordo.engine.import_claims import Claims
 from ricordo.engine.items import ItemVerbs
 from ricordo.errors import NotFound, PathConflict, StoreError, UsageError
 from ricordo.values.choices import IMPORT_FORMATS, ON_CONFLICT
@@ -67,6 +68,7 @@ class MoveVerbs:
         format: str = "ricordo",  # noqa: A002 - the word for it
         on_conflict: str = "skip",
         allow_secrets: bool = False,
+        trust: bool = False,
         wait: bool = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> ImportReport:
@@ -78,11 +80,17 @@ class MoveVerbs:
             foreign = self._foreign.read(source, format)
             return self._foreign.save(foreign, on_conflict, wait, progress, allow_secrets=allow_secrets)
         with _opened(source) as (file, name):
-            report = self._take_records(file, name, on_conflict, progress)
+            report = self._take_records(file, name, on_conflict, progress, trust=trust)
         return replace(report, saved=self._context.embed_after(report.saved, wait, progress))
 
     def _take_records(
-        self, file: BinaryIO, name: str, on_conflict: str, progress: Callable[[Progress], None] | None
+        self,
+        file: BinaryIO,
+        name: str,
+        on_conflict: str,
+        progress: Callable[[Progress], None] | None,
+        *,
+        trust: bool,
     ) -> ImportReport:
         """The file is read twice: nothing is written before all of it is known to be sound."""
         from ricordo.exchange import lines as exchange
@@ -98,7 +106,8 @@ class MoveVerbs:
         done: list[Saved] = []
         others: Counter[str] = Counter()
         started = time.monotonic()
-        for items, rest in _batches(exchange.read(file, name)):
+        claims = Claims(trust=trust)
+        for items, rest in _batches(claims.without(exchange.read(file, name))):
             if items:
                 done += importer.items(items)
                 _tell(progress, len(done), header, started)
@@ -107,6 +116,7 @@ class MoveVerbs:
         self._context.store.maintain()
         if not was_empty and self._context.store.items.entity_titles():
             self._context.store.links.relink()  # what is here may speak of what came, and the other way round
+        notes = (*notes, *claims.notes())
         return ImportReport(AddReport(tuple(done), notes), {name: count for name, count in others.items() if count})
 
     def _check_records(self, records: Iterator[Record], name: str, on_conflict: str) -> None:

@@ -24,6 +24,9 @@ from ricordo.exchange.records import (
     check_item,
 )
 
+MOST_LEVELS = 100
+"""Metadata nested deeper than this is refused: nobody writes that, and it would end a program that walks through it."""
+
 
 def write(records: Iterable[Record], out: BinaryIO) -> tuple[int, dict[str, int]]:
     """Write records as lines; how many bytes, and how many records of each type, there were."""
@@ -45,6 +48,21 @@ def read(source: BinaryIO, name: str) -> Iterator[Record]:
     yield _header(lines)
     yield from lines.records()
     lines.check_complete()
+
+
+def _is_too_deep(plain: object) -> bool:
+    """Whether values stand in one another deeper than code that walks through them can follow."""
+    level = [plain]
+    for _ in range(MOST_LEVELS):
+        level = [
+            inner
+            for one in level
+            if isinstance(one, (dict, list))
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not level:
+            return False
+    return True
 
 
 class _Lines:
@@ -69,6 +87,8 @@ class _Lines:
             if not line.endswith(b"\n"):
                 self.fail("the line does not end: the file is cut off", _CUT_OFF)
             plain = json.loads(line)
+            if _is_too_deep(plain):
+                self.fail(f"it is nested more than {MOST_LEVELS} levels deep", _DAMAGED)
             if b"\\ud" in line or b"\\uD" in line:
                 json.dumps(plain, ensure_ascii=False).encode()
         except UnicodeError:

@@ -41,6 +41,9 @@ def change_setting(name: str, value: str | None) -> dict[str, Any]:
     known = find_setting(name)
     if value is None:
         return {"name": known.name, "removed": unset_value(name)}
+    from ricordo.engine.checks import check_setting
+
+    check_setting(load_config(), known.name, value)
     shown = known.shown(set_value(name, value))
     source = load_config().source(known.name)
     return {"name": known.name, "value": shown, "in_force": source.startswith("user:"), "source": source}

@@ -67,8 +67,14 @@ class Refresher:
         self.started = time.monotonic()
 
     def everything(self) -> Work:
-        """Every item, and every file below the roots."""
-        work = Work({n: ref for n, ref, _ in self.store.items.refs_below(None, "/")})
+        """Every item, and every file below the roots.
+
+        An item that only bears the name of a file, and was never read from it, is left alone: an agent or an import
+        may have named any file of this machine.
+        """
+        refs = {n: ref for n, ref, _ in self.store.items.refs_below(None, "/")}
+        were_read = self.store.files.states([n for n, ref in refs.items() if ref.drive == "disk"])
+        work = Work({n: ref for n, ref in refs.items() if ref.drive != "disk" or n in were_read})
         for root, globs in self.store.files.roots():
             self._add_files(work, Path(root), globs)
         return work

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ricordo.errors import NotFound, UsageError
+from ricordo.errors import NotFound, StaleVersion, UsageError
 from ricordo.mcp_server import shapes
 from ricordo.mcp_server.core_tools import MOST_CHARACTERS
 from ricordo.mcp_server.tool import (
@@ -38,6 +38,7 @@ _LIMIT = integer("The most results.", minimum=1, maximum=100)
 _WRITTEN = answer("ref", "status", "tree", ref="string", status="string", tree="string")
 _FOUND = answer("results", results=rows("ref", "score", ref="string", title="string", score="number", snippet="string"))
 MOST_LISTED = 50
+_ATTEMPTS = 5
 
 
 @tool(effects=READS, output=answer("drives", drives=rows("drive", "items", drive="string", items="integer")))
@@ -116,8 +117,9 @@ def context_edit(
     """Change part of an item's text, or its title, description or tags; the old version is kept."""
     if (old_text is None) != (new_text is None) or old_text == "" or (old_text is None and not fields):
         raise UsageError("there is nothing to change", hint="Give old_text and new_text, or a field.")
-    content = None
-    if old_text is not None and new_text is not None:
+    if old_text is None or new_text is None:
+        return shapes.written(engine, engine.edit(ref, None, fields, wait=False))
+    for attempt in range(_ATTEMPTS):
         item = engine.get(ref, track=False)
         before = item.content
         if item.fields.source == "agent":
@@ -130,7 +132,12 @@ def context_edit(
                 f"old_text occurs {count} times in {ref}", hint="Give more of the text, or pass replace_all."
             )
         content = before.replace(old_text, new_text)
-    return shapes.written(engine, engine.edit(ref, content, fields, wait=False))
+        try:
+            return shapes.written(engine, engine.edit(ref, content, fields, base=item.version, wait=False))
+        except StaleVersion:  # somebody else changed it meanwhile: replace in what it says now
+            if attempt == _ATTEMPTS - 1:
+                raise
+    raise AssertionError("the last attempt returns or raises")
 
 
 @tool(effects=REPLACES, output=answer("removed", "tree", removed="array", tree="string"), ref=_REF)

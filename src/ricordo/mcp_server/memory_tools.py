@@ -261,6 +261,7 @@ def set_config(engine: Ricordo, key: str, value: str) -> dict[str, Any]:
     Settings that choose models, hosts or folders can only be changed by the user.
     """
     from ricordo.config.loading import find_setting, set_value
+    from ricordo.engine.checks import check_setting
 
     known = find_setting(key)
     if known.sensitive or known.secret:
@@ -268,6 +269,7 @@ def set_config(engine: Ricordo, key: str, value: str) -> dict[str, Any]:
             f"agents may not change {known.name}",
             hint=f"Ask the user to run: ricordo config set {known.name} …",
         )
+    check_setting(engine.config, known.name, value)
     scope = "project" if engine.located.location.origin == "project" else "user"
     shown = known.shown(set_value(known.name, value, scope=scope, start=Path(engine.location).parent))
     in_force = known.shown(engine.config.get(known.name)) == shown

@@ -111,11 +111,20 @@ class Database:
         self._writer: Connection | None = None
         self._closed = False
         self.read_only = False
+        self.is_immutable = False
+        """Whether the file is read without locks, because it lies where none can be made."""
         self.around_commit: AroundCommit | None = None
         self._mirrored = True
         _prepare_file(path, create)
         with self.translated():
-            self._open_first()
+            try:
+                self._open_first()
+            except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.ProtocolError):
+                if not self.read_only:
+                    raise
+                self._refuse_unread_log()
+                self.is_immutable = True
+                self._open_first()
 
     @property
     def words(self) -> WordIndex:
@@ -139,13 +148,25 @@ class Database:
             connection.pragma("journal_mode", "wal")
         self._local.connection = connection
 
+    def _refuse_unread_log(self) -> None:
+        """Without locks the log beside the file is not read: what stands only there would silently be missing."""
+        log = Path(f"{self.path}-wal")
+        if log.exists() and log.stat().st_size:
+            raise ReadOnlyStore(
+                f"the store {self.path} has changes in its log that cannot be read where nothing can be written",
+                hint=f"Copy it with {log.name} to a folder that can be written to, and use the copy.",
+            )
+
     def _connect(self) -> Connection:
         flags = apsw.SQLITE_OPEN_READWRITE
         if not os.access(self.path, os.W_OK) or not os.access(self.path.parent, os.W_OK):
             self.read_only = True
         if self.read_only:
             flags = apsw.SQLITE_OPEN_READONLY
-        connection = Connection(str(self.path), flags=flags)
+        name = str(self.path)
+        if self.is_immutable:
+            name, flags = f"{self.path.absolute().as_uri()}?immutable=1", flags | apsw.SQLITE_OPEN_URI
+        connection = Connection(name, flags=flags)
         connection.words = self.words
         connection.set_busy_timeout(int(self.busy_seconds * 1000))
         connection.pragma("synchronous", "NORMAL")
@@ -271,7 +292,7 @@ class Database:
                 f"the store {self.path} is busy, held by {lock_holder(self.path)} ({error})",
                 hint="Try again when that process is done.",
             ) from error
-        except (apsw.CantOpenError, apsw.IOError, apsw.PermissionsError) as error:
+        except (apsw.CantOpenError, apsw.IOError, apsw.PermissionsError, apsw.ProtocolError) as error:
             raise StoreError(
                 f"the store {self.path} cannot be opened or read ({error})",
                 hint="Check the path and its permissions, or name another store with --store.",

@@ -133,6 +133,7 @@ class SqliteStore:
             "segments": parts,
             "kinds": by_kind,
             "drives": by_drive,
+            "read_only": self._file.database.read_only,
             "schema": SCHEMA_VERSION,
             "language": self.language,
         }

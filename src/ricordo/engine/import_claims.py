@@ -1,0 +1,67 @@
+"""What an export claims beyond its texts: folders to read, files and pages that items came from, what is always told.
+
+Whoever made the file decides what stands in it. Taken at its word, a later ``refresh`` would read any file of this
+machine into the store, and every agent would be told what somebody else wrote. So these claims are dropped unless the
+user says that the file is to be trusted, and the report says what was dropped.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ricordo.exchange.records import ItemRecord, Record, VersionRecord
+
+
+class Claims:
+    """Takes the claims out of records as they are read, and counts them."""
+
+    def __init__(self, *, trust: bool) -> None:
+        self.trust = trust
+        self._dropped: Counter[str] = Counter()
+
+    def without(self, records: Iterator[Record]) -> Iterator[Record]:
+        """The records with nothing but texts, fields and what refers to them, unless they are trusted."""
+        from ricordo.exchange.records import ItemRecord, RootRecord
+
+        for record in records:
+            if self.trust:
+                yield record
+            elif isinstance(record, RootRecord):
+                self._dropped["folders to refresh"] += 1
+            elif isinstance(record, ItemRecord):
+                yield self._harmless(record)
+            else:
+                yield record
+
+    def _harmless(self, item: ItemRecord) -> ItemRecord:
+        head = item.head().fields
+        self._dropped["items that agents would always be told"] += head.get("loading") is not None
+        self._dropped["files that items came from"] += item.file is not None
+        return replace(item, versions=tuple(_harmless_version(item, one) for one in item.versions), file=None)
+
+    def notes(self) -> tuple[str, ...]:
+        """What was dropped, and how to keep it."""
+        told = [f"{count:,} {what}" for what, count in self._dropped.items() if count]
+        if not told:
+            return ()
+        return (f"left out, because anybody may have written them: {', '.join(told)} (--trust takes them in)",)
+
+
+def _harmless_version(item: ItemRecord, version: VersionRecord) -> VersionRecord:
+    """A version that is not always told, and not taken for what the user wrote by hand."""
+    from ricordo.store.prepare import version_hash
+    from ricordo.values.items import Draft
+
+    fields = dict(version.fields)
+    if fields.get("loading") is None and fields.get("source") != "user":
+        return version
+    fields["loading"] = None
+    if fields.get("source") == "user":
+        fields["source"] = "file"
+    changed = replace(version, fields=fields)
+    draft = Draft(version.ref, version.kind, item.content(version), changed.known_fields())
+    return replace(changed, hash=version_hash(draft, version.text_hash))
