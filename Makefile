@@ -2,18 +2,21 @@
 # make demo   take examples/ into a throw-away store and search it
 # make site   build the documentation as a site, into build/site
 # make bundle pack the MCP bundle, dist/ricordo.mcpb (needs Node)
+# make faults kill, damage and starve stores on purpose, and check what is left (minutes; SEED repeats a run)
+# make audit  known holes in the locked dependencies (needs the network); make sbom lists them, make lock renews the lock
 # make bench  benchmarks over CORPUS (a folder of documents; docs/ unless given)
 
 VENV ?= .venv
 PYTHON ?= python3
 WORKERS ?= auto
 CORPUS ?= docs
+SEED ?= $(shell date +%s)
 
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 STAMP := $(VENV)/.installed
 UV := $(shell command -v uv 2>/dev/null)
 
-.PHONY: demo test lint format bench docs site bundle clean
+.PHONY: demo test lint format bench docs site bundle faults audit lock sbom clean
 
 demo: $(STAMP)
 	@$(BIN)/python tools/demo.py
@@ -48,6 +51,21 @@ bundle:
 bench: $(STAMP)
 	$(BIN)/python bench/startup.py --corpus $(CORPUS)
 	$(BIN)/python bench/lexical.py --corpus $(CORPUS)
+
+faults: $(STAMP)
+	$(BIN)/python faults/kills.py --kills 200 --workers 8 --pace 0.3 --seed $(SEED)
+	$(BIN)/python faults/flips.py --flips 200 --seed $(SEED)
+	$(BIN)/python faults/flips.py --flips 100 --seed $(SEED) --log
+	$(BIN)/python faults/broken_disk.py --most 200 --cuts 30 --seed $(SEED)
+
+lock:
+	$(UV) pip compile --quiet --universal --generate-hashes --all-extras pyproject.toml --output-file requirements.lock
+
+audit: $(STAMP)
+	$(UV) tool run pip-audit --requirement requirements.lock --disable-pip
+
+sbom: $(STAMP)
+	$(BIN)/python tools/make_sbom.py > sbom.json
 
 clean:
 	rm -rf dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

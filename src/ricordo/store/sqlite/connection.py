@@ -341,6 +341,8 @@ class Database:
                     connection.close(True)
                 except apsw.ThreadingViolationError:
                     connection.interrupt()  # a thread that was left behind still uses it; it ends there
+                except apsw.Error:
+                    pass  # folding the log into the file failed; all that was committed stands in the log
             self._connections.clear()
 
 

@@ -1,0 +1,76 @@
+"""Stores of every earlier schema are opened, brought up to date and whole, also when that is killed in the middle."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ricordo import ConfigProvider, Ricordo
+from ricordo.store.sqlite.schema import SCHEMA_VERSION
+
+STORES = sorted((Path(__file__).parents[1] / "fixtures" / "stores").glob("schema-*.db.gz"))
+NO_VECTORS = ConfigProvider({"embedding.provider": "none"})
+
+KILLED = """
+import os, sys
+from ricordo import ConfigProvider, Ricordo
+from ricordo.store.sqlite import schema
+place, step = sys.argv[1], int(sys.argv[2])
+original = schema.MIGRATIONS[step]
+
+
+def then_die(connection):
+    original(connection)
+    os.kill(os.getpid(), 9)
+
+
+schema.MIGRATIONS = (*schema.MIGRATIONS[:step], then_die, *schema.MIGRATIONS[step + 1 :])
+Ricordo.open(place, config=ConfigProvider({"embedding.provider": "none"}))
+"""
+
+
+def unpacked(packed: Path, folder: Path) -> Path:
+    store = folder / packed.name.removesuffix(".gz")
+    store.write_bytes(gzip.decompress(packed.read_bytes()))
+    return store
+
+
+def check(store: Path) -> None:
+    with Ricordo.open(store, config=NO_VECTORS) as engine:
+        assert engine.status()["schema"] == SCHEMA_VERSION
+        assert engine.get("note:/a").content == "a zebra in the second version"
+        assert engine.get("note:/a", version=1).content == "a zebra in the first version"
+        assert engine.get("note:/a").fields.tags == ("animal",)
+        assert [hit.ref for hit in engine.search("zebra").hits] == ["note:/a"]
+        engine.restore("note:/b")
+        engine.save("note:/c", "a new text")
+        report = engine.doctor(repair=True)
+        assert report.ok, report
+        assert engine.doctor().ok
+
+
+def test_there_is_a_store_of_every_schema_from_the_first_on() -> None:
+    numbers = [int(store.name.split("-")[1].split(".")[0]) for store in STORES]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert len(numbers) >= SCHEMA_VERSION - 1, "a new schema needs a store of the one before it"
+
+
+@pytest.mark.parametrize("packed", STORES, ids=lambda packed: packed.name)
+def test_a_store_of_an_earlier_schema_is_brought_up_to_date(packed: Path, tmp_path: Path) -> None:
+    check(unpacked(packed, tmp_path))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a kill")
+@pytest.mark.parametrize("step", range(1, SCHEMA_VERSION))
+def test_a_migration_that_is_killed_in_the_middle_is_done_again(step: int, tmp_path: Path) -> None:
+    store = unpacked(STORES[0], tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(store), str(step)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == -9, done.stderr
+    check(store)
