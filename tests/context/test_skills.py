@@ -312,3 +312,33 @@ def test_a_link_to_a_skill_folder_is_followed(engine: Ricordo, tmp_path: Path, w
         pytest.skip("no links here")
     engine.skills_add(tmp_path / "skills")
     assert engine.skill("pdf").fields.metadata["location"] == str(tmp_path / "skills" / "pdf" / "SKILL.md")
+
+
+def test_a_listing_may_say_location_file_or_content(open_engine: Any, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: d\n---\nHow to do {name}.")
+    listed = [
+        {"name": "one", "location": str(tmp_path / "one")},
+        {"name": "two", "file": str(tmp_path / "two" / "SKILL.md")},
+        {"name": "three", "description": "d", "content": "# Three\n\nHow to do three."},
+        {"name": "four", "description": "d", "path": "/no/such/place"},
+    ]
+    (tmp_path / "list.json").write_text(json.dumps(listed))
+    printing = "import sys,pathlib;print(pathlib.Path(sys.argv[1]).read_text())"
+    command = f"{sys.executable} -c '{printing}' {tmp_path / 'list.json'}"
+    engine = open_engine(**{"skills.command": command})
+    report = engine.skills_add()
+    for name in ("one", "two", "three"):
+        assert f"How to do {name}." in engine.skill(name).content
+    assert any("no file /no/such/place" in note for note in report.notes)
+
+
+def test_skills_below_a_least_score_are_left_out(open_engine: Any, tmp_path: Path) -> None:
+    (tmp_path / "pdf").mkdir()
+    (tmp_path / "pdf" / "SKILL.md").write_text("---\nname: pdf\ndescription: Fill in forms\n---\nUse a library.")
+    engine = open_engine()
+    engine.skills_add(tmp_path)
+    task = "forms of government in ancient Athens"
+    assert [skill.name for skill in engine.skills_search(task)] == ["pdf"]
+    assert engine.skills_search(task, min_score=0.999) == ()

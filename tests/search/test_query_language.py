@@ -172,3 +172,17 @@ def test_a_path_in_the_query_and_a_path_beside_it_must_both_hold(engine: Ricordo
     assert engine.search("words path:/home", filters=filters).hits == ()
     found = engine.search("words path:plan path:bread", filters=filters).hits
     assert sorted(hit.ref for hit in found) == ["note:/office/bread", "note:/office/plan"]
+
+
+def test_turns_are_found_by_their_facets(engine: Ricordo) -> None:
+    engine.save("session:/a/1", "No, that is wrong.", fields={"metadata": {"facets": {"correction": True}}})
+    engine.save("session:/a/2", "That is a nice answer.", fields={"metadata": {"facets": {"praise": True}}})
+    assert [hit.ref for hit in engine.search("that facet:correction").hits] == ["session:/a/1"]
+    assert [hit.ref for hit in engine.search("facet:praise").hits] == ["session:/a/2"]
+    assert "facet" in engine.search("that facet:boredom").meta.notes[0]
+
+
+def test_a_nested_metadata_filter_is_a_usage_error(engine: Ricordo) -> None:
+    engine.save("note:/a", "text")
+    with pytest.raises(UsageError, match="not a plain value"):
+        engine.search("text", filters=Filters(metadata={"facets": {"praise": True}}))

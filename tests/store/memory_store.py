@@ -720,6 +720,7 @@ def _passes(row: Row, filters: Filters) -> bool:
         and (filters.after is None or row.updated >= filters.after)
         and (filters.before is None or row.updated < filters.before)
         and all(fields.metadata.get(name) == value for name, value in filters.metadata.items())
+        and all(fields.metadata.get("facets", {}).get(facet) for facet in filters.facets)
     )
 
 

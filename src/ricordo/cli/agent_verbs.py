@@ -133,14 +133,15 @@ def list_skills(call: Call) -> int:
 )
 @click.argument("words", nargs=-1, metavar="TASK...")
 @limited(5)
+@click.option("--min-score", type=click.FloatRange(0, 1), metavar="SCORE", help="Leave out skills that score less.")
 @click.option("--track/--no-track", default=None, help="Record what was found (default) or not.")
-def search(call: Call, words: tuple[str, ...], limit: int, track: bool | None) -> int:
+def search(call: Call, words: tuple[str, ...], limit: int, min_score: float | None, track: bool | None) -> int:
     """Skills are ranked by name, description and text. 'ricordo skills show NAME' prints one."""
     task = query_from(words)
     if not task.strip():
         raise UsageError("say what the task is", hint="ricordo skills search fill in a PDF form")
     with call.engine() as engine:
-        found = engine.skills_search(task, limit, track=track)
+        found = engine.skills_search(task, limit, min_score=min_score, profile=call.profile, track=track)
 
     def draw(screen: Screen) -> None:
         show_skills(screen, found)

@@ -11,7 +11,7 @@ The same material gives the same text, to the last byte. Finding the material is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -276,9 +276,24 @@ class Builder:
         fewest = 0 if shown else 1  # a count alone, with nothing shown, helps nobody
         shorter = (_note(names, count) for count in range(min(len(names), MOST_NAMES), fewest - 1, -1)) if names else ()
         forms = (form for note in shorter for form in (f"{note} (read one with: ricordo get REF)", note))
-        return next((form for form in forms if self.tokens.of(form) <= room), "")
+        note = next((form for form in forms if self.tokens.of(form) <= room), "")
+        return self._with_expired(note, shown, room)
+
+    def _with_expired(self, note: str, shown: Collection[str], room: int) -> str:
+        """The note, and which items were not told because they do not hold now, if there is room for that."""
+        refs = dict.fromkeys(one.ref for one in self.left_out if one.reason in NOT_NOW and one.ref not in shown)
+        if not refs:
+            return note
+        names = [one_line(ref, LONGEST_NAME) for ref in refs]
+        for count in range(min(len(names), MOST_NAMES), 0, -1):
+            line = _note(names, count).replace("Left out:", "Not told, because it does not hold now:")
+            whole = f"{note}\n{line}" if note else line
+            if self.tokens.of(whole) <= room:
+                return whole
+        return note
 
 
+NOT_NOW = ("not valid yet", "no longer valid")
 LONGEST_NAME = 120
 MOST_NAMES = 8
 

@@ -16,7 +16,7 @@ from ricordo.store.asking import Shown
 from ricordo.store.base import Store
 from ricordo.text.words import fold
 from ricordo.values.hits import Answer, Hit
-from ricordo.values.items import Item, Ref, parse_time
+from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import CHECKPOINT, SESSION
 
 WEAK = 0.4
@@ -56,12 +56,7 @@ def is_tellable(item: Item) -> bool:
 
 def out_of_time(item: Item, now: datetime) -> str:
     """Why an item does not hold now, if it does not."""
-    fields = item.fields
-    if fields.valid_from and parse_time(fields.valid_from) > now:
-        return "not valid yet"
-    if fields.valid_until and parse_time(fields.valid_until) < now:
-        return "no longer valid"
-    return ""
+    return item.validity(now)
 
 
 def fitting(answer: Answer) -> tuple[Hit, ...]:

@@ -146,7 +146,9 @@ class Collector:
             return self._file(FoundFile(file, status.st_size, status.st_mtime_ns), "listed", one)
         if not self._take(name, one.path or "the list", "listed"):
             return None
-        parsed = Parsed(one.description, structure="text")
+        if one.path and not one.content and "://" not in one.path:
+            self.notes.append(f"{name}: there is no file {one.path}, so only its description is known")
+        parsed = Parsed(one.content or one.description, structure="markdown" if one.content else "text")
         given = {"description": one.description}
         return self._incoming(Incoming(Ref(DRIVE, "/"), parsed, "skill"), name, "listed", one.path, given)
 

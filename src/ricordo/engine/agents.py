@@ -71,8 +71,10 @@ class AgentVerbs:
         known = {str(item.ref) for item in shown_always}
         material = Material(
             always=shown_always if always else (),
-            contextual=[one for one in self._contextual(task, stores) if one.ref not in known] if asks else (),
-            passages=self._for_task(task, stores, known, echoes, warnings) if asks else (),
+            contextual=[one for one in self._contextual(task, stores, left_out) if one.ref not in known]
+            if asks
+            else (),
+            passages=self._for_task(task, stores, known, echoes, warnings, left_out) if asks else (),
             skills=self._offered(task) if asks and skills else (),
             tools=self._tools(task) if asks and skills else (),
             events=self._events(echoes) if recent else (),
@@ -112,7 +114,7 @@ class AgentVerbs:
                     found[item.ref] = store.items.get(n)
         return sorted(found.values(), key=lambda item: item.ref)
 
-    def _contextual(self, task: str, stores: Mapping[str, Store]) -> list[Passage]:
+    def _contextual(self, task: str, stores: Mapping[str, Store], left_out: list[LeftOut]) -> list[Passage]:
         """Passages of the items that are loaded when they share words with the task."""
         from ricordo.context.build_passages import passages_of
 
@@ -120,10 +122,17 @@ class AgentVerbs:
         if not _any(stores, filters):
             return []
         answer = self._asked(task, filters, CONTEXTUAL_HITS, profile="bm25", backend="lexical")
+        left_out += _expired(answer.hits)
         return passages_of(answer.hits, stores)
 
     def _for_task(
-        self, task: str, stores: Mapping[str, Store], known: set[str], echoes: EchoFilter, warnings: list[str]
+        self,
+        task: str,
+        stores: Mapping[str, Store],
+        known: set[str],
+        echoes: EchoFilter,
+        warnings: list[str],
+        left_out: list[LeftOut],
     ) -> list[Passage]:
         """The best passages for a task. If most of them only echo it, the search is repeated with more hits."""
         from ricordo.context.build_passages import fitting, passages_of
@@ -136,6 +145,7 @@ class AgentVerbs:
             if len(answer.hits) < limit or 2 * len(passages) >= len(found):
                 break
         warnings += answer.meta.degraded
+        left_out += _expired(fitting(answer))
         return passages
 
     def _asked(
@@ -228,13 +238,24 @@ class AgentVerbs:
                 found.setdefault(skill.name, skill)
         return tuple(sorted(found.values(), key=lambda skill: (skill.name.casefold(), skill.name)))
 
-    def skills_search(self, task: str, limit: int = 5, *, track: bool | None = None) -> tuple[Skill, ...]:
+    def skills_search(
+        self,
+        task: str,
+        limit: int = 5,
+        *,
+        min_score: float | None = None,
+        profile: str | None = None,
+        track: bool | None = None,
+    ) -> tuple[Skill, ...]:
         if not task.strip():
             raise UsageError("there is no task", hint="Say what is to be done; 'ricordo skills list' shows them all.")
         stores = self._stores([])
         if not _any(stores, _SKILLS):
             return ()
-        answer = self._finding.search(task, limit=limit, filters=_SKILLS, literal=True, track=track, tool="skills")
+        answer = self._finding.search(
+            task, limit=limit, filters=_SKILLS, literal=True, min_score=min_score, profile=profile, track=track,
+            tool="skills",
+        )  # fmt: skip
         return self._as_skills(answer.hits, stores)
 
     def _as_skills(self, hits: Sequence[Hit], stores: Mapping[str, Store]) -> tuple[Skill, ...]:
@@ -283,3 +304,11 @@ def _skill_of(item: Item, *, tier: str = "", score: float | None = None) -> Skil
     name = item.ref.path.lstrip("/") if item.ref.drive == "skill" else item.title
     description = " ".join(item.fields.description.split())
     return Skill(name, description, str(item.ref), location, scope, tier, score)
+
+
+def _expired(hits: Sequence[Hit]) -> list[LeftOut]:
+    """The hits that would be told if they held now: those that come near the best."""
+    from ricordo.values.context import LeftOut
+
+    floor = max((hit.score for hit in hits), default=0.0) / 2
+    return [LeftOut(hit.ref, hit.validity) for hit in hits if hit.validity and hit.score >= floor]

@@ -235,9 +235,17 @@ class ReadingVerbs(OpenEngine):
         """All skills, by name; of a name that several tiers hold, the highest tier's."""
         return self._agents.skills()
 
-    def skills_search(self, task: str, limit: int = 5, *, track: bool | None = None) -> tuple[Skill, ...]:
+    def skills_search(
+        self,
+        task: str,
+        limit: int = 5,
+        *,
+        min_score: float | None = None,
+        profile: str | None = None,
+        track: bool | None = None,
+    ) -> tuple[Skill, ...]:
         """The skills that fit a task best, judged by name, description and text."""
-        return self._agents.skills_search(task, limit, track=track)
+        return self._agents.skills_search(task, limit, min_score=min_score, profile=profile, track=track)
 
     def skill(self, name: str) -> Item:
         """A skill by its name or ref, with its text; this counts as opening it."""

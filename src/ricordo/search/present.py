@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ricordo.frozen import frozen
@@ -132,6 +133,7 @@ def _hit(reader: PageReader, entry: Ranked, evidence: tuple[Evidence, ...], *, f
         snippet=first.text if first else fields.description[:SNIPPET],
         lines=first.lines if first else (item.first_line, item.first_line),
         place=first.place if first else "",
+        validity=item.validity(datetime.now(UTC)),
         domain=fields.domain,
         severity=fields.severity,
         tags=fields.tags,

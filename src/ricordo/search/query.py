@@ -26,7 +26,7 @@ MOST_PARTS = 64
 _PART = re.compile(
     rf"""
     (?P<minus>(?<!\S)-)?"(?P<phrase>[^"]*)"
-    | (?<!\S)(?P<name>kind|tag|drive|path|domain|severity|category|importance|tier|after|before|thread):
+    | (?<!\S)(?P<name>kind|tag|drive|path|domain|severity|category|importance|tier|after|before|thread|facet):
       (?:"(?P<quoted>[^"]*)"|(?P<value>(?:(?<=after:)|(?<=before:))(?:{SPOKEN})(?!\S)|\S+))
     | (?<!\S)-(?P<excluded>\w[^\s"]*)
     | (?P<prefix>\w+)\*(?!\w)
@@ -140,7 +140,8 @@ def _problem(name: str, value: str) -> str | None:
             return f"{error.message}; '{name}:{value}' was taken as words"
     if name == "importance" and not _importance(value):
         return f"'importance:{value}' is not a number from 1 to 5 and was taken as words"
-    for filter_name, allowed in (("kind", KINDS), ("severity", SEVERITIES), ("tier", ("agent", "project", "team"))):
+    named = {"kind": KINDS, "severity": SEVERITIES, "tier": ("agent", "project", "team"), "facet": FACETS}
+    for filter_name, allowed in named.items():
         if name == filter_name and value.lower() not in allowed:
             return f"'{name}:{value}' was taken as words; {name} is one of {', '.join(allowed)}"
     return None
@@ -161,7 +162,9 @@ _COLLECTED = {
     "category": "categories",
     "tier": "tiers",
     "thread": "threads",
+    "facet": "facets",
 }
+FACETS = ("correction", "frustration", "praise")
 
 
 def _filters(conditions: list[tuple[str, str]]) -> Filters:
@@ -172,7 +175,7 @@ def _filters(conditions: list[tuple[str, str]]) -> Filters:
         elif name == "importance":
             collected["importance_min"] = _importance(value)
         else:
-            plain = value.lower() if name in ("kind", "severity", "tier") else value
+            plain = value.lower() if name in ("kind", "severity", "tier", "facet") else value
             collected[_COLLECTED[name]] = (*collected.get(_COLLECTED[name], ()), plain)
     return Filters(**collected)
 
@@ -194,4 +197,5 @@ def both(one: Filters, other: Filters) -> Filters:
     changes["after"] = max((t for t in (one.after, other.after) if t), default=None)
     changes["before"] = min((t for t in (one.before, other.before) if t), default=None)
     changes["metadata"] = {**one.metadata, **other.metadata}
+    changes["facets"] = tuple(dict.fromkeys((*one.facets, *other.facets)))
     return replace(one, **changes)

@@ -41,8 +41,11 @@ def validity(start: datetime, end: datetime, now: datetime) -> float:
 
 
 def temporal(start: datetime | None, end: datetime | None, changed: datetime, now: datetime) -> float:
-    """The validity window where both dates exist, else recency."""
-    return validity(start, end, now) if start is not None and end is not None else recency(changed, now)
+    """The validity window where both dates exist, else recency; one date alone counts too, outside of it is 0."""
+    if start is not None and end is not None:
+        return validity(start, end, now)
+    is_outside = (start is not None and now < start) or (end is not None and now >= end)
+    return 0.0 if is_outside else recency(changed, now)
 
 
 def severity(value: str | None) -> float:

@@ -43,6 +43,8 @@ class Listed:
     name: str
     path: str = ""
     description: str = ""
+    content: str = ""
+    """The instructions themselves, if the list has them."""
 
     @property
     def file(self) -> Path | None:
@@ -167,4 +169,9 @@ def _listed(entry: Any) -> Listed:
     """One entry of the list; its name is empty if it has none, so that it can be reported."""
     if not isinstance(entry, dict):
         return Listed("")
-    return Listed(*(" ".join(str(entry.get(key) or "").split()) for key in ("name", "path", "description")))
+    path = next((entry[key] for key in ("path", "location", "file") if isinstance(entry.get(key), str)), "")
+    name, place, description = (
+        " ".join(str(value or "").split()) for value in (entry.get("name"), path, entry.get("description"))
+    )
+    content = entry.get("content")
+    return Listed(name, place, description, content if isinstance(content, str) else "")

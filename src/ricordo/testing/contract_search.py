@@ -86,6 +86,7 @@ class SearchContract(ItemsContract):
             ({"filters": Filters(kinds=("note",))}, {"note:/keys", "note:/tokens"}),
             ({"filters": Filters(tags_any=("ops",))}, {"note:/keys"}),
             ({"filters": Filters(paths=("/docs",))}, {"disk:/docs/keyboard.md"}),
+            ({"filters": Filters(facets=("praise",))}, set()),
             ({"filters": Filters(importance_min=4)}, {"note:/tokens"}),
             ({"excluded": (("mous",),)}, {"note:/keys", "note:/tokens"}),
             ({"phrases": (Phrase("signing keys", ("sign", "key")),)}, {"note:/keys"}),

@@ -33,6 +33,8 @@ class Filters:
     after: datetime | None = None
     before: datetime | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    facets: tuple[str, ...] = ()
+    """What a turn of a session is: ``correction``, ``frustration``, ``praise``; all of them."""
     states: tuple[str, ...] = ("live",)
 
     def is_empty(self) -> bool:
@@ -101,6 +103,8 @@ class Hit(Plain):
     tags: tuple[str, ...] = ()
     tier: str = ""
     place: str = ""
+    validity: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """Why the item does not hold now: ``no longer valid`` or ``not valid yet``."""
     token_estimate: int = 0
     version: int = field(default=0, metadata=NOT_SHOWN)
     evidence: tuple[Evidence, ...] = ()

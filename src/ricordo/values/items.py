@@ -306,6 +306,14 @@ class Item(Plain):
         """What a memory without a title is called; empty for other kinds, and where the text was not read."""
         return first_words(self.content or self.opening) if self.kind in REMEMBERED_KINDS else ""
 
+    def validity(self, now: datetime) -> str:
+        """Why it does not hold at a time: ``not valid yet`` or ``no longer valid``; empty while it does."""
+        if self.fields.valid_from and datetime.fromisoformat(self.fields.valid_from) > now:
+            return "not valid yet"
+        if self.fields.valid_until and datetime.fromisoformat(self.fields.valid_until) <= now:
+            return "no longer valid"
+        return ""
+
     @property
     def is_untitled_turn(self) -> bool:
         """Whether it is one turn of a session: these are shown under the title of their session."""

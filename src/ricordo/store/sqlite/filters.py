@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from ricordo.errors import UsageError
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.postings import Array
 from ricordo.store.sqlite.times import micros
@@ -49,7 +51,15 @@ def where(filters: Filters) -> tuple[str, list[Any]]:
         if moment is not None:
             parts.append(f"i.updated_at {comparison} ?")
             values.append(micros(moment))
+    for facet in filters.facets:
+        parts.append("json_extract(i.metadata, ?) = 1")
+        values.append(f"$.facets.{json.dumps(facet)}")
     for name, wanted in filters.metadata.items():
+        if isinstance(wanted, Mapping | list | tuple):
+            raise UsageError(
+                f"the metadata filter '{name}' is not a plain value",
+                hint="Filter by a text, a number, true or false; a facet of a turn by facet:correction.",
+            )
         parts.append("json_extract(i.metadata, ?) = json_extract(?, '$')")
         values.extend((f"$.{json.dumps(name)}", json.dumps(wanted)))
     return " AND ".join(parts) or "TRUE", values

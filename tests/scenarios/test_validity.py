@@ -1,0 +1,34 @@
+"""Items that hold only for a time: an end alone counts, they are marked, and what was not told is named."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from ricordo import Ricordo
+from ricordo.search import signals
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+def test_an_end_or_a_beginning_alone_counts() -> None:
+    assert signals.temporal(None, NOW - DAY, NOW, NOW) == 0.0
+    assert signals.temporal(NOW + DAY, None, NOW, NOW) == 0.0
+    assert signals.temporal(None, NOW + DAY, NOW, NOW) == 1.0
+
+
+def test_an_expired_item_is_marked_and_ranks_low_where_time_counts(engine: Ricordo) -> None:
+    engine.save("entry:/old", "The price of tea is five.", fields={"valid_until": "2020-01-01"})
+    engine.save("entry:/new", "The price of tea is six.")
+    hits = engine.search("price of tea", profile="vault").hits
+    assert [hit.ref for hit in hits] == ["entry:/new", "entry:/old"]
+    assert [hit.validity for hit in hits] == ["", "no longer valid"]
+    assert hits[1].to_dict()["validity"] == "no longer valid"
+
+
+def test_the_context_names_what_it_did_not_tell_because_it_expired(engine: Ricordo) -> None:
+    engine.save("note:/old", "The price of tea is five.", fields={"valid_until": "2020-01-01"})
+    engine.save("note:/new", "The price of tea is six.")
+    told = engine.context("price of tea").text
+    assert "five" not in told
+    assert "Not told, because it does not hold now: note:/old" in told
