@@ -155,3 +155,61 @@ def test_an_interrupted_add_says_how_it_goes_on(house: Any) -> None:
         process.stdin.close()
         told = process.stderr.read()
     assert b"it skips what is saved, and makes the vectors that are missing" in told
+
+
+def test_what_was_corrected_says_by_what_wherever_it_is_read(house: Any) -> None:
+    house.run("remember", "The office is in Lisbon.", "--as", "memory:/office", "--no-wait")
+    before = house.json("get", "memory:/office")["updated_at"]
+    assert "corrected_by" not in house.json("get", "memory:/office")
+    right = house.json("correct", "memory:/office", "The office is in Porto.", "--no-wait")["items"][0]["ref"]
+    newest = house.json("correct", right, "The office is in Braga.", "--no-wait")["items"][0]["ref"]
+    said = f"corrected by {newest}"
+    assert house.json("get", "memory:/office")["corrected_by"] == newest
+    assert said in house.run("get", "memory:/office").stderr
+    assert said in house.run("history", "memory:/office").stderr
+    assert house.json("history", "memory:/office")["corrected_by"] == newest
+    assert said in house.run("timeline").stdout
+    old = house.run("search", "office", "--as-of", before, "--no-vectors").stdout
+    assert "is in Lisbon" in old
+    assert f"out of date: {said}" in old
+
+
+def test_what_was_superseded_says_by_what(house: Any) -> None:
+    for name in ("old", "new"):
+        house.run(
+            "note", f"The {name} plan of the move.", "--as", f"note:/{name}", "--no-wait", "--on-duplicate", "save"
+        )
+    house.run("supersede", "note:/old", "note:/new")
+    assert house.json("get", "note:/old")["superseded_by"] == "note:/new"
+    assert "superseded by note:/new" in house.run("get", "note:/old").stderr
+
+
+def test_an_agent_that_reads_a_corrected_memory_is_led_to_the_right_one(house: Any) -> None:
+    from ricordo import Ricordo
+    from ricordo.mcp_server.core_tools import get
+
+    with Ricordo.open(house.folder / "own.db") as engine:
+        engine.remember("The office is in Lisbon.", ref="memory:/office", wait=False)
+        right = engine.correct("memory:/office", "The office is in Porto.", wait=False).ref
+        row = get.run(engine, refs=["memory:/office"])["items"][0]
+    assert (row["state"], row["corrected_by"]) == ("archived", right)
+
+
+def test_in_a_project_the_users_own_memories_are_searched_too(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    house.run("remember", "Ada prefers tea to coffee.", "--no-wait")
+    project = house.folder / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    house.run("init")
+    house.run("remember", "The project meets on Mondays for tea.", "--no-wait")
+    found = house.json("search", "tea", "--no-vectors")
+    assert {(hit["tier"], hit["snippet"]) for hit in found["hits"]} == {
+        ("agent", "Ada prefers tea to coffee."), ("project", "The project meets on Mondays for tea."),
+    }  # fmt: skip
+    alone = house.json("search", "tea", "--no-vectors", "--tier", "project")["hits"]
+    whole = [hit for hit in found["hits"] if hit["tier"] == "project"]
+    assert [(hit["ref"], hit["score"]) for hit in alone] == [(hit["ref"], hit["score"]) for hit in whole]
+    assert house.run("get", "memory:/ada-prefers-tea-to-coffee").stdout.strip() == "Ada prefers tea to coffee."
+    assert house.json("list")["total"] == 1  # what is listed and written is the project's own
+    house.run("config", "set", "tiers.automatic", "false")
+    assert [hit["tier"] for hit in house.json("search", "tea", "--no-vectors")["hits"]] == ["project"]

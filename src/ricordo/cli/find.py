@@ -57,7 +57,9 @@ def search(call: Call, words: tuple[str, ...], form: str, **given: Any) -> int:
     settings = search_settings(call, given)
     meaning = bool(query) and settings.get("vectors", True) and settings.get("backend", "hybrid") == "hybrid"
     with call.engine(meaning=meaning) as engine:
-        return _answer(call, engine, engine.search(query, **settings), form, query, given["offset"])
+        return _answer(
+            call, engine, engine.search(query, **settings), form, query, given["offset"], bool(given["as_of"])
+        )
 
 
 @verb("semantic", cls=QueryVerb, examples=["ricordo semantic getting things done"])
@@ -72,7 +74,9 @@ def semantic(call: Call, words: tuple[str, ...], form: str, **given: Any) -> int
     settings = search_settings(call, given)
     settings.pop("profile", None)  # meaning alone is a profile of its own
     with call.engine(meaning=True) as engine:
-        return _answer(call, engine, engine.semantic(query, **settings), form, query, given["offset"])
+        return _answer(
+            call, engine, engine.semantic(query, **settings), form, query, given["offset"], bool(given["as_of"])
+        )
 
 
 @verb(
@@ -91,8 +95,12 @@ def similar(call: Call, ref: str, form: str, limit: int, track: bool | None, **g
         return _answer(call, engine, answer, form)
 
 
-def _answer(call: Call, engine: Ricordo, answer: Answer, form: str, query: str = "", offset: int = 0) -> int:
+def _answer(
+    call: Call, engine: Ricordo, answer: Answer, form: str, query: str = "", offset: int = 0, dated: bool = False
+) -> int:
     language = engine.config.lexical.language
+    if dated:
+        answer = engine.with_replacements(answer)
 
     def draw(screen: Screen) -> None:
         from ricordo.cli.present_hits import show_answer

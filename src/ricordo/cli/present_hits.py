@@ -12,6 +12,8 @@ from ricordo.cli.terminal import Screen, cells, clean, clip, clip_left, one_line
 
 if TYPE_CHECKING:
     from ricordo.values.hits import Answer, Explain, Explanation, Hit
+    from ricordo.values.items import Item
+    from ricordo.values.sessions import Happening
 
 BAR = 24
 """Columns of the longest bar."""
@@ -110,6 +112,8 @@ def show_hit(screen: Screen, hit: Hit, *, rank: str, highlight: Highlight, form:
     score = screen.style(f"{hit.score:.3f}", fg="green")
     screen.line(f"{rank:>2}  {score}  {screen.bold(title)}  {screen.dim(tail)}")
     screen.line(margin + screen.style(location(hit), fg="cyan"))
+    if replaced := replaced_text(hit):
+        screen.line(margin + screen.style(f"out of date: {replaced}", fg="yellow"))
     if form == "place":
         return
     passage = wrap(hit.snippet or hit.description, screen.width - len(margin))
@@ -133,6 +137,13 @@ def show_whole(screen: Screen, hit: Hit, margin: str) -> None:
     if hit.item is not None:
         for line in clean(hit.item.content).splitlines():
             screen.line(f"{margin}{screen.dim('│')} {line}")
+
+
+def replaced_text(one: Item | Hit | Happening) -> str:
+    """``corrected by memory:/b``, for what is out of date; empty for the rest."""
+    if one.corrected_by:
+        return f"corrected by {short_ref(one.corrected_by)}"
+    return f"superseded by {short_ref(one.superseded_by)}" if one.superseded_by else ""
 
 
 def location(hit: Hit) -> str:

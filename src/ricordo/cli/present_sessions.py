@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ricordo.cli.present_hits import short_ref
+from ricordo.cli.present_hits import replaced_text, short_ref
 from ricordo.cli.present_items import local_time
 from ricordo.cli.terminal import Screen, clean, clip, one_line
 
@@ -76,7 +76,10 @@ def show_timeline(screen: Screen, timeline: Timeline) -> None:
 def _what(event: Happening) -> str:
     if event.what == "event":
         return event.role or event.direction
-    return f"{event.what} {event.kind}" if event.what != "session" else "session"
+    if event.what == "session":
+        return "session"
+    replaced = replaced_text(event)
+    return f"{event.what} {event.kind}" + (f" ({replaced})" if replaced else "")
 
 
 def show_routes(screen: Screen, routes: Routes) -> None:

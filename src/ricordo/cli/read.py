@@ -10,6 +10,7 @@ import click
 from ricordo.cli.call import Call, some_failed
 from ricordo.cli.lines import Lines, lines_behind, lines_from
 from ricordo.cli.options import FILTER_OPTIONS, REF, filters_from, paging
+from ricordo.cli.present_hits import replaced_text, short_ref
 from ricordo.cli.present_items import (
     show_content,
     show_diff,
@@ -75,6 +76,9 @@ def get(call: Call, refs: tuple[str, ...], meta: bool, lines: str | None, **give
             show_content(screen, items[0], original)
         else:
             show_several(screen, items)
+        for item in items:
+            if replaced := replaced_text(item):
+                screen.warn(f"{short_ref(str(item.ref))} is archived: {replaced}")
         for _, error in missed:
             screen.error(error.message, error.hint)
 
@@ -175,12 +179,15 @@ def history(call: Call, ref: str) -> int:
     """The current version is marked with a star."""
     with call.engine() as engine:
         versions = engine.history(ref)
+        item = engine.get(ref, track=False) if versions[0].state == "archived" else None
     plain = {"ref": ref, "versions": [version.to_dict() for version in versions]}
+    if item is not None:
+        plain |= {name: by for name in ("corrected_by", "superseded_by") if (by := getattr(item, name))}
 
     def draw(screen: Screen) -> None:
         show_versions(screen, versions)
-        if versions[0].state == "archived":
-            screen.note("archived; restore brings it back")
+        if item is not None:
+            screen.note(f"archived: {replaced_text(item) or 'restore brings it back'}")
 
     return call.answer(plain, draw)
 

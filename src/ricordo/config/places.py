@@ -1,7 +1,8 @@
 """Which stores are searched together, and as what: the agent's, the project's, the team's; and where their files are.
 
 The settings ``tiers.agent``, ``tiers.project`` and ``tiers.team`` name them. The store that a call is about anyway (the
-one named, the project's, or the user's own) takes its place among them; without settings it stands alone.
+one named, the project's, or the user's own) takes its place among them. Without settings it stands alone, but for a
+project's store: the user's own, if there is one, is searched beside it.
 """
 
 from __future__ import annotations
@@ -68,10 +69,23 @@ def places(located: Located, config: Config) -> tuple[TierPlace, ...]:
     """All tiers to search, the highest first."""
     stores = {} if located.alone else configured(config)
     path = located.location.path
+    if not stores and (own := _users_own(located, config)) is not None:
+        return TierPlace(located.tier, str(path), 1.0), TierPlace("agent", str(own), 1.0)
     if not stores or not located.is_implicit or path.exists():
         stores[located.tier] = str(path)
     found = [TierPlace(name, store, getattr(config.tiers, f"{name}_weight")) for name, store in stores.items()]
     return tuple(sorted(found, key=lambda place: (-place.weight, TIERS.index(place.name))))
+
+
+def _users_own(located: Located, config: Config) -> Path | None:
+    """The user's own store, where it is searched beside a project's although no setting says so.
+
+    The project's comes first, and both count the same: the weights of tiers are for those who set them up.
+    """
+    if located.alone or located.location.origin != "project" or not config.tiers.automatic:
+        return None
+    own = locate_store(None, config, Path(located.location.path.anchor)).path
+    return own if own != located.location.path and own.exists() else None
 
 
 def knowledge_place(location: StoreLocation, config: Config) -> Path | None:

@@ -75,6 +75,13 @@ class ReadingVerbs(OpenEngine):
             rerank=rerank, memories=memories, opens=opens, tool=tool,
         )  # fmt: skip
 
+    def with_replacements(self, answer: Answer) -> Answer:
+        """An answer about the past (``as_of``) whose hits say what corrected or superseded them since.
+
+        It looks up every hit, so that ``search`` itself does not do it.
+        """
+        return self._finding.with_replacements(answer)
+
     def explain(
         self,
         query: str,

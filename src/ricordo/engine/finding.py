@@ -11,11 +11,12 @@ from typing import Any
 from ricordo import registry
 from ricordo.engine.checks import check_type, refuse_binned
 from ricordo.engine.context import EngineContext
+from ricordo.engine.successors import replacement
 from ricordo.errors import NotFound, Unavailable, UsageError
 from ricordo.search.profile import find_profile
 from ricordo.search.request import Boosts, Request
 from ricordo.search.scan import grep_texts, tree_of
-from ricordo.values.hits import Answer, Evidence, Explanation, Filters, GrepMatch
+from ricordo.values.hits import Answer, Evidence, Explanation, Filters, GrepMatch, Hit
 from ricordo.values.items import Item, Ref, TreeNode, Version, parse_time
 from ricordo.values.kinds import REMEMBERED_KINDS
 
@@ -83,6 +84,16 @@ class FindVerbs:
             memories=memories,
         )
         return self._tracked(self._context.tiers.federation.search(request), query, tool, track, opens=opens)
+
+    def with_replacements(self, answer: Answer) -> Answer:
+        tiers = {tier.name: tier for tier in self._context.tiers.federation.tiers}
+
+        def told(hit: Hit) -> Hit:
+            store = tiers[hit.tier].store if hit.tier in tiers else self._context.store
+            n = store.items.number(Ref.parse(hit.ref))
+            return replace(hit, **replacement(store, n)) if n is not None else hit
+
+        return replace(answer, hits=tuple(map(told, answer.hits)))
 
     def _usual_profile(self) -> str:
         """The profile of the settings; the default one if that cannot be used, so that searches go on."""
@@ -172,7 +183,8 @@ class FindVerbs:
             version = tier.store.items.version_at(n, when)
             if version is None:
                 raise NotFound(f"{ref} did not exist at {when.isoformat()}", hint="See its history for since when.")
-        item = replace(tier.store.items.get(n, version=version), tier=tier.name)
+        replaced = replacement(tier.store, n)
+        item = replace(tier.store.items.get(n, version=version), tier=tier.name, **replaced)
         if version is None:
             refuse_binned(item)
         config = self._context.config

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,16 +11,17 @@ from typing import TYPE_CHECKING
 from ricordo import registry
 from ricordo.engine.context import EngineContext
 from ricordo.engine.finding import FindVerbs
+from ricordo.engine.successors import replacement
 from ricordo.errors import Error, NotFound, Unavailable, Unreadable, UsageError
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item, Ref, Saved
-from ricordo.values.kinds import CHECKPOINT, SESSION
+from ricordo.values.kinds import CHECKPOINT, REMEMBERED_KINDS, SESSION
 from ricordo.values.reports import AddReport, Progress
 
 if TYPE_CHECKING:
     from ricordo.context.sessions import SessionTaker
     from ricordo.models.base import LLM
-    from ricordo.values.sessions import Routes, Session, Timeline
+    from ricordo.values.sessions import Happening, Routes, Session, Timeline
 
 MOST_SESSIONS = 1_000
 
@@ -141,9 +143,20 @@ class SessionVerbs:
     ) -> Timeline:
         from ricordo.context.timeline import timeline_of
 
-        return timeline_of(
+        found = timeline_of(
             self._context.store, since=since, thread=thread, kinds=kinds, limit=limit, newest_first=False
         )
+        return self._with_replacements(found)
+
+    def _with_replacements(self, found: Timeline) -> Timeline:
+        """The timeline with what took the place of items that are archived by now."""
+        store = self._context.store
+
+        def told(event: Happening) -> Happening:
+            n = store.items.number(Ref.parse(event.ref)) if event.kind in REMEMBERED_KINDS else None
+            return replace(event, **replacement(store, n)) if n is not None else event
+
+        return replace(found, events=tuple(map(told, found.events)))
 
     def recent(
         self,
@@ -155,7 +168,10 @@ class SessionVerbs:
     ) -> Timeline:
         from ricordo.context.timeline import timeline_of
 
-        return timeline_of(self._context.store, since=since, thread=thread, kinds=kinds, limit=limit, newest_first=True)
+        found = timeline_of(
+            self._context.store, since=since, thread=thread, kinds=kinds, limit=limit, newest_first=True
+        )
+        return self._with_replacements(found)
 
     def route(self, task: str, limit: int = 5) -> Routes:
         from ricordo.context.routing import routes_from

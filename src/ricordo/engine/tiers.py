@@ -57,7 +57,7 @@ class Tiers:
         config = self._context.config
         if self._federation is None or self._federation[0] != config.tiers:
             tiers = [self._tier_at(place) for place in places(self._context.located, config)]
-            weighted = bool(configured(config))
+            weighted = bool(configured(config)) or len(tiers) > 1
             self._federation = config.tiers, Federation(tiers, weighted=weighted, seconds=config.tiers.seconds)
         return self._federation[1]
 

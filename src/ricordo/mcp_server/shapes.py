@@ -51,6 +51,8 @@ def hit_row(hit: Hit, *, tiered: bool = False) -> dict[str, Any]:
         "domain": hit.domain,
         "severity": hit.severity,
         "tier": hit.tier if tiered else "",
+        "corrected_by": hit.corrected_by,
+        "superseded_by": hit.superseded_by,
         "token_estimate": hit.token_estimate,
     }
     return without_empty(row)
@@ -234,7 +236,7 @@ def _as_many_as_fit(lines: Sequence[str], most: int) -> tuple[int, int]:
 FACTS = (
     "title", "description", "kind", "version", "tags", "category", "domain", "severity", "importance", "context",
     "valid_from", "valid_until", "loading", "immutable", "source", "source_url", "thread", "metadata", "state",
-    "updated_at",
+    "corrected_by", "superseded_by", "updated_at",
 )  # fmt: skip
 """The fields that an agent sees beside an item's text."""
 

@@ -106,6 +106,8 @@ class Hit(Plain):
     validity: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     """Why the item does not hold now: ``no longer valid`` or ``not valid yet``."""
     token_estimate: int = 0
+    corrected_by: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    superseded_by: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     version: int = field(default=0, metadata=NOT_SHOWN)
     evidence: tuple[Evidence, ...] = ()
     item: Item | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)

@@ -296,6 +296,9 @@ class Item(Plain):
     """For an entity: how many live items name it."""
     opening: str = ""
     """The beginning of the text, in lists, which leave the text out."""
+    corrected_by: str = ""
+    superseded_by: str = ""
+    """The ref of what took the place of an archived item: the newest, where that was replaced as well."""
 
     @property
     def title(self) -> str:
@@ -335,8 +338,9 @@ class Item(Plain):
             plain[name] = moment.isoformat() if moment else None
         if self.kind == "entity":
             plain["mention_count"] = self.mention_count
-        if self.tier:
-            plain["tier"] = self.tier
+        for name in ("tier", "corrected_by", "superseded_by"):
+            if getattr(self, name):
+                plain[name] = getattr(self, name)
         return plain
 
 

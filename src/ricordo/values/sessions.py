@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from ricordo.frozen import frozen
-from ricordo.values.plain import Plain, named
+from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, Plain, named
 
 LONGEST_RESULT = 1_000
 """So much is kept of a tool's output; it is mostly long, and seldom asked for."""
@@ -155,6 +155,8 @@ class Happening(Plain):
     direction: str = ""
     role: str = ""
     version: int | None = None
+    corrected_by: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    superseded_by: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
 
 
 @frozen
