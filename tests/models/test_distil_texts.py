@@ -55,7 +55,7 @@ def make_sources(folder: Path, licence: str = "MIT") -> None:
 
 def make_texts(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(folder / "distil" / "texts.py"), "--packages", str(folder / "packages")]
-    command += ["--out", str(folder / "texts.jsonl.xz"), "--processes", "1", *options]
+    command += ["--out", str(folder / "texts.jsonl.xz"), "--processes", "1", "--share", "0.02", *options]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
