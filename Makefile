@@ -59,7 +59,7 @@ faults: $(STAMP)
 	$(BIN)/python faults/broken_disk.py --most 200 --cuts 30 --seed $(SEED)
 
 lock:
-	$(UV) pip compile --quiet --universal --generate-hashes --all-extras pyproject.toml --output-file requirements.lock
+	$(UV) pip compile --quiet --universal --generate-hashes --extra all --no-header pyproject.toml --output-file requirements.lock
 
 audit: $(STAMP)
 	$(UV) tool run pip-audit --requirement requirements.lock --disable-pip

@@ -89,7 +89,8 @@ def add(call: Call, sources: tuple[str, ...], **given: Any) -> int:
     """Folders are added with everything in them, except what .gitignore and .ricordoignore exclude, and what the
     setting ingest.ignore names (node_modules, lock files and the like). A file or page
     that cannot be read does not stop the others; the exit code is 1 if any failed. Items that are stored already
-    are skipped: use refresh to read changed files and pages again.
+    are skipped: use refresh to read changed files and pages again. A crash of the program loses nothing that was
+    reported; after a power cut the last batch may be missing, and adding again brings it.
     """
     title, tags, pairs = given.pop("title"), given.pop("tags"), given.pop("pairs")
     fields = fields_from(pairs, title=title, tags=tags)
