@@ -127,6 +127,7 @@ def test_what_is_not_valid_now_is_not_told(engine: Ricordo) -> None:
     assert {(one.ref, one.reason) for one in told.left_out} == {
         ("note:/old", "no longer valid"),
         ("note:/coming", "not valid yet"),
+        ("note:/past", "no longer valid"),
     }
 
 

@@ -218,3 +218,18 @@ def test_an_immutable_item_keeps_its_text_whatever_is_done_to_its_file(house: Ho
     with pytest.raises(Conflict):
         engine.rm("memory:/code")
     assert house.files() == ["memories/code.md"]
+
+
+def test_an_id_and_a_source_of_another_program_stay_in_place_when_the_file_is_rewritten(house: House) -> None:
+    house.write("notes/theirs.md", "---\nid: zettel-17\nsource: a book\nauto_category: reading\n---\nWhat I read.\n")
+    engine = house.open()
+    assert engine.get("note:/theirs").fields.category == "reading"
+    before = engine.get("note:/theirs").id
+    engine.edit("note:/theirs", fields={"tags": ["mine"]})
+    text = house.read("notes/theirs.md")
+    assert "\nid: zettel-17\n" in text
+    assert "\nsource: a book\n" in text
+    house.forget_store()
+    item = house.open().get("note:/theirs")
+    assert (item.id, item.fields.tags) == (before, ("mine",))
+    assert (item.fields.metadata["id"], item.fields.metadata["source"]) == ("zettel-17", "a book")

@@ -27,6 +27,8 @@ SUFFIX = ".md"
 MARKDOWN = "text/markdown"
 
 _KINDS = {folder: kind for kind, folder in KNOWLEDGE_FOLDERS.items()}
+_SHARED = ("id", "source")
+"""Keys of ours that other programs use for something else; theirs stay in place, ours get another name then."""
 _OWN_KEYS = ("id", "ref", "created", "updated", "text_hash", "archived", "mime_type")
 _DEFAULTS = Fields(mime_type=MARKDOWN).to_dict()
 _TEXT_FIELDS = ("title", "description", "category", "domain", "context", "source_adapter", "source_url", "thread")
@@ -125,7 +127,7 @@ def id_of(name: str) -> str:
 def render(item: Item, name: str) -> bytes:
     """The file of an item. Fields come first, what only Ricordo needs after them, then the text as it is."""
     lines = ["---", *_field_lines(item.fields)]
-    own: dict[str, Any] = {"id": item.id}
+    own: dict[str, Any] = {_own_key("id", item.fields): item.id}
     if ref_of(name) != item.ref:
         own["ref"] = str(item.ref)
     lines += [f"{key}: {_yaml(value)}" for key, value in own.items()]
@@ -148,10 +150,27 @@ def _field_lines(fields: Fields) -> list[str]:
     plain = fields.to_dict()
     metadata: dict[str, Any] = plain.pop("metadata")
     del plain["is_textual"]
-    lines = [f"{name}: {_yaml(value)}" for name, value in plain.items() if value != _DEFAULTS[name]]
-    inside = {key: value for key, value in metadata.items() if _is_reserved(key)}
+    lines = [f"{_own_key(name, fields)}: {_yaml(value)}" for name, value in plain.items() if value != _DEFAULTS[name]]
+    inside = {key: value for key, value in metadata.items() if _is_reserved(key) and key not in _SHARED}
     lines += [f"{_yaml(key)}: {_yaml(value)}" for key, value in metadata.items() if key not in inside]
     return [*lines, f"metadata: {_yaml(inside)}"] if inside else lines
+
+
+def _own_key(name: str, fields: Fields) -> str:
+    """The key under which a value of ours is written: another one where somebody else's value has that key."""
+    return f"ricordo_{name}" if name in _SHARED and name in fields.metadata else name
+
+
+def _set_apart(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What a front matter says in our terms, and what others say under keys that we use, too."""
+    plain = dict(values)
+    foreign: dict[str, Any] = {}
+    for name in _SHARED:
+        if f"ricordo_{name}" in plain:
+            if name in plain:
+                foreign[name] = plain.pop(name)
+            plain[name] = plain.pop(f"ricordo_{name}")
+    return plain, foreign
 
 
 def _is_reserved(key: str) -> bool:
@@ -177,8 +196,11 @@ def read(data: bytes, name: str) -> KnowledgeFile:
     body = text[end:].removeprefix("\n") if end else text
     skipped = len(text) - len(body)
     body = body.removesuffix("\n")
+    values, foreign = _set_apart(values)
     own = _own(values)
     fields, warnings = to_fields({key: value for key, value in values.items() if key not in own})
+    if foreign:
+        fields["metadata"] = {**fields.get("metadata", {}), **foreign}
     if "id" in own:
         # Ricordo's own file says exactly what is so.
         fields |= {key: values[key] for key in _TEXT_FIELDS if key in fields and isinstance(values.get(key), str)}

@@ -158,6 +158,8 @@ def to_fields(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
                 # People write `source: <where I read it>`: no mistake, only not our field of that name.
                 if name != "source":
                     warnings.append(f"front matter, {name}: {problem.message}. {problem.hint}".rstrip())
+    if "category" not in fields and isinstance(metadata.get("auto_category"), str):
+        fields["category"] = metadata["auto_category"]  # so other programs name a category that they chose themselves
     if metadata:
         fields["metadata"] = metadata
     return fields, warnings
