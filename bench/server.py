@@ -33,7 +33,7 @@ from corpus import QUESTIONS, add_corpus_options, questions_for, read_corpus
 from embeddings import give_vectors, real_vectors, shipped_embedder, spread
 from hook import ask as ask_hook
 from ricordo.engine import Ricordo
-from ricordo.http_api.running import Running, read_running, state_file
+from ricordo.http_api.running import RunningServer, read_running, state_file
 from stores import GrowingStore
 from timing import aligned, machine, print_json, summary
 
@@ -50,7 +50,7 @@ def fill(options: argparse.Namespace, file: Path) -> tuple[int, list[str]]:
     return growth.chunks, list(questions)
 
 
-def one_client(running: Running, questions: list[str]) -> dict[str, Any]:
+def one_client(running: RunningServer, questions: list[str]) -> dict[str, Any]:
     with httpx.Client(base_url=running.address, headers=_token(running), timeout=60) as client:
         client.get("/api/v1/search", params={"q": questions[0]})
         times = []
@@ -61,7 +61,7 @@ def one_client(running: Running, questions: list[str]) -> dict[str, Any]:
     return summary(times)
 
 
-def many_clients(running: Running, questions: list[str], clients: int, seconds: float) -> dict[str, Any]:
+def many_clients(running: RunningServer, questions: list[str], clients: int, seconds: float) -> dict[str, Any]:
     times: list[float] = []
     bad: list[str] = []
 
@@ -88,7 +88,7 @@ def many_clients(running: Running, questions: list[str], clients: int, seconds: 
     return figures | {"per_second": round(len(times) / seconds, 1)} | summary(times)
 
 
-def page(running: Running, link: str, questions: list[str]) -> dict[str, Any] | None:
+def page(running: RunningServer, link: str, questions: list[str]) -> dict[str, Any] | None:
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if program is None:
         return None
@@ -116,7 +116,7 @@ def page(running: Running, link: str, questions: list[str]) -> dict[str, Any] | 
     return {"first paint": summary(paints), "last key to hits": summary(hits)}
 
 
-def hooks(running: Running, store: Path, questions: list[str], rounds: int) -> dict[str, Any]:
+def hooks(running: RunningServer, store: Path, questions: list[str], rounds: int) -> dict[str, Any]:
     """By turns through the server and alone, in one run; ``cpu_ms`` counts the server's share too."""
     place = state_file()
     aside = place.with_name("aside.json")
@@ -183,7 +183,7 @@ def bench(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     return figures | {"machine": machine()}
 
 
-def _token(running: Running) -> dict[str, str]:
+def _token(running: RunningServer) -> dict[str, str]:
     return {"Authorization": f"Bearer {running.token}"}
 
 

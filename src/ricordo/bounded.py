@@ -13,23 +13,30 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class BoundedCall(Generic[T]):
-    """A call that has been started. ``wait`` until it is done, then ask for its ``error`` or its ``result``."""
+class PendingCall(Generic[T]):
+    """A call that another thread runs. ``wait`` until it is done, then ask for its ``error`` or its ``result``."""
 
-    def __init__(self, work: Callable[[], T], name: str) -> None:
+    def __init__(self, work: Callable[[], T]) -> None:
         self._work = work
         self._done = threading.Event()
+        self._cancelled = False
         self._results: list[T] = []
         self.error: BaseException | None = None
         """What the call raised; None if it raised nothing, or is not done yet."""
-        threading.Thread(target=self._run, name=name, daemon=True).start()
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Make the call, in the thread that runs this; a call that was cancelled is not made."""
+        if self._cancelled:
+            return
         try:
             self._results.append(self._work())
-        except BaseException as error:  # noqa: BLE001 - nothing is lost: whoever waits gets it
+        except BaseException as error:  # noqa: BLE001 - the thread that waits for the result gets the error
             self.error = error
         self._done.set()
+
+    def cancel(self) -> None:
+        """Do not make the call if it has not begun yet."""
+        self._cancelled = True
 
     def wait(self, seconds: float) -> bool:
         """Wait for no longer than that; answers whether the call is done."""
@@ -40,6 +47,14 @@ class BoundedCall(Generic[T]):
         if self.error is not None:
             raise self.error
         return self._results[0]
+
+
+class BoundedCall(PendingCall[T]):
+    """A call that runs in a thread of its own, which is started at once."""
+
+    def __init__(self, work: Callable[[], T], name: str) -> None:
+        super().__init__(work)
+        threading.Thread(target=self.run, name=name, daemon=True).start()
 
 
 def call_within(seconds: float, work: Callable[[], T], name: str) -> T:

@@ -20,7 +20,6 @@ def call_plugin(call: Callable[[], T], problem: str, *, hint: str, kind: type[Er
         return call()
     except Error:
         raise
-    except Exception as error:
-        # Code that is not ours may raise anything, and it must not end the whole command.
+    except Exception as error:  # a plugin may raise anything, and it must not end the whole command
         report(problem, error)
         raise kind(f"{problem}: {type(error).__name__}: {error}", hint=hint) from error

@@ -16,7 +16,7 @@ import pytest
 from mcp import Client
 
 from ricordo import ConfigProvider, registry
-from ricordo.mcp_server.protocol import Threads, server_for
+from ricordo.mcp_server.protocol import CallThreads, server_for
 from ricordo.mcp_server.service import MOST_BYTES, Service
 from ricordo.mcp_server.toolsets import TOOLSETS, chosen
 
@@ -39,7 +39,7 @@ def talk(service: Service, conversation: Any) -> Any:
     """Hold a conversation with a server in this process."""
 
     async def hold() -> Any:
-        threads = Threads()
+        threads = CallThreads()
         try:
             async with Client(server_for(service, threads)) as client:
                 return await conversation(client)

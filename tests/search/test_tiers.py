@@ -13,7 +13,7 @@ import apsw
 import pytest
 
 from ricordo import ConfigProvider, Error, Filters, NotFound, Ricordo, UsageError
-from ricordo.search.tiers import SharedQueries, Threads
+from ricordo.search.tiers import SharedQueries, TierThreads
 
 NAMES = ("agent", "project", "team")
 
@@ -499,11 +499,26 @@ def test_tiers_are_searched_from_many_threads_at_once(opened: Callable[..., Rico
 
 
 def test_threads_are_reused_and_bounded() -> None:
-    threads = Threads(2)
-    names = {threads.run(lambda: threading.get_ident()).result(5) for _ in range(10)}
-    assert len(names) <= 2
-    futures = [threads.run(lambda n=n: n) for n in range(20)]
-    assert [future.result(5) for future in futures] == list(range(20))
+    threads = TierThreads(2)
+    calls = [threads.run(threading.get_ident) for _ in range(10)]
+    assert all(call.wait(5) for call in calls)
+    assert len({call.result() for call in calls}) <= 2
+    numbers = [threads.run(lambda n=n: n) for n in range(20)]
+    assert all(call.wait(5) for call in numbers)
+    assert [call.result() for call in numbers] == list(range(20))
+
+
+def test_work_that_was_cancelled_before_it_began_is_never_done() -> None:
+    threads = TierThreads(1)
+    begun, done = threading.Event(), []
+    first = threads.run(lambda: begun.wait(5))
+    second = threads.run(lambda: done.append("second"))
+    second.cancel()
+    begun.set()
+    last = threads.run(lambda: done.append("last"))
+    assert first.wait(5)
+    assert last.wait(5)
+    assert done == ["last"]
 
 
 def test_several_tiers_embed_a_query_once() -> None:

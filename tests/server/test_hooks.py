@@ -20,7 +20,7 @@ from ricordo.cli.hook_answers import run
 from ricordo.cli.hook_process import Outlet
 from ricordo.cli.hook_server import ask_server
 from ricordo.cli.hook_told import told_by_hooks
-from ricordo.http_api.running import Running, write_running
+from ricordo.http_api.running import RunningServer, write_running
 
 KEYS = "We rotate the signing keys in the first week of every quarter."
 PROMPT = {"prompt": "When do we rotate the signing keys?"}
@@ -44,7 +44,7 @@ def site(tmp_path: Path) -> Iterator[Listening]:
     home.mkdir()
     served, end = listen(home)
     served.engine.context("warm up", budget=100)  # as the server does by itself when it starts
-    write_running(Running(os.getpid(), "127.0.0.1", served.port, LOCAL, str(home / "store.db")))
+    write_running(RunningServer(os.getpid(), "127.0.0.1", served.port, LOCAL, str(home / "store.db")))
     yield served
     end()
 
@@ -73,7 +73,7 @@ def test_the_server_answers_for_the_project_of_the_hook_as_the_hook_would_alone(
     through = hook(project, **PROMPT)
     assert count(site) == 1
     assert KEYS in through["hookSpecificOutput"]["additionalContext"]
-    site_of_nobody = Running(os.getpid(), "127.0.0.1", 1, LOCAL, "")
+    site_of_nobody = RunningServer(os.getpid(), "127.0.0.1", 1, LOCAL, "")
     write_running(site_of_nobody)
     assert hook(project, **PROMPT) == through
     assert count(site) == 1

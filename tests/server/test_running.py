@@ -21,7 +21,7 @@ from http_sites import LOCAL, Listening, listen
 
 from ricordo.cli.program import program
 from ricordo.http_api import background
-from ricordo.http_api.running import Running, ask, read_running, state_file, write_running
+from ricordo.http_api.running import RunningServer, ask, read_running, state_file, write_running
 
 
 def ricordo(*words: str, code: int = 0) -> Any:
@@ -93,7 +93,7 @@ def test_without_its_extra_the_server_says_what_to_install(quiet: None, monkeypa
 
 
 def test_a_state_file_that_others_can_read_or_of_a_dead_process_counts_for_nothing() -> None:
-    write_running(Running(os.getpid(), "127.0.0.1", 1, "token", "store"))
+    write_running(RunningServer(os.getpid(), "127.0.0.1", 1, "token", "store"))
     assert read_running() is not None
     if os.name == "posix":
         state_file().chmod(0o644)
@@ -101,7 +101,7 @@ def test_a_state_file_that_others_can_read_or_of_a_dead_process_counts_for_nothi
         state_file().chmod(0o600)
         gone = subprocess.Popen([sys.executable, "-c", ""])
         gone.wait()
-        write_running(Running(gone.pid, "127.0.0.1", 1, "token", "store"))
+        write_running(RunningServer(gone.pid, "127.0.0.1", 1, "token", "store"))
         assert read_running() is None
 
 

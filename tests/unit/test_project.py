@@ -53,6 +53,8 @@ CONCRETE |= {
 
 LONGEST_MODULE = 400
 LONGEST_FUNCTION = 60
+MOST_BROAD_EXCEPTS = 10
+SHARED_NAMES = {"RicordoRetriever": "each adapter calls its retriever so, as its framework expects"}
 LONG_MODULES: dict[str, str] = {}
 LONG_FUNCTIONS: dict[str, str] = {}
 
@@ -159,6 +161,39 @@ def test_functions_stay_readable_or_say_why_not() -> None:
         and (node.end_lineno or 0) - node.lineno >= LONGEST_FUNCTION
     }
     assert long == set(LONG_FUNCTIONS)
+
+
+def test_broad_excepts_are_few_and_each_says_why() -> None:
+    found: list[str] = []
+    without_reason: list[str] = []
+    for file, tree in modules():
+        lines = (PACKAGE / file).read_text(encoding="utf-8").splitlines()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ExceptHandler) and catches_everything(node):
+                found.append(f"{file}:{node.lineno}")
+                comment = lines[node.lineno - 1].partition("  # ")[2]
+                reason = re.sub(r"^noqa: [A-Z0-9, ]+(- )?", "", comment)
+                if len(reason.split()) < 3:
+                    without_reason.append(found[-1])
+    assert without_reason == []
+    assert len(found) <= MOST_BROAD_EXCEPTS, found
+
+
+def catches_everything(handler: ast.ExceptHandler) -> bool:
+    named = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(one is None or ast.unparse(one) in ("Exception", "BaseException") for one in named)
+
+
+def test_a_class_name_means_one_thing() -> None:
+    """A part of the store may be called like the protocol it fulfils; other modules must not share a name."""
+    homes: dict[str, set[str]] = {}
+    for file, tree in modules():
+        folder = "store" if file.startswith("store/") else file
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, set()).add(folder)
+    shared = {name: sorted(files) for name, files in homes.items() if len(files) > 1}
+    assert set(shared) <= SHARED_NAMES.keys(), shared
 
 
 def test_every_module_says_what_it_is_for() -> None:

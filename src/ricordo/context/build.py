@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from ricordo.context.build_passages import Passage, Said, merged, strong
+from ricordo.context.build_passages import ContextPassage, Said, merged, strong
 from ricordo.context.build_text import OUTSIDE, Tokens, block, clean, is_outside, label_of, one_line
 from ricordo.frozen import frozen
 from ricordo.models.base import TokenCounter
@@ -61,8 +61,8 @@ class Material:
     """All that could be shown, before anything is chosen; every list is in order of preference."""
 
     always: Sequence[Item] = ()
-    contextual: Sequence[Passage] = ()
-    passages: Sequence[Passage] = ()
+    contextual: Sequence[ContextPassage] = ()
+    passages: Sequence[ContextPassage] = ()
     skills: Sequence[Skill] = ()
     tools: Sequence[ToolEntry] = ()
     events: Sequence[Event] = ()
@@ -178,9 +178,9 @@ class Builder:
         plain = [(event.ref, one_line(event.line, SKILL_LINE).replace("`", "'")) for event in self.material.events]
         return [(f"- {line}", ContextPart("recent", ref, fenced=outside)) for ref, line in plain]
 
-    def _passages(self, name: str, passages: Sequence[Passage], most: int) -> None:
+    def _passages(self, name: str, passages: Sequence[ContextPassage], most: int) -> None:
         """Passages by their value while they fit; what says nothing new is passed over."""
-        chosen: list[Passage] = []
+        chosen: list[ContextPassage] = []
         cut: set[tuple[str, int]] = set()
         room = min(most, self.room) - self._heading(name)
         for one in passages:
@@ -208,11 +208,11 @@ class Builder:
             )  # fmt: skip
             self._add(name, self._passage_block(one), part)
 
-    def _passage_block(self, one: Passage) -> str:
+    def _passage_block(self, one: ContextPassage) -> str:
         label = label_of(one.ref, one.lines, one.place)
         return block(label, one.item.fields.title, one.item.fields.description, one.text, outside=one.outside)
 
-    def _cut_passage(self, one: Passage, room: int) -> Passage | None:
+    def _cut_passage(self, one: ContextPassage, room: int) -> ContextPassage | None:
         text = self._shortened_text(lambda body: self._passage_block(replace(one, text=body)), one.text, room)
         if not text:
             return None
@@ -303,7 +303,7 @@ def _note(names: Sequence[str], count: int) -> str:
     return f"Left out: {', '.join([*names[:count], *rest])}"
 
 
-def _ordered(whole: Sequence[Passage], shortened: Sequence[Passage]) -> list[Passage]:
+def _ordered(whole: Sequence[ContextPassage], shortened: Sequence[ContextPassage]) -> list[ContextPassage]:
     """Passages of one item together, items by their best, those cut short at their item's end."""
     best: dict[str, float] = {}
     for one in (*whole, *shortened):

@@ -31,7 +31,7 @@ _WORD = re.compile(r"\w+")
 
 
 @frozen
-class Passage:
+class ContextPassage:
     """A stretch of an item's text: chunks ``first`` to ``last`` of it, their lines, and what it is worth."""
 
     item: Item
@@ -65,9 +65,9 @@ def fitting(answer: Answer) -> tuple[Hit, ...]:
     return tuple(hit for hit in answer.hits if hit.score >= floor)
 
 
-def passages_of(hits: Sequence[Hit], stores: Mapping[str, Store]) -> list[Passage]:
+def passages_of(hits: Sequence[Hit], stores: Mapping[str, Store]) -> list[ContextPassage]:
     """The passages that earned the hits their places, best first; each is worth its part of its hit's score."""
-    found: list[Passage] = []
+    found: list[ContextPassage] = []
     now = datetime.now(UTC)
     for hit in hits:
         store = stores.get(hit.tier)
@@ -83,7 +83,7 @@ def passages_of(hits: Sequence[Hit], stores: Mapping[str, Store]) -> list[Passag
     return sorted(found, key=lambda one: (-one.value, one.ref, one.first))
 
 
-def _passages(store: Store, n: int, item: Item, hit: Hit) -> Iterable[Passage]:
+def _passages(store: Store, n: int, item: Item, hit: Hit) -> Iterable[ContextPassage]:
     shown = Shown(n, tuple(part.chunk for part in hit.evidence), item.version)
     found = {part.chunk: part for part in store.index.passages([shown]).texts[n]} if hit.evidence else {}
     best = max((part.score for part in hit.evidence), default=0.0)
@@ -93,18 +93,18 @@ def _passages(store: Store, n: int, item: Item, hit: Hit) -> Iterable[Passage]:
         if passage is not None and text.strip():
             at = passage.position
             value = hit.score * (part.score / best if best > 0 else 1.0) * ANOTHER**place
-            yield Passage(item, hit.ref, text, passage.lines, value, at, at, part.place)
+            yield ContextPassage(item, hit.ref, text, passage.lines, value, at, at, part.place)
 
 
-def strong(passages: Sequence[Passage], weak: float = WEAK) -> list[Passage]:
+def strong(passages: Sequence[ContextPassage], weak: float = WEAK) -> list[ContextPassage]:
     """Those that come near the best one."""
     floor = weak * max((one.value for one in passages), default=0.0)
     return [one for one in passages if one.value >= floor]
 
 
-def merged(passages: Sequence[Passage]) -> list[Passage]:
+def merged(passages: Sequence[ContextPassage]) -> list[ContextPassage]:
     """Neighbours in one item become one passage; items by their best passage, in each by line."""
-    by_item: dict[str, list[Passage]] = {}
+    by_item: dict[str, list[ContextPassage]] = {}
     for one in sorted(passages, key=lambda one: (one.ref, one.first)):
         rows = by_item.setdefault(one.ref, [])
         if rows and rows[-1].last + 1 == one.first and not rows[-1].place and not one.place:
@@ -115,7 +115,7 @@ def merged(passages: Sequence[Passage]) -> list[Passage]:
     return [one for _, rows in groups for one in rows]
 
 
-def _joined(one: Passage, next_one: Passage) -> Passage:
+def _joined(one: ContextPassage, next_one: ContextPassage) -> ContextPassage:
     lines = (one.lines[0], max(one.lines[1], next_one.lines[1]))
     # A chunk ends where the next begins; the line break between them may have been trimmed.
     separator = " " if one.lines[1] == next_one.lines[0] else "\n"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ricordo.context.build_passages import Passage
+from ricordo.context.build_passages import ContextPassage
 from ricordo.text.stopwords import STOP_WORDS
 from ricordo.text.words import fold
 from ricordo.values.items import Item, Ref
@@ -28,7 +28,7 @@ class EchoFilter:
         self._asked = _words(task)
         self._session = session
 
-    def without_echoes(self, passages: Iterable[Passage]) -> list[Passage]:
+    def without_echoes(self, passages: Iterable[ContextPassage]) -> list[ContextPassage]:
         """The passages that are no echo."""
         return [one for one in passages if not self._is_echo(one.item, one.text)]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from ricordo.errors import Error, NotFound, Unreadable
 from ricordo.frozen import frozen
-from ricordo.ingest.files import Files, metadata_kept, set_by_people
+from ricordo.ingest.files import FileReader, metadata_kept, set_by_people
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.sources.disk import FoundFile, absolute
 from ricordo.sources.skills import FILE, Listed, Root, rank_of
@@ -51,7 +51,7 @@ class Known:
 class Collector:
     """One ``skills add``: looks at the roots in order, and builds up the report."""
 
-    def __init__(self, store: Store, pipeline: Pipeline, files: Files, backlog: Backlog | None) -> None:
+    def __init__(self, store: Store, pipeline: Pipeline, files: FileReader, backlog: Backlog | None) -> None:
         self.store = store
         self.pipeline = pipeline
         self.files = files

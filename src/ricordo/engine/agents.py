@@ -21,7 +21,7 @@ from ricordo.values.reports import AddReport, Progress
 
 if TYPE_CHECKING:
     from ricordo.context.build import Event
-    from ricordo.context.build_passages import Passage
+    from ricordo.context.build_passages import ContextPassage
     from ricordo.context.echo import EchoFilter
     from ricordo.models.base import TokenCounter
     from ricordo.store.base import Store
@@ -114,7 +114,7 @@ class AgentVerbs:
                     found[item.ref] = store.items.get(n)
         return sorted(found.values(), key=lambda item: item.ref)
 
-    def _contextual(self, task: str, stores: Mapping[str, Store], left_out: list[LeftOut]) -> list[Passage]:
+    def _contextual(self, task: str, stores: Mapping[str, Store], left_out: list[LeftOut]) -> list[ContextPassage]:
         """Passages of the items that are loaded when they share words with the task."""
         from ricordo.context.build_passages import passages_of
 
@@ -133,11 +133,11 @@ class AgentVerbs:
         echoes: EchoFilter,
         warnings: list[str],
         left_out: list[LeftOut],
-    ) -> list[Passage]:
+    ) -> list[ContextPassage]:
         """The best passages for a task. If most of them only echo it, the search is repeated with more hits."""
         from ricordo.context.build_passages import fitting, passages_of
 
-        passages: list[Passage] = []
+        passages: list[ContextPassage] = []
         for limit in (HITS, 5 * HITS):
             answer = self._asked(task, Filters(kinds=SHOWN_AS_PASSAGES), limit)
             found = passages_of([hit for hit in fitting(answer) if hit.ref not in known], stores)

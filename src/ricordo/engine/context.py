@@ -24,7 +24,7 @@ from ricordo.values.items import Ref
 from ricordo.values.reports import AddReport, Progress
 
 if TYPE_CHECKING:
-    from ricordo.ingest.files import Files
+    from ricordo.ingest.files import FileReader
     from ricordo.ingest.pipeline import Pipeline
     from ricordo.memory.knowledge import Knowledge
     from ricordo.values.reports import EmbedReport
@@ -145,11 +145,11 @@ class EngineContext:
 
         return Pipeline(store, self.provider, registry.token_counter(), self.models.llm_or_default)
 
-    def files(self, *, follow_links: bool | None = None) -> Files:
+    def files(self, *, follow_links: bool | None = None) -> FileReader:
         """What reads files from disk, within the limits of the settings."""
-        from ricordo.ingest.files import Files
+        from ricordo.ingest.files import FileReader
 
-        return Files(self.config, self.location, follow_links=follow_links)
+        return FileReader(self.config, self.location, follow_links=follow_links)
 
     def embed_waiting(self, progress: Callable[[Progress], None] | None = None, **options: Any) -> EmbedReport:
         """Make the vectors that wait in the backlog; the fallback embedder does it while the first is unavailable."""

@@ -31,7 +31,7 @@ class ForeignImport:
     def vault(self, source: Source, on_conflict: str, wait: bool, progress: OnProgress) -> ImportReport:
         """Add the Markdown files of a vault; its folder is remembered, so that ``refresh`` follows it."""
         from ricordo.ingest.adding import Adding
-        from ricordo.ingest.files import Files
+        from ricordo.ingest.files import FileReader
         from ricordo.ingest.foreign.obsidian import MARKER, in_vault
         from ricordo.values.reports import ImportReport
 
@@ -39,7 +39,7 @@ class ForeignImport:
         adding = Adding(
             self._context.store,
             self._context.pipeline,
-            Files(self._context.config, self._context.location, is_vault=True),
+            FileReader(self._context.config, self._context.location, is_vault=True),
             kind=None,
             fields={},
             on_conflict=on_conflict,

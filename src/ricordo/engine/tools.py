@@ -19,7 +19,7 @@ from ricordo.engine.items import ItemVerbs
 from ricordo.engine.removing import RemoveVerbs
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.tools.finding import MORE, in_general, tools_first
-from ricordo.tools.programs import Place, named_servers, servers_of
+from ricordo.tools.programs import SettingsFile, named_servers, servers_of
 from ricordo.tools.registered import Registered, ServerFile, check_startable, to_register, what_starts
 from ricordo.tools.rules import called_by, entry_from, may_call, part_of, pick, plain_hints, refuse
 from ricordo.values.hits import Filters
@@ -29,7 +29,7 @@ from ricordo.values.tools import ServerFound, ServerReport, ToolEntry, ToolResul
 if TYPE_CHECKING:
     from ricordo.sources.mcp_client import Result, ServerTool
     from ricordo.tools.records import CallRecords
-    from ricordo.tools.running import Running
+    from ricordo.tools.running import OpenServers
 
 __all__ = ["Tools", "plain_hints"]
 
@@ -53,7 +53,7 @@ class Tools:
         self._writing = items
         self._removing = removing
         self._file = ServerFile()
-        self._warm: Running | None = None
+        self._warm: OpenServers | None = None
 
     def close(self) -> None:
         """End the servers that run."""
@@ -61,11 +61,11 @@ class Tools:
             self._warm.close()
 
     @property
-    def _running(self) -> Running:
+    def _running(self) -> OpenServers:
         if self._warm is None:
-            from ricordo.tools.running import Running
+            from ricordo.tools.running import OpenServers
 
-            self._warm = Running(lambda: self._context.config.tools.seconds)
+            self._warm = OpenServers(lambda: self._context.config.tools.seconds)
         return self._warm
 
     @cached_property
@@ -288,9 +288,9 @@ class Tools:
         return self.records.calls(limit)
 
 
-def _place(path: Path) -> Place:
+def _place(path: Path) -> SettingsFile:
     """A file that the user names."""
     key = {".toml": "mcp_servers"}.get(path.suffix, "servers" if path.parent.name == ".vscode" else "mcpServers")
     if not path.is_file():
         raise NotFound(f"there is no file {path}", hint="Name a file that has MCP servers, such as .mcp.json.")
-    return Place("file", path.absolute(), key)
+    return SettingsFile("file", path.absolute(), key)

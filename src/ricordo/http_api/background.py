@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 
 from ricordo.config.files import replace_file, state_home
 from ricordo.errors import NotFound, Unavailable, UsageError
-from ricordo.http_api.running import Running, ask, read_running
+from ricordo.http_api.running import RunningServer, ask, read_running
 
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0
@@ -28,7 +28,7 @@ def command_line(arguments: Sequence[str] = ()) -> list[str]:
     return [sys.executable, "-P", "-m", "ricordo", "serve", *arguments]
 
 
-def start(arguments: Sequence[str], folder: Path) -> Running:
+def start(arguments: Sequence[str], folder: Path) -> RunningServer:
     """Start the server in a process of its own, and wait until it answers."""
     if (running := read_running()) is not None:
         raise UsageError(
@@ -56,7 +56,7 @@ def start(arguments: Sequence[str], folder: Path) -> Running:
     return _answering(process, log)
 
 
-def _answering(process: subprocess.Popen[bytes], log: Path) -> Running:
+def _answering(process: subprocess.Popen[bytes], log: Path) -> RunningServer:
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until:
         running = read_running()
@@ -72,14 +72,14 @@ def _answering(process: subprocess.Popen[bytes], log: Path) -> Running:
     raise Unavailable(f"the server did not answer within {START_SECONDS:g} seconds", hint=f"{log} says more.")
 
 
-def is_answering(running: Running, seconds: float = 2.0) -> bool:
+def is_answering(running: RunningServer, seconds: float = 2.0) -> bool:
     """Whether the server is up."""
     with suppress(OSError, ValueError):
         return ask(running, "/healthz", b"", seconds, method="GET")[0] == 200
     return False
 
 
-def required() -> Running:
+def required() -> RunningServer:
     """The server that runs; an error when none does."""
     running = read_running()
     if running is None:
@@ -87,7 +87,7 @@ def required() -> Running:
     return running
 
 
-def new_link(running: Running) -> str:
+def new_link(running: RunningServer) -> str:
     """A fresh link that signs a browser in."""
     import json
 
@@ -99,7 +99,7 @@ def new_link(running: Running) -> str:
     return link
 
 
-def stop() -> Running:
+def stop() -> RunningServer:
     """End the server well, and wait until it is gone."""
     running = required()
     os.kill(running.pid, signal.SIGTERM)

@@ -42,7 +42,7 @@ SECURITY_HEADERS = (
 
 
 @frozen
-class Limits:
+class RequestLimits:
     """How much is taken from a caller."""
 
     body: int = 64_000_000
@@ -85,7 +85,7 @@ class Guard:
         hosts: list[str],
         credentials: Credentials,
         local_token: str = "",
-        limits: Callable[[], Limits] = Limits,
+        limits: Callable[[], RequestLimits] = RequestLimits,
         cookie: str = "ricordo",
         sign_in_page: ASGIApp | None = None,
     ) -> None:
@@ -143,7 +143,7 @@ class Guard:
         if site == "cross-site" and mode != "navigate":
             raise Refused(403, "wrong_origin", "this request comes from another site", "Open the page itself.")
 
-    def _refuse_large(self, headers: Mapping[bytes, str], limits: Limits) -> None:
+    def _refuse_large(self, headers: Mapping[bytes, str], limits: RequestLimits) -> None:
         length = headers.get(b"content-length", "0")
         if not length.isdigit() or int(length) > limits.body:
             raise _too_large(limits.body)
@@ -178,7 +178,7 @@ class Guard:
         if b"origin" not in headers and headers.get(b"sec-fetch-site") != "same-origin":
             raise Refused(403, "wrong_origin", "the request does not say which page sent it", "Send an Origin header.")
 
-    def _refuse_too_many(self, scope: Scope, caller: Caller | None, limits: Limits) -> None:
+    def _refuse_too_many(self, scope: Scope, caller: Caller | None, limits: RequestLimits) -> None:
         name = caller.id if caller is not None else _address(scope)
         if not self._bucket.take(name, limits.per_minute):
             raise Refused(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -203,11 +204,10 @@ async def export(here: Here, log: bool = True) -> Response:
         file.unlink(missing_ok=True)
         place.rmdir()
 
-    try:
+    with ExitStack() as after_failure:
+        after_failure.callback(clear)
         await here.ask(lambda engine: engine.export(file, log=log))
-    except BaseException:
-        clear()
-        raise
+        after_failure.pop_all()
     return FileResponse(file, media_type="application/x-ndjson", filename=file.name, background=BackgroundTask(clear))
 
 

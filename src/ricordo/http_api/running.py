@@ -16,7 +16,7 @@ from typing import NamedTuple
 FILE_NAME = "server.json"
 
 
-class Running(NamedTuple):
+class RunningServer(NamedTuple):
     """A server of this user: where it listens, what it is asked with, and which store its page shows."""
 
     pid: int
@@ -39,7 +39,7 @@ def state_file(env: Mapping[str, str] | None = None) -> Path:
     return state_home(os.environ if env is None else env) / FILE_NAME
 
 
-def read_running(env: Mapping[str, str] | None = None) -> Running | None:
+def read_running(env: Mapping[str, str] | None = None) -> RunningServer | None:
     """The server that the file names, if its process is alive and the file is this user's own."""
     path = state_file(env)
     try:
@@ -47,13 +47,13 @@ def read_running(env: Mapping[str, str] | None = None) -> Running | None:
         if os.name == "posix" and (found.st_uid != os.getuid() or found.st_mode & 0o077):
             return None  # somebody else could have written it, or could read the token
         plain = json.loads(path.read_bytes())
-        running = Running(**plain)
+        running = RunningServer(**plain)
     except (OSError, ValueError, TypeError):
         return None
     return running if _is_alive(running.pid) else None
 
 
-def write_running(running: Running, env: Mapping[str, str] | None = None) -> None:
+def write_running(running: RunningServer, env: Mapping[str, str] | None = None) -> None:
     """Say where the server is."""
     from ricordo.config.files import replace_file
 
@@ -68,7 +68,7 @@ def forget_running(pid: int, env: Mapping[str, str] | None = None) -> None:
             path.unlink()
 
 
-def ask(running: Running, path: str, body: bytes, seconds: float, *, method: str = "POST") -> tuple[int, bytes]:
+def ask(running: RunningServer, path: str, body: bytes, seconds: float, *, method: str = "POST") -> tuple[int, bytes]:
     """One request to the server, by hand: the libraries for it cost more to import than the answer takes.
 
     Raises ``OSError`` when the server does not answer in time, ``ValueError`` when it answers nonsense.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Error, MissingExtra, UsageError
 from ricordo.http_api.credentials import Credentials
-from ricordo.http_api.running import Running, forget_running, read_running, write_running
+from ricordo.http_api.running import RunningServer, forget_running, read_running, write_running
 
 if TYPE_CHECKING:
     from ricordo.http_api.serving import Serving
@@ -69,7 +69,7 @@ def serve(
     if is_first:
         started = datetime.now(UTC).isoformat(timespec="seconds")
         place = serving.service.engine().location
-        write_running(Running(os.getpid(), _reachable(host), real_port, token, place, started))
+        write_running(RunningServer(os.getpid(), _reachable(host), real_port, token, place, started))
     said(serving.address, f"{serving.address}/sign-in?code={serving.codes.new()}")
     attendant.start()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -10,12 +10,12 @@ from fastapi import Depends, Request, Response
 
 from ricordo.errors import Error, Forbidden
 from ricordo.http_api.credentials import Caller, Credentials, SignInCodes
-from ricordo.http_api.guard import Limits
+from ricordo.http_api.guard import RequestLimits
 from ricordo.http_api.hook_stores import HookStores
 from ricordo.http_api.metrics import Metrics
 from ricordo.http_api.tasks import Task, Tasks, Tells
 from ricordo.mcp_server.service import Service
-from ricordo.mcp_server.threads import Threads
+from ricordo.mcp_server.threads import CallThreads
 
 if TYPE_CHECKING:
     from ricordo.config.loading import Config
@@ -31,7 +31,7 @@ class Serving:
 
     def __init__(self, service: Service, *, credentials: Credentials | None = None, local_token: str = "") -> None:
         self.service = service
-        self.threads = Threads()
+        self.threads = CallThreads()
         self.credentials = credentials or Credentials()
         self.codes = SignInCodes()
         self.metrics = Metrics()
@@ -54,13 +54,13 @@ class Serving:
         except Error:
             return 30.0  # settings that cannot be read are told by the call itself
 
-    def limits(self) -> Limits:
+    def limits(self) -> RequestLimits:
         """How much one caller may send and ask."""
         try:
             settings = self.config.serve
         except Error:
-            return Limits()
-        return Limits(int(settings.max_body_mb * 1_000_000), settings.requests_per_minute)
+            return RequestLimits()
+        return RequestLimits(int(settings.max_body_mb * 1_000_000), settings.requests_per_minute)
 
     async def ask(self, work: Callable[[Ricordo], T]) -> T:
         """The result of something asked of the engine, in a thread, within the bound of time."""

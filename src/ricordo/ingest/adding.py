@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Error, NotFound, PathConflict, Unreadable, UsageError
-from ricordo.ingest.files import Files, keeping, said_by, times_of
+from ricordo.ingest.files import FileReader, keeping, said_by, times_of
 from ricordo.ingest.incoming_secrets import kind_of, without_secrets
 from ricordo.ingest.parse import parse_bytes
 from ricordo.ingest.pipeline import Incoming, Pipeline
@@ -37,7 +37,7 @@ class Adding:
         self,
         store: Store,
         pipeline: Pipeline,
-        files: Files,
+        files: FileReader,
         *,
         kind: str | None,
         fields: Mapping[str, Any],

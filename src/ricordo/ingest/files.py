@@ -29,7 +29,7 @@ _ORIGIN = ("source_url", "source_adapter")
 _JOURNALS = ("", "-wal", "-shm", "-journal")
 
 
-class Files:
+class FileReader:
     """Reads files as the settings allow; ``own`` is the store's file.
 
     In an Obsidian vault, tags in texts count as tags; with ``is_vault`` every folder counts as a vault.

@@ -16,7 +16,7 @@ from stat import S_ISDIR
 from typing import TYPE_CHECKING, TypeVar
 
 from ricordo.errors import Error, MissingExtra, NotFound, StoreError, Unavailable
-from ricordo.ingest.files import Files, hash_of, keeping
+from ricordo.ingest.files import FileReader, hash_of, keeping
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.sources.base import VALIDATORS
 from ricordo.sources.disk import FoundFile, disk_ref, printable, ref_path, under_glob
@@ -48,7 +48,7 @@ class Refresher:
         self,
         store: Store,
         pipeline: Pipeline,
-        files: Files,
+        files: FileReader,
         backlog: Backlog | None,
         progress: Callable[[Progress], None] | None = None,
         *,

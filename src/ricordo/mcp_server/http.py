@@ -30,9 +30,9 @@ def serve(service: Service, *, host: str, port: int, token: str = "", names: Seq
     import uvicorn
 
     from ricordo.mcp_server.stdio import leave
-    from ricordo.mcp_server.threads import Threads
+    from ricordo.mcp_server.threads import CallThreads
 
-    threads = Threads()
+    threads = CallThreads()
     app = app_for(service, threads, host=host, token=token, names=names)
     config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=2, lifespan="on")
     address = f"http://{bracketed(host)}:{listening.getsockname()[1]}{PATH}"

@@ -17,11 +17,11 @@ from ricordo.errors import Error
 from ricordo.mcp_server import completion, prompts, resources
 from ricordo.mcp_server.sdk import Answer, Report, make_server, protocol_error
 from ricordo.mcp_server.service import Outcome, Service, failure
-from ricordo.mcp_server.threads import Threads
+from ricordo.mcp_server.threads import CallThreads
 from ricordo.mcp_server.tool import Tool
 from ricordo.values.reports import Progress
 
-__all__ = ["Handlers", "Threads", "server_for"]
+__all__ = ["CallThreads", "Handlers", "server_for"]
 
 INSTRUCTIONS = (
     "Ricordo keeps what is known across sessions. Before a task call context or search, then get the refs worth "
@@ -39,7 +39,7 @@ T = TypeVar("T")
 class Handlers:
     """What the server answers to each method."""
 
-    def __init__(self, service: Service, threads: Threads) -> None:
+    def __init__(self, service: Service, threads: CallThreads) -> None:
         self.service = service
         self.threads = threads
 
@@ -194,7 +194,7 @@ def described(tool: Tool) -> dict[str, Any]:
     }
 
 
-def server_for(service: Service, threads: Threads) -> Any:
+def server_for(service: Service, threads: CallThreads) -> Any:
     """A server of the SDK that answers from a service."""
     about = {"name": "ricordo", "version": __version__, "title": "Ricordo", "instructions": INSTRUCTIONS}
     return make_server(

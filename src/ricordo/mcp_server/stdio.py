@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from ricordo.mcp_server.protocol import server_for
 from ricordo.mcp_server.sdk import SessionMessage, read_message, written_message
 from ricordo.mcp_server.service import Service
-from ricordo.mcp_server.threads import Threads
+from ricordo.mcp_server.threads import CallThreads
 
 FINISHING_SECONDS = 5.0
 """How long running calls may take once the input has ended."""
@@ -39,7 +39,7 @@ def serve(service: Service) -> None:
     # A read that waits for input cannot be interrupted; dying at once loses nothing that was acknowledged.
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    threads = Threads()
+    threads = CallThreads()
     reader, writer = claim_streams()
     try:
         anyio.run(_serve, service, threads, reader, writer)
@@ -67,7 +67,7 @@ def claim_streams() -> tuple[BinaryIO, BinaryIO]:
     return reader, writer
 
 
-def leave(threads: Threads) -> None:
+def leave(threads: CallThreads) -> None:
     """End the process even if a call, a read of an input that stays open, or a working model never returns.
 
     Daemon threads count, too: unloading a model that one of them still uses can keep the interpreter from ending.
@@ -85,7 +85,7 @@ def leave_in_time() -> None:
     last.start()
 
 
-async def _serve(service: Service, threads: Threads, reader: BinaryIO, writer: BinaryIO) -> None:
+async def _serve(service: Service, threads: CallThreads, reader: BinaryIO, writer: BinaryIO) -> None:
     server = server_for(service, threads)
     wire = Wire(writer)
     forward, inbox = anyio.create_memory_object_stream[SessionMessage | Exception](0)

@@ -18,7 +18,7 @@ THREADS = 48
 T = TypeVar("T")
 
 
-class Threads:
+class CallThreads:
     """A pool of threads. They are kept between calls, because each has its own connection to the store."""
 
     def __init__(self) -> None:

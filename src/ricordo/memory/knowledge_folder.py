@@ -165,9 +165,9 @@ class KnowledgeFolder:
         raise AssertionError("the last attempt returns")
 
     @contextmanager
-    def changes(self, *, durable: bool) -> Iterator[Changes]:
+    def changes(self, *, durable: bool) -> Iterator[FileChanges]:
         """Writes that are undone when the block fails."""
-        made = Changes(self, durable=durable)
+        made = FileChanges(self, durable=durable)
         succeeded = False
         try:
             yield made
@@ -178,7 +178,7 @@ class KnowledgeFolder:
         made.finish()
 
 
-class Changes:
+class FileChanges:
     """Files written and removed together with a transaction."""
 
     def __init__(self, folder: KnowledgeFolder, *, durable: bool) -> None:

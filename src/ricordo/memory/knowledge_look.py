@@ -14,7 +14,7 @@ from ricordo.values.items import KnownFile
 
 
 @dataclass(slots=True)
-class Look:
+class FolderLook:
     """The folder as it is beside what is known of it."""
 
     known: int
@@ -30,11 +30,11 @@ class Look:
         return not self.fresh and not self.gone
 
 
-def look(store: Store, folder: KnowledgeFolder, only: Collection[str] | None = None) -> Look:
+def look(store: Store, folder: KnowledgeFolder, only: Collection[str] | None = None) -> FolderLook:
     """Compare the folder, or some names in it, with what is known."""
     present = folder.scan() if only is None else folder.look(only)
     known = store.knowledge.times_and_sizes()
-    found = Look(len(known))
+    found = FolderLook(len(known))
     other = [name for name, looks in present.items() if known.get(name) != looks]
     missing = [name for name in (known if only is None else only) if name in known and name not in present]
     if not other and not missing:
@@ -50,7 +50,7 @@ def look(store: Store, folder: KnowledgeFolder, only: Collection[str] | None = N
     return found
 
 
-def _compare(folder: KnowledgeFolder, row: KnownFile, found: Look) -> None:
+def _compare(folder: KnowledgeFolder, row: KnownFile, found: FolderLook) -> None:
     try:
         read = folder.read(row.name, known=row.hash)
     except OSError:  # whoever reads it to take it in says what is wrong

@@ -16,7 +16,7 @@ from itertools import count
 
 from ricordo.errors import Conflict, Unavailable
 from ricordo.memory.knowledge_files import belongs, file_name, first_line, mark_of, numbered, render
-from ricordo.memory.knowledge_folder import Changes, FileChanged, KnowledgeFolder, hash_of
+from ricordo.memory.knowledge_folder import FileChanged, FileChanges, KnowledgeFolder, hash_of
 from ricordo.store.base import PreparedItem, Store
 from ricordo.values.items import Item, KnownFile, Saved
 from ricordo.values.kinds import DRIVES_WITH_FILES, KNOWLEDGE_FOLDERS
@@ -88,7 +88,7 @@ class _Files:
     """Writes the files of the items that one transaction touched."""
 
     def __init__(
-        self, store: Store, changes: Changes, rows: Mapping[int, KnownFile], before: Mapping[int, Item]
+        self, store: Store, changes: FileChanges, rows: Mapping[int, KnownFile], before: Mapping[int, Item]
     ) -> None:
         self.store = store
         self.changes = changes

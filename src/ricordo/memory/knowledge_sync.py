@@ -21,7 +21,7 @@ from ricordo.ingest.pipeline import Incoming, Pipeline, structure_of
 from ricordo.memory import knowledge_files
 from ricordo.memory.knowledge_files import KnowledgeFile, id_of, mark_of, ref_of
 from ricordo.memory.knowledge_folder import KnowledgeFolder, ReadFile
-from ricordo.memory.knowledge_look import Look, look
+from ricordo.memory.knowledge_look import FolderLook, look
 from ricordo.store.base import Backlog, PreparedItem, Store
 from ricordo.values.items import Item, KnownFile, Parsed, Ref, Saved
 from ricordo.values.reports import Synced, SyncReport
@@ -68,7 +68,7 @@ class Sync:
         self.done: list[Synced] = []
         self.notes: list[str] = []
 
-    def run(self, seen: Look, only: Collection[str] | None = None) -> SyncReport:
+    def run(self, seen: FolderLook, only: Collection[str] | None = None) -> SyncReport:
         """Take in what a look found; what was in the way, or taken in by another process, is looked at again."""
         for attempt in range(_ATTEMPTS):
             again = self._once(seen, is_last=attempt == _ATTEMPTS - 1)
@@ -80,7 +80,7 @@ class Sync:
         unchanged = len(self.store.knowledge.files().keys() - listed) if only is None else 0
         return SyncReport(str(self.folder.path), tuple(self.done), unchanged, tuple(self.notes))
 
-    def _once(self, seen: Look, *, is_last: bool) -> set[str]:
+    def _once(self, seen: FolderLook, *, is_last: bool) -> set[str]:
         """One pass; the names that have to be looked at once more."""
         gone = self._really_gone(seen)
         found = self._read_all(seen)
@@ -94,7 +94,7 @@ class Sync:
 
     # 1. and 2. What is there, and what it says
 
-    def _really_gone(self, seen: Look) -> dict[str, KnownFile]:
+    def _really_gone(self, seen: FolderLook) -> dict[str, KnownFile]:
         """The files that are gone for good; too many at once are believed only when somebody asked."""
         if not seen.gone:
             return {}
@@ -109,7 +109,7 @@ class Sync:
             return {}
         return gone
 
-    def _read_all(self, seen: Look) -> list[FileFound]:
+    def _read_all(self, seen: FolderLook) -> list[FileFound]:
         """What is new or changed, the files with an id first."""
         found: list[FileFound] = []
         rows = self.store.knowledge.files(seen.fresh)

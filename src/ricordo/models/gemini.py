@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from ricordo.models.remote import RemoteEmbedder, Shape, service, unexpected
+from ricordo.models.remote import ModelShape, RemoteEmbedder, service, unexpected
 
 if TYPE_CHECKING:
     from ricordo.config.settings import EmbeddingSettings
@@ -47,7 +47,7 @@ def make(settings: EmbeddingSettings) -> RemoteEmbedder:
         except (KeyError, TypeError):
             raise unexpected("gemini", data) from None
 
-    shape = Shape(
+    shape = ModelShape(
         "gemini",
         model,
         settings.dimensions or DIMENSIONS.get(model),

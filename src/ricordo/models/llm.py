@@ -28,7 +28,7 @@ REST_SECONDS = 60.0
 
 
 @frozen
-class Ask:
+class ModelRequest:
     """One request to a model."""
 
     messages: Sequence[Message]
@@ -51,7 +51,7 @@ class WireAnswer:
 class LlmWire(Protocol):
     """How one provider is asked; raises ``http.Trouble`` when that fails."""
 
-    def send(self, ask: Ask, key: str, seconds: float) -> WireAnswer: ...
+    def send(self, ask: ModelRequest, key: str, seconds: float) -> WireAnswer: ...
 
 
 @frozen
@@ -105,7 +105,7 @@ class ProvidedLLM:
         seconds: float | None = None,
     ) -> LlmReply:
         """The model's answer; see ``LLM``."""
-        ask = Ask(messages, schema, tools)
+        ask = ModelRequest(messages, schema, tools)
         budget = self._seconds if seconds is None else min(seconds, self._seconds)
         if self._why is not None and self._failures >= PATIENCE and time.monotonic() < self._failed_at + REST_SECONDS:
             raise Unavailable(self._why.message, hint=self._why.hint)

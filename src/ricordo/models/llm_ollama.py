@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from ricordo.models.base import ToolCall
 from ricordo.models.http import Remote, answered, bearer
-from ricordo.models.llm import Ask, WireAnswer, as_function, understood
+from ricordo.models.llm import ModelRequest, WireAnswer, as_function, understood
 
 DEFAULT_MODEL = "llama3.2"
 DEFAULT_URL = "http://localhost:11434"
@@ -24,7 +24,7 @@ class OllamaWire:
         self._remote = remote
         self._max_tokens = max_tokens
 
-    def send(self, ask: Ask, key: str, seconds: float) -> WireAnswer:
+    def send(self, ask: ModelRequest, key: str, seconds: float) -> WireAnswer:
         """One request."""
         url = f"{self._remote.base_url}/api/chat"
         client = self._remote.client
@@ -32,7 +32,7 @@ class OllamaWire:
         raw = answered(lambda: client.post(url, json=body, headers=bearer(key), timeout=seconds))
         return understood(_turn, raw)
 
-    def _body(self, ask: Ask) -> dict[str, Any]:
+    def _body(self, ask: ModelRequest) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self._model,
             "stream": False,
@@ -46,7 +46,7 @@ class OllamaWire:
         return body
 
 
-def _messages(ask: Ask) -> Iterator[dict[str, Any]]:
+def _messages(ask: ModelRequest) -> Iterator[dict[str, Any]]:
     for message in ask.messages:
         plain: dict[str, Any] = {"role": message.role, "content": message.text}
         if message.answers is not None:

@@ -12,7 +12,7 @@ from typing import Any
 from ricordo.errors import MissingExtra
 from ricordo.models.base import ToolCall
 from ricordo.models.http import Trouble
-from ricordo.models.llm import Ask, WireAnswer, as_function, understood
+from ricordo.models.llm import ModelRequest, WireAnswer, as_function, understood
 from ricordo.models.sdk import SdkClients
 
 DEFAULT_MODEL = "gpt-5-mini"
@@ -31,7 +31,7 @@ class OpenAIWire:
         self._max_tokens = max_tokens
         self._takes_old_names = bool(base_url)
 
-    def send(self, ask: Ask, key: str, seconds: float) -> WireAnswer:
+    def send(self, ask: ModelRequest, key: str, seconds: float) -> WireAnswer:
         """One request."""
         # The library insists on a key, although most servers on the user's own machine need none.
         client = self._clients.of(key or "none")
@@ -39,7 +39,7 @@ class OpenAIWire:
         api = client.chat.completions.with_raw_response
         return understood(_turn, self._clients.asked(lambda: api.create(**body, timeout=timeout)))
 
-    def _body(self, ask: Ask) -> dict[str, Any]:
+    def _body(self, ask: ModelRequest) -> dict[str, Any]:
         # OpenAI has renamed this field; other services still use the old name.
         longest = "max_tokens" if self._takes_old_names else "max_completion_tokens"
         body: dict[str, Any] = {
@@ -55,7 +55,7 @@ class OpenAIWire:
         return body
 
 
-def _messages(ask: Ask) -> Iterator[dict[str, Any]]:
+def _messages(ask: ModelRequest) -> Iterator[dict[str, Any]]:
     for message in ask.messages:
         plain: dict[str, Any] = {"role": message.role, "content": message.text}
         if message.answers is not None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ricordo.models.families import known_prompts
-from ricordo.models.remote import RemoteEmbedder, Shape, service, unexpected
+from ricordo.models.remote import ModelShape, RemoteEmbedder, service, unexpected
 
 if TYPE_CHECKING:
     from ricordo.config.settings import EmbeddingSettings
@@ -50,7 +50,7 @@ def make(settings: EmbeddingSettings) -> RemoteEmbedder:
     known = DIMENSIONS.get(family) if model in (family, f"{family}:latest") else None
     known = CUT_TO if family == DEFAULT_MODEL else known
     document, query = ("", "") if settings.input_type == "none" else known_prompts(family)
-    shape = Shape(
+    shape = ModelShape(
         "ollama",
         model.removesuffix(":latest"),
         settings.dimensions or known,

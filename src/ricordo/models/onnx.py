@@ -54,11 +54,8 @@ def load_tokenizer(file: Path, *, hint: str) -> Tokenizer:
     except ImportError as error:
         raise _missing("tokenizers", error) from error
     try:
-        return Tokenizer.from_file(str(file))
-    except Exception as error:
-        # The library raises ``Exception`` itself, and no class of its own, for a missing or damaged file.
-        if type(error) is not Exception:
-            raise
+        return Tokenizer.from_buffer(file.read_bytes())  # ``from_file`` raises a plain ``Exception``
+    except (OSError, ValueError) as error:
         raise Unavailable(f"the tokenizer {file} cannot be read: {error}", hint=hint) from error
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import MissingExtra
-from ricordo.models.remote import RemoteEmbedder, Shape, by_index, service
+from ricordo.models.remote import ModelShape, RemoteEmbedder, by_index, service
 from ricordo.models.sdk import SdkClients
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def make(settings: EmbeddingSettings) -> RemoteEmbedder:
         requests(remote.keys.current)  # imports most of the library, before the time limit starts
         return [_numbers(row) for row in by_index(remote.call(send, budget=seconds), "openai")]
 
-    shape = Shape(
+    shape = ModelShape(
         "openai",
         # A model of another service may have the same name and still be different.
         f"{_place(elsewhere)}/{model}" if elsewhere else model,

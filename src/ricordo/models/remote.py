@@ -38,7 +38,7 @@ Ask = Callable[[Sequence[str], bool, float], Any]
 
 
 @frozen
-class Shape:
+class ModelShape:
     """Everything that decides the vectors of a model, and how many texts go into one request.
 
     ``dimensions`` is None for a model that is neither known here nor described by a setting.
@@ -70,7 +70,7 @@ def prefix_mark(document: str, query: str) -> str:
 class RemoteEmbedder:
     """An embedder whose model runs elsewhere. Nothing is sent before the first text."""
 
-    def __init__(self, shape: Shape, ask: Ask) -> None:
+    def __init__(self, shape: ModelShape, ask: Ask) -> None:
         self.shape = shape
         self._ask = ask
 
@@ -123,7 +123,7 @@ class RemoteEmbedder:
         return unit_vectors(found, len(texts), self.shape)
 
 
-def unit_vectors(found: Any, count: int, shape: Shape) -> Vectors:
+def unit_vectors(found: Any, count: int, shape: ModelShape) -> Vectors:
     """One unit vector per text; raises an error for anything else that a service may answer."""
     import numpy as np
 
@@ -171,7 +171,7 @@ def unexpected(name: str, data: Any) -> ContractError:
     )
 
 
-def _broken(shape: Shape, what: str, hint: str = "") -> ContractError:
+def _broken(shape: ModelShape, what: str, hint: str = "") -> ContractError:
     usual = "Nothing was stored. Check the [embedding] settings, then run 'ricordo embed'."
     return ContractError(f"{shape.provider} ({shape.model}): {what}", hint=hint or usual)
 

@@ -16,7 +16,7 @@ from ricordo.errors import ContractError, Unavailable
 from ricordo.models.families import known_pooling, known_prompts, published_prompts
 from ricordo.models.hub import ModelFolder
 from ricordo.models.onnx import CHARACTERS_PER_TOKEN, load_session, load_tokenizer, run_session, runtime
-from ricordo.models.remote import WITHOUT, Shape, prefix_mark, unit_vectors
+from ricordo.models.remote import WITHOUT, ModelShape, prefix_mark, unit_vectors
 
 if TYPE_CHECKING:
     from ricordo.config.settings import EmbeddingSettings
@@ -142,7 +142,7 @@ class SentenceModel:
         longest = self.max_tokens * CHARACTERS_PER_TOKEN
         whole = [text[:longest].encode("utf-8", "replace").decode() for text in texts]
         encoded = tokenizer.encode_batch(whole)
-        shape = Shape(
+        shape = ModelShape(
             "hub", self.files.name, self.dimensions, BATCH, self.max_tokens, cuts=bool(self._asked_dimensions)
         )
         found = np.empty((len(texts), self.dimensions), np.float32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ricordo.models.remote import RemoteEmbedder, Shape, by_index, service
+from ricordo.models.remote import ModelShape, RemoteEmbedder, by_index, service
 
 if TYPE_CHECKING:
     from ricordo.config.settings import EmbeddingSettings
@@ -43,7 +43,7 @@ def make(settings: EmbeddingSettings) -> RemoteEmbedder:
             body["output_dimension"] = settings.dimensions
         return by_index(remote.post("embeddings", body, budget=seconds), "voyage")
 
-    shape = Shape(
+    shape = ModelShape(
         "voyage",
         model,
         settings.dimensions or DIMENSIONS.get(model),

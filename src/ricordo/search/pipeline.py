@@ -22,7 +22,7 @@ from ricordo.search import memories
 from ricordo.search.diversity import diverse_order, similarity_of
 from ricordo.search.meaning import NONE_YET, SWITCHED_OFF, QueryMeaning, QueryVectors
 from ricordo.search.pool import Member, Pool
-from ricordo.search.present import Marker, PageReader, Ranked, present
+from ricordo.search.present import HitReader, Marker, Ranked, present
 from ricordo.search.profile import Profile, find_profile
 from ricordo.search.query import ParsedQuery, both, parse_query
 from ricordo.search.ranking import Ranking, Weighed, needs_of, rank
@@ -82,7 +82,7 @@ class Searcher:
         ranking = self._ranked(ask, query, profile, request)
         pool = ranking.pool
         vectors = pool.answer.active or "" if request.diverse else ""
-        reader = PageReader(self.store.index, ask=ask if request.explain else None, vectors=vectors)
+        reader = HitReader(self.store.index, ask=ask if request.explain else None, vectors=vectors)
         page = self._page(ranking, reader, profile, request, query.text)
         if request.explain:
             reader.read(page, contents=request.mode == "full")
@@ -122,7 +122,7 @@ class Searcher:
             if not pool.answer.has_vectors:
                 pool.degraded.append(NONE_YET if model else SWITCHED_OFF)
             ranking = rank(pool, profile, Boosts())
-            reader = PageReader(self.store.index)
+            reader = HitReader(self.store.index)
             page = self._page(ranking, reader, profile, request, "")
             hits = present(reader, page, Marker(frozenset(), self.analyzer), full=False)
         elapsed = round((time.perf_counter() - started) * 1000, 3)
@@ -199,9 +199,7 @@ class Searcher:
         ]
         return pool, ask
 
-    def _page(
-        self, ranking: Ranking, reader: PageReader, profile: Profile, request: Request, text: str
-    ) -> list[Ranked]:
+    def _page(self, ranking: Ranking, reader: HitReader, profile: Profile, request: Request, text: str) -> list[Ranked]:
         """Look again where asked to, leave out what is then below the asked score, and cut the page."""
         floor = max(request.min_score, profile.min_score) if ranking.weights else 0.0
         members = ranking.pool.members
@@ -222,7 +220,7 @@ class Searcher:
             return [one for place, one in enumerate(ranked) if place < last or members[one.n].lexical > 0]
         return ranked[request.offset : last]
 
-    def _diverse(self, ranked: list[Ranked], reader: PageReader) -> list[Ranked]:
+    def _diverse(self, ranked: list[Ranked], reader: HitReader) -> list[Ranked]:
         """The best and, among the next, those that say something new; the same for every page."""
         window = ranked[:DIVERSE_WINDOW]
         reader.read(window)
@@ -232,7 +230,7 @@ class Searcher:
         return [*(window[position] for position in order), *ranked[DIVERSE_WINDOW:]]
 
     def _looked_again(
-        self, ranked: list[Ranked], pool: Pool, reader: PageReader, request: Request, text: str
+        self, ranked: list[Ranked], pool: Pool, reader: HitReader, request: Request, text: str
     ) -> list[Ranked]:
         settings = self.config().rerank
         kind = settings.kind if request.rerank is None else request.rerank
@@ -273,7 +271,7 @@ def _placed(entry: Weighed, member: Member, *, explain: bool) -> Ranked:
     )
 
 
-def _explained(entry: Ranked, ranking: Ranking, reader: PageReader) -> Ranked:
+def _explained(entry: Ranked, ranking: Ranking, reader: HitReader) -> Ranked:
     """Give each matched word its share of the keyword signal."""
     rows = reader.shares(entry)
     together = sum(row.share for row in rows)

@@ -47,7 +47,7 @@ class Ranked:
         return self.chunks[0][0] if self.chunks else None
 
 
-class PageReader:
+class HitReader:
     """Reads from the store what is shown of ranked items, each item once.
 
     With ``ask``, what its words gave to each passage is read too; ``vectors`` is a fingerprint of which the vectors of
@@ -113,13 +113,13 @@ class PageReader:
         return f"{title} ({', '.join(filter(None, (who, f'turn {item.fields.seq}')))})"
 
 
-def present(reader: PageReader, page: Sequence[Ranked], marker: Marker, *, full: bool) -> tuple[Hit, ...]:
+def present(reader: HitReader, page: Sequence[Ranked], marker: Marker, *, full: bool) -> tuple[Hit, ...]:
     """The hits of a page, with what a reader needs to see of each; ``full`` adds the whole items."""
     reader.read(page, contents=full)
     return tuple(_hit(reader, entry, _evidence(reader, entry, marker), full=full) for entry in page)
 
 
-def _hit(reader: PageReader, entry: Ranked, evidence: tuple[Evidence, ...], *, full: bool) -> Hit:
+def _hit(reader: HitReader, entry: Ranked, evidence: tuple[Evidence, ...], *, full: bool) -> Hit:
     item = reader.item(entry)
     fields = item.fields
     first = evidence[0] if evidence else None
@@ -146,7 +146,7 @@ def _hit(reader: PageReader, entry: Ranked, evidence: tuple[Evidence, ...], *, f
     )
 
 
-def _evidence(reader: PageReader, entry: Ranked, marker: Marker) -> tuple[Evidence, ...]:
+def _evidence(reader: HitReader, entry: Ranked, marker: Marker) -> tuple[Evidence, ...]:
     scores = dict(entry.chunks)
     marks = reader.marks(entry)
     parts = []

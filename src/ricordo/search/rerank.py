@@ -15,7 +15,7 @@ from ricordo.bounded import BoundedCall
 from ricordo.errors import Error
 from ricordo.frozen import frozen
 from ricordo.log import report
-from ricordo.search.present import PageReader, Ranked
+from ricordo.search.present import HitReader, Ranked
 from ricordo.values.hits import Explain
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def blend(scores: Sequence[float], opinions: Sequence[float]) -> list[float]:
 
 
 def rerank(
-    reader: PageReader, reranker: Reranker, query: str, page: Sequence[Ranked], *, top: int, budget_ms: int
+    reader: HitReader, reranker: Reranker, query: str, page: Sequence[Ranked], *, top: int, budget_ms: int
 ) -> Reranked:
     """Look again at the first ``top`` of a page."""
     head, tail = list(page[:top]), list(page[top:])

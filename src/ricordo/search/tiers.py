@@ -4,7 +4,7 @@
 2. Ask each on its own, in threads; one that fails or is late is named in the answer, and the others answer.
 3. Weigh each tier's scores, drop what a higher tier has already, merge, and cut the page.
 
-A store that stands alone is asked as if this were not here; its hits only say which tier it is.
+A single store is searched directly; its hits only gain the name of its tier.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeVar
 
+from ricordo.bounded import PendingCall
 from ricordo.errors import Error, Unavailable, UsageError
 from ricordo.frozen import frozen
 from ricordo.search.query import both, parse_query
@@ -28,13 +29,11 @@ from ricordo.values.items import Ref
 from ricordo.values.reports import TierState
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from ricordo.models.base import Embedder, Vectors
     from ricordo.search.pipeline import Searcher
 
 MOST_THREADS = 4
-"""So many searches of one tier run at a time; a tier that hangs holds up no other."""
+"""How many searches of one tier run at the same time. Each tier has its own, so one that hangs delays no other."""
 
 _Result = TypeVar("_Result")
 
@@ -53,7 +52,7 @@ class Tier:
         self._lock = threading.RLock()
         self._store: Store | None = None
         self._searcher: Searcher | None = None
-        self.threads = Threads(MOST_THREADS)
+        self.threads = TierThreads(MOST_THREADS)
 
     @property
     def is_open(self) -> bool:
@@ -100,7 +99,7 @@ class Reply:
 
 
 class Federation:
-    """Tiers that are searched together, the highest first. Without ``weighted``, the one store counts as it is."""
+    """Tiers that are searched together, the highest first. Without ``weighted``, the scores stay as they are."""
 
     def __init__(self, tiers: Sequence[Tier], *, weighted: bool, seconds: float) -> None:
         self.tiers = tuple(tiers)
@@ -115,7 +114,11 @@ class Federation:
         request = replace(request, filters=replace(request.filters, tiers=()))
         chosen = [tier for tier in self.tiers if not wanted or tier.name in wanted]
         if not chosen:
-            note = f"there is no tier {' or '.join(wanted)} here" if "\x00nothing" not in wanted else "no tier is both"
+            note = (
+                f"there is no tier {' or '.join(wanted)} here"
+                if "\x00nothing" not in wanted
+                else "the filters name different tiers, and an item has only one"
+            )
             return Answer((), SearchMeta(0, 0, _since(started), request.profile, notes=(note,)))
         if not self.weighted:
             return chosen[0].label(chosen[0].searcher.search(request))
@@ -133,17 +136,15 @@ class Federation:
         deadline = time.monotonic() + self.seconds
         replies: list[Reply] = []
         failures: list[tuple[Tier, Exception]] = []
-        for tier, future in asked:
-            try:
-                replies.append(future.result(max(0.0, deadline - time.monotonic())))
-            except UsageError:
-                raise
-            except TimeoutError:
-                future.cancel()
+        for tier, call in asked:
+            if not call.wait(max(0.0, deadline - time.monotonic())):
+                call.cancel()
                 late = Unavailable(f"did not answer within {self.seconds:g} s", hint="Raise tiers.seconds.")
                 failures.append((tier, late))
-            except Exception as error:  # noqa: BLE001 - whatever breaks in one tier must not cost the others' hits
-                failures.append((tier, error))
+            elif isinstance(call.error, Exception) and not isinstance(call.error, UsageError):
+                failures.append((tier, call.error))  # whatever breaks in one tier must not cost the others' hits
+            else:
+                replies.append(call.result())
         if not replies:
             raise _none_answered(failures)
         return replies, failures
@@ -205,7 +206,7 @@ def merged(replies: Sequence[Reply], request: Request) -> Answer:
                 hits = [hits[place] for place in _diverse_places([hit for hit, _ in hits])]
         else:
             hits.sort(key=lambda entry: (-(entry[1].changed if entry[1] else 0.0), entry[0].ref))
-    # A profile that guards small stores shows all it found on the first page, and so does the whole.
+    # If the profile shows a small store whole on the first page, the merged answer does so as well.
     shows_all = any(SHOWS_ALL in reply.answer.meta.notes for reply in replies)
     last = len(hits) if shows_all else request.offset + request.limit
     page = () if shows_all and request.offset else tuple(hit for hit, _ in hits[request.offset : last])
@@ -213,7 +214,7 @@ def merged(replies: Sequence[Reply], request: Request) -> Answer:
 
 
 def _diverse_places(hits: Sequence[Hit]) -> list[int]:
-    """The order in which merged hits differ; alike by the words they show, as tiers may have different models."""
+    """The diverse order of merged hits. Words are compared, not vectors, because tiers may have different models."""
     from ricordo.search.diversity import diverse_order, similarity_of
 
     words = [frozenset(folded_words(" ".join((hit.title, *(part.text for part in hit.evidence))))) for hit in hits]
@@ -250,9 +251,9 @@ def _meta(replies: Sequence[Reply], request: Request, returned: int) -> SearchMe
 
 
 def _deeper(request: Request) -> Request:
-    """What each tier is asked for: any of its first hits may stand on the page of the whole.
+    """What each tier is asked for: each of its first hits may end up on the page that is asked for.
 
-    Twice as many, because some give way to a higher tier's version.
+    It is asked for twice as many, because some give way to a higher tier's version.
     """
     return replace(request, offset=0, limit=2 * (request.limit + request.offset), page=request.page or request.limit)
 
@@ -274,10 +275,10 @@ def _since(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)
 
 
-class Threads:
-    """A few threads that outlive a search, for a store keeps a connection per thread.
+class TierThreads:
+    """A few threads that are kept between searches, because a store has one connection for each thread.
 
-    They are daemons: a tier on a dead network drive must not keep the process from ending.
+    They are daemon threads, so that a tier on a network drive that does not answer cannot keep the process from ending.
     """
 
     def __init__(self, most: int) -> None:
@@ -287,28 +288,17 @@ class Threads:
         self._idle = 0
         self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
 
-    def run(self, call: Callable[[], _Result]) -> Future[_Result]:
-        """Call it in one of the threads."""
-        from concurrent.futures import Future  # brings logging along, which reading one item needs not
-
-        future: Future[_Result] = Future()
-
-        def work() -> None:
-            if not future.set_running_or_notify_cancel():
-                return
-            try:
-                future.set_result(call())
-            except BaseException as error:  # noqa: BLE001 - handed to whoever waits for the result
-                future.set_exception(error)
-
+    def run(self, work: Callable[[], _Result]) -> PendingCall[_Result]:
+        """Start the work in one of the threads; the caller waits for it as long as it likes."""
+        call = PendingCall(work)
         with self._lock:
             if not self._idle and self._started < self.most:
                 self._started += 1
                 threading.Thread(target=self._serve, name="ricordo-tier", daemon=True).start()
             else:
                 self._idle -= 1
-            self._work.put(work)
-        return future
+            self._work.put(call.run)
+        return call
 
     def _serve(self) -> None:
         while True:

@@ -53,7 +53,7 @@ class LinkTarget:
 
 
 @frozen
-class Candidate:
+class LinkCandidate:
     """An item that goes by a name."""
 
     n: int
@@ -216,7 +216,7 @@ def address(url: str) -> str:
     return f"{scheme.lower()}://{host.lower()}{slash}{path}"
 
 
-def best_candidate(target: LinkTarget, source: Ref, candidates: Iterable[Candidate]) -> int | None:
+def best_candidate(target: LinkTarget, source: Ref, candidates: Iterable[LinkCandidate]) -> int | None:
     """The item a link from ``source`` means: the best match by name, then the nearest by path, then by ref."""
     found = [(_match(target, source, one), _distance(source, one.ref), one) for one in candidates]
     fitting = [entry for entry in found if entry[0] is not None]
@@ -226,7 +226,7 @@ def best_candidate(target: LinkTarget, source: Ref, candidates: Iterable[Candida
     return best.n
 
 
-def _match(target: LinkTarget, source: Ref, candidate: Candidate) -> int | None:
+def _match(target: LinkTarget, source: Ref, candidate: LinkCandidate) -> int | None:
     """How a candidate answers to a target, the surest way first; None when it does not."""
     if "/" in target.name:
         return 0

@@ -25,7 +25,7 @@ LARGEST_FILE = 20_000_000
 
 
 @frozen
-class Place:
+class SettingsFile:
     """A settings file: whose it is, what it is called there, and whether it lies in a project."""
 
     program: str
@@ -40,25 +40,25 @@ class Named:
 
     name: str
     entry: Mapping[str, Any]
-    place: Place
+    place: SettingsFile
 
 
-def places(start: Path, env: Environment) -> list[Place]:
+def places(start: Path, env: Environment) -> list[SettingsFile]:
     """The files that may name servers: the project's around ``start`` first, then the user's."""
     home = Path(env.get("HOME") or env.get("USERPROFILE") or Path.home())
     claude = Path(env["CLAUDE_CONFIG_DIR"]) if env.get("CLAUDE_CONFIG_DIR") else home
     codex = Path(env["CODEX_HOME"]) if env.get("CODEX_HOME") else home / ".codex"
     settings = _application_folder(home, env)
     found = [
-        Place("ricordo", config_home(env) / "mcp.json"),
-        Place("claude-code", claude / ".claude.json"),
-        Place("claude-desktop", settings / "Claude" / "claude_desktop_config.json"),
-        Place("cursor", home / ".cursor" / "mcp.json"),
-        Place("vscode", settings / "Code" / "User" / "mcp.json", "servers"),
-        Place("codex", codex / "config.toml", "mcp_servers"),
-        Place("gemini", home / ".gemini" / "settings.json"),
-        Place("qwen", home / ".qwen" / "settings.json"),
-        Place("windsurf", home / ".codeium" / "windsurf" / "mcp_config.json"),
+        SettingsFile("ricordo", config_home(env) / "mcp.json"),
+        SettingsFile("claude-code", claude / ".claude.json"),
+        SettingsFile("claude-desktop", settings / "Claude" / "claude_desktop_config.json"),
+        SettingsFile("cursor", home / ".cursor" / "mcp.json"),
+        SettingsFile("vscode", settings / "Code" / "User" / "mcp.json", "servers"),
+        SettingsFile("codex", codex / "config.toml", "mcp_servers"),
+        SettingsFile("gemini", home / ".gemini" / "settings.json"),
+        SettingsFile("qwen", home / ".qwen" / "settings.json"),
+        SettingsFile("windsurf", home / ".codeium" / "windsurf" / "mcp_config.json"),
     ]
     in_project = (
         ("claude-code", ".mcp.json", "mcpServers"),
@@ -69,7 +69,7 @@ def places(start: Path, env: Environment) -> list[Place]:
     )
     known = {place.path for place in found}
     for folder in (start.absolute(), *start.absolute().parents):
-        nearer = [Place(program, folder / name, key, folder) for program, name, key in in_project]
+        nearer = [SettingsFile(program, folder / name, key, folder) for program, name, key in in_project]
         found += [place for place in nearer if place.path not in known and place.path.is_file()]
     return found
 
@@ -89,7 +89,7 @@ def named_servers(start: Path, env: Environment | None, note: Callable[[str], No
         yield from servers_of(place, start, note)
 
 
-def servers_of(place: Place, start: Path, note: Callable[[str], None]) -> Iterator[Named]:
+def servers_of(place: SettingsFile, start: Path, note: Callable[[str], None]) -> Iterator[Named]:
     """The entries of one file; Claude Code's own file has some for single projects, too."""
     data = _tables(place.path, note)
     for name, entry in _entries(data.get(place.key)):

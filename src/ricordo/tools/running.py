@@ -12,7 +12,7 @@ from ricordo.sources.mcp_client import Connections, Result, ServerTool, connecte
 from ricordo.tools.registered import Registered
 
 
-class Running:
+class OpenServers:
     """The servers that are open, each behind a lock of its own: a slow start of one holds up no other."""
 
     def __init__(self, seconds: Callable[[], float]) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ricordo.errors import Error, UsageError
 from ricordo.frozen import frozen
-from ricordo.ingest.files import Files
+from ricordo.ingest.files import FileReader
 from ricordo.ingest.foreign.base import Foreign, Relation
 from ricordo.ingest.foreign.obsidian import tags_in
 from ricordo.text.links import plain_name, without_code
@@ -39,7 +39,7 @@ class Note:
     changed: datetime
 
 
-def read_folder(folder: Path, files: Files) -> Foreign:
+def read_folder(folder: Path, files: FileReader) -> Foreign:
     """All notes below a folder; a file that cannot be read is answered as failed."""
     notes: list[Note] = []
     failed: list[Saved] = []

@@ -22,7 +22,7 @@ _MISTAKES = (TypeError, AttributeError, NameError, AssertionError)
 
 
 @frozen
-class Failure:
+class ParseFailure:
     """Why a parser gave nothing: in one line, with the trace for the log. ``cause`` is file, package or mistake."""
 
     reason: str
@@ -30,7 +30,7 @@ class Failure:
     trace: str
 
 
-def attempt(parser: Parser, source: Source) -> Parsed | Failure:
+def attempt(parser: Parser, source: Source) -> Parsed | ParseFailure:
     """What the parser makes of a file. Our own errors and a lack of memory are raised as they are."""
     try:
         return parser(source)
@@ -40,10 +40,10 @@ def attempt(parser: Parser, source: Source) -> Parsed | Failure:
         said = str(problem).strip().partition("\n")[0][:200]
         reason = f"{type(problem).__name__}: {said}" if said else type(problem).__name__
         trace = "".join(traceback.format_exception(problem))[-_LONGEST_TRACE:]
-        return Failure(reason, _cause(problem), trace)
+        return ParseFailure(reason, _cause(problem), trace)
 
 
-def unreadable(name: str, failure: Failure) -> Unreadable:
+def unreadable(name: str, failure: ParseFailure) -> Unreadable:
     """The error for a file that could not be read; the trace goes to the log."""
     report(f"{name} could not be read", trace=failure.trace)
     if failure.cause == "mistake":

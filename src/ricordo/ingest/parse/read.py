@@ -13,7 +13,7 @@ from pathlib import Path
 from ricordo.errors import Error, MissingExtra, Unreadable
 from ricordo.ingest.parse.detect import detect
 from ricordo.ingest.parse.encoding import without_surrogates
-from ricordo.ingest.parse.failures import Failure, attempt, unreadable
+from ricordo.ingest.parse.failures import ParseFailure, attempt, unreadable
 from ricordo.ingest.parse.limits import Limits
 from ricordo.ingest.parse.source import Source, load_parser
 from ricordo.values.items import Parsed
@@ -92,7 +92,7 @@ def parse_bytes(
         raise Unreadable(f"{name} cannot be read: {problem.message}", hint=problem.hint) from problem
     except MemoryError as problem:
         raise Unreadable(f"there is not enough memory to read {name}", hint="Split it, or free memory.") from problem
-    if isinstance(parsed, Failure):
+    if isinstance(parsed, ParseFailure):
         raise unreadable(name, parsed)
     return _bounded(parsed, limits)
 

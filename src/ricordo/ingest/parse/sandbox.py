@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from ricordo.errors import Unreadable
 from ricordo.ingest.parse import wire
-from ricordo.ingest.parse.failures import Failure, unreadable
+from ricordo.ingest.parse.failures import ParseFailure, unreadable
 from ricordo.ingest.parse.source import Source
 from ricordo.values.items import Parsed
 
@@ -211,7 +211,7 @@ class Sandbox:
         if error is None:
             return wire.parsed_from(answer["parsed"], body)
         if "cause" in error:
-            raise unreadable(source.name, Failure(error["reason"], error["cause"], error["trace"]))
+            raise unreadable(source.name, ParseFailure(error["reason"], error["cause"], error["trace"]))
         raise Unreadable(error["message"], hint=error["hint"])
 
 

@@ -120,13 +120,9 @@ class Database:
                 yield writer
                 with self._around_commit(writer, durable=durable, mirrored=mirrored):
                     self._commit(writer)
-            except BaseException:
-                if not writer.raw.closed:
-                    writer.raw.rollback()
-                raise
             finally:
                 self._local.writer = None
-                self.pool.putconn(writer.raw)
+                self._give_back(writer)
 
     @contextmanager
     def apart(self) -> Iterator[Connection]:
@@ -140,12 +136,16 @@ class Database:
             try:
                 yield apart
                 self._commit(apart)
-            except BaseException:
-                if not apart.raw.closed:
-                    apart.raw.rollback()
-                raise
             finally:
-                self.pool.putconn(apart.raw)
+                self._give_back(apart)
+
+    def _give_back(self, connection: Connection) -> None:
+        """Give a connection back to the pool; a transaction that an error left open is rolled back first."""
+        try:
+            if not connection.raw.closed:
+                connection.raw.rollback()  # does nothing after a commit
+        finally:
+            self.pool.putconn(connection.raw)
 
     def _begin_write(self, seconds: float | None) -> Connection:
         for attempt in (1, 2):

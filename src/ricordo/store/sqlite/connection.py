@@ -227,9 +227,8 @@ class Database:
                 yield writer
                 with self._around_commit(writer, durable=durable, mirrored=mirrored):
                     writer.rows("COMMIT")
-            except BaseException:
-                _end(writer, "ROLLBACK")  # also after a COMMIT that failed: the next write must not join this one
-                raise
+            finally:
+                _end(writer, "ROLLBACK")  # only if it is still open: after an error, or after a COMMIT that failed
             self.longest_write = max(self.longest_write, time.perf_counter() - started)
 
     def _around_commit(self, writer: Connection, *, durable: bool, mirrored: bool) -> AbstractContextManager[None]:

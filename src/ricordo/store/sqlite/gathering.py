@@ -24,7 +24,7 @@ from ricordo.store.sqlite.lessons import feedback_priors, learned_shift
 from ricordo.store.sqlite.matching import EVERY, KeywordSide
 from ricordo.store.sqlite.nearness import MeaningSide, meaning_side, vectors_of_item
 from ricordo.store.sqlite.open_file import OpenFile
-from ricordo.store.sqlite.pool import Pool
+from ricordo.store.sqlite.pool import GatheredPool
 from ricordo.store.sqlite.postings import Array
 from ricordo.store.sqlite.threads import neighbours_in_threads
 from ricordo.text.tfidf import tfidf_cosine, tfidf_idf
@@ -56,7 +56,7 @@ class Gathering:
         self.file = file
         self.connection = connection
         self.ask = ask
-        self.pool = Pool()
+        self.pool = GatheredPool()
         self.allowed: Array | None = None
         self.meaning: MeaningSide | None = None
 

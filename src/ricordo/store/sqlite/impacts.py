@@ -17,7 +17,7 @@ from ricordo.store.sqlite.postings import Array, Posting
 CACHE_BYTES = 96 << 20
 
 
-class Look(Protocol):
+class IndexLook(Protocol):
     """One query's look at the index, as far as impacts need it."""
 
     epoch: int
@@ -38,7 +38,7 @@ class Impacts:
         self._terms: OrderedDict[tuple[int, str], tuple[Array, Array]] = OrderedDict()
         self._bytes = 0
 
-    def of(self, look: Look, at: int, term: str) -> tuple[Array, Array] | None:
+    def of(self, look: IndexLook, at: int, term: str) -> tuple[Array, Array] | None:
         """The ordinals of a segment that hold a term, and x / (k1 + x) for each."""
         posting = look.posting(at, term)
         if posting is None:
@@ -69,7 +69,7 @@ class Impacts:
             self._terms.clear()
             self._bytes = 0
 
-    def _norm(self, look: Look, at: int, field: int) -> Array:
+    def _norm(self, look: IndexLook, at: int, field: int) -> Array:
         key = (look.segment_id(at), field)
         found = self._norms.get(key)
         if found is None:
@@ -79,7 +79,7 @@ class Impacts:
                     self._norms[key] = found
         return found
 
-    def _weighted(self, look: Look, at: int, posting: Posting) -> Array:
+    def _weighted(self, look: IndexLook, at: int, posting: Posting) -> Array:
         """The weighted frequencies. Beside the body, few chunks hold a term in a field: those alone are touched."""
         total: Array | None = None
         for field, frequencies in reversed(posting.frequencies):

@@ -13,7 +13,7 @@ from ricordo.frozen import frozen
 from ricordo.store.base import PreparedItem, StoredLink
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.times import moment, now_micros
-from ricordo.text.links import Candidate, LinkTarget, best_candidate, names_of
+from ricordo.text.links import LinkCandidate, LinkTarget, best_candidate, names_of
 from ricordo.values.items import Fields, Ref
 
 MOST_NEIGHBOURS = 1_000
@@ -255,8 +255,8 @@ def _redirected(
     return changed
 
 
-def _candidates(connection: Connection, names: Iterable[str]) -> dict[str, list[Candidate]]:
-    found: dict[str, list[Candidate]] = {}
+def _candidates(connection: Connection, names: Iterable[str]) -> dict[str, list[LinkCandidate]]:
+    found: dict[str, list[LinkCandidate]] = {}
     for marks, part in parts(names):
         for name, n, drive, path, title, state in connection.rows(
             "SELECT a.name, i.n, i.drive, i.path, i.title, i.state FROM item_names a JOIN items i ON i.n = a.item"
@@ -265,5 +265,5 @@ def _candidates(connection: Connection, names: Iterable[str]) -> dict[str, list[
         ):
             known = found.setdefault(name, [])
             if len(known) < MOST_CANDIDATES:
-                known.append(Candidate(n, Ref(drive, path), title, state == "live"))
+                known.append(LinkCandidate(n, Ref(drive, path), title, state == "live"))
     return found

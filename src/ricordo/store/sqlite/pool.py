@@ -1,6 +1,6 @@
 """The pool of one ask: the items that both sides brought, each with its keyword score and its cosine.
 
-Every item gets both values, whichever side found it: a missing value is a true zero, never an unasked question.
+Every item gets both values, whichever side found it. So a zero means that nothing matched, not that nobody looked.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NOTHING = 1e-12
 
 
 @dataclass(slots=True)
-class Entry:
+class PoolEntry:
     """An item of the pool: its best keyword score (of at most 1) and cosine, and the chunks that gave them."""
 
     lexical: float = 0.0
@@ -32,11 +32,11 @@ class Entry:
     joined: bool = False
 
 
-class Pool:
+class GatheredPool:
     """What both sides brought, by item number."""
 
     def __init__(self) -> None:
-        self.entries: dict[int, Entry] = {}
+        self.entries: dict[int, PoolEntry] = {}
         self.total = 0
         self.maximum = 0.0
         self.share = 1.0
@@ -44,10 +44,10 @@ class Pool:
         self.has_vectors = False
         self.by_substring = False
 
-    def entry(self, n: int, *, joined: bool = False) -> Entry:
+    def entry(self, n: int, *, joined: bool = False) -> PoolEntry:
         found = self.entries.get(n)
         if found is None:
-            found = self.entries[n] = Entry(joined=joined)
+            found = self.entries[n] = PoolEntry(joined=joined)
         return found
 
     def take_matches(self, matches: Matches) -> None:
