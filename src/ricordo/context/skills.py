@@ -18,7 +18,7 @@ from ricordo.frozen import frozen
 from ricordo.ingest.files import FileReader, metadata_kept, set_by_people
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.sources.disk import FoundFile, absolute
-from ricordo.sources.skills import FILE, Listed, Root, rank_of
+from ricordo.sources.skills import FILE, Listed, SkillRoot, rank_of
 from ricordo.store.base import Backlog, FileState, Store
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item, Parsed, Ref, Saved
@@ -65,7 +65,7 @@ class Collector:
         self.known = {item.ref.path[1:]: Known(n, item, states.get(n)) for n, item in found}
         self._names = {known.location: name for name, known in self.known.items() if known.location}
 
-    def collect(self, roots: Sequence[Root], listed: Iterable[Listed] = ()) -> None:
+    def collect(self, roots: Sequence[SkillRoot], listed: Iterable[Listed] = ()) -> None:
         """Take in what is new or changed."""
         self._save(self._below(roots))
         self._save(self._from_list(listed))
@@ -91,7 +91,7 @@ class Collector:
         for saved in self.pipeline.save_all(incoming, on_conflict="overwrite", durable=False, backlog=self.backlog):
             self.done.append(replace(saved, reason=UNCHANGED) if saved.status == "skipped" else saved)
 
-    def _below(self, roots: Sequence[Root]) -> Iterator[Incoming]:
+    def _below(self, roots: Sequence[SkillRoot]) -> Iterator[Incoming]:
         for root in roots:
             if not root.path.exists():
                 if root.asked_for:

@@ -28,7 +28,7 @@ _EXPECTED = 'It prints a JSON list: [{"name": "pdf", "path": "/skills/pdf", "des
 
 
 @frozen
-class Root:
+class SkillRoot:
     """A folder with skills, or one SKILL.md; if the user named it (``asked_for``), it must exist."""
 
     path: Path
@@ -56,23 +56,25 @@ class Listed:
         return file if file.is_file() else None
 
 
-def default_roots(settings: SkillsSettings, start: Path) -> list[Root]:
+def default_roots(settings: SkillsSettings, start: Path) -> list[SkillRoot]:
     """The folders of the settings, in order of precedence; relative ones are below the top of the workspace."""
     top = workspace_of(start)
     return [
-        Root(top / os.path.expanduser(name), scope)  # noqa: PTH111 - as above
+        SkillRoot(top / os.path.expanduser(name), scope)  # noqa: PTH111 - as above
         for scope in SCOPES[:3]
         for name in getattr(settings, scope)
         if name.strip()
     ]
 
 
-def named_roots(names: Sequence[str | Path], start: Path) -> list[Root]:
+def named_roots(names: Sequence[str | Path], start: Path) -> list[SkillRoot]:
     """The folders that the user named: those of the workspace first, then the user's, then the system's."""
     if any(not str(name).strip() for name in names):
         raise UsageError("the name of a folder is empty", hint="Name a folder with skills, or none for the usual ones.")
     roots = [start / os.path.expanduser(name) for name in names]  # noqa: PTH111 - as above
-    return sorted((Root(root, scope_of(root, start), True) for root in roots), key=lambda root: rank_of(root.scope))
+    return sorted(
+        (SkillRoot(root, scope_of(root, start), True) for root in roots), key=lambda root: rank_of(root.scope)
+    )
 
 
 def workspace_of(start: Path) -> Path:

@@ -125,19 +125,19 @@ class Database:
                 self._give_back(writer)
 
     @contextmanager
-    def apart(self) -> Iterator[Connection]:
+    def write_at_once(self) -> Iterator[Connection]:
         """A transaction that waits for no other: for rows whose writers do not disturb each other."""
         self._refuse_closed()
         with self.translated():
             if self.is_writing():
                 yield self._local.writer
                 return
-            apart = self._begin_write(None)
+            own = self._begin_write(None)
             try:
-                yield apart
-                self._commit(apart)
+                yield own
+                self._commit(own)
             finally:
-                self._give_back(apart)
+                self._give_back(own)
 
     def _give_back(self, connection: Connection) -> None:
         """Give a connection back to the pool; a transaction that an error left open is rolled back first."""

@@ -21,7 +21,7 @@ from ricordo.store.sqlite import items, links
 from ricordo.store.sqlite.filters import where
 from ricordo.store.sqlite.lessons import feedback_priors
 from ricordo.store.sqlite.matches import Matches, VectorMatches
-from ricordo.store.sqlite.pool import Pool
+from ricordo.store.sqlite.pool import GatheredPool
 from ricordo.text.words import fold
 from ricordo.values.items import Item
 from ricordo.values.use_scores import feedback_prior
@@ -37,7 +37,7 @@ class Gathering:
         self.opened = opened
         self.connection = connection
         self.ask = ask
-        self.pool = Pool()
+        self.pool = GatheredPool()
         self.answer: dict[str, Any] = {}
         self.barred: list[int] = []
 

@@ -54,7 +54,7 @@ class Jobs(SharedJobs):
         with self._database.read() as connection:
             if not connection.rows("SELECT 1 FROM jobs WHERE state <> 'failed' LIMIT 1"):
                 return []
-        with self._database.apart() as connection:
+        with self._database.write_at_once() as connection:
             number = self._number(connection, fingerprint, dimensions)
             now = now_micros()
             condition = "AND kind=?" if kind else ""
@@ -93,7 +93,7 @@ class Jobs(SharedJobs):
 
     def finish(self, fingerprint: str, done: Sequence[Job], computed: Mapping[bytes, Any]) -> None:
         """Store what was computed; all of it is searchable when this returns."""
-        with self._database.apart() as connection:
+        with self._database.write_at_once() as connection:
             number, dimensions = connection.rows(
                 "SELECT id, dimensions FROM fingerprints WHERE name=?", (fingerprint,)
             )[0]

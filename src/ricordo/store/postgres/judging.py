@@ -14,7 +14,7 @@ from ricordo.store.postgres.connection import unescaped
 from ricordo.store.sqlite import items
 from ricordo.store.sqlite.chunk_rows import chunk_texts
 from ricordo.store.sqlite.matches import Matches
-from ricordo.store.sqlite.pool import Pool
+from ricordo.store.sqlite.pool import GatheredPool
 from ricordo.text.phrases import holds_phrase, holds_prefix
 from ricordo.text.tfidf import tfidf_cosine, tfidf_idf
 from ricordo.text.words import Analyzer, fold
@@ -94,7 +94,9 @@ def _item_texts(item: Item) -> tuple[str, ...]:
     return fields.title, item.ref.path, fields.description, "\n".join(fields.tags), fields.context
 
 
-def tfidf(connection: Any, analyzer: Analyzer, ask: Ask, pool: Pool, known: Mapping[int, Item]) -> dict[int, float]:
+def tfidf(
+    connection: Any, analyzer: Analyzer, ask: Ask, pool: GatheredPool, known: Mapping[int, Item]
+) -> dict[int, float]:
     """TF-IDF cosine of the query with each item's best chunk and its fields, stop words left out."""
     chunks = {n: entry.lexical_chunk or entry.vector_chunk for n, entry in pool.entries.items()}
     texts = chunk_texts(connection, [chunk for chunk in chunks.values() if chunk is not None])
