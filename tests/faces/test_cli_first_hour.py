@@ -213,3 +213,16 @@ def test_in_a_project_the_users_own_memories_are_searched_too(house: Any, monkey
     assert house.json("list")["total"] == 1  # what is listed and written is the project's own
     house.run("config", "set", "tiers.automatic", "false")
     assert [hit["tier"] for hit in house.json("search", "tea", "--no-vectors")["hits"]] == ["project"]
+
+
+def test_a_user_measures_profiles_on_their_own_queries(page: Any) -> None:
+    assert page.json("eval", "--own", code=3)["code"] == "not_found"
+    page.run("search", "vault script", "--no-vectors")
+    page.run("get", "notes/keys.md")
+    shown = page.run("eval", "--own", "--profile", "bm25")
+    assert "own" in shown.stdout
+    assert "too few to tell profiles apart" in shown.stderr
+    lines = page.run("stats", "--item", "notes/keys.md").stdout.splitlines()
+    assert ["(opened)" in lines[1], "vault script" in lines[2]] == [True, True]
+    log = page.json("stats", "--query", "vault script")["retrievals"]
+    assert [one["ref"] for one in log] == [f"disk:{page.folder}/notes/keys.md"]

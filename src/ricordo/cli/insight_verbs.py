@@ -8,7 +8,13 @@ import click
 
 from ricordo.cli.call import Call
 from ricordo.cli.options import QueryVerb, limited, query_from
-from ricordo.cli.present_insight import show_changes, show_feedback, show_learning, show_stats
+from ricordo.cli.present_insight import (
+    show_changes,
+    show_feedback,
+    show_learning,
+    show_retrievals,
+    show_stats,
+)
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb, verb_group
 from ricordo.errors import UsageError
@@ -119,7 +125,13 @@ def history(call: Call, limit: int) -> int:
 
 @verb(
     "stats",
-    examples=["ricordo stats", "ricordo stats --days 7 --by tool", "ricordo stats --clear"],
+    examples=[
+        "ricordo stats",
+        "ricordo stats --days 7 --by tool",
+        "ricordo stats --item notes/keys.md",
+        "ricordo stats --query 'how do I rotate the keys'",
+        "ricordo stats --clear",
+    ],
 )
 @click.option(
     "--days", type=click.FloatRange(0, 36500, min_open=True), default=30, metavar="N", help="How far back (30)."
@@ -128,8 +140,10 @@ def history(call: Call, limit: int) -> int:
     "--by", type=click.Choice(["query", "tool", "day"]), default="query", help="Count queries by this (query)."
 )
 @limited(10, "How many lines of each table at most")
+@click.option("--item", metavar="REF", help="Instead: which queries showed this item, and when it was opened.")
+@click.option("--query", metavar="TEXT", help="Instead: what this query showed, each time it was asked.")
 @click.option("--clear", is_flag=True, help="Erase the log of queries and of what they found.")
-def stats(call: Call, days: float, by: StatsBy, limit: int, clear: bool) -> int:
+def stats(call: Call, days: float, by: StatsBy, limit: int, item: str | None, query: str | None, clear: bool) -> int:
     """It lists the queries that were most frequent, slowest, or without a result, and the items found most often or
     never. The log is kept in the store for usage.retention_days; the setting usage.log switches it off. --clear does
     not erase how often each item was used.
@@ -141,5 +155,9 @@ def stats(call: Call, days: float, by: StatsBy, limit: int, clear: bool) -> int:
             return call.answer(
                 plain, lambda screen: screen.line(f"{count:,} quer{'y' if count == 1 else 'ies'} erased from the log")
             )
+        if item is not None or query is not None:
+            found = engine.retrievals(ref=item, query=query, limit=limit)
+            plain_log = {"retrievals": [one.to_dict() for one in found]}
+            return call.answer(plain_log, lambda screen: show_retrievals(screen, found))
         report = engine.stats(days=days, by=by, limit=limit)
     return call.answer(report.to_dict(), lambda screen: show_stats(screen, report))

@@ -23,10 +23,12 @@ if TYPE_CHECKING:
         "ricordo eval data/scifact",
         "ricordo eval data/* --profile default --profile rrf --json",
         "ricordo eval data/scifact --compare bm25 default",
+        "ricordo eval --own --profile default --profile rrf",
         "ricordo eval data/scifact --per-query new.jsonl && ricordo eval --compare old.jsonl new.jsonl",
     ],
 )
 @click.argument("folders", nargs=-1, metavar="DIR...", type=click.Path(path_type=Path))
+@click.option("--own", is_flag=True, help="Measure with your own queries: what you opened or judged after them.")
 @click.option("--profile", "profiles", multiple=True, metavar="NAME", help="A profile or baseline (repeatable).")
 @click.option(
     "--per-query", type=click.Path(path_type=Path), metavar="FILE", help="Write the result of every query to this file."
@@ -38,24 +40,28 @@ if TYPE_CHECKING:
 def evaluate(
     call: Call,
     folders: tuple[Path, ...],
+    own: bool,
     profiles: tuple[str, ...],
     per_query: Path | None,
     compare: tuple[str, str] | None,
     limit_queries: int | None,
 ) -> int:
     """A set is a folder with corpus.jsonl, queries.jsonl and qrels.tsv. Its store is built once and kept, so that the
-    next run takes seconds. grep, bm25 and vector are baselines; any other name is a profile.
+    next run takes seconds. grep, bm25 and vector are baselines; any other name is a profile. With --own, the queries
+    are those of your log, asked of your store as it is; right is what you opened within half an hour, or judged useful.
     """
     if compare and all(Path(name).is_file() for name in compare):
         return _compare_files(call, *compare)
-    if not folders:
+    if own and (folders or limit_queries):
+        raise UsageError("--own uses your log and your store", hint="Leave out the folders and --limit-queries.")
+    if not folders and not own:
         raise UsageError(
             "say which set to measure", hint="Name a folder with corpus.jsonl, queries.jsonl and qrels.tsv."
         )
     names = [name for given in profiles or _asked(call) for name in given.split(",") if name]
     if compare:
         names = list(dict.fromkeys([*names, *compare]))
-    suite = _run(call, folders, names, limit_queries)
+    suite = _run_own(call, names) if own else _run(call, folders, names, limit_queries)
     if per_query is not None:
         from ricordo.evaluate import write_results
 
@@ -73,6 +79,14 @@ def _run(call: Call, folders: tuple[Path, ...], names: list[str], limit_queries:
 
     with ProgressLine.for_call(call) as progress:
         return evaluate_all(folders, profiles=names or DEFAULT_PROFILES, limit_queries=limit_queries, progress=progress)
+
+
+def _run_own(call: Call, names: list[str]) -> Suite:
+    from ricordo.evaluate import Suite
+    from ricordo.evaluate.own import OWN_PROFILES, evaluate_own
+
+    with call.engine(meaning=True) as engine, ProgressLine.for_call(call) as progress:
+        return Suite((evaluate_own(engine, profiles=names or OWN_PROFILES, progress=progress),))
 
 
 def _compare_profiles(suite: Suite, first: str, second: str) -> Comparison:

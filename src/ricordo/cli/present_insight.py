@@ -10,7 +10,7 @@ from ricordo.cli.present_hits import short_ref
 from ricordo.cli.terminal import Screen, one_line
 
 if TYPE_CHECKING:
-    from ricordo.values.use import FeedbackReport, LearningStatus, QueryStats, StatsReport, WeightChange
+    from ricordo.values.use import FeedbackReport, LearningStatus, QueryStats, Retrieval, StatsReport, WeightChange
 
 
 def _when(moment: datetime) -> str:
@@ -121,3 +121,17 @@ def _queries(screen: Screen, title: str, kind: str, rows: Sequence[QueryStats]) 
 def _head(screen: Screen, title: str) -> None:
     screen.line()
     screen.line(screen.bold(title))
+
+
+def show_retrievals(screen: Screen, found: Sequence[Retrieval]) -> None:
+    """The lines of the retrieval log: when, which item, by which query and with which score."""
+    rows = [
+        (
+            _when(one.at), short_ref(one.ref), f"v{one.version}", "" if one.score is None else f"{one.score:.3f}",
+            one.query if one.query is not None else "(opened)", one.tool or "",
+        )
+        for one in found
+    ]  # fmt: skip
+    screen.table(("when", "item", "version", "score", "query", "by"), rows, paths=(1,))
+    if not found:
+        screen.note("the log holds nothing of that; usage.log says whether it is kept, and for how long")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ricordo.values.items import Item, Ref, TreeNode, Version
     from ricordo.values.links import LinkReport
     from ricordo.values.sessions import Routes, Session, Timeline
-    from ricordo.values.use import StatsReport
+    from ricordo.values.use import Retrieval, StatsReport
 
 
 class ReadingVerbs(OpenEngine):
@@ -182,6 +182,12 @@ class ReadingVerbs(OpenEngine):
     def stats(self, *, days: float = 30, by: StatsBy = "query", limit: int = 10) -> StatsReport:
         """What was asked and found in the last days, by query, tool or day."""
         return self._use.stats(days=days, by=by, limit=limit)
+
+    def retrievals(
+        self, *, ref: str | Ref | None = None, query: str | None = None, limit: int = 50
+    ) -> tuple[Retrieval, ...]:
+        """The retrieval log of one item (which queries showed it, when it was opened) or of one query, latest first."""
+        return self._use.retrievals(ref=ref, query=query, limit=limit)
 
     def sessions(self, *, limit: int = 50, offset: int = 0) -> tuple[Session, ...]:
         """The sessions that are kept, the latest first, without their turns."""

@@ -13,7 +13,7 @@ from ricordo.values.items import Ref
 
 if TYPE_CHECKING:
     from ricordo.memory.feedback import Learner, Learning
-    from ricordo.values.use import FeedbackReport, StatsReport
+    from ricordo.values.use import FeedbackReport, Retrieval, StatsReport
 
 STATS_BY = ("query", "tool", "day")
 
@@ -48,6 +48,15 @@ class UseVerbs:
             raise UsageError("the limit is at least 1, and days are more than 0", hint="At most 36500 days.")
         self._context.flush_use()
         return self._context.store.usage.stats(days=days, by=by, limit=limit)
+
+    def retrievals(
+        self, *, ref: str | Ref | None = None, query: str | None = None, limit: int = 50
+    ) -> tuple[Retrieval, ...]:
+        if (ref is None) == (query is None) or limit < 1:
+            raise UsageError("say one item or one query", hint="Name a ref, or give the text of the query as asked.")
+        self._context.flush_use()
+        n = self._context.number(ref) if ref is not None else None
+        return tuple(self._context.store.usage.retrievals(item=n, query=query, limit=limit))
 
     def clear_log(self) -> int:
         self._context.flush_use()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ricordo.store.base import Array
     from ricordo.values.reports import Damage, VacuumReport
     from ricordo.values.sessions import Happening, ThreadSpan
-    from ricordo.values.use import Learned, Move, StatsReport, Use, WeightChange
+    from ricordo.values.use import Judged, Learned, Move, Retrieval, StatsReport, Use, WeightChange
 
 
 class Items(Protocol):
@@ -224,6 +224,15 @@ class UsageLog(Protocol):
     def can_record(self) -> bool: ...
     def record(self, uses: Sequence[Use], *, keep_days: float, wait: float | None = None) -> None: ...
     def stats(self, *, days: float, by: str, limit: int) -> StatsReport: ...
+
+    def retrievals(self, *, item: int | None = None, query: str | None = None, limit: int = 50) -> list[Retrieval]:
+        """What the log holds of one item, or of one query (its exact text), the latest first."""
+        ...
+
+    def judged(self, *, within_seconds: float) -> list[Judged]:
+        """Queries and items that belong together: by a verdict, or opened so soon after the query had shown them."""
+        ...
+
     def clear(self) -> int: ...
 
 

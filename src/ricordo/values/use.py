@@ -112,6 +112,28 @@ class StatsReport(Plain):
 
 
 @frozen
+class Retrieval(Plain):
+    """One line of the retrieval log: an item that a query showed, or that was opened by its name (no query)."""
+
+    at: datetime
+    ref: str
+    version: int
+    score: float | None = None
+    query: str | None = None
+    tool: str | None = None
+    profile: str | None = None
+
+
+@frozen
+class Judged:
+    """A query and an item that belong together: ``verdict`` says how; empty, it was opened after the query."""
+
+    query: str
+    ref: str
+    verdict: str = ""
+
+
+@frozen
 class WeightChange(Plain):
     """One change of what a profile learned: its weights before and after, and how many verdicts were behind it."""
 

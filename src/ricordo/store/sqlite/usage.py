@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.items import decay_now
 from ricordo.store.sqlite.open_file import OpenFile
-from ricordo.store.sqlite.times import DAY, now_micros
+from ricordo.store.sqlite.times import DAY, moment, now_micros
 from ricordo.values.use_scores import opened
 
 if TYPE_CHECKING:
-    from ricordo.values.use import StatsReport, Use, UsedItem
+    from ricordo.values.use import Judged, Retrieval, StatsReport, Use, UsedItem
 
 EXPIRE_AT_ONCE = 500
 """So many old log entries at most are dropped with one recording, to keep its transaction short."""
@@ -56,6 +56,37 @@ class UsageLog:
 
         with self._database.read() as connection:
             return stats_of(connection, days, by, limit)
+
+    def retrievals(self, *, item: int | None = None, query: str | None = None, limit: int = 50) -> list[Retrieval]:
+        """What the log holds of one item, or of one query (its exact text), the latest first."""
+        from ricordo.values.use import Retrieval
+
+        condition, key = ("r.item = ?", item) if item is not None else ("q.text = ?", query)
+        with self._database.read() as connection:
+            rows = connection.rows(
+                "SELECT r.at, r.ref, r.version, r.score, q.text, q.tool, q.profile FROM retrieval_log r"
+                f" LEFT JOIN query_log q ON q.id = r.query WHERE {condition} ORDER BY r.at DESC, r.id DESC LIMIT ?",
+                (key, limit),
+            )
+        return [Retrieval(moment(at), *rest) for at, *rest in rows]
+
+    def judged(self, *, within_seconds: float) -> list[Judged]:
+        """Queries and items that belong together: by a verdict, or opened so soon after the query had shown them."""
+        from ricordo.values.use import Judged
+
+        with self._database.read() as connection:
+            opened = connection.rows(
+                "SELECT DISTINCT q.text, i.drive || ':' || i.path FROM retrieval_log o"
+                " JOIN retrieval_log r ON r.item = o.item AND r.query IS NOT NULL AND r.id < o.id AND r.at >= o.at - ?"
+                " JOIN query_log q ON q.id = r.query JOIN items i ON i.n = o.item"
+                " WHERE o.query IS NULL AND i.state = 'live' AND q.text <> '' ORDER BY 1, 2",
+                (int(within_seconds * 1_000_000),),
+            )
+            given = connection.rows(
+                "SELECT f.query, i.drive || ':' || i.path, f.verdict FROM feedback f JOIN items i ON i.n = f.item"
+                " WHERE i.state = 'live' ORDER BY f.id"
+            )
+        return [Judged(query, ref) for query, ref in opened] + [Judged(*row) for row in given]
 
     def clear(self) -> int:
         """Erase both logs from the file; answers how many queries they held. Counts per item stay."""
