@@ -208,7 +208,7 @@ def test_context_names_the_few_tools_that_fit_and_can_be_called(with_server: Mak
 
 
 def test_context_names_no_tools_when_that_is_switched_off(with_server: Maker) -> None:
-    assert "raw/" not in with_server(**{"tools.told": 0}).context("say some words back", budget=600).text
+    assert "raw/" not in with_server(**{"tools.suggested": 0}).context("say some words back", budget=600).text
 
 
 @pytest.mark.parametrize("behaviour", ["endless-line", "flood"])

@@ -29,11 +29,11 @@ class ToolsSettings:
     )
     max_chars: int = setting(
         6000,
-        "Characters of a result that are told; the rest is kept and can be read on.",
+        "Characters of a result that are shown; the rest is kept and can be read later.",
         minimum=40,
         maximum=1_000_000,
     )
-    told: int = setting(3, "How many fitting tools context names at most; 0 names none.", minimum=0, maximum=100)
+    suggested: int = setting(3, "How many fitting tools context names at most; 0 names none.", minimum=0, maximum=100)
 
 
 @frozen

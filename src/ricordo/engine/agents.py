@@ -173,15 +173,15 @@ class AgentVerbs:
         from ricordo.tools.rules import entry_from
 
         settings = self._context.config.tools
-        if not settings.told or not _any(self._stores([]), _TOOLS):
+        if not settings.suggested or not _any(self._stores([]), _TOOLS):
             return ()
         answer = self._finding.search(
-            in_general(task), limit=settings.told * MORE, filters=_TOOLS, literal=True, track=False, mode="full"
+            in_general(task), limit=settings.suggested * MORE, filters=_TOOLS, literal=True, track=False, mode="full"
         )
         found = [entry_from(hit.item, settings.allow, hit.score) for hit in fitting(answer) if hit.item is not None]
         best = max((one.score or 0.0 for one in found), default=0.0)
         near = [one for one in found if one.callable and (one.score or 0.0) >= WEAK * best]
-        return tools_first(near, settings.told)
+        return tools_first(near, settings.suggested)
 
     def _events(self, echoes: EchoFilter) -> list[Event]:
         """What happened lately, newest first, a line each; not in the session that asks."""

@@ -20,7 +20,7 @@ Restore = Callable[[Ref, int], object]
 def mend_damage(context: EngineContext, restore: Restore) -> Check | None:
     """What was mended, and what could not be; nothing when all is sound."""
     store = context.unsynced_store
-    told = [
+    lines = [
         f"{one.ref} version {one.number}: from its file"
         for one in store.damage()
         if any(store.mend(one.n, one.number, text) for text in _texts(context, one))
@@ -29,12 +29,12 @@ def mend_damage(context: EngineContext, restore: Restore) -> Check | None:
         if one.is_head and one.sound is not None:
             try:
                 restore(Ref.parse(one.ref), one.sound)
-                told.append(f"{one.ref}: version {one.sound} is the current one again")
+                lines.append(f"{one.ref}: version {one.sound} is the current one again")
             except Error as error:
-                told.append(f"{one.ref}: not mended, {error.message}")
+                lines.append(f"{one.ref}: not mended, {error.message}")
     left = [one for one in store.damage() if one.is_head]
-    told += [f"{one.ref} version {one.number}: no sound copy was found" for one in left]
-    return Check("mending", not left, "; ".join(told)) if told else None
+    lines += [f"{one.ref} version {one.number}: no sound copy was found" for one in left]
+    return Check("mending", not left, "; ".join(lines)) if lines else None
 
 
 def _texts(context: EngineContext, one: Damage) -> Iterator[str]:

@@ -38,7 +38,7 @@ def facts_of(hit: Hit) -> dict[str, Any]:
     return plain | {"lines": list(hit.lines), "tags": list(hit.tags)}
 
 
-def told(function: Callable[..., str]) -> Callable[..., str]:
+def answers_errors(function: Callable[..., str]) -> Callable[..., str]:
     """The function with its errors as text."""
 
     @functools.wraps(function)
@@ -54,7 +54,7 @@ def told(function: Callable[..., str]) -> Callable[..., str]:
 def actions(memory: Ricordo) -> tuple[Callable[..., str], ...]:
     """The functions for one open memory: search_memory, read_memory, remember, memory_context."""
 
-    @told
+    @answers_errors
     def search_memory(query: str, limit: int = 5) -> str:
         """Find what is known by words and meaning. Answers refs with a passage each; read_memory reads one whole.
 
@@ -66,7 +66,7 @@ def actions(memory: Ricordo) -> tuple[Callable[..., str], ...]:
         rows = [{"ref": hit.ref, "title": hit.title, "text": passage_of(hit)[:1000]} for hit in hits]
         return json.dumps(rows, ensure_ascii=False) if rows else "Nothing is known about this."
 
-    @told
+    @answers_errors
     def read_memory(ref: str) -> str:
         """Read one thing that is known, by the ref that search_memory gave.
 
@@ -76,7 +76,7 @@ def actions(memory: Ricordo) -> tuple[Callable[..., str], ...]:
         text = memory.get(ref).content
         return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n… ({len(text):,} characters in all)"
 
-    @told
+    @answers_errors
     def remember(text: str, tags: list[str] | None = None) -> str:
         """Save a fact, decision, preference or lesson for later: one thought, clear without this conversation.
 
@@ -89,7 +89,7 @@ def actions(memory: Ricordo) -> tuple[Callable[..., str], ...]:
             return f"nearly the same is known already, so nothing was saved: {saved.candidates[0].ref}"
         return f"{saved.status}: {saved.ref}"
 
-    @told
+    @answers_errors
     def memory_context(task: str, budget: int = 1000) -> str:
         """What to know before a task: standing rules and the best passages, within a budget of tokens.
 

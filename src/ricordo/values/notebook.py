@@ -24,10 +24,12 @@ def html_of(answer: Answer) -> str:
     ]
     head = "<tr><th>score</th><th>item</th><th>kind</th><th>passage</th></tr>"
     meta = answer.meta
-    told = f"{meta.returned} of {meta.candidates} candidates, {meta.milliseconds:.0f} ms, profile {_text(meta.profile)}"
+    summary = (
+        f"{meta.returned} of {meta.candidates} candidates, {meta.milliseconds:.0f} ms, profile {_text(meta.profile)}"
+    )
     warned = "".join(f"<br>{_text(one)}" for one in meta.degraded)
     body = f"<table>{head}{''.join(rows)}</table>" if rows else "<p>Nothing was found.</p>"
-    return f"{body}<small>{told}{warned}</small>"
+    return f"{body}<small>{summary}{warned}</small>"
 
 
 def _text(text: str) -> str:

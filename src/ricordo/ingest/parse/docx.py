@@ -50,7 +50,7 @@ def parse(source: Source) -> Parsed:
 
 
 def _spaced(blocks: list[str]) -> str:
-    """Blocks apart by an empty line, the items of a list by none."""
+    """Blocks joined with an empty line between them; the items of a list follow each other directly."""
     text = ""
     previous = ""
     for block in blocks:

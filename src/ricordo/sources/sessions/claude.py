@@ -112,10 +112,10 @@ class ClaudeFormat:
             yield self._event(line, 0, "system" if summary else "user", text, is_request=own)
         for place, block in enumerate(results, start=1):
             name = self._tools.get(str(block.get("tool_use_id")), "")
-            told = result_text(block.get("content"))
-            if told:
+            result = result_text(block.get("content"))
+            if result:
                 error = block.get("is_error") is True
-                yield self._event(line, place, "tool", told, tool=name, is_error=error)
+                yield self._event(line, place, "tool", result, tool=name, is_error=error)
 
     def _assistant(self, line: Line, message: Mapping[str, Any]) -> Iterator[SessionEvent]:
         content = message.get("content")

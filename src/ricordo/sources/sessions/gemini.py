@@ -70,8 +70,8 @@ class GeminiFormat:
             if not isinstance(call, Mapping):
                 continue
             name, given = str(call.get("name") or "tool"), call.get("args")
-            told = call_text(name, given)
-            yield _event(self.session, line, 2 * place - 1, "tool", told, tool=name, files=files_of(given), sent=True)
+            shown = call_text(name, given)
+            yield _event(self.session, line, 2 * place - 1, "tool", shown, tool=name, files=files_of(given), sent=True)
             if result := _result(call.get("result")):
                 failed = call.get("status") == "error"
                 yield _event(self.session, line, 2 * place, "tool", result, tool=name, is_error=failed)
@@ -103,8 +103,8 @@ class QwenFormat:
             call, answer = part.get("functionCall"), part.get("functionResponse")
             if isinstance(call, Mapping):
                 name, given = str(call.get("name") or "tool"), call.get("args")
-                told = call_text(name, given)
-                yield _event(self.session, line, place, "tool", told, tool=name, files=files_of(given), sent=True)
+                shown = call_text(name, given)
+                yield _event(self.session, line, place, "tool", shown, tool=name, files=files_of(given), sent=True)
             elif isinstance(answer, Mapping) and (result := _result(answer)):
                 failed = isinstance(answer.get("response"), Mapping) and "error" in answer["response"]
                 name = str(answer.get("name") or "tool")

@@ -96,17 +96,17 @@ def result_text(content: object) -> str:
 def call_text(name: str, given: object) -> str:
     """A tool call in a line: its name and the argument that says most."""
     if isinstance(given, str):
-        told = given
+        argument = given
     elif isinstance(given, Mapping):
         found = [given[key] for key in _ARGUMENTS if given.get(key)]
         first = found[0] if found else dict(given)
         if isinstance(first, (list, tuple)):
-            told = " ".join(map(str, first))
+            argument = " ".join(map(str, first))
         else:
-            told = first if isinstance(first, str) else json.dumps(first, ensure_ascii=False, default=str)
+            argument = first if isinstance(first, str) else json.dumps(first, ensure_ascii=False, default=str)
     else:
-        told = "" if given is None else str(given)
-    return f"{name}: {shortened(clean(told).strip(), LONGEST_CALL)}".strip().rstrip(":")
+        argument = "" if given is None else str(given)
+    return f"{name}: {shortened(clean(argument).strip(), LONGEST_CALL)}".strip().rstrip(":")
 
 
 def files_of(given: object) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ class Transcript:
     check: str = ""
     """What the file looked like up to there."""
     before: int = 0
-    """Where the line begins that is being read: all that stands before it was told."""
+    """The position of the line that is being read. All lines before it were already reported."""
 
     def grew_from(self, offset: int, check: str) -> bool:
         """Whether the file begins with what was read before."""

@@ -111,9 +111,9 @@ def texts(database: Database) -> tuple[Check, list[Damage]]:
         heads = _head_problems(connection)
     if not found and not heads:
         return Check("texts", True, "are what was saved, in every version"), []
-    told = [f"{one.ref} version {one.number}: {one.problem}" for one in found] + heads
-    more = f" and {len(told) - MOST_TOLD:,} more" if len(told) > MOST_TOLD else ""
-    return Check("texts", False, f"damaged: {'; '.join(told[:MOST_TOLD])}{more}. {WHAT_TO_DO}"), found
+    lines = [f"{one.ref} version {one.number}: {one.problem}" for one in found] + heads
+    more = f" and {len(lines) - MOST_TOLD:,} more" if len(lines) > MOST_TOLD else ""
+    return Check("texts", False, f"damaged: {'; '.join(lines[:MOST_TOLD])}{more}. {WHAT_TO_DO}"), found
 
 
 WHAT_TO_DO = "Restore a backup, or take out what can be read with 'ricordo export --salvage FILE'."

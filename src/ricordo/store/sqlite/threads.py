@@ -134,7 +134,7 @@ def _where(thread: str | None, kinds: Sequence[str]) -> tuple[str, list[Any]]:
 def _versions(
     connection: Connection, after: int, thread: str | None, kinds: Sequence[str], limit: int
 ) -> list[Happening]:
-    """What was said, made and changed; a session that grew is told by its turns."""
+    """What was said, made and changed; a session that grew shows as its new turns."""
     condition, values = _where(thread, kinds)
     at = f"CASE WHEN i.category='{SESSION}' AND i.kind='session' THEN i.created_at ELSE v.created_at END"
     rows = connection.rows(
@@ -173,7 +173,7 @@ def _happening(at: int, what: str, version: int | None, row: tuple[Any, ...]) ->
     from ricordo.values.sessions import Happening
 
     drive, path, kind, _, title, thread, seq, metadata, text = row
-    told = json.loads(metadata)
+    metadata_fields = json.loads(metadata)
     shown = title or " ".join((text or "").split()) or path.rpartition("/")[2]
     return Happening(
         moment(at),
@@ -183,7 +183,7 @@ def _happening(at: int, what: str, version: int | None, row: tuple[Any, ...]) ->
         kind,
         thread,
         seq,
-        str(told.get("direction", "")) if kind == "session" else "",
-        str(told.get("role", "")) if kind == "session" else "",
+        str(metadata_fields.get("direction", "")) if kind == "session" else "",
+        str(metadata_fields.get("role", "")) if kind == "session" else "",
         version,
     )
