@@ -7,8 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from ricordo import ConfigProvider, Ricordo
+
+# A busy machine is no reason to fail: how long an example takes says nothing about what it shows.
+settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy machine")
 
 
 @pytest.fixture(autouse=True)

@@ -48,9 +48,9 @@ def test_a_profile_is_shown_with_weights_signals_limits_and_where_it_comes_from(
         "built in", 50, 0.5, "semantic",
     )  # fmt: skip
     shown = house.run("profiles", "show", "vault").stdout
-    for part in ("without vectors", "0.3889", "cosine of the TF-IDF", "3 × limit", "at least 30", "--memories"):
+    for part in ("without vectors", "0.3889", "cosine of the TF-IDF", "50 by lexical", "--memories"):
         assert part in shown
-    assert "without vectors" not in house.run("profiles", "show", "brain").stdout
+    assert "without vectors" not in house.run("profiles", "show", "bm25").stdout
 
 
 def test_a_profile_of_ones_own_is_listed_shown_and_used(notes: Any) -> None:
@@ -90,7 +90,8 @@ def test_settings_for_brain_are_set_by_config(notes: Any) -> None:
     notes.run("config", "set", "retrieval.importance_weight", "0")
     weights = notes.json("profiles", "show", "brain")["weights"]
     assert weights == pytest.approx({"vector": 4 / 9, "fts": 3 / 9, "recency": 2 / 9, "importance": 0.0})
-    assert notes.json("search", "keys", "--profile", "brain")["meta"]["weights"] == weights
+    in_force = notes.json("search", "keys", "--profile", "brain")["meta"]["weights"]
+    assert in_force == pytest.approx({"vector": 0.0, "fts": 3 / 5, "recency": 2 / 5, "importance": 0.0})  # no vectors
 
 
 def test_memories_are_searched_apart_on_request(notes: Any) -> None:

@@ -30,7 +30,7 @@ def kitchen(open_engine: Opener, monkeypatch: pytest.MonkeyPatch) -> Ricordo:
 
 def refs(engine: Ricordo, **options: Any) -> list[tuple[str, float]]:
     answer = engine.search("cook tea in a copper kettle", track=False, **options)
-    return [(hit.ref, round(hit.score, 6)) for hit in answer.hits]
+    return [(hit.ref, round(hit.score, 3)) for hit in answer.hits]
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -58,7 +58,7 @@ def test_explain_tells_the_rank_and_score_that_search_shows(kitchen: Ricordo, pr
         ref, score = shown[rank - 1]
         told = kitchen.explain("cook tea in a copper kettle", ref, profile=profile)
         assert told.hit is not None
-        assert (told.rank, round(told.hit.score, 6)) == (rank, score)
+        assert (told.rank, round(told.hit.score, 3)) == (rank, score)
 
 
 def test_what_is_found_beyond_the_pool_is_explained_as_such(kitchen: Ricordo) -> None:

@@ -91,9 +91,7 @@ def show_profile(screen: Screen, profile: Profile) -> None:
 
 
 def _rest(profile: Profile) -> list[str]:
-    lines = [
-        f"candidates: {profile.factor} × limit by {' and by '.join(profile.sides)}, at least {profile.minimum} each"
-    ]
+    lines = [f"candidates: {profile.per_side} by {' and as many by '.join(profile.sides)}, whatever page is asked for"]
     if profile.fusion == "spread":
         lines.append(
             "words and meaning share their weight: more goes to the side that separates the hits of a query better"
