@@ -60,6 +60,7 @@ def test_an_edit_made_on_an_old_version_is_refused_and_a_loop_loses_nothing(engi
 def on_a_read_only_medium(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store whose folder takes no new file: SQLite cannot make the one in which readers and writers meet."""
     store = tmp_path / "medium" / "x.db"
+    store.parent.mkdir()
     with Ricordo.open(store, config=NO_VECTORS) as engine:
         engine.save("note:/a", "a zebra")
     (store.parent / "x.db-shm").mkdir()

@@ -216,10 +216,15 @@ class Guard:
 
 
 def without_port(host: str) -> str:
-    """The name part of a Host header: ``[::1]:8610`` is ``[::1]``."""
+    """The name part of a Host header: ``[::1]:8610`` is ``[::1]``; empty if what follows is no port."""
+    name, port = host, ""
     if host.startswith("["):
-        return host.partition("]")[0] + "]"
-    return host.partition(":")[0]
+        inside, bracket, port = host.partition("]")
+        name = inside + bracket
+    elif ":" in host:
+        name, _, port = host.partition(":")
+        port = f":{port}"
+    return name if not port or (port[0] == ":" and port[1:].isdigit() and len(port) <= 6) else ""
 
 
 def cookies(header: str) -> dict[str, str]:

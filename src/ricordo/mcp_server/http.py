@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 import socket
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 ROOM_FOR_THE_ENVELOPE = 64 * 1024
+SHORTEST_TOKEN = 16
 
 
 def serve(service: Service, *, host: str, port: int, token: str = "", names: Sequence[str] = ()) -> None:
@@ -62,11 +64,16 @@ def app_for(
         origins=[f"{scheme}://{name}{port}" for scheme in ("http", "https") for name in known for port in ("", ":*")],
         largest=MOST_BYTES + ROOM_FOR_THE_ENVELOPE,
     )
-    return Bearer(app, token) if token else app
+    return OwnHost(Bearer(app, token) if token else app, known)
 
 
 def require_token(host: str, token: str) -> None:
-    """Refuse an address that other machines can reach when there is no token."""
+    """Refuse an address that other machines can reach when there is no token, and a token that can be guessed."""
+    if token and len(token) < SHORTEST_TOKEN:
+        raise UsageError(
+            f"the token has {len(token)} characters, and shorter than {SHORTEST_TOKEN} can be guessed",
+            hint="Make a long one: python -c 'import secrets; print(secrets.token_urlsafe(32))'",
+        )
     if token or is_loopback(host):
         return
     raise UsageError(
@@ -111,6 +118,29 @@ def listen(host: str, port: int) -> socket.socket:
         problem = f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}"
         raise Unavailable(problem, hint="Choose another --port or --host.") from None
     return listening
+
+
+class OwnHost:
+    """Refuses requests whose Host is none of our names with a port, or whose Origin is another place than that Host."""
+
+    def __init__(self, app: ASGIApp, names: Sequence[str]) -> None:
+        self._app = app
+        self._host = re.compile(rf"(?:{'|'.join(map(re.escape, names))})(?::\d{{1,5}})?", re.IGNORECASE)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = {name: value.decode("latin-1").lower() for name, value in scope["headers"]}
+            host, origin = headers.get(b"host", ""), headers.get(b"origin")
+            is_ours = self._host.fullmatch(host) is not None
+            if not is_ours or (origin is not None and origin not in (f"http://{host}", f"https://{host}")):
+                from starlette.responses import PlainTextResponse
+
+                status = 403 if is_ours else 421
+                await PlainTextResponse("this request is meant for another host, or comes from one", status)(
+                    scope, receive, send
+                )
+                return
+        await self._app(scope, receive, send)
 
 
 class Bearer:
