@@ -29,7 +29,7 @@ from mcp_scenario import use_everything
 from mcp_servers import HELLO, Lines, http_server, stdio, works
 
 ALL = [word for name in TOOLSETS for word in ("--toolset", name)]
-TOKEN = "s3cret"
+TOKEN = "s3cret-that-is-long-enough"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and pipes as POSIX has them")

@@ -64,7 +64,7 @@ def app_for(
         origins=[f"{scheme}://{name}{port}" for scheme in ("http", "https") for name in known for port in ("", ":*")],
         largest=MOST_BYTES + ROOM_FOR_THE_ENVELOPE,
     )
-    return OwnHost(Bearer(app, token) if token else app, known)
+    return OwnHost(Bearer(app, token) if token else app, known, other_ports=bool(token))
 
 
 def require_token(host: str, token: str) -> None:
@@ -121,10 +121,14 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class OwnHost:
-    """Refuses requests whose Host is none of our names with a port, or whose Origin is another place than that Host."""
+    """Refuses requests whose Host is none of our names with a port, or whose Origin is another place than that Host.
 
-    def __init__(self, app: ASGIApp, names: Sequence[str]) -> None:
+    With ``other_ports``, pages that other programs of this machine serve may ask too: they need the token then.
+    """
+
+    def __init__(self, app: ASGIApp, names: Sequence[str], *, other_ports: bool = False) -> None:
         self._app = app
+        self._other_ports = other_ports
         self._host = re.compile(rf"(?:{'|'.join(map(re.escape, names))})(?::\d{{1,5}})?", re.IGNORECASE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -132,7 +136,7 @@ class OwnHost:
             headers = {name: value.decode("latin-1").lower() for name, value in scope["headers"]}
             host, origin = headers.get(b"host", ""), headers.get(b"origin")
             is_ours = self._host.fullmatch(host) is not None
-            if not is_ours or (origin is not None and origin not in (f"http://{host}", f"https://{host}")):
+            if not is_ours or (origin is not None and not self._is_known(origin, host)):
                 from starlette.responses import PlainTextResponse
 
                 status = 403 if is_ours else 421
@@ -141,6 +145,12 @@ class OwnHost:
                 )
                 return
         await self._app(scope, receive, send)
+
+    def _is_known(self, origin: str, host: str) -> bool:
+        scheme, sign, place = origin.partition("://")
+        if not sign or scheme not in ("http", "https"):
+            return False
+        return place == host or (self._other_ports and self._host.fullmatch(place) is not None)
 
 
 class Bearer:
