@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ricordo.store.base import Store
 
 _NAMES = {"corrects": "corrected_by", "supersedes": "superseded_by"}
 _LONGEST_CHAIN = 100
 
 
-def replacement(store: Store, n: int) -> dict[str, str]:
+def replacement(store: Store, n: int) -> dict[str, Any]:
     """``{"corrected_by": ref}`` or ``{"superseded_by": ref}`` for an archived item that was replaced; else nothing.
 
     Where the replacement was replaced as well, the ref is that of the newest, and the name tells how the first was.
