@@ -22,11 +22,29 @@ if TYPE_CHECKING:
 
 
 def open_store(location: StoreLocation, config: Config, *, create: bool) -> Store:
-    """Open the store at a location."""
+    """Open the store at a location: a file, or a workspace on a PostgreSQL server."""
+    if location.address:
+        return _server_store(location.address, config, create=create)
     from ricordo.store.sqlite.store import SqliteStore
 
     return SqliteStore(
         location.path,
+        language=config.lexical.language,
+        busy_seconds=config.store.busy_seconds,
+        keep_versions=config.store.keep_versions,
+        create=create,
+    )
+
+
+def _server_store(address: str, config: Config, *, create: bool) -> Store:
+    try:
+        from ricordo.store.postgres.store import PostgresStore
+    except ImportError as error:
+        raise Unavailable(
+            "stores in PostgreSQL need the extra 'postgres'", hint="Install it: pip install 'ricordo[postgres]'"
+        ) from error
+    return PostgresStore(
+        address,
         language=config.lexical.language,
         busy_seconds=config.store.busy_seconds,
         keep_versions=config.store.keep_versions,

@@ -484,8 +484,8 @@ def test_a_folder_as_store_means_the_store_in_it(place: Place) -> None:
 @pytest.mark.parametrize(
     ("location", "error"),
     [
-        ("postgresql://host/team", Unavailable),
-        ("postgres://host/team", Unavailable),
+        ("postgresql://host/team?schema=No!", UsageError),
+        ("postgres://host/team?workspace=", UsageError),
         ("https://host/team.db", UsageError),
         (" ", UsageError),
     ],

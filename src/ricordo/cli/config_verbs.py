@@ -240,7 +240,7 @@ def path(call: Call) -> int:
         "user": str(user_file(os.environ)),
         "project": str(theirs) if theirs else None,
         "project_is_trusted": is_trusted(theirs) if theirs else None,
-        "store": str(store.path),
+        "store": store.name,
         "store_from": store.origin,
     }
 
@@ -248,6 +248,6 @@ def path(call: Call) -> int:
         screen.line(f"user     {plain['user']}")
         if theirs:
             screen.line(f"project  {theirs}{'' if plain['project_is_trusted'] else '  (not trusted)'}")
-        screen.line(f"store    {store.path}  ({store.origin})")
+        screen.line(f"store    {store.name}  ({store.origin})")
 
     return call.answer(plain, draw)

@@ -189,9 +189,9 @@ def _take_in(payload: Payload, config: Config, store: str | None, tier: str | No
 
     from ricordo.config.places import locate
 
-    place = locate(store, config, payload.folder, tier).location.path
-    if payload.transcript is None or not place.exists():
-        log("transcript", "there is no transcript" if payload.transcript is None else f"there is no store {place}")
+    place = locate(store, config, payload.folder, tier).location
+    if payload.transcript is None or not place.is_there:
+        log("transcript", "there is no transcript" if payload.transcript is None else f"there is no store {place.name}")
         return
     command = [sys.executable, "-P", "-m", "ricordo", "sessions", "add", str(payload.transcript), "--no-wait"]
     detached = 0
@@ -199,7 +199,7 @@ def _take_in(payload: Payload, config: Config, store: str | None, tier: str | No
         detached = subprocess.DETACHED_PROCESS | subprocess.CREATE_NEW_PROCESS_GROUP
     with open_log() as errors:
         subprocess.Popen(
-            [*command, "--quiet", "--store", str(place)],
+            [*command, "--quiet", "--store", place.address or place.name],
             cwd=payload.folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

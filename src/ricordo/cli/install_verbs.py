@@ -141,7 +141,7 @@ def _notes(call: Call, agent: str, scope: str) -> list[str]:
         notes.append("Codex asks you to review new hooks: type /hooks there and trust them.")
     if scope == "project":
         notes.append("The files name the program on this machine; others run 'ricordo install' themselves.")
-    if not locate(call.store, load_config(), Path.cwd(), call.tier).location.path.exists():
+    if not locate(call.store, load_config(), Path.cwd(), call.tier).location.is_there:
         notes.append("There is no store yet: 'ricordo init' makes one for this project, 'ricordo add' one for you.")
     return notes
 

@@ -99,8 +99,8 @@ def use_model(call: Call, provider: str, reembed: bool | None, project: bool, **
     settings. With --reembed, searches use the old model until all new vectors are made.
     """
     scope = "project" if project else "user"
-    place = locate(call.store, load_config(), current_folder(), call.tier).location.path
-    if not place.exists():
+    place = locate(call.store, load_config(), current_folder(), call.tier).location
+    if not place.is_there:
         switch = _used_without_store(call, provider, scope, **options)
     else:
         with call.engine() as engine, ProgressLine.for_call(call) as progress:

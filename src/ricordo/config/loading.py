@@ -45,8 +45,10 @@ from ricordo.config.settings import (
     find_setting,
     unknown_setting,
 )
-from ricordo.errors import NotFound, ReadOnlyStore, Unavailable, UsageError
+from ricordo.errors import NotFound, ReadOnlyStore, UsageError
 from ricordo.frozen import frozen
+from ricordo.values.store_addresses import is_address
+from ricordo.values.store_addresses import parse as parse_address
 
 __all__ = [
     "SETTINGS",
@@ -66,6 +68,7 @@ __all__ = [
 ]
 
 STORE_NAME = "ricordo.db"
+SERVER_NAME = "on-a-server"
 
 
 def load_config(
@@ -296,6 +299,18 @@ class StoreLocation:
 
     path: Path
     origin: str
+    address: str = ""
+    """Of a store on a server; then nothing is at ``path``, but files that belong to the store go beside it."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in answers: its path, or its address without the password."""
+        return parse_address(self.address).shown if self.address else str(self.path)
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there seems to be a store; one on a server is not asked."""
+        return bool(self.address) or self.path.exists()
 
 
 def locate_store(
@@ -306,27 +321,31 @@ def locate_store(
     A location in the user's file says where the user's own store is, so the project's comes before it.
     """
     if flag is not None:
-        return StoreLocation(_store_path(str(flag), start), "flag")
+        return _location(str(flag), start, "flag")
     given, source = config.store.location, config.source("store.location")
     if given is not None and not source.startswith("user:"):
-        return StoreLocation(_store_path(given, start), source)
+        return _location(given, start, source)
     project = nearest_project(start)
     if project is not None:
         return StoreLocation(project / STORE_NAME, "project")
     if given is not None:
-        return StoreLocation(_store_path(given, start), source)
+        return _location(given, start, source)
     return StoreLocation(data_home(os.environ if env is None else env) / STORE_NAME, "default")
 
 
+def _location(location: str, start: Path, origin: str) -> StoreLocation:
+    if is_address(location):
+        parse_address(location)  # refuses what cannot be one
+        return StoreLocation(data_home(os.environ) / SERVER_NAME, origin, location)
+    return StoreLocation(_store_path(location, start), origin)
+
+
 def _store_path(location: str, start: Path) -> Path:
-    scheme, separator, _ = location.partition("://")
-    if separator and scheme in ("postgresql", "postgres"):
-        raise Unavailable(
-            "PostgreSQL stores come with the extra 'postgres', which this version does not have yet",
-            hint="Give the path of a file, for example --store notes.db",
+    if "://" in location or not location.strip():
+        raise UsageError(
+            f"'{location}' is not a store",
+            hint="Give the path of a file, such as notes.db, or postgresql://user@host/database.",
         )
-    if separator or not location.strip():
-        raise UsageError(f"'{location}' is not a store", hint="Give the path of a file, for example --store notes.db")
     path = Path(_absolute(location, start))
     if path.is_dir():
         return (path / PROJECT_FOLDER if (path / PROJECT_FOLDER).is_dir() else path) / STORE_NAME

@@ -14,6 +14,7 @@ from ricordo.config.files import PROJECT_FOLDER, data_home, nearest_project
 from ricordo.config.loading import STORE_NAME, Config, StoreLocation, locate_store
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
+from ricordo.values.store_addresses import shown
 
 TIERS = ("agent", "project", "team")
 KNOWLEDGE_FOLDER = "knowledge"
@@ -26,6 +27,8 @@ class TierPlace:
     name: str
     store: str
     weight: float
+    address: str = ""
+    """What opens the store, where that is more than its name: an address with a password."""
 
 
 @frozen
@@ -68,12 +71,14 @@ def configured(config: Config) -> dict[str, str]:
 def places(located: Located, config: Config) -> tuple[TierPlace, ...]:
     """All tiers to search, the highest first."""
     stores = {} if located.alone else configured(config)
-    path = located.location.path
+    location = located.location
     if not stores and (own := _users_own(located, config)) is not None:
-        return TierPlace(located.tier, str(path), 1.0), TierPlace("agent", str(own), 1.0)
-    if not stores or not located.is_implicit or path.exists():
-        stores[located.tier] = str(path)
-    found = [TierPlace(name, store, getattr(config.tiers, f"{name}_weight")) for name, store in stores.items()]
+        return TierPlace(located.tier, location.name, 1.0), TierPlace("agent", str(own), 1.0)
+    if not stores or not located.is_implicit or location.is_there:
+        stores[located.tier] = location.address or location.name
+    found = [
+        TierPlace(name, shown(store), getattr(config.tiers, f"{name}_weight"), store) for name, store in stores.items()
+    ]
     return tuple(sorted(found, key=lambda place: (-place.weight, TIERS.index(place.name))))
 
 
@@ -96,6 +101,8 @@ def knowledge_place(location: StoreLocation, config: Config) -> Path | None:
     if not config.knowledge.enabled:
         return None
     path = location.path
+    if location.address:
+        return None  # many machines write it; files on one of them would not be the others'
     is_project = path.parent.name == PROJECT_FOLDER and path.name == STORE_NAME
     given = config.knowledge.folder
     if given is not None and not (is_project and config.source("knowledge.folder").startswith("user:")):
@@ -108,8 +115,10 @@ def knowledge_place(location: StoreLocation, config: Config) -> Path | None:
 
 def _tier_of(found: StoreLocation, config: Config) -> str:
     for name, store in configured(config).items():
-        if store == str(found.path):
+        if shown(store) == found.name:
             return name
+    if found.address:
+        return "team"
     return "project" if found.path.parent.name == PROJECT_FOLDER else "agent"
 
 

@@ -41,7 +41,7 @@ class EngineContext:
     def __init__(self, opened: Store | Error, located: Located, provider: Callable[[], Config], start: Path) -> None:
         self._opened = opened
         self.located = located
-        self.location = str(located.location.path)
+        self.location = located.location.name
         self.start = start
         self.provider = provider
         self.models = ModelsInUse(provider, self.location)
@@ -249,7 +249,7 @@ def open_or_error(located: Located, config: Config, *, create: bool) -> Store | 
     try:
         return registry.open_store(located.location, config, create=create)
     except (StoreError, Unavailable) as error:
-        if all(place.store == str(located.location.path) for place in places(located, config)):
+        if all(place.store == located.location.name for place in places(located, config)):
             raise
         return error
 

@@ -18,6 +18,7 @@ from ricordo.errors import Error
 from ricordo.store.base import Store
 from ricordo.values.hits import Filters
 from ricordo.values.reports import Check, DoctorReport
+from ricordo.values.store_addresses import is_address
 
 if TYPE_CHECKING:
     from ricordo.search.profile import Profile
@@ -95,7 +96,9 @@ def store_status(store: Store, location: str, config: Config) -> dict[str, Any]:
 
 def check_store(store: Store, location: str, *, repair: bool) -> list[Check | None]:
     """All checks, each on its own: one that fails does not hide the others."""
-    checks: list[Check | None] = [_permissions(Path(location), repair=repair), _disk(Path(location))]
+    checks: list[Check | None] = []
+    if not is_address(location):
+        checks = [_permissions(Path(location), repair=repair), _disk(Path(location))]
     for name, check in store.checks():
         checks.append(_run(name, check, repair))
     checks.append(_run("secrets", partial(_secrets, store), repair))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo import registry
+from ricordo.config.files import data_home
 from ricordo.config.settings import Config
 from ricordo.errors import Unavailable
 from ricordo.store.base import Backlog
+from ricordo.values.store_addresses import is_address
 
 if TYPE_CHECKING:
     from ricordo.models.base import LLM, Embedder, LlmUsage, Reranker
@@ -81,7 +84,8 @@ class ModelsInUse:
         config = registry.with_keys_of_llm(config)
         if config.embedding.folder:
             return config
-        folder = str(Path(self._location).parent / "models")
+        beside = data_home(os.environ) if is_address(self._location) else Path(self._location).parent
+        folder = str(beside / "models")
         return replace(config, embedding=replace(config.embedding, folder=folder))
 
     def backlog(self) -> Backlog | None:

@@ -71,7 +71,7 @@ class Tiers:
                 config = self._context.config
                 patience = min(config.store.busy_seconds, config.tiers.seconds)
                 brief = replace(config, store=replace(config.store, busy_seconds=patience))
-                where = locate_store(place.store, config, self._context.start)
+                where = locate_store(place.address or place.store, config, self._context.start)
                 self._others[place.store] = other = registry.open_store(where, brief, create=False)
                 self._context.knowledge_of(other, where)
                 self._context.take_in_file_edits()

@@ -12,7 +12,7 @@ The statement is a chain of named steps:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +29,8 @@ MOST_TIES = 500
 """Chunks that tie with the last one asked for are answered too, so that refs can break the tie; up to here."""
 EXACT_BELOW = 20_000
 """With fewer vectors to look among, all are compared; an index answers faster only beyond."""
-COMPARED_PER_ITEM = 20
+RESPELLED = 0.7
+"""What a word counts for that is looked for in place of one that stands nowhere."""
 
 
 @frozen
@@ -112,21 +113,31 @@ def visible(alias: str, seen: str, chunk: str = "chunk") -> str:
     return f"{alias}.{chunk} IN (SELECT id FROM visible)"
 
 
-def add_words(statement: Statement, ask: Ask, seen: str) -> None:
+Respelled = Mapping[str, tuple[str, ...]]
+"""Words that stand nowhere, with the terms that are looked for in their place."""
+
+
+def add_words(statement: Statement, ask: Ask, seen: str, respelled: Respelled) -> None:
     """The steps ``terms``, ``stats``, ``hits`` and ``idfs``: every word of the ask with its rarity, by its place."""
     places = list(range(1, len(ask.words) + 1))
+    likely = [respelled.get(word.written, ()) if word.written else () for word in ask.words]
+    pairs = list(zip(ask.words, likely, strict=True))
     statement.step(
         "words",
         "SELECT * FROM unnest(?::int[], ?::text[], ?::float8[], ?::float8[]) w(place, label, weight, certainty)",
         (
             [*places, *range(len(places) + 1, len(places) + len(ask.prefixes) + 1)],
-            [*(word.term for word in ask.words), *(f"{prefix}*" for prefix in ask.prefixes)],
-            [*(word.weight for word in ask.words), *(1.0 for _ in ask.prefixes)],
-            [*(word.certainty for word in ask.words), *(1.0 for _ in ask.prefixes)],
+            [
+                *(word.written if other else word.term for word, other in pairs),
+                *(f"{prefix}*" for prefix in ask.prefixes),
+            ],
+            [*(word.weight * (RESPELLED if other else 1.0) for word, other in pairs), *(1.0 for _ in ask.prefixes)],
+            [*(1.0 if other else word.certainty for word, other in pairs), *(1.0 for _ in ask.prefixes)],
         ),
     )
-    terms = ["SELECT place, label AS term FROM words WHERE place <= ?"]
-    values: list[Any] = [len(places)]
+    asked = [(at, term) for at, (word, other) in zip(places, pairs, strict=True) for term in other or (word.term,)]
+    terms = ["SELECT * FROM unnest(?::int[], ?::text[]) t(place, term)"]
+    values: list[Any] = [[at for at, _ in asked], [term for _, term in asked]]
     for at, prefix in enumerate(ask.prefixes, start=len(places) + 1):
         start = fold(prefix)
         terms.append(
@@ -136,7 +147,7 @@ def add_words(statement: Statement, ask: Ask, seen: str) -> None:
         values += [start, start + "\U0010ffff"]
     statement.step("terms", " UNION ".join(terms), values)
     _add_statistics(statement, seen)
-    _add_hits(statement, ask, seen)
+    _add_hits(statement, ask, seen, single=not ask.prefixes and not any(likely))
     kept = ""
     if ask.rarest:
         kept = (
@@ -170,7 +181,7 @@ def _add_statistics(statement: Statement, seen: str) -> None:
     statement.step("stats", f"SELECT s.n::float8 AS n, {averages} FROM ({source}) s({names})")
 
 
-def _add_hits(statement: Statement, ask: Ask, seen: str) -> None:
+def _add_hits(statement: Statement, ask: Ask, seen: str, *, single: bool) -> None:
     """The step ``hits``: each word in each chunk that holds it, with the weighted and normed sum of its frequencies."""
     scoring = ask.scoring
     parts = " + ".join(
@@ -179,7 +190,6 @@ def _add_hits(statement: Statement, ask: Ask, seen: str) -> None:
         f" * p.l{at} / s.a{at}) END"
         for at in range(6)
     )
-    single = not ask.prefixes
     x, grouped = (parts, "") if single else (f"sum({parts})", " GROUP BY t.place, p.chunk, p.item")
     statement.step(
         "hits",

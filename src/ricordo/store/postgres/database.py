@@ -17,10 +17,10 @@ import psycopg_pool
 
 from ricordo.errors import CorruptStore, ReadOnlyStore, StoreError, Unavailable
 from ricordo.store.postgres import postings, schema
-from ricordo.store.postgres.address import Address
 from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.translating import translated
 from ricordo.store.sqlite.connection import UNREADABLE, AroundCommit, Row, WordIndex
+from ricordo.values.store_addresses import Address
 
 CONNECT_SECONDS = 5.0
 STATEMENT_SECONDS = 60.0
@@ -42,8 +42,6 @@ class Database:
         self.busy_seconds = busy_seconds
         self.read_only = False
         self.around_commit: AroundCommit | None = None
-        self.trips = 0
-        """How often the server was asked: each is a trip over the network."""
         self._local = threading.local()
         self._closed = False
         with self.translated():
@@ -75,6 +73,15 @@ class Database:
                 f" SET ricordo.workspace = '{self.workspace}'; SET statement_timeout = '{int(STATEMENT_SECONDS)}s';"
                 " SET jit = off; SET hnsw.ef_search = 200; SET hnsw.iterative_scan = strict_order;"
             )
+
+    @property
+    def trips(self) -> int:
+        """How often this thread asked the server: each is a trip over the network."""
+        return getattr(self._local, "trips", 0)
+
+    @trips.setter
+    def trips(self, count: int) -> None:
+        self._local.trips = count
 
     def connection(self) -> Connection:
         """This thread's reader, while a read is open."""

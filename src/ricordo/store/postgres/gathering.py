@@ -26,8 +26,7 @@ from ricordo.text.words import fold
 from ricordo.values.items import Item
 from ricordo.values.use_scores import feedback_prior
 
-_MOST_LIKENESSES = 8
-"""So many passages of an item look for similar ones, each on its own."""
+MOST_RESPELLED = 1_000
 
 
 class Gathering:
@@ -40,6 +39,7 @@ class Gathering:
         self.pool = GatheredPool()
         self.answer: dict[str, Any] = {}
         self.barred: list[int] = []
+        self.respelled: dict[str, tuple[str, ...]] = {}
 
     def candidates(self) -> Candidates:
         """Everything that was found, with what the ranking needs to know of it."""
@@ -58,16 +58,18 @@ class Gathering:
         near = _pairs(self.answer.get("neighbours"))
         self._join([n for n in _numbers(self.answer.get("joined")) if n not in pool.entries])
         distances = self._join_linked() if ask.needs.link_seeds else {}
-        return self._answered(near, distances)
+        return self.answered(near, distances)
 
     def _take_both_sides(self) -> None:
         ask, pool = self.ask, self.pool
         by_word = ask.by_word or bool(ask.phrases)
         limit = ask.per_side
         while True:
-            self._run(limit, by_word=by_word)
+            self.run(limit, by_word=by_word)
             if not by_word:
                 break
+            if not self.respelled and self._respell():
+                continue  # ask again, with what was most likely meant
             matches = self._matches()
             total = matches.total
             checked = judging.verified(ask, matches, self.answer["lexical"] or [], self._items)
@@ -75,7 +77,7 @@ class Gathering:
                 break
             limit *= 4
         if ask.vector is not None and not ask.phrases:
-            pool.add_cosines(_cosines(self.answer["near"]))
+            pool.add_cosines(cosines_of(self.answer["near"]))
         if by_word:
             pool.take_matches(checked)
             if any(word.spelled for word in ask.words):
@@ -86,13 +88,13 @@ class Gathering:
                 if pool.by_substring:
                     self._ask_about(list(pool.entries), joining=False)
         if ask.vector is not None:
-            kept = _cosines(self.answer.get("cosines"))
+            kept = cosines_of(self.answer.get("cosines"))
             inside = np.array([n in pool.entries for n in kept.items.tolist()], bool)
             pool.add_cosines(VectorMatches(kept.chunks[inside], kept.items[inside], kept.cosines[inside]))
             pool.has_vectors = any(entry.vector_chunk is not None for entry in pool.entries.values())
             pool.fill_missing_cosines()
 
-    def _run(self, limit: int, *, by_word: bool) -> None:
+    def run(self, limit: int, *, by_word: bool) -> None:
         """Ask the server: everything in one statement."""
         ask = self.ask
         statement = sql.Statement()
@@ -101,7 +103,7 @@ class Gathering:
         answers: dict[str, str] = {}
         after: list[Any] = []
         if by_word:
-            sql.add_words(statement, ask, seen)
+            sql.add_words(statement, ask, seen, self.respelled)
             sql.add_scores(statement, ask, limited=limited, seen=seen)
             sql.add_best(statement, limit)
             sides.append("matched")
@@ -124,6 +126,19 @@ class Gathering:
         self._add_needs(answers, after)
         rows = self.connection.rows(statement.text(answers), (*statement.values, *after))
         self.answer = {"near": None, **rows[0][0]}
+
+    def _respell(self) -> bool:
+        """Find what words that stand nowhere most likely mean; whether there is anything."""
+        ask = self.ask
+        if not ask.by_word or ask.as_of is not None or ask.filters.states == ("archived",):
+            return False
+        held = {label for _, label, _, _, df, _ in self.answer["words"] or [] if df}
+        unknown = [word.written for word in ask.words if word.written and word.term not in held]
+        self.respelled = judging.respelled(self.connection, unknown) if unknown else {}
+        if len(self.opened.respelled) > MOST_RESPELLED:
+            self.opened.respelled.clear()
+        self.opened.respelled.update(self.respelled)
+        return bool(self.respelled)
 
     def _lexical_sql(self) -> str:
         """The best chunks, and those of the items that the other side found; with texts where they must be read."""
@@ -270,7 +285,7 @@ class Gathering:
                 pool.entry(n, joined=True)
         if ask.vector is not None:
             kept = [row for row in self.answer.get("cosines") or [] if row[1] in wanted]
-            pool.add_cosines(_cosines(kept))
+            pool.add_cosines(cosines_of(kept))
             pool.fill_missing_cosines()
 
     def _join_linked(self) -> Mapping[int, int]:
@@ -293,7 +308,7 @@ class Gathering:
         answers: dict[str, str] = {"joined": "SELECT json_agg(item) FROM pool", "items": sql.ITEMS}
         after: list[Any] = []
         if ask.by_word or ask.phrases:
-            sql.add_words(statement, ask, seen)
+            sql.add_words(statement, ask, seen, self.respelled)
             sql.add_scores(statement, ask, limited=limited, seen=seen)
             answers["joined_lexical"] = sql.SCORES.format(items="SELECT item FROM pool")
         vectors = self._vectors() if ask.vector is not None else None
@@ -313,7 +328,7 @@ class Gathering:
             row[0]: items.item_of(tuple(unescaped(one) if isinstance(one, str) else one for one in row)) for row in rows
         }
 
-    def _answered(self, near: Mapping[int, list[tuple[int, int]]], distances: Mapping[int, int]) -> Candidates:
+    def answered(self, near: Mapping[int, list[tuple[int, int]]], distances: Mapping[int, int]) -> Candidates:
         ask, pool, needs, answer = self.ask, self.pool, self.ask.needs, self.answer
         known = {n: item for n, item in self._items().items() if n in pool.entries}
         refs = {n: unescaped(ref) for n, ref, _ in answer.get("refs") or []}
@@ -347,37 +362,12 @@ class Gathering:
             float(answer.get("learned") or 0.0),
             active,
             int(answer.get("waiting") or 0) if active else 0,
+            self.respelled,
         )
 
-    def similar(self, n: int) -> Candidates:
-        """The items nearest to one item: to the middle of its passages, then by its nearest passage."""
-        from ricordo.store.asking import QueryVector
-        from ricordo.store.postgres.nearness import vectors_of_item
 
-        ask, pool = self.ask, self.pool
-        own = vectors_of_item(self.connection, ask.model, n)
-        if len(own):
-            for vector in (own.mean(axis=0), *own[:_MOST_LIKENESSES]):
-                unit = vector / max(float(np.linalg.norm(vector)), 1e-12)
-                one = Ask(
-                    vector=QueryVector(ask.model, unit), filters=ask.filters, by_word=False, per_side=ask.per_side + 1,
-                    needs=ask.needs,
-                )  # fmt: skip
-                around = Gathering(self.opened, self.connection, one)
-                around._run(one.per_side, by_word=False)
-                pool.add_cosines(_cosines(around.answer["near"]))
-                for name in ("items", "refs", "feedback"):
-                    known = {row[0]: row for row in self.answer.get(name) or []}
-                    known |= {row[0]: row for row in around.answer.get(name) or []}
-                    self.answer[name] = list(known.values())
-                self.answer = around.answer | {name: self.answer[name] for name in ("items", "refs", "feedback")}
-            pool.entries.pop(n, None)
-            pool.has_vectors = True
-        pool.total = len(pool.entries)
-        return self._answered({}, {})
-
-
-def _cosines(rows: Sequence[Sequence[Any]] | None) -> VectorMatches:
+def cosines_of(rows: Sequence[Sequence[Any]] | None) -> VectorMatches:
+    """Cosines as arrays, the nearest first."""
     rows = sorted(rows or [], key=lambda row: -row[2])
     return VectorMatches(
         np.array([row[0] for row in rows], np.int64),

@@ -16,6 +16,7 @@ from ricordo.store.sqlite.chunk_rows import chunk_texts
 from ricordo.store.sqlite.matches import Matches
 from ricordo.store.sqlite.pool import GatheredPool
 from ricordo.text.phrases import holds_phrase, holds_prefix
+from ricordo.text.spelling import first_letters, likely_words
 from ricordo.text.tfidf import tfidf_cosine, tfidf_idf
 from ricordo.text.words import Analyzer, fold
 from ricordo.values.items import Item
@@ -64,6 +65,22 @@ def lost_to_other_words(ask: Ask, rows: Rows, maximum: float) -> dict[int, float
         if false:
             lost[chunk] = sum((shares or {}).get(term, 0.0) for term in false) / maximum
     return lost
+
+
+def respelled(connection: Any, unknown: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """For words that stand nowhere, the index terms that they most likely mean."""
+    found: dict[str, tuple[str, ...]] = {}
+    for letter in first_letters(unknown):
+        known = dict(
+            connection.rows(
+                "SELECT word, term FROM vocabulary WHERE word>=? AND word<?", (letter, letter + "\U0010ffff")
+            )
+        )
+        for word in (one for one in unknown if one.startswith(letter)):
+            likely = dict.fromkeys(known[one] for one in likely_words(word, known))
+            if likely:
+                found[word] = tuple(likely)
+    return found
 
 
 def barred_by_phrases(connection: Any, ask: Ask) -> list[int]:

@@ -6,11 +6,11 @@ import time
 from typing import Any
 
 from ricordo.store.base import Mirror
-from ricordo.store.postgres.address import Address
 from ricordo.store.postgres.asking_sql import VectorIndex
 from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.database import Database
 from ricordo.text.words import Analyzer
+from ricordo.values.store_addresses import Address
 
 LOOK_AGAIN_SECONDS = 60.0
 
@@ -24,6 +24,8 @@ class Opened:
         self.mirror: Mirror | None = None
         self.active: str | None = None
         """The fingerprint that searches use, as far as the last answer told."""
+        self.respelled: dict[str, tuple[str, ...]] = {}
+        """What was looked for in place of words that stood nowhere, in the latest searches."""
         self._fingerprints: dict[str, VectorIndex] = {}
         self._looked = time.monotonic()
         with self.database.read() as connection:

@@ -164,7 +164,7 @@ _FUNCTIONS = (
 
 
 def _first(connection: Any, schema: str, partitions: int) -> None:
-    connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    connection.execute("CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public")
     connection.execute(
         f"CREATE TABLE workspaces(id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name {_TEXT} NOT NULL UNIQUE)"
     )

@@ -10,6 +10,7 @@ from ricordo.store.asking import Aim, Ask, Candidates, Passages, Shown
 from ricordo.store.postgres import shown as showing
 from ricordo.store.postgres.gathering import Gathering
 from ricordo.store.postgres.judging import document_frequencies
+from ricordo.store.postgres.likeness import similar
 from ricordo.store.postgres.nearness import aimed_cosines
 from ricordo.store.postgres.opened import Opened
 
@@ -38,7 +39,7 @@ class Index:
 
     def similar(self, n: int, ask: Ask) -> Candidates:
         with self._database.read() as connection:
-            return Gathering(self._opened, connection, ask).similar(n)
+            return similar(self._opened, connection, n, ask)
 
     def cosines(self, fingerprint: str, aim: Aim, chunks: Sequence[int]) -> list[float] | None:
         with self._database.read() as connection:
@@ -48,7 +49,7 @@ class Index:
         self, shown: Sequence[Shown], ask: Ask | None = None, *, contents: bool = False, vectors: str = ""
     ) -> Passages:
         with self._database.read() as connection:
-            return showing.passages(connection, shown, ask, contents=contents, vectors=vectors)
+            return showing.passages(self._opened, connection, shown, ask, contents=contents, vectors=vectors)
 
     def document_frequencies(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
         """How many live chunks there are, and in how many of them each term stands."""

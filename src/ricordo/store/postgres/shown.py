@@ -11,6 +11,7 @@ import numpy as np
 from ricordo.store.asking import Ask, Passages, PassageText, Shown, WordShare
 from ricordo.store.postgres import asking_sql as sql
 from ricordo.store.postgres.nearness import asked_vectors, decoded
+from ricordo.store.postgres.opened import Opened
 from ricordo.store.postgres.postings import FIELDS
 from ricordo.store.sqlite import items
 from ricordo.values.items import Item
@@ -32,7 +33,9 @@ _SESSIONS = (
 )
 
 
-def passages(connection: Any, shown: Sequence[Shown], ask: Ask | None, *, contents: bool, vectors: str) -> Passages:
+def passages(
+    opened: Opened, connection: Any, shown: Sequence[Shown], ask: Ask | None, *, contents: bool, vectors: str
+) -> Passages:
     """Everything that is shown of some items; see ``SearchIndex.passages``."""
     numbers = [entry.n for entry in shown]
     versions = [entry.version for entry in shown]
@@ -48,7 +51,7 @@ def passages(connection: Any, shown: Sequence[Shown], ask: Ask | None, *, conten
     if without:
         asked["first"] = (_FIRST_TEXTS, ([one.n for one in without], [one.version for one in without]))
     if ask is not None and matched:
-        asked["shares"] = _shares_sql(ask, matched)
+        asked["shares"] = _shares_sql(ask, matched, opened.respelled)
     if vectors and best:
         asked["vectors"] = asked_vectors(vectors, best)
     found = dict(zip(asked, connection.together(list(asked.values())), strict=True))
@@ -89,11 +92,11 @@ def _placed(entry: Shown, texts: Mapping[int, Sequence[Any]], rows: list[list[in
     return tuple(found)
 
 
-def _shares_sql(ask: Ask, chunks: Sequence[int]) -> tuple[str, Sequence[Any]]:
+def _shares_sql(ask: Ask, chunks: Sequence[int], respelled: sql.Respelled) -> tuple[str, Sequence[Any]]:
     """The statement for what each word of the query gave to the passages that matched best."""
     statement = sql.Statement()
     _, seen = sql.add_conditions(statement, ask, ())
-    sql.add_words(statement, ask, seen)
+    sql.add_words(statement, ask, seen, respelled)
     fields = ", ".join(f"sum(p.f{at})" for at in range(len(FIELDS)))
     answer = (
         "SELECT json_agg(json_build_array(h.chunk, i.label, i.idf,"

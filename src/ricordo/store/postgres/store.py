@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ricordo.store.base import Mirror
-from ricordo.store.postgres.address import parse
 from ricordo.store.postgres.database import Database
 from ricordo.store.postgres.job_queue import Jobs
 from ricordo.store.postgres.meaning import Vectors
@@ -29,6 +28,7 @@ from ricordo.store.sqlite.secrets import Secrets
 from ricordo.store.sqlite.threads import Threads
 from ricordo.store.sqlite.usage import UsageLog
 from ricordo.text.words import Analyzer
+from ricordo.values.store_addresses import parse
 
 if TYPE_CHECKING:
     from ricordo.values.reports import Check, Damage

@@ -5,14 +5,11 @@
 
 from __future__ import annotations
 
-import re
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
-
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 
 SCHEMES = ("postgresql", "postgres")
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
+_SCHEMA = "abcdefghijklmnopqrstuvwxyz0123456789_"
 
 
 @frozen
@@ -31,8 +28,15 @@ def is_address(text: str) -> bool:
     return text.partition("://")[0] in SCHEMES and "://" in text
 
 
+def shown(text: str) -> str:
+    """A store as people may see it: an address without its password, anything else as it is."""
+    return parse(text).shown if is_address(text) else text
+
+
 def parse(text: str) -> Address:
     """The address in a text."""
+    from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
     parts = urlsplit(text)
     own = {"workspace": "default", "schema": "ricordo"}
     rest = []
@@ -41,7 +45,7 @@ def parse(text: str) -> Address:
             own[name] = value
         else:
             rest.append((name, value))
-    if not _NAME.fullmatch(own["schema"]):
+    if not own["schema"] or own["schema"][0].isdigit() or set(own["schema"]) - set(_SCHEMA):
         raise UsageError(
             f"'{own['schema']}' cannot be the name of a schema", hint="Small letters, digits and _, such as ricordo."
         )

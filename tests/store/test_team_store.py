@@ -1,0 +1,206 @@
+"""A team's store in PostgreSQL, used as a person, an engine and a search use it."""
+
+from __future__ import annotations
+
+import dataclasses
+import socket
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from tests.store import postgres_server
+
+from ricordo import Ricordo
+from ricordo.errors import StoreError, Unavailable
+from ricordo.store.postgres.store import PostgresStore
+from ricordo.testing.making import prepared
+from ricordo.values.items import Ref
+from ricordo.values.store_addresses import parse, shown
+
+
+@pytest.fixture
+def team() -> str:
+    return postgres_server.workspace()
+
+
+def test_a_store_on_a_server_is_used_like_a_file(team: str, tmp_path: Path) -> None:
+    (tmp_path / "plan.md").write_text("# Plan\n\nRotate the signing keys every quarter.\n")
+    with Ricordo.open(team) as engine:
+        assert [saved.status for saved in engine.add(tmp_path / "plan.md").items] == ["created"]
+        engine.remember("Lunch is at noon.")
+        answer = engine.search("when are keys rotated")
+        assert answer.hits[0].ref.endswith("plan.md")
+        assert answer.meta.degraded == ()
+        assert engine.get(answer.hits[0].ref).content.startswith("# Plan")
+        assert engine.status()["items"] == 2
+        assert engine.doctor().ok
+    with Ricordo.open(team) as again:
+        assert again.search("lunch").hits[0].kind == "memory"
+
+
+def test_a_plain_search_makes_at_most_three_trips(team: str) -> None:
+    with Ricordo.open(team) as engine:
+        for number in range(12):
+            engine.remember(f"Fact {number}: the signing key of service {number} is rotated in month {number}.")
+        engine.search("signing key rotation", track=False)
+        engine._context.flush_use()
+        store = engine._context.unsynced_store
+        assert isinstance(store, PostgresStore)
+        for options in ({}, {"profile": "bm25"}, {"explain": True}, {"kind": "memory"}):
+            before = store.database.trips
+            assert engine.search("signing key rotation", track=False, **options).hits
+            assert store.database.trips - before <= 3, options
+
+
+@pytest.mark.parametrize("query", ["signing keys", "deploy on friday", "rotation of tokens", '"private key"', "keyb*"])
+def test_a_file_and_a_server_rank_alike(team: str, tmp_path: Path, query: str) -> None:
+    texts = [
+        "Rotate the signing keys every quarter.", "A token is signed with the private key.",
+        "Never deploy on Friday; deploy on Monday.", "A keyboard has keys, and a mouse has none.",
+        "The rotation of tokens is logged.", "Lunch is at noon.",
+    ]  # fmt: skip
+    answers = []
+    for place in (team, str(tmp_path / "store.db")):
+        with Ricordo.open(place) as engine:
+            for number, text in enumerate(texts):
+                engine.remember(text, kind="note", title=f"Note {number}")
+            hits = engine.search(query, track=False).hits
+            answers.append([(hit.title, pytest.approx(hit.score, abs=1e-5)) for hit in hits])
+    assert answers[0] == answers[1]
+
+
+def test_one_workspace_sees_nothing_of_another(team: str) -> None:
+    other = postgres_server.workspace()
+    with Ricordo.open(team) as mine, Ricordo.open(other) as theirs:
+        mine.remember("Only ours: the vault code is in the safe.")
+        assert theirs.search("vault code").hits == ()
+        store = theirs._context.unsynced_store
+        assert isinstance(store, PostgresStore)
+        with store.database.write() as connection:
+            tables = connection.rows(
+                "SELECT relname FROM pg_class WHERE relnamespace = current_schema::regnamespace"
+                " AND relkind IN ('r', 'p') AND NOT relispartition"
+                " AND relname NOT IN ('workspaces', 'schema_version', 'meta', 'lexical_stats')"
+            )
+            assert len(tables) > 15
+            assert {name: connection.rows(f"SELECT count(*) FROM {name}")[0][0] for (name,) in tables} == {
+                name: 0 for (name,) in tables
+            }
+            connection.rows("UPDATE items SET title = 'taken over'")
+            assert connection.changes() == 0
+        number = mine._context.unsynced_store.database.workspace  # type: ignore[attr-defined]
+        with pytest.raises(StoreError, match="row-level security"), store.database.write() as connection:
+            connection.rows("INSERT INTO blobs(hash, data, workspace) VALUES('x', 'y', ?)", (number,))
+
+
+def test_the_team_tier_is_searched_with_the_others_and_its_absence_is_told(
+    team: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Ricordo.open(team) as engine:
+        engine.remember("The release train leaves on Tuesdays.")
+    monkeypatch.setenv("RICORDO_TIERS_TEAM", team)
+    with Ricordo.open(str(tmp_path / "own.db")) as engine:
+        engine.remember("My release notes are in the drawer.")
+        answer = engine.search("release")
+        assert {hit.tier for hit in answer.hits} == {"agent", "team"}
+        assert answer.meta.degraded == ()
+    monkeypatch.setenv("RICORDO_TIERS_TEAM", f"postgresql://nobody:secret@127.0.0.1:{_closed_port()}/gone")
+    with Ricordo.open(str(tmp_path / "own.db")) as engine:
+        answer = engine.search("release")
+        assert [hit.tier for hit in answer.hits] == ["agent"]
+        assert len(answer.meta.degraded) == 1
+        assert "tier team" in answer.meta.degraded[0]
+        assert "secret" not in answer.meta.degraded[0]
+
+
+def test_a_server_that_is_down_is_an_error_that_says_so() -> None:
+    with pytest.raises(Unavailable, match="cannot be reached"):
+        PostgresStore(f"postgresql://x:secret@127.0.0.1:{_closed_port()}/x")
+
+
+def test_a_connection_that_is_killed_costs_no_acknowledged_write(team: str) -> None:
+    store = PostgresStore(team)
+    try:
+        store.changes.save([prepared("note:/a", "Kept.")])
+        with pytest.raises(Unavailable):
+            _save_while_killed(store)
+        _kill_connections()
+        assert store.items.get(store.items.require(Ref("note", "/a"))).content == "Kept."
+        _kill_connections()
+        store.changes.save([prepared("note:/d", "After it came back.")])
+        assert store.items.number(Ref("note", "/b")) is None
+        assert store.items.number(Ref("note", "/d")) is not None
+    finally:
+        store.close()
+
+
+def test_other_processes_hear_of_changes(team: str) -> None:
+    import threading
+
+    store, other = PostgresStore(team), PostgresStore(team)
+    heard: list[bool] = []
+    listening = threading.Thread(target=lambda: heard.append(other.wait_for_change(20)))
+    listening.start()
+    number = 0
+    while listening.is_alive():
+        number += 1
+        store.changes.save([prepared(f"note:/{number}", f"Text {number}.")])
+        listening.join(0.05)
+    store.close()
+    other.close()
+    assert heard == [True]
+
+
+def test_the_tables_can_be_partitioned_by_workspace() -> None:
+    address = postgres_server.workspace(schema="ricordo_parted")
+    store = PostgresStore(address, partitions=4)
+    try:
+        store.changes.save([prepared("note:/a", "Rotate the keys.")])
+        store.changes.save([prepared("note:/a", "Rotate the keys monthly.")])
+        from ricordo.store.asking import Ask, AskedWord
+
+        found = store.index.candidates(Ask(words=tuple(map(AskedWord, store.analyzer.query_terms("monthly"))))).found
+        assert [one.ref for one in found] == ["note:/a"]
+        store.changes.remove(store.items.require(Ref("note", "/a")), purge=True)
+        assert store.counts()["versions"] == 0
+    finally:
+        store.close()
+
+
+def test_texts_come_back_as_they_were_even_with_what_postgresql_cannot_hold(team: str) -> None:
+    store = PostgresStore(team)
+    text = "a\x00b \uf8f0 c \uf8f00 d"
+    try:
+        store.changes.save([prepared("note:/odd", text)])
+        assert store.items.get(store.items.require(Ref("note", "/odd"))).content == text
+    finally:
+        store.close()
+
+
+def test_a_password_is_not_shown() -> None:
+    address = "postgresql://ann:secret@db.example/team?workspace=red&sslmode=require"
+    assert shown(address) == "postgresql://ann@db.example/team?workspace=red"
+    assert parse(address).dsn == "postgresql://ann:secret@db.example/team?sslmode=require"
+    assert dataclasses.asdict(parse(address))["workspace"] == "red"
+
+
+def _save_while_killed(store: PostgresStore) -> None:
+    with store.transaction():
+        store.changes.save([prepared("note:/b", "Lost with its transaction.")])
+        _kill_connections()
+        store.changes.save([prepared("note:/c", "Never.")])
+
+
+def _closed_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+def _kill_connections() -> Any:
+    """End every connection of a store, as a restart of the server does."""
+    with psycopg.connect(postgres_server.address(), autocommit=True) as raw:
+        return raw.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'ricordo'"
+        ).fetchall()
