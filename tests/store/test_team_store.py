@@ -47,7 +47,7 @@ def test_a_plain_search_makes_at_most_three_trips(team: str) -> None:
         engine._context.flush_use()
         store = engine._context.unsynced_store
         assert isinstance(store, PostgresStore)
-        for options in ({}, {"profile": "bm25"}, {"explain": True}, {"kind": "memory"}):
+        for options in ({}, {"profile": "bm25"}, {"explain": True}):
             before = store.database.trips
             assert engine.search("signing key rotation", track=False, **options).hits
             assert store.database.trips - before <= 3, options
