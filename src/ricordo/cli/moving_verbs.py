@@ -177,3 +177,40 @@ def _counts(records: Mapping[str, int]) -> str:
 
 def _size(count: int) -> str:
     return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count / 1e3:,.1f} kB"
+
+
+@verb(
+    "migrate",
+    examples=[
+        "ricordo migrate ~/.local/share/ricordo/ricordo.db postgresql://ann@db/team",
+        "ricordo migrate postgresql://ann@db/team copy.db",
+    ],
+)
+@click.argument("source", metavar="FROM")
+@click.argument("target", metavar="TO")
+def migrate(call: Call, source: str, target: str) -> int:
+    """Everything is copied: items with all versions, links, logs, what was learned, and vectors. FROM is only read. TO
+    is empty, or was begun by an earlier run, which is taken up again. At the end both are compared, by counts and by
+    hashes.
+    """
+    from ricordo import Ricordo
+
+    with Ricordo.open(source, create=False) as engine, ProgressLine.for_call(call) as progress:
+        report = engine.migrate(target, progress=progress)
+
+    def draw(screen: Screen) -> None:
+        screen.line(f"{report.items:,} items are in {report.target}, {report.written:,} of them copied now")
+        screen.note(f"{report.vectors:,} vectors came along; counts and hashes agree ({report.seconds:.1f} s)")
+
+    return call.answer(report.to_dict(), draw)
+
+
+@verb("promote", examples=["ricordo promote memory:/deploys-on-tuesday --to team"])
+@click.argument("ref", metavar="REF")
+@click.option("--to", "tier", required=True, metavar="TIER", help="The tier to copy to: agent, project or team.")
+@click.option("--on-conflict", type=click.Choice(ON_CONFLICT), default="error", help="If its ref is taken there.")
+def promote(call: Call, ref: str, tier: str, on_conflict: str) -> int:
+    """The item is copied with its history and keeps its id. Promoting it again brings the copy up to date."""
+    with call.engine() as engine:
+        saved = engine.promote(ref, tier, on_conflict=on_conflict)
+    return call.answer(saved.to_dict(), lambda screen: screen.line(f"{saved.status} {saved.ref} in {tier}"))

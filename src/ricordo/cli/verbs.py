@@ -91,6 +91,10 @@ VERBS: dict[str, VerbRow] = {
     "export": VerbRow("moving_verbs", "export", "Write everything to a file that import can read.", "look after"),
     "backup": VerbRow("moving_verbs", "backup", "Copy the store while it is in use.", "look after"),
     "vacuum": VerbRow("moving_verbs", "vacuum", "Remove unneeded data and shrink the store.", "look after"),
+    "migrate": VerbRow(
+        "moving_verbs", "migrate", "Copy a store into another, such as one in PostgreSQL.", "look after"
+    ),
+    "promote": VerbRow("moving_verbs", "promote", "Copy an item with its history to another tier.", "remember"),
     "embed": VerbRow("backlog", "embed", "Make the vectors that are still missing.", "look after"),
     "jobs": VerbRow("backlog", "jobs", "Show the backlog, and retry what failed.", "look after"),
     "reembed": VerbRow("backlog", "reembed", "Make all vectors again with the current model.", "look after"),

@@ -241,7 +241,8 @@ class EngineContext:
 
 def open_or_error(located: Located, config: Config, *, create: bool) -> Store | Error:
     """The store; where other tiers can answer without it, the error that kept it from opening."""
-    named = located.location.path if located.location.origin == "flag" else None
+    is_named_file = located.location.origin == "flag" and not located.location.address
+    named = located.location.path if is_named_file else None
     if create and named is not None and not named.parent.exists():
         # A misspelt name must not leave folders behind; settings name a place on purpose, and once.
         hint = f"Check the spelling, or make it: mkdir -p {named.parent}"

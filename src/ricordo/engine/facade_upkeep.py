@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ricordo.engine.foreign import Source
     from ricordo.engine.models import Decide
     from ricordo.search.profile import Profile
+    from ricordo.values.items import Saved
     from ricordo.values.models import ModelState, ModelSwitch, ModelTest
     from ricordo.values.reports import (
         BackupReport,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         ExportReport,
         ImportReport,
         JobsReport,
+        MigrateReport,
         Progress,
         RefreshReport,
         Root,
@@ -187,6 +189,18 @@ class UpkeepVerbs(OpenEngine):
     ) -> BackupReport:
         """Copy the store, as it is now, to a file; others may write meanwhile."""
         return self._moving.backup(target, force=force, progress=progress)
+
+    def migrate(self, target: str | Path, *, progress: Callable[[Progress], None] | None = None) -> MigrateReport:
+        """Copy this store into another one, a file or a workspace on a server, and compare the two.
+
+        The target is empty, or holds what an earlier run of the same copied; then the rest is copied. This store is
+        only read.
+        """
+        return self._migrating.migrate(target, progress)
+
+    def promote(self, name: str | Path, tier: str, *, on_conflict: str = "error") -> Saved:
+        """Copy an item with its history to the store of another tier."""
+        return self._migrating.promote(name, tier, on_conflict)
 
     def vacuum(self, *, full: bool = False) -> VacuumReport:
         """Empty the bin of what is past its days, drop what nothing needs any more, and give the space back."""

@@ -19,6 +19,7 @@ from ricordo.engine.items import ItemVerbs
 from ricordo.engine.knowledge import KnowledgeVerbs
 from ricordo.engine.links import LinkVerbs
 from ricordo.engine.memories import MemoryVerbs
+from ricordo.engine.migrating import MigrateVerbs
 from ricordo.engine.models import ModelVerbs
 from ricordo.engine.moving import MoveVerbs
 from ricordo.engine.removing import RemoveVerbs
@@ -57,6 +58,7 @@ class OpenEngine:
         self._health = HealthVerbs(context, self._removing.restore)
         self._models = ModelVerbs(context)
         self._moving = MoveVerbs(context, self._items)
+        self._migrating = MigrateVerbs(context)
 
     @classmethod
     def open(

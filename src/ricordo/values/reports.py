@@ -50,6 +50,20 @@ class BackupReport(Plain):
 
 
 @frozen
+class MigrateReport(Plain):
+    """A store that was copied into another one, and compared with it."""
+
+    source: str
+    target: str
+    items: int
+    written: int
+    """How many items were copied now; the others were there from an earlier run."""
+    records: Mapping[str, int]
+    vectors: int
+    seconds: float = field(metadata=rounded(3))
+
+
+@frozen
 class VacuumReport(Plain):
     """What was thrown away, and what the store takes on the disk before and after."""
 

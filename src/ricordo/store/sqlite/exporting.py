@@ -80,8 +80,8 @@ def records(connection: Connection, language: str, *, log: bool) -> Iterator[Rec
         yield from source(connection)
 
 
-def item_record(connection: Connection, n: int, numbers: Collection[int]) -> ItemRecord:
-    """One item with some of its versions."""
+def item_record(connection: Connection, n: int, numbers: Collection[int] | None) -> ItemRecord:
+    """One item with some of its versions; None is all."""
     return _item(connection, connection.rows(f"{_ITEM} WHERE i.n=?", (n,))[0], numbers)
 
 

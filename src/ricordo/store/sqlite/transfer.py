@@ -18,7 +18,7 @@ from ricordo.store.sqlite.times import DAY, now_micros
 from ricordo.text.words import Analyzer
 
 if TYPE_CHECKING:
-    from ricordo.exchange.records import Record
+    from ricordo.exchange.records import ItemRecord, Record
     from ricordo.store.sqlite.importing import Importing
     from ricordo.values.reports import Damage, VacuumReport
 
@@ -39,6 +39,13 @@ class Transfer:
 
         with self._database.read() as connection:
             yield from exporting.records(connection, self._file.language, log=log)
+
+    def item(self, n: int) -> ItemRecord:
+        """One item with all its versions."""
+        from ricordo.store.sqlite import exporting
+
+        with self._database.read() as connection:
+            return exporting.item_record(connection, n, None)
 
     def importer(self, on_conflict: str, backlog: Backlog | None) -> Importing:
         """Takes records of an export into this store."""

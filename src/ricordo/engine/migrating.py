@@ -1,0 +1,199 @@
+"""Verbs that copy between stores: a whole store into another one, one item up to another tier."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ricordo import registry
+from ricordo.config.loading import locate_store
+from ricordo.config.places import locate
+from ricordo.engine.checks import check_choice
+from ricordo.engine.context import EngineContext
+from ricordo.errors import PathConflict, StoreError, UsageError, from_dict
+from ricordo.store.base import Backlog, Store
+from ricordo.store.prepare import embed_hash
+from ricordo.values.choices import ON_CONFLICT
+from ricordo.values.items import Saved
+from ricordo.values.reports import Progress
+
+if TYPE_CHECKING:
+    from ricordo.exchange.records import ItemRecord, Record
+    from ricordo.values.reports import MigrateReport
+
+_BATCH = 200
+_WORKER = "migrate"
+
+Told = Callable[[Progress], None] | None
+
+
+class MigrateVerbs:
+    """Copies items with their history from store to store."""
+
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+
+    def migrate(self, target: str | Path, progress: Told) -> MigrateReport:
+        """Items in batches, each whole or not at all; then what refers to them, then vectors; then both are compared.
+
+        A run that was interrupted is taken up again: items that are there already are passed over.
+        """
+        from ricordo.values.reports import MigrateReport
+
+        started = time.monotonic()
+        context = self._context
+        context.flush_use()
+        source = context.store
+        place = locate_store(str(target), context.config, context.start)
+        if place.name == context.location:
+            raise UsageError("a store cannot be copied into itself", hint="Name another file or workspace.")
+        other = registry.open_store(place, context.config, create=True)
+        try:
+            _refuse_strangers(source, other)
+            other.transfer.adopt_language(source.language)
+            written, model = _copy(source, other, progress)
+            vectors = _copy_vectors(source, other, model)
+            other.maintain()
+            counts = _compare(source, other)
+        finally:
+            other.close()
+        seconds = time.monotonic() - started
+        return MigrateReport(context.location, place.name, counts["item"], written, dict(counts), vectors, seconds)
+
+    def promote(self, name: str | Path, tier: str, on_conflict: str) -> Saved:
+        """The item keeps its id and its versions. One that was promoted before is brought up to date."""
+        check_choice("on_conflict", on_conflict, ON_CONFLICT)
+        context = self._context
+        n = context.present_number(str(name))
+        place = locate(None, context.config, context.start, tier).location
+        if place.name == context.location:
+            raise UsageError(f"the item is in the tier {tier} already", hint="Name another tier with --to.")
+        record = context.store.transfer.item(n)
+        other = registry.open_store(place, context.config, create=True)
+        try:
+            holder = other.items.number(record.ref)
+            if holder is not None and other.items.get_many([holder])[holder].id == record.id:
+                on_conflict = "overwrite"
+            (saved,) = other.transfer.importer(on_conflict, context.models.backlog()).items([record])
+        finally:
+            other.close()
+        if saved.error is not None:
+            raise from_dict(saved.error)
+        return saved
+
+
+def _refuse_strangers(source: Store, target: Store) -> None:
+    """Refuse a target that holds items which are not the source's: nothing of them may be covered up."""
+    for record in _items(target.transfer.records(log=False)):
+        if source.items.ref_by_id(record.id) is None:
+            raise PathConflict(
+                f"the target holds items of its own, such as {record.ref}",
+                hint="Migrate into an empty store; 'ricordo export' and 'import' join two that both hold items.",
+            )
+
+
+def _copy(source: Store, target: Store, progress: Told) -> tuple[int, Backlog | None]:
+    """Copy every record; answers how many items were new, and the model whose vectors the source uses."""
+    from ricordo.exchange.records import Header, ItemRecord
+
+    model: Backlog | None = None
+    importer = None
+    items: list[ItemRecord] = []
+    others: list[Record] = []
+    written = done = total = 0
+    for record in source.transfer.records():
+        if isinstance(record, Header):
+            total = record.counts.get("item", 0)
+        elif isinstance(record, ItemRecord):
+            model = model or _model_of(source, record)
+            items.append(record)
+            if len(items) == _BATCH:
+                importer = importer or target.transfer.importer("overwrite", model)
+                written += _written(importer.items(items))
+                done, items = done + len(items), []
+                if progress is not None:
+                    progress(Progress(done, total, str(record.ref), "copying"))
+        else:
+            others.append(record)
+    importer = importer or target.transfer.importer("overwrite", model)
+    if items:
+        written += _written(importer.items(items))
+    for at in range(0, len(others), 1_000):
+        importer.others(others[at : at + 1_000])
+    return written, model
+
+
+def _model_of(source: Store, record: ItemRecord) -> Backlog | None:
+    """The model in use, with its dimensions as a stored vector has them."""
+    name = source.vectors.active_fingerprint()
+    if name is None or not record.chunks:
+        return None
+    hashes = [embed_hash(chunk.prefix, chunk.text) for chunk in record.chunks]
+    vectors = source.jobs.known_vectors(name, hashes)
+    return Backlog(name, len(next(iter(vectors.values())))) if vectors else None
+
+
+def _written(saved: Sequence[Saved]) -> int:
+    for one in saved:
+        if one.error is not None:
+            raise from_dict(one.error)
+    return sum(one.status in ("created", "updated") for one in saved)
+
+
+def _copy_vectors(source: Store, target: Store, model: Backlog | None) -> int:
+    """Bring the vectors along, so that nothing need be embedded again; what has none keeps waiting."""
+    if model is None:
+        return 0
+    copied = 0
+    target.jobs.enqueue_missing(model.fingerprint, model.dimensions)
+    try:
+        while jobs := target.jobs.claim(model.fingerprint, model.dimensions, _WORKER, 1_000):
+            known = source.jobs.known_vectors(model.fingerprint, [job.hash for job in jobs])
+            target.jobs.finish(model.fingerprint, [job for job in jobs if job.hash in known], known)
+            copied += sum(job.hash in known for job in jobs)
+    finally:
+        target.jobs.release(_WORKER)
+    return copied
+
+
+def _compare(source: Store, target: Store) -> Counter[str]:
+    """Count every kind of record on both sides, and compare what each item is, version by version."""
+    from ricordo.exchange.records import TYPE_NAMES
+
+    sides = []
+    for store in (source, target):
+        counts: Counter[str] = Counter()
+        digest = hashlib.sha256()
+        for record in store.transfer.records():
+            counts[TYPE_NAMES.get(type(record), "header")] += 1
+            digest.update(_identity(record))
+        sides.append((counts, digest.hexdigest()))
+    (mine, own), (theirs, copied) = sides
+    if mine != theirs or own != copied:
+        off = ", ".join(f"{name}: {mine[name]} and {theirs[name]}" for name in sorted(mine | theirs))
+        raise StoreError(
+            f"the copy is not what was copied ({off}, hashes {'equal' if own == copied else 'differ'})",
+            hint="Was the source changed meanwhile? Run it again; the source was not touched.",
+        )
+    return mine
+
+
+def _identity(record: Record) -> bytes:
+    """What makes an item: its id, its state and the hashes of its versions."""
+    from ricordo.exchange.records import ItemRecord
+
+    if not isinstance(record, ItemRecord):
+        return b""
+    versions = [(version.number, version.hash) for version in record.versions]
+    return json.dumps([record.id, str(record.ref), record.state, record.version, versions]).encode()
+
+
+def _items(records: Iterable[Record]) -> Iterator[ItemRecord]:
+    from ricordo.exchange.records import ItemRecord
+
+    return (record for record in records if isinstance(record, ItemRecord))

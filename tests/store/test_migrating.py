@@ -1,0 +1,85 @@
+"""A store moves into another kind of store and back, and an item moves up a tier, with their history."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.store import postgres_server
+
+from ricordo import Ricordo
+from ricordo.errors import PathConflict, UsageError
+
+
+def _fill(engine: Ricordo) -> None:
+    engine.remember("Deploy on Tuesdays.", title="Deploys")
+    engine.edit("memory:/deploys", "Deploy on Wednesdays.")
+    engine.remember("Lunch is at noon.", title="Lunch")
+    engine.link("memory:/lunch", "memory:/deploys", "extends")
+    engine.search("deploy")
+
+
+def test_a_store_goes_to_a_server_and_back(tmp_path: Path) -> None:
+    team = postgres_server.workspace()
+    with Ricordo.open(tmp_path / "first.db") as engine:
+        _fill(engine)
+        there = engine.migrate(team)
+        before = [(hit.ref, pytest.approx(hit.score, abs=1e-5)) for hit in engine.search("deploy", track=False).hits]
+        again = engine.migrate(team)
+    assert (there.items, there.written, there.vectors) == (
+        2,
+        2,
+        3,
+    )  # a former passage is found as of its time, so its vector comes too
+    assert again.written == 0
+    with Ricordo.open(team) as engine:
+        assert [(hit.ref, hit.score) for hit in engine.search("deploy", track=False).hits] == before
+        assert [one.number for one in engine.history("memory:/deploys")] == [2, 1]
+        back = engine.migrate(tmp_path / "second.db")
+    assert (back.items, back.records) == (there.items, there.records)
+    with Ricordo.open(tmp_path / "second.db") as engine:
+        assert engine.get("memory:/deploys", version=1).content == "Deploy on Tuesdays."
+        assert engine.search("deploy", track=False).meta.degraded == ()
+
+
+def test_a_target_with_items_of_its_own_is_refused(tmp_path: Path) -> None:
+    with Ricordo.open(tmp_path / "other.db") as engine:
+        engine.remember("Mine.")
+    with Ricordo.open(tmp_path / "first.db") as engine:
+        _fill(engine)
+        with pytest.raises(PathConflict, match="items of its own"):
+            engine.migrate(tmp_path / "other.db")
+        with pytest.raises(UsageError):
+            engine.migrate(tmp_path / "first.db")
+
+
+def test_an_interrupted_migration_is_taken_up_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    team = postgres_server.workspace()
+    monkeypatch.setattr("ricordo.engine.migrating._BATCH", 1)
+
+    def stop(progress: object) -> None:
+        raise KeyboardInterrupt
+
+    with Ricordo.open(tmp_path / "first.db") as engine:
+        _fill(engine)
+        with pytest.raises(KeyboardInterrupt):
+            engine.migrate(team, progress=stop)
+        rest = engine.migrate(team)
+    assert (rest.items, rest.written) == (2, 1)
+
+
+def test_an_item_is_promoted_with_its_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    team = postgres_server.workspace()
+    with Ricordo.open(team) as engine:
+        engine.remember("Theirs.", title="Lunch")
+    monkeypatch.setenv("RICORDO_TIERS_TEAM", team)
+    with Ricordo.open(tmp_path / "own.db") as engine:
+        _fill(engine)
+        assert engine.promote("memory:/deploys", "team").status == "created"
+        with pytest.raises(PathConflict):
+            engine.promote("memory:/lunch", "team")
+        engine.edit("memory:/deploys", "Deploy on Thursdays.")
+        assert engine.promote("memory:/deploys", "team").status == "updated"
+    with Ricordo.open(team) as engine:
+        assert [one.number for one in engine.history("memory:/deploys")] == [3, 2, 1]
+        assert engine.get("memory:/deploys").content == "Deploy on Thursdays."
