@@ -85,7 +85,7 @@ def _run_own(call: Call, names: list[str]) -> Suite:
     from ricordo.evaluate import Suite
     from ricordo.evaluate.own import OWN_PROFILES, evaluate_own
 
-    with call.engine(meaning=True) as engine, ProgressLine.for_call(call) as progress:
+    with call.engine() as engine, ProgressLine.for_call(call) as progress:
         return Suite((evaluate_own(engine, profiles=names or OWN_PROFILES, progress=progress),))
 
 

@@ -101,7 +101,7 @@ def show_refreshed(screen: Screen, report: Mapping[str, Any]) -> None:
     """What a refresh found, which items changed, and which have lost their origin."""
     items = report["items"]
     for item in items:
-        if item["status"] not in ("unchanged", "failed") or screen.verbose:
+        if item["status"] not in ("unchanged", "skipped", "failed") or screen.verbose:
             screen.line(f"{item['status']} {short_ref(item['ref'])}")
     show_failures(screen, items)
     counts = {name: count for name, count in report.items() if isinstance(count, int) and count}
