@@ -7,12 +7,12 @@ run as root, so that it then runs as another user.
 from __future__ import annotations
 
 import atexit
-import fcntl
 import functools
 import json
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import uuid
 from pathlib import Path
@@ -28,6 +28,8 @@ def address() -> str:
     given = os.environ.get("RICORDO_TEST_PG_DSN")
     if given:
         return given
+    if sys.platform == "win32":
+        pytest.skip("the tests start a server on Linux and macOS; set RICORDO_TEST_PG_DSN to use another")
     try:
         return _started()
     except (ImportError, OSError, subprocess.SubprocessError) as error:
@@ -45,6 +47,8 @@ def workspace(schema: str = "ricordo") -> str:
 
 def _started() -> str:
     """Start the server, or join the one that another test process of this session started."""
+    import fcntl
+
     session = os.environ.get("PYTEST_XDIST_TESTRUNUID") or f"pid-{os.getpid()}"
     home = Path(tempfile.gettempdir()) / f"ricordo-pg-{session[:24]}"
     home.mkdir(mode=0o755, exist_ok=True)
@@ -93,6 +97,8 @@ def _pg0(home: Path, *arguments: str) -> str:
 
 def _leave(home: Path, state: Path) -> None:
     """Stop the server when the last process that used it ends."""
+    import fcntl
+
     with (home / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         known = json.loads(state.read_text())

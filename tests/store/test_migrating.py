@@ -79,6 +79,9 @@ def test_an_item_is_promoted_with_its_history(tmp_path: Path, monkeypatch: pytes
         with pytest.raises(PathConflict):
             engine.promote("memory:/lunch", "team")
         engine.edit("memory:/deploys", "Deploy on Thursdays.")
+        hit = engine.search("deploy", track=False).hits[0]
+        assert [(one.tier, one.is_newer) for one in hit.elsewhere] == [("team", False)]
+        assert "-Deploy on Thursdays." in hit.elsewhere[0].diff
         assert engine.promote("memory:/deploys", "team").status == "updated"
     with Ricordo.open(team) as engine:
         assert [one.number for one in engine.history("memory:/deploys")] == [3, 2, 1]

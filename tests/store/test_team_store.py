@@ -178,6 +178,17 @@ def test_texts_come_back_as_they_were_even_with_what_postgresql_cannot_hold(team
         store.close()
 
 
+def test_the_compose_file_names_a_store_that_can_be_opened() -> None:
+    import yaml
+
+    text = Path("docker-compose.yml").read_text(encoding="utf-8")
+    services = yaml.safe_load(text)["services"]
+    assert services["ricordo"]["depends_on"]["database"]["condition"] == "service_healthy"
+    store = services["ricordo"]["environment"]["RICORDO_STORE"].replace("${RICORDO_DB_PASSWORD:?}", "secret")
+    assert shown(store) == "postgresql://ricordo@database/ricordo"
+    assert services["database"]["environment"]["POSTGRES_DB"] == "ricordo"
+
+
 def test_a_password_is_not_shown() -> None:
     address = "postgresql://ann:secret@db.example/team?workspace=red&sslmode=require"
     assert shown(address) == "postgresql://ann@db.example/team?workspace=red"

@@ -9,6 +9,7 @@ A single store is searched directly; its hits only gain the name of its tier.
 
 from __future__ import annotations
 
+import difflib
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -24,7 +25,7 @@ from ricordo.search.query import both, parse_query
 from ricordo.search.request import SHOWS_ALL, Request
 from ricordo.store.base import ContentMark, Store
 from ricordo.text.words import folded_words
-from ricordo.values.hits import Answer, Filters, Hit, SearchMeta
+from ricordo.values.hits import Answer, Elsewhere, Filters, Hit, SearchMeta
 from ricordo.values.items import Ref
 from ricordo.values.reports import TierState
 
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
 MOST_THREADS = 4
 """How many searches of one tier run at the same time. Each tier has its own, so one that hangs delays no other."""
+
+MOST_DIFFERENCE = 4_000
+"""So many characters of what differs between two tiers' versions are shown."""
 
 _Result = TypeVar("_Result")
 
@@ -123,8 +127,8 @@ class Federation:
         if not self.weighted:
             return chosen[0].label(chosen[0].searcher.search(request))
         replies, failures = self._ask(chosen, _deeper(request))
-        replies = [_unshadowed(reply, replies[:place]) for place, reply in enumerate(replies)]
-        answer = merged(replies, request)
+        shown = [_unshadowed(reply, replies[:place]) for place, reply in enumerate(replies)]
+        answer = with_other_versions(merged(shown, request), replies)
         degraded = (*answer.meta.degraded, *(f"tier {tier.name}: {reason(error)}" for tier, error in failures))
         return replace(answer, meta=replace(answer.meta, milliseconds=_since(started), degraded=degraded))
 
@@ -211,6 +215,34 @@ def merged(replies: Sequence[Reply], request: Request) -> Answer:
     last = len(hits) if shows_all else request.offset + request.limit
     page = () if shows_all and request.offset else tuple(hit for hit, _ in hits[request.offset : last])
     return Answer(page, _meta(replies, request, len(page)))
+
+
+def with_other_versions(answer: Answer, replies: Sequence[Reply]) -> Answer:
+    """An answer whose hits say where another tier that was searched found another version of them."""
+    found = {(reply.tier.name, hit.ref): (reply, hit) for reply in replies for hit in reply.answer.hits}
+    hits = []
+    for hit in answer.hits:
+        own = found.get((hit.tier, hit.ref))
+        others = [pair for (tier, ref), pair in found.items() if ref == hit.ref and tier != hit.tier]
+        told = [_elsewhere(*own, *other) for other in others] if own is not None else []
+        hits.append(replace(hit, elsewhere=tuple(one for one in told if one is not None)))
+    return replace(answer, hits=tuple(hits))
+
+
+def _elsewhere(reply: Reply, hit: Hit, other_reply: Reply, other: Hit) -> Elsewhere | None:
+    """What another tier holds under the ref of a hit; None where both texts are the same."""
+    mine, theirs = reply.marks.get(hit.id), other_reply.marks.get(other.id)
+    if mine is None or theirs is None or mine.text_hash == theirs.text_hash:
+        return None
+    texts = []
+    for tier, one in ((reply.tier, hit), (other_reply.tier, other)):
+        ref = tier.store.items.ref_by_id(one.id)
+        n = tier.store.items.number(ref) if ref is not None else None
+        texts.append(tier.store.items.get(n).content.splitlines(keepends=True) if n is not None else [])
+    lines = difflib.unified_diff(*texts, hit.tier or reply.tier.name, other_reply.tier.name, n=1)
+    return Elsewhere(
+        other_reply.tier.name, other.version, theirs.changed > mine.changed, "".join(lines)[:MOST_DIFFERENCE]
+    )
 
 
 def _diverse_places(hits: Sequence[Hit]) -> list[int]:

@@ -87,6 +87,16 @@ class Evidence(Plain):
 
 
 @frozen
+class Elsewhere(Plain):
+    """Another version of a hit, in another tier: which one, whether it is newer, and what differs from the hit."""
+
+    tier: str
+    version: int
+    is_newer: bool
+    diff: str = ""
+
+
+@frozen
 class Hit(Plain):
     """One ranked item with the passage that earned its place."""
 
@@ -112,6 +122,8 @@ class Hit(Plain):
     evidence: tuple[Evidence, ...] = ()
     item: Item | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)
     explain: Explain | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)
+    elsewhere: tuple[Elsewhere, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
+    """Other versions of it in the other tiers that were searched."""
 
 
 @frozen
