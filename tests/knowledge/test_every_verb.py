@@ -35,6 +35,8 @@ READING: dict[str, Verb] = {
     "models": lambda engine, folder: engine.models(),
     "original": lambda engine, folder: engine.original(NOTE),
     "passages": lambda engine, folder: engine.passages(NOTE),
+    "place_of": lambda engine, folder: engine.place_of(NOTE),
+    "retrievals": lambda engine, folder: engine.retrievals(ref=NOTE),
     "roots": lambda engine, folder: engine.roots(),
     "recent": lambda engine, folder: engine.recent(),
     "route": lambda engine, folder: engine.route("rotate the keys"),
@@ -55,12 +57,12 @@ READING: dict[str, Verb] = {
     "tree": lambda engine, folder: engine.tree(),
 }
 REPORTS_WHAT_DIFFERS = {"doctor"}
-ASKS_NO_ITEMS = {"before_closing", "close", "open", "profiles", "resolve", "tier"}
-"""They use the settings or the name alone; an id is looked up, and that is tested below."""
+ASKS_NO_ITEMS = {"before_closing", "close", "open", "profiles", "resolve", "tier", "with_replacements"}
+"""They use an answer, the settings or the name alone; an id is looked up, and that is tested below."""
 WRITING = {
     "add", "clear_log", "correct", "edit", "embed", "feedback", "forget", "forget_root", "import_", "link", "mv",
     "reembed", "refresh", "relink", "relocate", "remember", "restore", "retry_jobs", "rm", "save", "save_many",
-    "see_to_waiting", "sessions_add", "skills_add", "supersede", "sync", "unlink", "use_model", "vacuum", "watch",
+    "migrate", "promote", "see_to_waiting", "note", "entity", "resource", "entry", "sessions_add", "skills_add", "supersede", "sync", "unlink", "use_model", "vacuum", "watch",
 }  # fmt: skip
 
 
