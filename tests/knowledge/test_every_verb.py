@@ -62,7 +62,8 @@ ASKS_NO_ITEMS = {"before_closing", "close", "open", "profiles", "resolve", "tier
 WRITING = {
     "add", "clear_log", "correct", "edit", "embed", "feedback", "forget", "forget_root", "import_", "link", "mv",
     "reembed", "refresh", "relink", "relocate", "remember", "restore", "retry_jobs", "rm", "save", "save_many",
-    "migrate", "promote", "see_to_waiting", "note", "entity", "resource", "entry", "sessions_add", "skills_add", "supersede", "sync", "unlink", "use_model", "vacuum", "watch",
+    "entity", "entry", "migrate", "note", "promote", "resource", "see_to_waiting",
+    "sessions_add", "skills_add", "supersede", "sync", "unlink", "use_model", "vacuum", "watch",
 }  # fmt: skip
 
 
