@@ -17,6 +17,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from queue import SimpleQueue
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -53,7 +54,8 @@ class Corpus:
         return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
 
     def queries(self, count: int) -> list[tuple[list[str], Any]]:
-        ranks = self.random.integers(200, 20_000, (count, 4))
+        # As in questions of people: some words are frequent, some rare.
+        ranks = np.exp(self.random.uniform(np.log(10), np.log(10_000), (count, 6))).astype(int)
         vectors = self._around(self.random.integers(CENTRES, size=count), 0.7)
         return [([str(word) for word in self.vocabulary[row]], vectors[at]) for at, row in enumerate(ranks)]
 
@@ -93,6 +95,7 @@ def plain(dsn: str, corpus: Corpus) -> psycopg.Connection[Any]:
     raw.execute("SET maintenance_work_mem = '512MB'")
     raw.execute("CREATE INDEX ON bench_plain USING hnsw(vector vector_ip_ops)")
     raw.execute("VACUUM ANALYZE bench_plain")
+    raw.execute("SET hnsw.ef_search = 200")  # as in ours, so that both find as much
     return raw
 
 
@@ -180,14 +183,25 @@ class SlowNetwork:
         while True:
             client, _ = self.listening.accept()
             server = socket.create_connection(self.target)
+            for end in (client, server):
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else the kernel waits for more to send
             threading.Thread(target=self._pass, args=(client, server, 0.0), daemon=True).start()
             threading.Thread(target=self._pass, args=(server, client, self.seconds), daemon=True).start()
 
     def _pass(self, source: socket.socket, sink: socket.socket, wait: float) -> None:
+        """Pass bytes on, each ``wait`` seconds after it came: late, but as fast as it came."""
+        waiting: SimpleQueue[tuple[float, bytes]] = SimpleQueue()
+
+        def send() -> None:
+            while (held := waiting.get())[1]:
+                time.sleep(max(0.0, held[0] - time.monotonic()))
+                sink.sendall(held[1])
+            sink.close()
+
+        threading.Thread(target=send, daemon=True).start()
         while data := source.recv(1 << 20):
-            time.sleep(wait)
-            sink.sendall(data)
-        sink.close()
+            waiting.put((time.monotonic() + wait, data))
+        waiting.put((0.0, b""))
 
 
 def main() -> None:
