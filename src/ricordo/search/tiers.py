@@ -234,12 +234,12 @@ def _elsewhere(reply: Reply, hit: Hit, other_reply: Reply, other: Hit) -> Elsewh
     mine, theirs = reply.marks.get(hit.id), other_reply.marks.get(other.id)
     if mine is None or theirs is None or mine.text_hash == theirs.text_hash:
         return None
-    texts = []
+    texts: list[list[str]] = []
     for tier, one in ((reply.tier, hit), (other_reply.tier, other)):
         ref = tier.store.items.ref_by_id(one.id)
         n = tier.store.items.number(ref) if ref is not None else None
         texts.append(tier.store.items.get(n).content.splitlines(keepends=True) if n is not None else [])
-    lines = difflib.unified_diff(*texts, hit.tier or reply.tier.name, other_reply.tier.name, n=1)
+    lines = difflib.unified_diff(texts[0], texts[1], reply.tier.name, other_reply.tier.name, n=1)
     return Elsewhere(
         other_reply.tier.name, other.version, theirs.changed > mine.changed, "".join(lines)[:MOST_DIFFERENCE]
     )

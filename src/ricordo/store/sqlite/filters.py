@@ -52,7 +52,7 @@ def where(filters: Filters) -> tuple[str, list[Any]]:
             parts.append(f"i.updated_at {comparison} ?")
             values.append(micros(moment))
     for facet in filters.facets:
-        parts.append("json_extract(i.metadata, ?) = 1")
+        parts.append("json_extract(i.metadata, ?) = json_extract('true', '$')")
         values.append(f"$.facets.{json.dumps(facet)}")
     for name, wanted in filters.metadata.items():
         if isinstance(wanted, Mapping | list | tuple):
