@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -108,7 +109,8 @@ def test_a_text_that_lost_its_item_is_reported_and_left_alone(filled: Ricordo) -
         assert connection.rows("SELECT count(*) FROM versions WHERE item = 5") == [(1,)]
 
 
-def test_bytes_that_changed_are_reported(engine: Ricordo, tmp_path: Path) -> None:
+def test_bytes_that_changed_are_reported(open_engine: Callable[..., Ricordo], tmp_path: Path) -> None:
+    engine = open_engine(**{"ingest.keep_binaries": True})
     (tmp_path / "a.bin").write_bytes(bytes(range(256)))
     engine.add(tmp_path / "a.bin")
     assert engine.doctor().ok

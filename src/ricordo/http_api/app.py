@@ -56,7 +56,7 @@ def web_app(serving: Serving, mcp: Any = None) -> FastAPI:
         if mcp is None:
             yield
             return
-        async with mcp.router.lifespan_context(mcp):
+        async with mcp.inner.router.lifespan_context(mcp.inner):
             yield
 
     app = FastAPI(

@@ -127,7 +127,8 @@ class OwnHost:
     """
 
     def __init__(self, app: ASGIApp, names: Sequence[str], *, other_ports: bool = False) -> None:
-        self._app = app
+        self.inner = app
+        """What is guarded: its lifespan is run by whoever mounts this."""
         self._other_ports = other_ports
         self._host = re.compile(rf"(?:{'|'.join(map(re.escape, names))})(?::\d{{1,5}})?", re.IGNORECASE)
 
@@ -144,7 +145,7 @@ class OwnHost:
                     scope, receive, send
                 )
                 return
-        await self._app(scope, receive, send)
+        await self.inner(scope, receive, send)
 
     def _is_known(self, origin: str, host: str) -> bool:
         scheme, sign, place = origin.partition("://")
