@@ -22,9 +22,7 @@ demo: $(STAMP)
 	@$(BIN)/python tools/demo.py
 
 test: lint
-	$(BIN)/python -m pytest -n $(WORKERS) || { \
-	  echo "trying what failed once more, one test at a time: a busy machine runs out of time limits"; \
-	  $(BIN)/python -m pytest --last-failed --last-failed-no-failures none; }
+	$(BIN)/python -m pytest -n $(WORKERS)
 
 lint: $(STAMP)
 	$(BIN)/python -m ruff check .

@@ -83,9 +83,9 @@ def test_signing_out_ends_the_session(site: Site) -> None:
 
 
 def test_guessing_codes_and_tokens_is_slowed_down(site: Site) -> None:
-    codes = [site.stranger().get(f"/sign-in?code=guess{n}").status_code for n in range(60)]
-    assert codes[:30] == [401] * 30
-    assert 429 in codes  # a slow machine earns a guess back now and then
+    codes = [site.stranger().get(f"/sign-in?code=guess{n}").status_code for n in range(40)]
+    assert codes.count(401) == 30
+    assert codes[-1] == 429
     assert site.stranger({"Authorization": "Bearer wrong"}).get("/").status_code == 429
 
 
