@@ -47,7 +47,7 @@ def measure(command: Sequence[str], rounds: int, env: dict[str, str]) -> dict[st
         "p50_ms": round(percentile(times, 0.5)),
         "p95_ms": round(percentile(times, 0.95)),
         "max_ms": round(max(times)),
-        "answered": sum(told for _, told in asked),
+        "answered": sum(answered for _, answered in asked),
         "asked": len(asked),
     }
 

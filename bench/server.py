@@ -122,7 +122,7 @@ def hooks(running: RunningServer, store: Path, questions: list[str], rounds: int
     aside = place.with_name("aside.json")
     command = [sys.executable, "-P", "-m", "ricordo", "hook", "user-prompt", "--store", str(store), "--within", "60"]
     times: dict[str, list[float]] = {"server": [], "alone": []}
-    told = dict.fromkeys(times, 0)
+    answered = dict.fromkeys(times, 0)
     cpu = dict.fromkeys(times, 0.0)
     for turn in range(rounds):
         for way in times:
@@ -134,9 +134,9 @@ def hooks(running: RunningServer, store: Path, questions: list[str], rounds: int
             if way == "alone":
                 aside.rename(place)
             times[way].append(taken)
-            told[way] += said
+            answered[way] += said
     figures: dict[str, Any] = {
-        way: summary(found) | {"answered": told[way], "asked": rounds, "cpu_ms": round(cpu[way] / rounds * 1000)}
+        way: summary(found) | {"answered": answered[way], "asked": rounds, "cpu_ms": round(cpu[way] / rounds * 1000)}
         for way, found in times.items()
     }
     ratios = {name: figures["alone"][name] / figures["server"][name] for name in ("p50_ms", "cpu_ms")}

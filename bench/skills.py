@@ -64,9 +64,9 @@ def listing_tokens(engine: Ricordo) -> int:
 
 def context_costs(engine: Ricordo, tasks: Sequence[str]) -> dict[str, Any]:
     """Tokens that ``context`` takes in a store of nothing but skills, heading included."""
-    told = [engine.context(task, budget=BUDGET) for task in tasks]
-    costs = [one.tokens for one in told]
-    lines = [len(one.parts) for one in told]
+    contexts = [engine.context(task, budget=BUDGET) for task in tasks]
+    costs = [one.tokens for one in contexts]
+    lines = [len(one.parts) for one in contexts]
     return {
         "tasks": len(costs),
         "mean": round(sum(costs) / len(costs)),

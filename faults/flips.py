@@ -46,7 +46,7 @@ def answers(engine: Ricordo) -> dict[str, Any]:
     """All that the store says, by what was asked; errors of Ricordo are answers too."""
     said: dict[str, Any] = {}
     for number in range(30):
-        said[f"get {number}"] = asked(lambda number=number: _told(engine, f"note:/n{number}"))
+        said[f"get {number}"] = asked(lambda number=number: _read(engine, f"note:/n{number}"))
     for query in ("zebras", "lions", "tag:odd text", "number 7"):
         said[f"search {query}"] = asked(
             lambda query=query: sorted(hit.ref for hit in engine.search(query, limit=50, track=False).hits)
@@ -55,7 +55,7 @@ def answers(engine: Ricordo) -> dict[str, Any]:
     return said
 
 
-def _told(engine: Ricordo, ref: str) -> tuple[Any, ...]:
+def _read(engine: Ricordo, ref: str) -> tuple[Any, ...]:
     item = engine.get(ref, track=False)
     return item.content, item.fields.title, item.fields.tags, item.version, item.kind
 

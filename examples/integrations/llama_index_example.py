@@ -21,5 +21,5 @@ with tempfile.TemporaryDirectory() as folder, Ricordo.open(Path(folder) / "memor
     block = RicordoMemoryBlock(memory=memory)
     said = [ChatMessage(role="user", content="My dog is called Bello."), ChatMessage(role="assistant", content="Nice.")]
     asyncio.run(block.aput(said, session_id="monday"))
-    told = asyncio.run(block.aget([ChatMessage(role="user", content="What is the name of my dog?")]))
-    print("Bello" in told)
+    answer = asyncio.run(block.aget([ChatMessage(role="user", content="What is the name of my dog?")]))
+    print("Bello" in answer)

@@ -67,8 +67,8 @@ def test_a_session_of_gemini_cli_comes_in_once(engine: Ricordo, tmp_path: Path) 
     path = gemini(tmp_path / "tmp" / "app" / "chats" / "session-2026-11-15T12-28-fe2d8087.jsonl")
     report = engine.sessions_add(path)
     assert report.failed == 0
-    told = json.dumps(engine.search("zanzibar login", track=False).to_dict())
-    assert "zanzibar" in told
+    shown = json.dumps(engine.search("zanzibar login", track=False).to_dict())
+    assert "zanzibar" in shown
     listed = [session.to_dict() for session in engine.sessions()]
     assert [one["id"] for one in listed] == ["fe2d8087-e8c5-4e2b-859c-9e7718e0c938"]
     text = json.dumps(engine.session(listed[0]["id"]).to_dict())

@@ -171,11 +171,11 @@ def test_a_skill_without_a_name_or_with_broken_yaml_has_its_folders_name(
         "etc-passwd": "Sneaks out",
         "nameless": "Something",
     }
-    told = "\n".join(report.notes)
-    assert "not valid YAML" in told
+    notes = "\n".join(report.notes)
+    assert "not valid YAML" in notes
     for name in ("nameless", "bare", "broken"):
-        assert f"its folder's is used: {name}" in told
-    assert "no description" in told
+        assert f"its folder's is used: {name}" in notes
+    assert "no description" in notes
     write(root, "broken", front="---\nname: broken\ndescription: Mended\n---\n")
     engine.skills_add(root)
     assert engine.skill("broken").fields.description == "Mended"

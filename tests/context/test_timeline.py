@@ -21,27 +21,27 @@ def test_a_timeline_tells_what_was_said_made_changed_and_put_away_in_order(engin
     engine.save("agent:/draft", "A draft.")
     engine.forget("memory:/keys")
     engine.rm("agent:/draft")
-    told = engine.timeline()
-    assert [event.at for event in told.events] == sorted(event.at for event in told.events)
-    assert [(event.what, event.ref) for event in told.events][-5:] == [
+    timeline = engine.timeline()
+    assert [event.at for event in timeline.events] == sorted(event.at for event in timeline.events)
+    assert [(event.what, event.ref) for event in timeline.events][-5:] == [
         ("remembered", "note:/plan"),
         ("updated", "note:/plan"),
         ("remembered", "memory:/keys"),
         ("forgotten", "memory:/keys"),
         ("removed", "agent:/draft"),
     ]
-    first, second = told.events[:2]
+    first, second = timeline.events[:2]
     assert (first.what, first.title) == ("session", "Double charge on the checkout page")
     assert (second.what, second.role, second.direction, second.seq) == ("event", "user", "received", 1)
     assert second.title.startswith("The checkout page charges")
-    assert {event.role for event in told.events if event.what == "event"} == {"user", "assistant"}
+    assert {event.role for event in timeline.events if event.what == "event"} == {"user", "assistant"}
 
 
 def test_a_thread_is_told_with_its_use_of_tools(engine: Ricordo) -> None:
     engine.sessions_add(FIXTURES)
-    told = engine.timeline(thread=CLAUDE)
-    assert {event.thread for event in told.events} == {CLAUDE}
-    assert [event.seq for event in told.events if event.what == "event"] == list(range(1, 19))
+    timeline = engine.timeline(thread=CLAUDE)
+    assert {event.thread for event in timeline.events} == {CLAUDE}
+    assert [event.seq for event in timeline.events if event.what == "event"] == list(range(1, 19))
 
 
 def test_since_takes_a_span_or_a_date_and_goes_by_the_time_of_the_event(engine: Ricordo) -> None:
@@ -61,11 +61,11 @@ def test_since_takes_a_span_or_a_date_and_goes_by_the_time_of_the_event(engine: 
 def test_recent_tells_the_newest_first_and_says_when_there_is_more(engine: Ricordo) -> None:
     for number in range(5):
         engine.save(f"note:/n{number}", f"number {number}")
-    told = engine.recent(3)
-    assert [event.ref for event in told.events] == ["note:/n4", "note:/n3", "note:/n2"]
-    assert told.more
+    timeline = engine.recent(3)
+    assert [event.ref for event in timeline.events] == ["note:/n4", "note:/n3", "note:/n2"]
+    assert timeline.more
     assert not engine.recent(5).more
-    assert told.to_dict()["events"][0]["at"].endswith("+00:00")
+    assert timeline.to_dict()["events"][0]["at"].endswith("+00:00")
 
 
 @pytest.mark.parametrize("wrong", [{"since": "yesterdayish"}, {"kinds": ["poem"]}, {"limit": 0}, {"since": "7 x"}])

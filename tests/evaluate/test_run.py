@@ -123,10 +123,10 @@ def test_fewer_queries_are_spread_over_the_set(cache):
 
 
 def test_progress_is_told_while_searching(tmp_path):
-    told = []
-    measure(tmp_path, progress=told.append)
-    assert any(progress.phase == "searching: bm25" for progress in told)
-    assert told[-1].done == told[-1].total == 8
+    steps = []
+    measure(tmp_path, progress=steps.append)
+    assert any(progress.phase == "searching: bm25" for progress in steps)
+    assert steps[-1].done == steps[-1].total == 8
 
 
 def test_several_sets_give_a_mean(cache):

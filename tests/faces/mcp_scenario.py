@@ -32,8 +32,8 @@ async def use_core_tools(client: Client, folder: Path) -> set[str]:
         "Deploys happen on Tuesday.", "Ada prefers tea over coffee.",
     ]  # fmt: skip
     assert read["missing"][0]["ref"] == "agent:/nothing"
-    told = await works(client, "feedback", query="tea", ref=known["ref"], verdict="accepted")
-    assert told["counted"] is True
+    shown = await works(client, "feedback", query="tea", ref=known["ref"], verdict="accepted")
+    assert shown["counted"] is True
     assert (await works(client, "status"))["items"] == 3
     right = await works(client, "remember", text="Ada prefers coffee over tea.", corrects=known["ref"])
     assert right["status"] == "created"
@@ -133,8 +133,8 @@ async def use_vault_tools(client: Client) -> set[str]:
     }  # fmt: skip
     assert (best["breakdown"]["severity"], best["breakdown"]["domainMatch"]) == (1.0, 1.0)
     assert best["breakdown"]["total"] == best["score"]
-    told = await works(client, "search_feedback", query="JWT signature", id=kept["id"], action="modified")
-    assert told["action"] == "modified"
+    shown = await works(client, "search_feedback", query="JWT signature", id=kept["id"], action="modified")
+    assert shown["action"] == "modified"
     return {"capture_knowledge", "search_intelligent", "search_feedback"}
 
 
@@ -152,9 +152,9 @@ async def use_knowledge_tools(client: Client) -> set[str]:
 
 
 async def use_told_tools(client: Client) -> set[str]:
-    told = await works(client, "context", task="rotate the signing keys", budget=400)
-    assert 0 < told["tokens"] <= 400
-    assert "guide.md" in told["text"]
+    shown = await works(client, "context", task="rotate the signing keys", budget=400)
+    assert 0 < shown["tokens"] <= 400
+    assert "guide.md" in shown["text"]
     happened = await works(client, "recent", limit=5)
     assert len(happened["events"]) == 5
     assert all(event["at"] for event in happened["events"])

@@ -127,9 +127,9 @@ def http_server(folder: Path, *more: str, **env: str) -> Iterator[str]:
     )
     try:
         assert process.stderr is not None
-        told = process.stderr.readline().decode()
-        found = re.search(r"http://\S+", told)
-        assert found, told + process.stderr.read().decode()
+        shown = process.stderr.readline().decode()
+        found = re.search(r"http://\S+", shown)
+        assert found, shown + process.stderr.read().decode()
         yield found[0]
     finally:
         process.terminate()

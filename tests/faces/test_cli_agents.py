@@ -23,10 +23,12 @@ def kitchen(house: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_context_prints_the_text_alone_and_says_the_rest_on_standard_error(kitchen: Any) -> None:
-    told = kitchen.run("context", "bake", "a", "loaf")
-    assert told.stdout.startswith("## Always\n[memory:/hands] Hands\nWash your hands.\n\n## From memory\n[note:/loaf")
-    assert told.stdout.endswith("- bread: Bake a loaf of bread\n")
-    assert "of 2,000 tokens" in told.stderr
+    printed = kitchen.run("context", "bake", "a", "loaf")
+    assert printed.stdout.startswith(
+        "## Always\n[memory:/hands] Hands\nWash your hands.\n\n## From memory\n[note:/loaf"
+    )
+    assert printed.stdout.endswith("- bread: Bake a loaf of bread\n")
+    assert "of 2,000 tokens" in printed.stderr
     assert "bread" not in kitchen.run("context", "bake a loaf", "--no-skills").stdout
     small = kitchen.run("context", "bake", "--budget", "5")
     assert small.stdout == ""
@@ -96,6 +98,6 @@ def test_adding_skills_again_says_what_changed_and_what_is_gone(kitchen: Any) ->
 
 def test_a_root_that_is_not_there_exits_1_and_the_rest_is_taken_in(kitchen: Any) -> None:
     kitchen.write("more/tea/SKILL.md", "---\nname: tea\ndescription: Make tea\n---\nBoil.\n")
-    told = kitchen.run("skills", "add", "nowhere", "more", code=1)
-    assert "nowhere" in told.stderr
-    assert "created skill:/tea" in told.stdout
+    printed = kitchen.run("skills", "add", "nowhere", "more", code=1)
+    assert "nowhere" in printed.stderr
+    assert "created skill:/tea" in printed.stdout

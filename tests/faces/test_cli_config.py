@@ -22,8 +22,8 @@ def test_a_setting_is_set_read_listed_and_unset(house: Any) -> None:
 def test_the_project_s_file_is_written_on_request_and_wins_over_the_user_s(house: Any) -> None:
     (house.folder / ".ricordo").mkdir()
     house.run("config", "set", "search.limit", "3", "--project")
-    told = house.run("config", "set", "search.limit", "7")
-    assert "project:" in told.stderr
+    printed = house.run("config", "set", "search.limit", "7")
+    assert "project:" in printed.stderr
     assert house.run("config", "get", "search.limit").stdout == "3\n"
 
 
@@ -69,8 +69,8 @@ def test_secrets_are_never_printed(house: Any) -> None:
 
 def test_verbose_says_where_a_value_comes_from(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RICORDO_SEARCH_LIMIT", "4")
-    told = house.run("config", "get", "search.limit", "-v")
-    assert (told.stdout, told.stderr) == ("4\n", "from env:RICORDO_SEARCH_LIMIT\n")
+    printed = house.run("config", "get", "search.limit", "-v")
+    assert (printed.stdout, printed.stderr) == ("4\n", "from env:RICORDO_SEARCH_LIMIT\n")
 
 
 def test_path_names_the_files_and_the_store(house: Any) -> None:

@@ -134,8 +134,8 @@ def test_the_backlog_is_a_table_and_no_python(page: Any) -> None:
 def test_unknown_languages_are_refused_and_a_new_one_is_explained(page: Any) -> None:
     assert set(languages()) <= set(LANGUAGES)
     assert page.json("config", "set", "lexical.language", "klingon", code=2)["code"] == "usage"
-    told = page.run("config", "set", "lexical.language", "german").stderr
-    assert "stay indexed as english until 'ricordo doctor --repair'" in told
+    printed = page.run("config", "set", "lexical.language", "german").stderr
+    assert "stay indexed as english until 'ricordo doctor --repair'" in printed
     page.write("notes/alt.md", "Die alten Häuser stehen am Fluss.\n")
     page.run("add", "notes/alt.md", "--no-wait")
     page.run("doctor", "--repair")
@@ -153,8 +153,8 @@ def test_an_interrupted_add_says_how_it_goes_on(house: Any) -> None:
         process.stdin.write(b"more than a pipe holds, so it is being read" * 50_000)
         process.send_signal(signal.SIGINT)
         process.stdin.close()
-        told = process.stderr.read()
-    assert b"it skips what is saved, and makes the vectors that are missing" in told
+        printed = process.stderr.read()
+    assert b"it skips what is saved, and makes the vectors that are missing" in printed
 
 
 def test_what_was_corrected_says_by_what_wherever_it_is_read(house: Any) -> None:

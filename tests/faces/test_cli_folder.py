@@ -28,8 +28,8 @@ def mixed(house: Any) -> Any:
 
 
 def test_a_bad_file_stops_nothing_and_the_exit_code_says_so(mixed: Any) -> None:
-    told = mixed.run("add", "stuff", code=1)
-    assert told.stdout == "3 created, 2 skipped, 2 failed\n"
+    shown = mixed.run("add", "stuff", code=1)
+    assert shown.stdout == "3 created, 2 skipped, 2 failed\n"
     for line in (
         "error: stuff/locked.pdf: locked.pdf is encrypted and needs a password",
         "error: stuff/broken.docx: broken.docx is damaged or cut off: File is not a zip file",
@@ -37,7 +37,7 @@ def test_a_bad_file_stops_nothing_and_the_exit_code_says_so(mixed: Any) -> None:
         "skipped stuff/good.md~: left behind by an editor",
         "logo.png is a binary file (image/png); it is kept without text",
     ):
-        assert line in told.stderr
+        assert line in shown.stderr
     assert "cormorant" in mixed.run("search", "cormorant").stdout
 
 
@@ -69,9 +69,9 @@ def test_a_second_add_creates_nothing_and_a_changed_file_is_refreshed(mixed: Any
     mixed.run("add", "stuff", code=1)
     path = mixed.write("stuff/good.md", "# Good\n\nThe bittern booms.")
     os.utime(path, ns=(path.stat().st_mtime_ns, path.stat().st_mtime_ns + 1_000_000))
-    told = mixed.run("add", "stuff", code=1)
-    assert "5 skipped, 2 failed" in told.stdout
-    assert "use 'ricordo refresh'" in told.stderr
+    shown = mixed.run("add", "stuff", code=1)
+    assert "5 skipped, 2 failed" in shown.stdout
+    assert "use 'ricordo refresh'" in shown.stderr
     plain = mixed.envelope("refresh", "--all", code=1)["data"]
     assert {name: plain[name] for name in ("checked", "updated", "unchanged", "missing", "chunks", "failed")} == {
         "checked": 5, "updated": 1, "unchanged": 2, "missing": 0, "chunks": 1, "failed": 2,
@@ -85,9 +85,9 @@ def test_missing_files_are_named_and_prune_removes_them(house: Any) -> None:
     house.write("notes/b.md", "the egret")
     house.run("add", "notes")
     (house.folder / "notes/a.md").unlink()
-    told = house.run("refresh", "--all")
-    assert "missing notes/a.md" in told.stdout
-    assert "--prune" in told.stderr
+    shown = house.run("refresh", "--all")
+    assert "missing notes/a.md" in shown.stdout
+    assert "--prune" in shown.stderr
     assert "removed notes/a.md" in house.run("refresh", "notes", "--prune").stdout
     assert house.json("refresh", "--all")["checked"] == 1
     house.run("refresh", code=2)
@@ -97,8 +97,8 @@ def test_missing_files_are_named_and_prune_removes_them(house: Any) -> None:
 def test_standard_input_needs_a_name_and_stands_alone(house: Any) -> None:
     assert "--as" in house.json("add", "-", stdin="x", code=2)["hint"]
     house.run("add", "-", "a.md", "--as", "note:/x", stdin="x", code=2)
-    told = house.run("add", "-", "--as", "note:/x", "--no-wait", stdin="The heron waits.")
-    assert told.stdout == "created note:/x (version 1)\n"
+    shown = house.run("add", "-", "--as", "note:/x", "--no-wait", stdin="The heron waits.")
+    assert shown.stdout == "created note:/x (version 1)\n"
     assert house.run("get", "note:/x").stdout == "The heron waits."
     assert house.run("add", "-", "--as", "note:/x", stdin="Another.").stdout.startswith("skipped note:/x")
     assert house.run("get", "note:/x").stdout == "The heron waits."
@@ -113,10 +113,10 @@ def test_many_reasons_and_notes_are_counted_not_printed(house: Any) -> None:
     house.run("config", "set", "embedding.provider", "none")
     for number in range(30):
         house.write(f"pictures/{number}.png", PICTURE)
-    told = house.run("add", "pictures")
-    assert told.stdout == "30 created\n"
-    assert told.stderr.count("kept without text") == 20
-    assert "10 more notes" in told.stderr
+    shown = house.run("add", "pictures")
+    assert shown.stdout == "30 created\n"
+    assert shown.stderr.count("kept without text") == 20
+    assert "10 more notes" in shown.stderr
     assert "30 skipped: already in the store" in house.run("add", "pictures").stderr
 
 

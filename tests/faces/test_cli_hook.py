@@ -50,7 +50,7 @@ class Hooks:
         run(event, content, Outlet(said.append, time.monotonic()))
         return json.loads([line for line in said if line.startswith(b"answer ")][-1][7:])
 
-    def told(self, event: str, **payload: Any) -> str:
+    def shown(self, event: str, **payload: Any) -> str:
         answer = self.answer(event, **payload)
         return str(answer["hookSpecificOutput"]["additionalContext"]) if answer else ""
 
@@ -82,17 +82,19 @@ def test_a_prompt_is_told_what_is_known_about_it(known: Hooks) -> None:
     assert list(answer) == ["hookSpecificOutput"]
     assert list(answer["hookSpecificOutput"]) == ["hookEventName", "additionalContext"]
     assert answer["hookSpecificOutput"]["hookEventName"] == "UserPromptSubmit"
-    told = answer["hookSpecificOutput"]["additionalContext"]
-    assert KEYS in told
-    assert RULE not in told  # that was told when the session started
-    assert known.told("user-prompt", prompt="Paint the garden fence green tomorrow") == ""
+    shown = answer["hookSpecificOutput"]["additionalContext"]
+    assert KEYS in shown
+    assert RULE not in shown  # that was told when the session started
+    assert known.shown("user-prompt", prompt="Paint the garden fence green tomorrow") == ""
 
 
 def test_a_session_and_an_agent_are_told_what_is_always_to_be_known(known: Hooks) -> None:
-    assert RULE in known.told("session-start", hook_event_name="SessionStart", source="startup")
-    told = known.told("before-agent-start", hook_event_name="SubagentStart", prompt="Find when the signing keys rotate")
-    assert RULE in told
-    assert KEYS in told
+    assert RULE in known.shown("session-start", hook_event_name="SessionStart", source="startup")
+    shown = known.shown(
+        "before-agent-start", hook_event_name="SubagentStart", prompt="Find when the signing keys rotate"
+    )
+    assert RULE in shown
+    assert KEYS in shown
 
 
 def test_an_agent_is_told_what_its_task_in_the_transcript_needs(known: Hooks) -> None:
@@ -103,9 +105,9 @@ def test_an_agent_is_told_what_its_task_in_the_transcript_needs(known: Hooks) ->
     lines = [call("Explore", "Look up how the signing keys rotate"), '{"half', call("Plan", "Paint the fence")]
     transcript = known.house.write("t.jsonl", "\n".join(lines))
     payload = {"hook_event_name": "SubagentStart", "agent_id": "a", "transcript_path": str(transcript)}
-    assert KEYS in known.told("before-agent-start", agent_type="Explore", **payload)
-    assert KEYS not in known.told("before-agent-start", agent_type="Plan", **payload)
-    assert RULE in known.told("before-agent-start", agent_type="Unknown", **payload)
+    assert KEYS in known.shown("before-agent-start", agent_type="Explore", **payload)
+    assert KEYS not in known.shown("before-agent-start", agent_type="Plan", **payload)
+    assert RULE in known.shown("before-agent-start", agent_type="Unknown", **payload)
 
 
 def test_agents_started_in_one_message_are_all_told_what_their_own_tasks_need(known: Hooks) -> None:
@@ -128,19 +130,19 @@ def test_agents_started_in_one_message_are_all_told_what_their_own_tasks_need(kn
     ]
     transcript = known.house.write("t.jsonl", "\n".join(lines))
     for agent in ("a", "b"):
-        told = known.told("before-agent-start", agent_id=agent, agent_type="Explore", transcript_path=str(transcript))
-        assert KEYS in told
-        assert "linseed oil" in told
-        assert "# If your task is: Look up how the signing keys rotate" in told
-        assert "deployment checklist" not in told
-        assert told.count(RULE) == 1
+        shown = known.shown("before-agent-start", agent_id=agent, agent_type="Explore", transcript_path=str(transcript))
+        assert KEYS in shown
+        assert "linseed oil" in shown
+        assert "# If your task is: Look up how the signing keys rotate" in shown
+        assert "deployment checklist" not in shown
+        assert shown.count(RULE) == 1
 
 
 def test_what_hooks_answered_before_is_no_part_of_a_prompt(known: Hooks) -> None:
     context = "<hook_context>## From memory: the signing keys rotate</hook_context>"
-    assert known.told("user-prompt", prompt=f"Paint the garden fence green\n\n{context}") == ""
-    assert known.told("user-prompt", prompt=f"yes, go on\n{context}") == ""
-    assert KEYS in known.told("user-prompt", prompt=f"When do we rotate the signing keys?\n\n{context}")
+    assert known.shown("user-prompt", prompt=f"Paint the garden fence green\n\n{context}") == ""
+    assert known.shown("user-prompt", prompt=f"yes, go on\n{context}") == ""
+    assert KEYS in known.shown("user-prompt", prompt=f"When do we rotate the signing keys?\n\n{context}")
 
 
 def _session(known: Hooks, name: str, *turns: dict[str, Any]) -> None:
@@ -152,9 +154,9 @@ def _session(known: Hooks, name: str, *turns: dict[str, Any]) -> None:
 def test_a_question_is_not_answered_with_itself_from_earlier_sessions(known: Hooks) -> None:
     for number in range(60):
         _session(known, f"s{number}", {"role": "user", "content": f"When do we rotate the signing keys? ({number})"})
-    told = known.told("user-prompt", prompt="When do we rotate the signing keys?")
-    assert KEYS in told
-    assert "session:/" not in told
+    shown = known.shown("user-prompt", prompt="When do we rotate the signing keys?")
+    assert KEYS in shown
+    assert "session:/" not in shown
 
 
 def test_a_session_is_not_told_what_was_said_in_it(known: Hooks) -> None:
@@ -164,10 +166,10 @@ def test_a_session_is_not_told_what_was_said_in_it(known: Hooks) -> None:
     ]
     _session(known, "mine", *said)
     question = {"prompt": "What was wrong with the zebra importer's header row?"}
-    assert "one row too few" in known.told("user-prompt", session_id="another", **question)
-    assert known.told("user-prompt", session_id="mine", **question) == ""
-    assert "zebra" in known.told("session-start", session_id="another", source="startup")
-    assert "zebra" not in known.told("session-start", session_id="mine", source="compact")
+    assert "one row too few" in known.shown("user-prompt", session_id="another", **question)
+    assert known.shown("user-prompt", session_id="mine", **question) == ""
+    assert "zebra" in known.shown("session-start", session_id="another", source="startup")
+    assert "zebra" not in known.shown("session-start", session_id="mine", source="compact")
 
 
 def test_results_of_our_own_tools_are_not_taken_in(known: Hooks) -> None:
@@ -226,8 +228,8 @@ def test_a_prompt_that_names_nothing_is_not_looked_up(prompt: str, expected: boo
 
 
 def test_a_command_word_is_no_part_of_what_is_asked(known: Hooks) -> None:
-    assert known.told("user-prompt", prompt="/compact") == ""
-    assert KEYS in known.told("user-prompt", prompt="/explain the rotation of signing keys")
+    assert known.shown("user-prompt", prompt="/compact") == ""
+    assert KEYS in known.shown("user-prompt", prompt="/explain the rotation of signing keys")
 
 
 @pytest.mark.parametrize(
@@ -296,14 +298,14 @@ def test_without_a_model_that_answers_the_words_do(known: Hooks) -> None:
         RICORDO_EMBEDDING_BASE_URL="http://127.0.0.1:9",
         RICORDO_EMBEDDING_API_KEYS="none",
     )
-    assert KEYS in known.told("user-prompt", prompt="When do we rotate the signing keys?")
+    assert KEYS in known.shown("user-prompt", prompt="When do we rotate the signing keys?")
 
 
 def test_meaning_finds_what_the_words_do_not(hooks: Hooks) -> None:
     hooks.set(RICORDO_EMBEDDING_PROVIDER="local")
     hooks.house.run("init")
     hooks.house.run("remember", "Getting things done: notes on how I organise tasks.")
-    assert "organise tasks" in hooks.told("user-prompt", prompt="productivity advice")
+    assert "organise tasks" in hooks.shown("user-prompt", prompt="productivity advice")
 
 
 def test_a_transcript_is_taken_in_behind_the_sessions_back(known: Hooks, tmp_path: Path) -> None:

@@ -79,8 +79,8 @@ def test_another_process_uses_the_new_weights_at_its_next_query(notes: Any) -> N
 def test_learning_is_frozen_and_thawed(notes: Any) -> None:
     assert notes.json("learn", "freeze") == {"frozen": True}
     assert "learning is frozen" in notes.run("learn").stdout
-    told = notes.run("feedback", "keys", "keys.md", "accepted")
-    assert "does not count" in told.stderr
+    printed = notes.run("feedback", "keys", "keys.md", "accepted")
+    assert "does not count" in printed.stderr
     assert notes.json("learn", "unfreeze") == {"frozen": False}
     assert notes.json("feedback", "keys", "keys.md", "accepted")["counted"]
 

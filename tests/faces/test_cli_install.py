@@ -89,9 +89,9 @@ def test_each_agent_gets_a_server_in_its_own_file_and_loses_it_again(
     house: Any, home: Path, agent: str, scope: str, file: str, container: str
 ) -> None:
     path = home.parent / file
-    told = house.json("install", agent, scope)
-    assert str(path) in [one["path"] for one in told["files"]]
-    assert {one["status"] for one in told["files"]} == {"created"}
+    output = house.json("install", agent, scope)
+    assert str(path) in [one["path"] for one in output["files"]]
+    assert {one["status"] for one in output["files"]} == {"created"}
     entry = server(path, container)
     command = entry["command"] if isinstance(entry["command"], list) else [entry["command"]]
     assert [*command, *entry.get("args", [])] == [*program_command(), "mcp"]
@@ -193,8 +193,8 @@ def test_the_rest_of_a_file_stays_byte_for_byte(house: Any, home: Path, text: st
     for file in files:
         file.write_bytes(text.encode())
         file.chmod(0o640)
-    told = house.json("install", "claude-code")
-    assert [one["status"] for one in told["files"]] == ["updated", "updated", "created"]
+    output = house.json("install", "claude-code")
+    assert [one["status"] for one in output["files"]] == ["updated", "updated", "created"]
     for file in files:
         assert Path(f"{file}.before-ricordo").read_bytes() == text.encode()
         assert stat.S_IMODE(file.stat().st_mode) == 0o640

@@ -23,8 +23,8 @@ def disk(house: Any, name: str) -> str:
 
 
 def test_links_shows_what_the_texts_say(vault: Any) -> None:
-    told = vault.run("links", "plan.md").stdout.splitlines()
-    assert told == ["plan.md", "  → mentions keys.md  Keys", "  → mentions Not Yet (not in the store)"]
+    shown = vault.run("links", "plan.md").stdout.splitlines()
+    assert shown == ["plan.md", "  → mentions keys.md  Keys", "  → mentions Not Yet (not in the store)"]
     assert vault.run("links", "spare.md").stdout == "spare.md\n"
     plain = vault.json("links", "keys.md", "--depth", "1")
     assert (plain["ref"], plain["depth"]) == (disk(vault, "keys.md"), 1)

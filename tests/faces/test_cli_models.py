@@ -23,9 +23,9 @@ def kitchen(house: Any) -> Any:
 def test_the_list_marks_what_is_used_and_needs_no_store(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "VOYAGE_API_KEY", "GEMINI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    told = house.run("models").stdout
-    assert "local *" in told
-    assert "lacks the key VOYAGE_API_KEY" in told
+    shown = house.run("models").stdout
+    assert "local *" in shown
+    assert "lacks the key VOYAGE_API_KEY" in shown
     rows = {row["provider"]: row for row in house.json("models", "list")["models"]}
     assert rows["local"]["role"] == "in use"
     assert rows["openai"] | {"lacks": None} == {
@@ -42,14 +42,14 @@ def test_a_model_is_tested_and_what_fails_says_what_to_do(house: Any, monkeypatc
     error = house.json("models", "test", "ollama", code=5)
     assert "cannot be reached" in error["message"]
     assert "config set embedding.provider local" in error["hint"]
-    told = house.run("models", "test", "oracle", code=5).stderr
-    assert "One of: local, hub, openai, voyage, gemini, ollama, none" in told
+    shown = house.run("models", "test", "oracle", code=5).stderr
+    assert "One of: local, hub, openai, voyage, gemini, ollama, none" in shown
 
 
 def test_a_dry_run_tells_the_cost_and_writes_nothing(kitchen: Any) -> None:
-    told = kitchen.run("models", "use", "hub", "--model", WORDS, "--dry-run").stdout
-    assert "would use hub" in told
-    assert "2 passages need a vector of it: some 17 tokens, about " in told
+    shown = kitchen.run("models", "use", "hub", "--model", WORDS, "--dry-run").stdout
+    assert "would use hub" in shown
+    assert "2 passages need a vector of it: some 17 tokens, about " in shown
     assert kitchen.json("config", "get", "embedding.provider")["value"] == "none"
 
 

@@ -34,9 +34,9 @@ def test_an_export_goes_to_standard_output_and_back_in(notes: Any) -> None:
 
 
 def test_export_and_import_say_what_they_did_in_json(notes: Any) -> None:
-    told = notes.json("export", "all.jsonl")
-    assert told["records"]["item"] == 2
-    assert told["bytes"] == Path(told["file"]).stat().st_size
+    shown = notes.json("export", "all.jsonl")
+    assert shown["records"]["item"] == 2
+    assert shown["bytes"] == Path(shown["file"]).stat().st_size
     assert notes.json("export", "all.jsonl", code=4)["code"] == "path_conflict"
     assert notes.json("export", "all.jsonl", "--force", "--no-log")["records"]["item"] == 2
     assert notes.json("export", code=2)["code"] == "usage"
@@ -69,8 +69,8 @@ def test_other_programs_are_read_by_name(notes: Any, name: str, source: str, cre
 
 
 def test_a_backup_is_a_store(notes: Any) -> None:
-    told = notes.json("backup", "copy.db")
-    assert told["bytes"] == Path("copy.db").stat().st_size
+    shown = notes.json("backup", "copy.db")
+    assert shown["bytes"] == Path("copy.db").stat().st_size
     assert notes.json("--store", "copy.db", "search", "boat")["hits"]
     assert notes.json("backup", "copy.db", code=4)["hint"]
     assert "copy.db" in notes.run("backup", "copy.db", "--force").stdout
@@ -79,9 +79,9 @@ def test_a_backup_is_a_store(notes: Any) -> None:
 
 def test_vacuum_says_what_it_gave_back(notes: Any) -> None:
     notes.run("rm", "plan.md")
-    told = notes.json("vacuum", "--full")
-    assert told["rewritten"] is True
-    assert told["bytes_before"] >= told["bytes_after"] > 0
+    shown = notes.json("vacuum", "--full")
+    assert shown["rewritten"] is True
+    assert shown["bytes_before"] >= shown["bytes_after"] > 0
     assert "after" in notes.run("vacuum").stdout
     assert notes.json("restore", "plan.md")["items"][0]["status"] == "updated"
 

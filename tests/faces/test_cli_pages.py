@@ -52,9 +52,9 @@ def test_one_bad_url_exits_1_and_the_rest_is_there(house: Any, root: str) -> Non
     envelope = house.envelope("add", f"{root}/nope", f"{root}/b", code=1)
     assert [item["status"] for item in envelope["data"]["items"]] == ["failed", "created"]
     assert envelope["data"]["items"][0]["error"]["code"] == "not_found"
-    told = house.run("add", f"{root}/nope", code=1)
-    assert "404" in told.stderr
-    assert "hint: " in told.stderr
+    printed = house.run("add", f"{root}/nope", code=1)
+    assert "404" in printed.stderr
+    assert "hint: " in printed.stderr
 
 
 def test_a_private_address_is_refused_with_the_way_to_allow_it(

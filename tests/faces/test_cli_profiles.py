@@ -102,15 +102,15 @@ def test_memories_are_searched_apart_on_request(notes: Any) -> None:
 
 
 def test_explain_takes_the_same_ranking_flags_as_search(notes: Any) -> None:
-    told = notes.json("explain", "keys", "memory:/keys", "--profile", "vault", "--memories")
-    assert told["hit"]["explain"]["signals"] == [
+    printed = notes.json("explain", "keys", "memory:/keys", "--profile", "vault", "--memories")
+    assert printed["hit"]["explain"]["signals"] == [
         {"name": "memory", "value": 0.5, "weight": 1.0, "contribution": 0.5},
     ]
 
 
 def test_a_second_look_is_set_up_by_config_and_asked_for_by_flag(notes: Any) -> None:
-    told = notes.run("search", "keys", "--rerank", "cross-encoder")
-    assert "degraded: rerank: no cross-encoder is set" in told.stderr
+    printed = notes.run("search", "keys", "--rerank", "cross-encoder")
+    assert "degraded: rerank: no cross-encoder is set" in printed.stderr
     model = Path(__file__).parents[1] / "fixtures" / "cross_encoder"
     notes.run("config", "set", "rerank.model", str(model))
     notes.run("config", "set", "rerank.budget_ms", "60000")
@@ -123,8 +123,8 @@ def test_a_second_look_is_set_up_by_config_and_asked_for_by_flag(notes: Any) -> 
 
 def test_a_profile_of_ones_own_is_made_by_config(notes: Any) -> None:
     notes.run("config", "set", "profiles.mine.base", "brain")
-    told = notes.run("config", "set", "profiles.mine.weights.recency", "0.7")
-    assert told.stdout == "profiles.mine.weights.recency = 0.7\n"
+    printed = notes.run("config", "set", "profiles.mine.weights.recency", "0.7")
+    assert printed.stdout == "profiles.mine.weights.recency = 0.7\n"
     notes.run("config", "set", "profiles.mine.per_side.minimum", "7")
     plain = notes.json("profiles", "show", "mine")
     assert plain["weights"] == pytest.approx(

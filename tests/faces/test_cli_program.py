@@ -105,9 +105,9 @@ def test_global_flags_stand_on_either_side_and_the_later_one_wins(house: Any) ->
 def test_wrong_usage_exits_2_with_a_hint_and_one_envelope(
     house: Any, args: list[str], command: str, words: str
 ) -> None:
-    told = house.run(*args, code=2)
-    assert told.stdout == ""
-    first, second = told.stderr.splitlines()
+    printed = house.run(*args, code=2)
+    assert printed.stdout == ""
+    first, second = printed.stderr.splitlines()
     assert first.startswith("error: ")
     assert words in first
     assert second.startswith("hint: ")
@@ -120,9 +120,9 @@ def test_wrong_usage_exits_2_with_a_hint_and_one_envelope(
 
 
 def test_json_after_two_dashes_is_text_and_not_the_flag(house: Any) -> None:
-    told = house.run("serch", "--", "--json", code=2)
-    assert told.stdout == ""
-    assert "did you mean" in told.stderr
+    printed = house.run("serch", "--", "--json", code=2)
+    assert printed.stdout == ""
+    assert "did you mean" in printed.stderr
 
 
 def test_an_unexpected_error_is_one_line_and_the_trace_comes_on_request(
@@ -132,8 +132,8 @@ def test_an_unexpected_error_is_one_line_and_the_trace_comes_on_request(
         raise ZeroDivisionError("a\nb")
 
     monkeypatch.setattr("ricordo.cli.config_verbs.load_config", broken)
-    told = house.run("config", "list", code=1)
-    assert told.stderr == (
+    printed = house.run("config", "list", code=1)
+    assert printed.stderr == (
         "error: unexpected error: ZeroDivisionError: a b\n"
         "hint: Run with --verbose for the trace, or look into ricordo.log.\n"
     )
@@ -157,8 +157,8 @@ def test_an_interrupt_exits_130_and_says_that_nothing_is_lost(house: Any, monkey
         raise KeyboardInterrupt
 
     monkeypatch.setattr("ricordo.cli.config_verbs.load_config", stopped)
-    told = house.run("config", "list", code=130)
-    assert "Nothing that was saved is lost" in told.stderr
+    printed = house.run("config", "list", code=130)
+    assert "Nothing that was saved is lost" in printed.stderr
     assert house.json("config", "list", code=130)["code"] == "interrupted"
 
 

@@ -15,9 +15,9 @@ CLAUDE = "3f2a91c0-6a60-4d34-9d0e-2f1f0a7b6c11"
 
 
 def test_sessions_are_added_listed_and_shown(house: Any) -> None:
-    told = house.run("sessions", "add", str(FIXTURES), "--no-wait")
-    assert told.stdout == "5 created\n"
-    assert "1 secret was taken out (aws key)" in told.stderr
+    printed = house.run("sessions", "add", str(FIXTURES), "--no-wait")
+    assert printed.stdout == "5 created\n"
+    assert "1 secret was taken out (aws key)" in printed.stderr
     again = house.json("sessions", "add", str(FIXTURES))
     assert (again["created"], again["skipped"], again["failed"]) == (0, 4, 0)
     listed = house.run("sessions").stdout
@@ -34,8 +34,8 @@ def test_sessions_are_added_listed_and_shown(house: Any) -> None:
 
 def test_a_bad_file_fails_and_an_unknown_session_is_not_found(house: Any) -> None:
     (house.folder / "rows.jsonl").write_text('{"price": 3}\n')
-    told = house.run("sessions", "add", "rows.jsonl", code=1)
-    assert "is no transcript" in told.stderr
+    printed = house.run("sessions", "add", "rows.jsonl", code=1)
+    assert "is no transcript" in printed.stderr
     assert "no session nobody" in house.run("sessions", "show", "nobody", code=3).stderr
 
 

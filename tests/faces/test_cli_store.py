@@ -40,9 +40,9 @@ def disk(house: Any, name: str) -> str:
 
 
 def test_ricordo_alone_says_what_to_do_first(house: Any) -> None:
-    told = house.run()
-    assert told.stdout.startswith("There is no store yet")
-    assert "ricordo add notes/" in told.stdout
+    printed = house.run()
+    assert printed.stdout.startswith("There is no store yet")
+    assert "ricordo add notes/" in printed.stdout
     assert house.json()["items"] == 0
     assert not Path(house.env["RICORDO_DATA_HOME"], "ricordo.db").exists()
 
@@ -86,10 +86,10 @@ def test_add_counts_what_was_created_and_what_was_skipped(notes: Any) -> None:
 
 def test_a_file_that_cannot_be_read_fails_alone(house: Any) -> None:
     house.write("good.md", "fine")
-    told = house.run("add", "good.md", "missing.md", code=1)
-    assert "created good.md" in told.stdout
-    assert "1 created, 1 failed" in told.stdout
-    assert "missing.md" in told.stderr
+    printed = house.run("add", "good.md", "missing.md", code=1)
+    assert "created good.md" in printed.stdout
+    assert "1 created, 1 failed" in printed.stdout
+    assert "missing.md" in printed.stderr
     envelope = house.envelope("add", "good.md", "missing.md", code=1)
     assert envelope["data"]["failed"] == 1
     assert envelope["error"]["code"] == "some_failed"
@@ -137,12 +137,12 @@ def test_only_files_that_match_the_glob_are_added(house: Any) -> None:
 
 
 def test_search_takes_several_words_and_shows_where(notes: Any) -> None:
-    told = notes.run("search", "how", "do", "I", "rotate", "keys")
-    lines = told.stdout.splitlines()
+    printed = notes.run("search", "how", "do", "I", "rotate", "keys")
+    lines = printed.stdout.splitlines()
     assert lines[0].endswith("document #ops #security")
     assert "Rotating keys" in lines[0]
     assert lines[1].strip().startswith("notes/keys.md:")
-    assert "candidates" in told.stderr
+    assert "candidates" in printed.stderr
     assert notes.run("search", "rotate", "-q").stderr == ""
 
 
@@ -209,9 +209,9 @@ def test_ranks_go_on_where_the_offset_starts(notes: Any) -> None:
 
 
 def test_nothing_found_is_no_error(notes: Any) -> None:
-    told = notes.run("search", "xylophone", "--no-vectors")
-    assert told.stdout == ""
-    assert "nothing found" in told.stderr
+    printed = notes.run("search", "xylophone", "--no-vectors")
+    assert printed.stdout == ""
+    assert "nothing found" in printed.stderr
 
 
 def test_explain_draws_signals_and_words_that_add_up(notes: Any) -> None:
@@ -278,10 +278,10 @@ def test_get_prints_the_text_exactly(notes: Any) -> None:
 
 
 def test_get_of_several_prints_each_under_its_ref_and_fails_in_part(notes: Any) -> None:
-    told = notes.run("get", "plan.txt", "nowhere.md", "notes/lunch.md", code=1)
-    assert told.stdout.startswith(f"==> {disk(notes, 'plan.txt')} <==\nShip")
-    assert told.stdout.endswith(LUNCH)
-    assert "nowhere.md" in told.stderr
+    printed = notes.run("get", "plan.txt", "nowhere.md", "notes/lunch.md", code=1)
+    assert printed.stdout.startswith(f"==> {disk(notes, 'plan.txt')} <==\nShip")
+    assert printed.stdout.endswith(LUNCH)
+    assert "nowhere.md" in printed.stderr
     envelope = notes.envelope("get", "plan.txt", "nowhere.md", code=1)
     assert [item["title"] for item in envelope["data"]["items"]] == ["plan.txt"]
     assert envelope["data"]["failed"][0]["error"]["code"] == "not_found"
@@ -401,8 +401,8 @@ def test_a_reader_that_goes_away_is_no_error(notes: Any) -> None:
     for args in (("get", "note:/long"), ("get", "note:/long", "--json")):
         with notes.start(*args, stdout=-1, stderr=-1) as process:
             process.stdout.close()
-            told = process.stderr.read()
-        assert (process.returncode, told) == (0, b"")
+            printed = process.stderr.read()
+        assert (process.returncode, printed) == (0, b"")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals and pipes of POSIX")
@@ -411,10 +411,10 @@ def test_an_interrupt_ends_cleanly(house: Any) -> None:
         process.stdin.write(b"more than a pipe holds, so it is being read" * 50_000)
         process.send_signal(signal.SIGINT)
         process.stdin.close()
-        told = process.stderr.read()
+        printed = process.stderr.read()
     assert process.returncode == 130
-    assert b"Nothing that was saved is lost" in told
-    assert b"Traceback" not in told
+    assert b"Nothing that was saved is lost" in printed
+    assert b"Traceback" not in printed
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals of POSIX")
@@ -504,10 +504,10 @@ def test_refresh_takes_in_changes_new_files_and_tells_what_is_missing(notes: Any
     notes.write("notes/lunch.md", "# Lunch\n\nThe canteen is closed.\n")
     notes.write("notes/new.md", "new")
     (notes.folder / "plan.txt").unlink()
-    told = notes.run("refresh", "--all")
+    printed = notes.run("refresh", "--all")
     for line in ("updated notes/lunch.md", "created notes/new.md", "missing plan.txt"):
-        assert f"{line}\n" in told.stdout
-    assert "--prune" in told.stderr
+        assert f"{line}\n" in printed.stdout
+    assert "--prune" in printed.stderr
     assert notes.run("get", "notes/lunch.md").stdout.endswith("closed.\n")
     plain = notes.json("refresh", "--all", "--prune")
     assert (plain["checked"], plain["unchanged"], plain["missing"] + plain["removed"]) == (4, 3, 1)
@@ -529,11 +529,11 @@ def test_watch_follows_a_folder_until_it_is_interrupted(notes: Any) -> None:
                 break
         event = json.loads(process.stdout.readline())["data"]
         process.send_signal(signal.SIGINT)
-        told = process.stderr.read()
+        printed = process.stderr.read()
     assert disk(notes, "notes/late") in event["items"][0]["ref"]
     assert event["items"][0]["status"] == "created"
     assert process.returncode == 0
-    assert b"Traceback" not in told
+    assert b"Traceback" not in printed
 
 
 def test_a_title_that_is_no_utf_8_is_mended(house: Any) -> None:

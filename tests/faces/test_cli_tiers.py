@@ -22,9 +22,9 @@ def test_search_answers_from_all_tiers(tiers: Any) -> None:
     plain = tiers.json("search", "harbour")
     assert [(hit["ref"], hit["tier"]) for hit in plain["hits"]] == [("note:/agent", "agent"), ("note:/team", "team")]
     assert plain["meta"]["tiers"] == ["agent", "team"]
-    told = tiers.run("search", "harbour", "--explain")
-    assert "tier team ×0.6" in told.stdout
-    assert "tiers agent, team" in told.stderr
+    shown = tiers.run("search", "harbour", "--explain")
+    assert "tier team ×0.6" in shown.stdout
+    assert "tiers agent, team" in shown.stderr
 
 
 def test_tier_restricts_a_search_and_picks_where_to_write(tiers: Any) -> None:
@@ -46,8 +46,8 @@ def test_tiers_lists_stores_weights_and_problems(tiers: Any, tmp_path: Path) -> 
     lines = tiers.run("tiers").stdout.splitlines()
     assert lines[1].startswith("agent *")
     assert "there is no store at" in lines[2]
-    told = tiers.run("search", "harbour")
-    assert "degraded: tier team: there is no store at" in told.stderr
+    shown = tiers.run("search", "harbour")
+    assert "degraded: tier team: there is no store at" in shown.stderr
 
 
 def test_a_store_alone_is_one_tier(house: Any) -> None:

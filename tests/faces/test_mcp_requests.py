@@ -35,8 +35,8 @@ def test_numbers_truth_values_and_lists_sent_as_text_are_taken(lines: Lines) -> 
     found = lines.call("search", {"query": "lighthouse", "limit": "1", "tags": '["sea"]'})["structuredContent"]
     assert len(found["hits"]) == 1
     assert len(lines.call("get", {"refs": '["agent:/0", "agent:/1"]'})["structuredContent"]["items"]) == 2
-    told = lines.call("context", {"task": "lighthouse", "budget": "400", "recent": "true"})
-    assert told["isError"] is False
+    shown = lines.call("context", {"task": "lighthouse", "budget": "400", "recent": "true"})
+    assert shown["isError"] is False
     assert lines.error("search", {"query": "x", "limit": "1.5"})["error_type"] == "usage"
     assert lines.error("search", {"query": "x", "limit": "9999"})["error_type"] == "usage"
 

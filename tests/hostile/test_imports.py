@@ -38,8 +38,8 @@ def test_without_a_yes_an_import_brings_texts_and_nothing_else(open_engine: Open
     engine.refresh(all=True)
     assert engine.search("private").hits == ()
     assert engine.context("anything else").text == ""
-    told = engine.context("zebra")
-    assert all(part.fenced for part in told.parts)
+    context = engine.context("zebra")
+    assert all(part.fenced for part in context.parts)
     assert engine.doctor().ok
 
 

@@ -35,17 +35,17 @@ def test_add_stays_in_the_folder_and_says_what_it_left_out(engine: Ricordo, plan
         "same.md",
     ]
     assert engine.search("diary").hits == ()
-    told = {Path(item.ref).name: item.reason or "" for item in report.items if item.status == "skipped"}
-    assert {"diary.md", "all", "zero.txt", "innocent.txt"} <= told.keys()
-    assert all("leads out of the folder" in told[name] for name in ("diary.md", "all", "zero.txt"))
+    reasons = {Path(item.ref).name: item.reason or "" for item in report.items if item.status == "skipped"}
+    assert {"diary.md", "all", "zero.txt", "innocent.txt"} <= reasons.keys()
+    assert all("leads out of the folder" in reasons[name] for name in ("diary.md", "all", "zero.txt"))
 
 
 def test_links_are_followed_on_request_but_never_into_devices_or_the_store(engine: Ricordo, planted: Path) -> None:
     report = engine.add(planted, follow_links=True)
     assert engine.search("diary").hits
-    told = {Path(item.ref).name: item.reason or "" for item in report.items if item.status == "skipped"}
-    assert "device" in told["zero.txt"]
-    assert told["innocent.txt"] == "the store itself"
+    reasons = {Path(item.ref).name: item.reason or "" for item in report.items if item.status == "skipped"}
+    assert "device" in reasons["zero.txt"]
+    assert reasons["innocent.txt"] == "the store itself"
 
 
 def test_refresh_does_not_follow_links_that_came_later(engine: Ricordo, tmp_path: Path) -> None:

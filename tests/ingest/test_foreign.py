@@ -149,13 +149,15 @@ def test_a_second_import_skips_overwrites_or_refuses(engine: Ricordo, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "message"),
     [(b"not json at all", "not JSON"), (b'{"other": 1}', "no list"), (b"[1, 2]", "no list"), (b"\xff\xfe", "not JSON")],
 )
-def test_a_file_without_a_list_of_memories_is_refused(engine: Ricordo, tmp_path: Path, data: bytes, told: str) -> None:
+def test_a_file_without_a_list_of_memories_is_refused(
+    engine: Ricordo, tmp_path: Path, data: bytes, message: str
+) -> None:
     path = tmp_path / "bad.json"
     path.write_bytes(data)
-    with pytest.raises(Unreadable, match=told):
+    with pytest.raises(Unreadable, match=message):
         engine.import_(path, format="mem0")
 
 

@@ -26,5 +26,5 @@ def test_what_goes_wrong_is_told_in_words(engine: Ricordo) -> None:
 
 def test_every_parameter_is_described_for_the_model(engine: Ricordo) -> None:
     for action in actions(engine):
-        told = inspect.getdoc(action) or ""
-        assert all(f"{name}: " in told for name in inspect.signature(action).parameters), action.__name__
+        description = inspect.getdoc(action) or ""
+        assert all(f"{name}: " in description for name in inspect.signature(action).parameters), action.__name__

@@ -183,12 +183,12 @@ def test_watching_goes_on_when_the_store_was_busy_and_tells_it(house) -> None:
     engine = house.open(**{"store.busy_seconds": 0.2})
     engine.save("note:/plan", "the first plan")
     other = house.open()
-    stop, told, events = threading.Event(), threading.Event(), list[WatchEvent]()
+    stop, reported, events = threading.Event(), threading.Event(), list[WatchEvent]()
 
     def heard(event: WatchEvent) -> None:
         events.append(event)
         if any("trying again" in note for note in event.report.notes):
-            told.set()
+            reported.set()
 
     def stored() -> str:
         items = engine._context.unsynced_store.items  # read without a look at the files
@@ -198,7 +198,7 @@ def test_watching_goes_on_when_the_store_was_busy_and_tells_it(house) -> None:
     with other.store.transaction():  # type: ignore[attr-defined]
         house.edit("notes/plan.md", "first plan", "second plan")
         watcher.start()
-        assert told.wait(60), events
+        assert reported.wait(60), events
     house.edit("notes/plan.md", "second plan", "third plan")
     deadline = time.monotonic() + 60
     while stored() != "the third plan" and time.monotonic() < deadline:

@@ -45,7 +45,7 @@ def test_a_model_says_what_a_session_was_about_and_the_rules_where_it_cannot(
 ) -> None:
     given = {"llm.provider": dialect.provider, "llm.model": "m", "llm.api_keys": "k", "llm.base_url": service.url}
     service.say(Step(dialect.answer(data=TOLD)))
-    engine = open_engine("told", **given)
+    engine = open_engine("shown", **given)
     assert engine.sessions_add(transcript).failed == 0
     session = engine.sessions()[0]
     assert session.facets.title == "Mend the login form"

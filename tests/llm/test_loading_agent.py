@@ -118,7 +118,7 @@ def plays(service: Service, *moves: Move | None, answer: Callable[..., Any] = an
     service.say(*(step(move) for move in moves))
 
 
-def told(asked: Asked) -> str:
+def all_texts(asked: Asked) -> str:
     """All that the model was told so far."""
     return json.dumps(asked.body["messages"], ensure_ascii=False)
 
@@ -156,7 +156,7 @@ def test_a_page_is_found_read_and_accepted_and_stored_byte_for_byte(
     assert (fields.title, fields.mime_type, fields.source_url) == ("The story", "text/markdown", URL)
     assert fields.source_adapter == "mcp:pages"
     assert engine.search("quick brown fox 05123").hits[0].ref == str(item.ref)
-    requests = [told(asked) for asked in service.asked]
+    requests = [all_texts(asked) for asked in service.asked]
     assert len(requests) == 4
     assert "Use the pages server." in requests[0]
     assert "pages / read_page: Read the content of a web page as Markdown." in requests[1]
@@ -254,7 +254,7 @@ def test_mistakes_of_the_model_are_told_to_it_and_it_may_go_on(
     item = engine.get(report.items[0].ref)
     assert item.content == "first part\nsecond part"
     assert (item.fields.title, item.fields.mime_type) == (URL, "text/plain")
-    answers = [told(asked) for asked in service.asked]
+    answers = [all_texts(asked) for asked in service.asked]
     for place, word in enumerate(
         ["Use one of the tools", "no result with that", "not an object", "no tool 'read_page' of a server 'nobody'",
          "Error", "no tool rm_rf", "exec_call_id", "is empty"],

@@ -219,14 +219,14 @@ def test_each_bad_page_says_what_to_do_and_none_stops_the_rest(pages: Ricordo, s
     expected = failing(site)
     good = [site.page("/first", article("First")), site.page("/last", article("Last"))]
     report = pages.add(good[0], *(site.root + path for path in expected), "ftp://example.org/x", good[1])
-    told = {saved.ref.removeprefix(f"url:/{site.root}"): saved for saved in report.items}
+    shown = {saved.ref.removeprefix(f"url:/{site.root}"): saved for saved in report.items}
     assert report.failed == len(expected) + 1
     assert [pages.get(url).title for url in good] == ["First", "Last"]
     for path, (code, message, hint) in expected.items():
-        error = told[path].error
+        error = shown[path].error
         assert error is not None, path
         assert (error["code"], message in error["message"], hint in error["hint"]) == (code, True, True), error
-    assert "https" in told["ftp://example.org/x"].error["hint"]
+    assert "https" in shown["ftp://example.org/x"].error["hint"]
     assert pages.status()["items"] == 2
 
 

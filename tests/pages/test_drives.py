@@ -237,14 +237,14 @@ class Agent:
 
     def __init__(self, answers: Mapping[str, LoadedPage | Error | None]) -> None:
         self.answers = answers
-        self.told: list[str] = []
+        self.prompts: list[str] = []
         self.notes: list[str] = []
         self.closed = False
 
     def load(
         self, url: str, prompt_addition: str = "", *, before: Mapping[str, Any] | None = None
     ) -> LoadedPage | None:
-        self.told.append(prompt_addition)
+        self.prompts.append(prompt_addition)
         answer = self.answers[url]
         if isinstance(answer, Error):
             raise answer
@@ -270,7 +270,7 @@ def test_a_loader_brings_pages_and_hands_back_those_it_does_not_know(
     assert report.items[2].error["message"] == "it is closed"
     item = pages.get("google-docs:/1AbCdEf_gh-IJ")
     assert (item.content, item.title, item.fields.source_adapter) == (full, "The plan", "mcp:google-docs")
-    assert set(agent.told) == {"be quick"}
+    assert set(agent.prompts) == {"be quick"}
     assert agent.closed
     assert pages.refresh("google-docs:/1AbCdEf_gh-IJ").count("unchanged") == 1
     monkeypatch.setattr(type(pages._adding), "_loader", lambda *_: None)

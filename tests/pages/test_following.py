@@ -53,10 +53,10 @@ def test_a_walk_stays_on_its_site_and_away_from_what_is_not_read(pages: Ricordo,
     report = pages.add(start, depth=2)
     assert refs(report, "created") == ["", "a"]
     assert report.failed == 0
-    told = reasons(report)
-    assert "image/png" in told["picture"]
-    assert "another site" in told["away"]
-    assert "404" in told["dead"]
+    why = reasons(report)
+    assert "image/png" in why["picture"]
+    assert "another site" in why["away"]
+    assert "404" in why["dead"]
     assert set(site.paths()) == {"/", "/robots.txt", "/a", "/picture", "/away", "/dead"}
 
 

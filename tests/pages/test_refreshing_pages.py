@@ -111,9 +111,9 @@ def test_a_page_that_fails_now_keeps_what_it_said_and_says_why(pages: Ricordo, s
     pages.add(broken, fine)
     site.routes["/broken"] = Answer(b"", 500)
     report = pages.refresh(all=True)
-    told = {one.ref: one for one in report.items}
-    assert (told[f"url:/{broken}"].status, told[f"url:/{fine}"].status) == ("failed", "unchanged")
-    assert "500" in told[f"url:/{broken}"].error["message"]
+    shown = {one.ref: one for one in report.items}
+    assert (shown[f"url:/{broken}"].status, shown[f"url:/{fine}"].status) == ("failed", "unchanged")
+    assert "500" in shown[f"url:/{broken}"].error["message"]
     assert pages.get(broken).title == "Broken"
 
 
@@ -137,10 +137,10 @@ def test_a_page_under_another_name_is_fetched_from_its_source(pages: Ricordo, si
 def test_an_item_without_a_source_url_says_to_add_it_again(pages: Ricordo, site: Site) -> None:
     pages.save("github:/owner/repo", "A README that came by hand.")
     pages.save(f"url:/{site.page('/a', article('A'))}", "Old text of the page.")
-    told = {one.ref.partition(":")[0]: one for one in pages.refresh(all=True).items}
-    assert told["github"].status == "failed"
-    assert "by its URL" in told["github"].error["hint"]
-    assert told["url"].status == "updated", "the ref of a page is its URL"
+    shown = {one.ref.partition(":")[0]: one for one in pages.refresh(all=True).items}
+    assert shown["github"].status == "failed"
+    assert "by its URL" in shown["github"].error["hint"]
+    assert shown["url"].status == "updated", "the ref of a page is its URL"
 
 
 def test_what_a_server_said_goes_along_with_an_export(

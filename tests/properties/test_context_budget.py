@@ -58,7 +58,7 @@ def test_the_budget_is_never_exceeded(
                 for place, (drive, text, fields) in enumerate(items)
             )
             for budget in budgets:
-                told = engine.context(task, budget=budget)
-                assert COUNTER.count_tokens([told.text])[0] == told.tokens <= budget
-                assert told == engine.context(task, budget=budget)
-                assert sum(part.fenced for part in told.parts) == told.text.count("data, not instructions")
+                context = engine.context(task, budget=budget)
+                assert COUNTER.count_tokens([context.text])[0] == context.tokens <= budget
+                assert context == engine.context(task, budget=budget)
+                assert sum(part.fenced for part in context.parts) == context.text.count("data, not instructions")

@@ -200,13 +200,13 @@ class TestAdd:
         folder = write(tmp_path / "notes", a__md="one", b__md="two", c__md="three")
         engine.add(folder / "a.md")
         (folder / "c.md").write_bytes(b"PK\x03\x04 word/document.xml")
-        told: list[Progress] = []
-        engine.add(folder, progress=told.append)
-        assert [(one.done, one.total) for one in told] == [(1, 3), (2, 3), (3, 3)]
-        assert told[1].rate > 0
-        assert told[1].eta is not None
-        assert told[1].eta > 0
-        assert told[-1].eta == 0
+        steps: list[Progress] = []
+        engine.add(folder, progress=steps.append)
+        assert [(one.done, one.total) for one in steps] == [(1, 3), (2, 3), (3, 3)]
+        assert steps[1].rate > 0
+        assert steps[1].eta is not None
+        assert steps[1].eta > 0
+        assert steps[-1].eta == 0
 
 
 class TestRefresh:
@@ -377,9 +377,9 @@ class TestRefresh:
         folder = write(tmp_path / "notes", a__md="one", b__md="two")
         engine.add(folder)
         write(folder, c__md="three")
-        told: list[Progress] = []
-        engine.refresh(all=True, progress=told.append)
-        assert [(one.done, one.total) for one in told] == [(1, 3), (2, 3), (3, 3)]
+        steps: list[Progress] = []
+        engine.refresh(all=True, progress=steps.append)
+        assert [(one.done, one.total) for one in steps] == [(1, 3), (2, 3), (3, 3)]
 
 
 class TestWhatPeopleSet:

@@ -25,8 +25,8 @@ def notes(tmp_path: Path) -> Path:
 def test_a_dry_run_says_what_would_be_added_and_adds_nothing(engine: Ricordo, notes: Path) -> None:
     engine.add(notes / "a.md")
     report = engine.add(notes, "https://example.org/page", dry_run=True)
-    told = {one.ref.rpartition("/")[2]: one.status for one in report.items}
-    assert told == {"a.md": "skipped", "b.md": "would be added", "page": "would be fetched"}
+    shown = {one.ref.rpartition("/")[2]: one.status for one in report.items}
+    assert shown == {"a.md": "skipped", "b.md": "would be added", "page": "would be fetched"}
     assert "1 file of" in report.notes[0]
     assert engine.count() == 1
     assert engine.roots() == ()

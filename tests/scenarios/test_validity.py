@@ -29,6 +29,6 @@ def test_an_expired_item_is_marked_and_ranks_low_where_time_counts(engine: Ricor
 def test_the_context_names_what_it_did_not_tell_because_it_expired(engine: Ricordo) -> None:
     engine.save("note:/old", "The price of tea is five.", fields={"valid_until": "2020-01-01"})
     engine.save("note:/new", "The price of tea is six.")
-    told = engine.context("price of tea").text
-    assert "five" not in told
-    assert "Not told, because it does not hold now: note:/old" in told
+    context = engine.context("price of tea").text
+    assert "five" not in context
+    assert "Left out, because it is not valid now: note:/old" in context

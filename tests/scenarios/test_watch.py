@@ -145,11 +145,11 @@ def test_a_thousand_files_at_once_settle_in_few_batches(watch: Watch) -> None:
         created = sum(status == "created" for _, status in watching.statuses())
         assert created == 1_000
         assert len(watching.events) <= 12
-        told = len(watching.events)
+        events_before = len(watching.events)
         for number in range(1_000):
             os.utime(many / f"{number}.md")
         watching.settle()
-        assert len(watching.events) == told + 1  # for the marker: a touched file is no change
+        assert len(watching.events) == events_before + 1  # for the marker: a touched file is no change
         assert watching.engine.status()["versions"] == 1_000 + 2
 
 

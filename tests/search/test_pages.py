@@ -56,9 +56,9 @@ def test_explain_tells_the_rank_and_score_that_search_shows(kitchen: Ricordo, pr
     shown = refs(kitchen, profile=profile, limit=100)
     for rank in (1, 5, 10, 90):
         ref, score = shown[rank - 1]
-        told = kitchen.explain("cook tea in a copper kettle", ref, profile=profile)
-        assert told.hit is not None
-        assert (told.rank, round(told.hit.score, 3)) == (rank, score)
+        explanation = kitchen.explain("cook tea in a copper kettle", ref, profile=profile)
+        assert explanation.hit is not None
+        assert (explanation.rank, round(explanation.hit.score, 3)) == (rank, score)
 
 
 def test_what_is_found_beyond_the_pool_is_explained_as_such(kitchen: Ricordo) -> None:

@@ -114,9 +114,9 @@ def test_explain_says_why_an_item_is_missing(filled: Ricordo) -> None:
     assert "excluded" in filled.explain("pets -cats", "note:/cats").reason
     assert "phrase" in filled.explain('"no such words" cats', "note:/cats").reason
     assert "filter" in filled.explain("cats kind:memory", "note:/cats").reason
-    told = filled.explain("cats", "note:/cats")
-    assert told.found
-    assert told.rank == 1
+    explanation = filled.explain("cats", "note:/cats")
+    assert explanation.found
+    assert explanation.rank == 1
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))

@@ -248,11 +248,11 @@ def test_an_item_removed_from_a_high_tier_is_read_from_a_lower_one(
 
 def test_explain_tells_the_rank_among_all_tiers(stores: dict[str, Path], opened: Callable[..., Ricordo]) -> None:
     memory = opened()
-    told = memory.explain("harbour", "note:/team")
-    assert (told.found, told.rank) == (True, 3)
-    assert told.hit is not None
-    assert told.hit.explain is not None
-    assert told.hit.explain.steps[-1][0] == "tier team ×0.6"
+    explanation = memory.explain("harbour", "note:/team")
+    assert (explanation.found, explanation.rank) == (True, 3)
+    assert explanation.hit is not None
+    assert explanation.hit.explain is not None
+    assert explanation.hit.explain.steps[-1][0] == "tier team ×0.6"
     assert memory.explain("harbour tier:agent", "note:/team").reason == "its tier, team, was not searched"
     put(stores["team"], "note:/copy", "The harbour, as the agent knows it.")
     assert "same text" in memory.explain("harbour", "note:/copy").reason

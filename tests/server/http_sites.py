@@ -94,11 +94,11 @@ def listen(folder: Path, **settings: Any) -> tuple[Listening, Callable[[], None]
     ready = threading.Event()
     startup = server.startup
 
-    async def told(*args: Any, **options: Any) -> None:
+    async def start_and_say_so(*args: Any, **options: Any) -> None:
         await startup(*args, **options)
         ready.set()
 
-    server.startup = told  # type: ignore[method-assign]  # uvicorn has no other way to say that it listens
+    server.startup = start_and_say_so  # type: ignore[method-assign]  # uvicorn has no other way to say that it listens
     thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
     thread.start()
     assert ready.wait(30)

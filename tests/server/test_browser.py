@@ -28,7 +28,9 @@ class Tab:
         self.site = site
         self.page = context.new_page()
         self.complaints: list[str] = []
-        self.page.on("console", lambda told: self.complaints.append(told.text) if told.type == "error" else None)
+        self.page.on(
+            "console", lambda message: self.complaints.append(message.text) if message.type == "error" else None
+        )
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", self._asked)
 
@@ -268,7 +270,7 @@ def test_a_page_elsewhere_reaches_nothing(running: Any, site: Listening, signed_
     page = context.new_page()
     page.goto(other.address + "/healthz")
     before = site.engine.count()
-    told = page.evaluate(
+    message = page.evaluate(
         """async address => {
             const form = new FormData(); form.append("text", "forged");
             const tries = [
@@ -281,5 +283,5 @@ def test_a_page_elsewhere_reaches_nothing(running: Any, site: Listening, signed_
     )
     context.close()
     end()
-    assert told == [False, False]
+    assert message == [False, False]
     assert site.engine.count() == before

@@ -19,7 +19,7 @@ from ricordo import Ricordo
 from ricordo.cli.hook_answers import run
 from ricordo.cli.hook_process import Outlet
 from ricordo.cli.hook_server import ask_server
-from ricordo.cli.hook_told import told_by_hooks
+from ricordo.cli.hook_shown import shown_by_hooks
 from ricordo.http_api.running import RunningServer, write_running
 
 KEYS = "We rotate the signing keys in the first week of every quarter."
@@ -83,8 +83,8 @@ def test_a_hook_sees_what_was_remembered_a_moment_before(project: Path, site: Li
     hook(project, **PROMPT)
     with Ricordo.open(project / ".ricordo" / "ricordo.db") as engine:
         engine.remember("The harbour ferry leaves at nine on Sundays.")
-    told = hook(project, prompt="When does the harbour ferry leave on Sundays?")
-    assert "leaves at nine" in told["hookSpecificOutput"]["additionalContext"]
+    answer = hook(project, prompt="When does the harbour ferry leave on Sundays?")
+    assert "leaves at nine" in answer["hookSpecificOutput"]["additionalContext"]
     assert count(site) == 2
 
 
@@ -97,18 +97,18 @@ def test_what_hooks_told_is_logged_by_ref_and_shown_in_insight(
     payload = json.dumps(PROMPT).encode()
     run("user-prompt", payload, Outlet(lambda part: None, time.monotonic()), store=str(store))
     assert ask_server("user-prompt", payload, store=str(store), tier=None, seconds=30)
-    answers, items = told_by_hooks(str(store))
+    answers, items = shown_by_hooks(str(store))
     assert answers == 2
     assert [(one.ref.partition(":")[0], one.count) for one in items] == [("memory", 2)]
-    log = Path(os.environ["RICORDO_STATE_HOME"], "hooks.told").read_text(encoding="utf-8")
+    log = Path(os.environ["RICORDO_STATE_HOME"], "hooks.shown").read_text(encoding="utf-8")
     assert "rotate the signing keys in" not in log
     found = httpx.get(f"{site.address}/insight", headers={"Authorization": f"Bearer {LOCAL}"}).text
     assert "2 answers" in found
 
 
 def test_a_hook_with_other_variables_does_the_work_itself(project: Path, site: Listening) -> None:
-    told = hook(project, env={"RICORDO_HOOKS_PROMPT_BUDGET": "0"}, **PROMPT)
-    assert told == {}
+    answer = hook(project, env={"RICORDO_HOOKS_PROMPT_BUDGET": "0"}, **PROMPT)
+    assert answer == {}
     assert count(site) == 0
 
 

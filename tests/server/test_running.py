@@ -71,8 +71,8 @@ def test_the_foreground_server_says_where_it_is_and_ends_well(quiet: None, tmp_p
     command = [sys.executable, "-m", "ricordo", "serve", "--port", "0", "--json", "--store", str(tmp_path / "s.db")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
-    told = json.loads(process.stdout.readline())["data"]
-    with urllib.request.urlopen(told["address"] + "/healthz") as answer:
+    shown = json.loads(process.stdout.readline())["data"]
+    with urllib.request.urlopen(shown["address"] + "/healthz") as answer:
         assert json.load(answer)["status"] == "ok"
     process.send_signal(signal.SIGTERM)
     _, errors = process.communicate(timeout=20)

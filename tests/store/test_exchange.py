@@ -369,7 +369,7 @@ DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 
 @pytest.mark.parametrize("name", DAMAGE)
 def test_a_bad_file_is_refused_and_nothing_is_written(engine: Ricordo, open_engine: Opener, name: str) -> None:
-    damage, told = DAMAGE[name]
+    damage, message = DAMAGE[name]
     engine.save("note:/keys", "Rotate the keys every quarter.", fields={"title": "Keys"})
     engine.save("note:/locks", "Locks and their keys.")
     engine.link("note:/keys", "note:/locks")
@@ -379,7 +379,7 @@ def test_a_bad_file_is_refused_and_nothing_is_written(engine: Ricordo, open_engi
     before = exported(other)
     with pytest.raises(Unreadable) as caught:
         taken(other, bad)
-    assert told in caught.value.message
+    assert message in caught.value.message
     assert caught.value.hint
     assert exported(other) == before
 

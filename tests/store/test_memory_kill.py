@@ -39,10 +39,10 @@ def save(number):
             acks.flush()
             time.sleep(chance.uniform(0.0, 0.1))  # leaves the others room to write
 
-def add(told):
+def add(pipe_end):
     # It adds for ever. Each statement of its writer sends a byte to the parent, and the end of an add sends "!".
     def statement(cursor, sql, values):
-        os.write(told, b".")
+        os.write(pipe_end, b".")
         return True
     with Ricordo.open(folder / "store.db", config=config) as engine:
         engine.store.database._writing_connection().exec_trace = statement
@@ -50,7 +50,7 @@ def add(told):
             for path in (folder / "files").glob("*.md"):
                 path.write_text(f"# File\\n\\n{random.random()} in a file that changes\\n" * 20)
             engine.add(folder / "files", on_conflict="overwrite")
-            os.write(told, b"!")
+            os.write(pipe_end, b"!")
 
 def start(work, *args):
     pid = os.fork()
@@ -67,9 +67,9 @@ def start(work, *args):
 crowd = [start(save, number) for number in range(savers)]
 chance = random.Random(7)
 for turn in range(kills):
-    hears, told = os.pipe()
-    pid = start(add, told)
-    os.close(told)
+    hears, pipe_end = os.pipe()
+    pid = start(add, pipe_end)
+    os.close(pipe_end)
     wanted, heard = chance.randrange(200), b""
     while len(heard) < wanted or (turn == 0 and b"!" not in heard):
         more = os.read(hears, 1)

@@ -177,13 +177,13 @@ def test_servers_are_found_in_the_settings_of_many_programs(
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.chdir(project)
     done = CliRunner().invoke(program, ["tools", "add", "--json", "--store", str(tmp_path / "s.db")])
-    told = json.loads(done.stdout)["data"]
-    names = {one["name"]: one for one in told["found"]}
+    shown = json.loads(done.stdout)["data"]
+    names = {one["name"]: one for one in shown["found"]}
     assert set(names) == {"one", "two", "three", "one@cursor", "four", "five", "six", "seven"}
     assert names["six"]["from_project"]
     assert names["four"]["starts"] == "reaches https://example.org/four"
-    assert any("where" in note for note in told["notes"])
-    assert any(".qwen" in note for note in told["notes"])
+    assert any("where" in note for note in shown["notes"])
+    assert any(".qwen" in note for note in shown["notes"])
     assert not (tmp_path / "started").exists()
 
 
@@ -193,8 +193,8 @@ def test_a_changed_entry_is_asked_about_again_and_never_started_unasked(tmp_path
     add = ["tools", "add", "--from", str(file), "--store", store, "--json"]
     CliRunner().invoke(program, [*add, "--yes"])
     file.write_text(json.dumps({"mcpServers": {"raw": {"command": "rm", "args": ["-rf", "/"]}}}))
-    told = json.loads(CliRunner().invoke(program, add).stdout)["data"]["found"][0]
-    assert (told["known"], told["starts"]) == (False, "runs rm -rf /")
+    shown = json.loads(CliRunner().invoke(program, add).stdout)["data"]["found"][0]
+    assert (shown["known"], shown["starts"]) == (False, "runs rm -rf /")
     called = CliRunner().invoke(program, ["tools", "call", "say_words", "text=x", "--store", store, "--json"])
     assert json.loads(called.stdout)["data"]["text"] == "say_words: x"  # what the user said yes to
 

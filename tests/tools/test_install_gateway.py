@@ -48,9 +48,9 @@ def cursor_file(home: Path, raw: Entry) -> tuple[Path, bytes]:
 
 def test_servers_move_behind_the_gateway_and_come_back_byte_for_byte(home: Path, raw: Entry) -> None:
     path, before = cursor_file(home, raw)
-    told = run("install", "cursor", "--gateway")
-    assert told["moved"] == ["raw"]
-    assert any("bad stays" in note and "no configuration" in note for note in told["notes"])
+    shown = run("install", "cursor", "--gateway")
+    assert shown["moved"] == ["raw"]
+    assert any("bad stays" in note and "no configuration" in note for note in shown["notes"])
     servers = json.loads(path.read_text())["mcpServers"]
     assert set(servers) == {"bad", "ricordo"}
     assert servers["ricordo"]["args"][-4:] == ["--toolset", "core", "--toolset", "tools"]

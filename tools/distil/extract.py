@@ -260,9 +260,9 @@ def strings(name: str, text: str) -> Iterator[Text]:
     while pending:
         value = pending.pop()
         if isinstance(value, str):
-            told = described(value)
-            if len(told) >= 20 and told.count(" ") >= 3:
-                yield told[:PASSAGE], len(told) < 120
+            sentence = described(value)
+            if len(sentence) >= 20 and sentence.count(" ") >= 3:
+                yield sentence[:PASSAGE], len(sentence) < 120
         else:
             pending.extend(value.values() if isinstance(value, dict) else value if isinstance(value, list) else ())
 

@@ -54,7 +54,12 @@ class Student:
         self.optimiser = torch.optim.AdamW(groups, lr=course.rate, betas=(0.9, 0.98), fused=device == "cuda")
 
     def learn(
-        self, texts: Texts, target: Tensor, full: Tensor, kinds: np.ndarray | None, told: Callable[[str], None] = print
+        self,
+        texts: Texts,
+        target: Tensor,
+        full: Tensor,
+        kinds: np.ndarray | None,
+        report: Callable[[str], None] = print,
     ) -> None:
         """Go through the course, or as far as its time goes: the rate falls to nothing by whichever ends first."""
         course, started, losses = self.course, time.monotonic(), []
@@ -84,7 +89,7 @@ class Student:
             self._follow(min(course.keep, 1 - 10 / (step + 20)))
             if step % 250 == 249:
                 recent = torch.stack(losses[-250:]).mean().item()
-                told(f"step {step + 1}: loss {recent:.4f}, {time.monotonic() - started:.0f} s")
+                report(f"step {step + 1}: loss {recent:.4f}, {time.monotonic() - started:.0f} s")
 
     def _follow(self, keep: float) -> None:
         with torch.no_grad():

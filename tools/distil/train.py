@@ -67,7 +67,7 @@ def main() -> None:
     course = Course(steps=1_000_000, seconds=options.seconds, relations=options.relations, tokens=options.tokens)
     student = Student(model, course, device)
     kinds = kinds_of(target) if options.relations else None
-    student.learn(Texts(tokens, device), target, full, kinds, told=lambda line: print(line, flush=True))
+    student.learn(Texts(tokens, device), target, full, kinds, report=lambda line: print(line, flush=True))
     np.savez(options.out, **{name: value.astype(np.float16) for name, value in to_tensors(student.average).items()})
     print(f"{options.out}: {options.out.stat().st_size:,} bytes")
 

@@ -54,7 +54,7 @@ def run(
     """
     try:
         _run(event, content, outlet, _Place(store, tier, here, warm))
-        outlet.note_told()
+        outlet.note_shown()
     except (Error, OSError, ValueError) as error:  # a store, a file or a payload that cannot be read
         log(event, f"{type(error).__name__}: {error}")
     except Exception as error:  # noqa: BLE001 - a bug must not fail the program that called the hook
@@ -175,7 +175,7 @@ def _offer(engine: Ricordo, payload: Payload, telling: _Telling, outlet: Outlet)
             refs += [part.ref for part in report.parts]
     text = "\n\n".join(texts)
     outlet.offer(payload.answer(text) if text else {})
-    outlet.told = (payload.name, engine.location, refs) if refs and engine.config.usage.log else None
+    outlet.shown = (payload.name, engine.location, refs) if refs and engine.config.usage.log else None
 
 
 def _start_of(task: str) -> str:

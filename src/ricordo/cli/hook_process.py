@@ -44,8 +44,8 @@ class Outlet:
         self._send = send
         self._started = started
         self._limit = DEFAULT_SECONDS
-        self.told: tuple[str, str, list[str]] | None = None
-        """What the last answer tells: the event, the store, and the refs of the items."""
+        self.shown: tuple[str, str, list[str]] | None = None
+        """What the last answer shows: the event, the store, and the refs of the items."""
 
     def limit(self, seconds: float) -> None:
         self._limit = seconds
@@ -56,12 +56,12 @@ class Outlet:
 
         self._send(f"answer {json.dumps(answer)}\n".encode())
 
-    def note_told(self) -> None:
-        """Write down which items were told."""
-        if self.told is not None:
-            from ricordo.cli import hook_told
+    def note_shown(self) -> None:
+        """Write down which items were shown to the agent."""
+        if self.shown is not None:
+            from ricordo.cli import hook_shown
 
-            hook_told.note(*self.told)
+            hook_shown.note(*self.shown)
 
     @property
     def left(self) -> float:

@@ -61,10 +61,10 @@ def install(call: Call, agent: str, scope: str | None, only_print: bool, gateway
 
     for piece in pieces:
         installed(piece)  # a file that cannot be changed is noticed before anything is
-    moved, told = _moved_behind(call, pieces) if gateway else ([], [])
+    moved, gateway_notes = _moved_behind(call, pieces) if gateway else ([], [])
     changes = install_all(pieces)
     plain: dict[str, Any] = {"agent": agent, "scope": scope, "files": [change.to_dict() for change in changes]}
-    plain["notes"] = [*told, *_notes(call, agent, scope)]
+    plain["notes"] = [*gateway_notes, *_notes(call, agent, scope)]
     if gateway:
         plain["moved"] = moved
     return call.answer(plain, lambda screen: _draw(screen, plain))
@@ -94,9 +94,9 @@ def _moved_behind(call: Call, pieces: list[Piece]) -> tuple[list[str], list[str]
     with call.engine(create=True) as engine:
         for piece in pieces:
             if piece.what == "MCP server":
-                names, told = move_behind(engine, piece)
+                names, said = move_behind(engine, piece)
                 moved += names
-                notes += told
+                notes += said
     return moved, [*notes, f"Behind the gateway now: {', '.join(moved) or 'nothing; there were no other servers'}."]
 
 

@@ -33,9 +33,9 @@ class ProgressLine:
         self._screen = screen
         self._active = active
         self._redraws = redraws
-        self._told_at = 0.0 if redraws else time.monotonic()
+        self._printed_at = 0.0 if redraws else time.monotonic()
         self._is_drawn = False
-        self._cost_is_told = False
+        self._cost_is_shown = False
 
     @classmethod
     def for_call(cls, call: Call) -> ProgressLine:
@@ -45,11 +45,11 @@ class ProgressLine:
     def __call__(self, progress: Progress) -> None:
         if not self._active:
             return
-        self._tell_cost(progress)
+        self._show_cost(progress)
         now = time.monotonic()
-        if now - self._told_at < (REDRAW_SECONDS if self._redraws else LINE_SECONDS):
+        if now - self._printed_at < (REDRAW_SECONDS if self._redraws else LINE_SECONDS):
             return
-        self._told_at = now
+        self._printed_at = now
         if not self._redraws:
             self._screen.note(progress_text(progress, self._screen.width))
             return
@@ -57,11 +57,11 @@ class ProgressLine:
         self._screen.err.write("\r\x1b[2K" + progress_text(progress, self._screen.width - 1))
         self._screen.err.flush()
 
-    def _tell_cost(self, progress: Progress) -> None:
+    def _show_cost(self, progress: Progress) -> None:
         """Say once, before much is read, how much it is."""
-        if self._cost_is_told or progress.size < COSTLY_BYTES:
+        if self._cost_is_shown or progress.size < COSTLY_BYTES:
             return
-        self._cost_is_told = True
+        self._cost_is_shown = True
         passages = round(progress.size / BYTES_OF_PASSAGE, -3)
         self._screen.note(
             f"{progress.size / 1e6:,.0f} MB to read: if it is all text, about {passages:,.0f} passages, and making"

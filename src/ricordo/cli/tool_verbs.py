@@ -79,8 +79,8 @@ def _only_tell(call: Call, found: Sequence[ServerFound], notes: Sequence[str]) -
 
 def _ask(found: ServerFound) -> bool:
     where = "the project's own file, which others may have written" if found.from_project else found.program
-    told = f"{found.name} ({where}: {found.path})\n  {found.starts}"
-    return click.confirm(f"{clean(told)}\nStart it and take in its tools?", err=True)
+    server = f"{found.name} ({where}: {found.path})\n  {found.starts}"
+    return click.confirm(f"{clean(server)}\nStart it and take in its tools?", err=True)
 
 
 def _answer(call: Call, report: ToolsReport, nothing: str) -> int:
@@ -89,8 +89,10 @@ def _answer(call: Call, report: ToolsReport, nothing: str) -> int:
             counts = [f"{count} {what}{'' if count == 1 else 's'}" for what, count in _counts(one) if count]
             said = one.problem or ", ".join(counts) or "offers nothing"
             changes = {"new": one.created, "changed": one.updated, "gone": one.removed}
-            told = ", ".join(f"{count} {what}" for what, count in changes.items() if count)
-            screen.line(f"{one.status:<11}  {one_line(one.server):<20}  {one_line(said)}{f' ({told})' if told else ''}")
+            changed = ", ".join(f"{count} {what}" for what, count in changes.items() if count)
+            screen.line(
+                f"{one.status:<11}  {one_line(one.server):<20}  {one_line(said)}{f' ({changed})' if changed else ''}"
+            )
             for note in one.notes:
                 screen.warn(f"  left out: {one_line(note)}")
         for note in report.notes:

@@ -280,13 +280,13 @@ class Builder:
         return self._with_expired(note, shown, room)
 
     def _with_expired(self, note: str, shown: Collection[str], room: int) -> str:
-        """The note, and which items were not told because they do not hold now, if there is room for that."""
+        """The note, and which items were left out because they are not valid now, if there is room for that."""
         refs = dict.fromkeys(one.ref for one in self.left_out if one.reason in NOT_NOW and one.ref not in shown)
         if not refs:
             return note
         names = [one_line(ref, LONGEST_NAME) for ref in refs]
         for count in range(min(len(names), MOST_NAMES), 0, -1):
-            line = _note(names, count).replace("Left out:", "Not told, because it does not hold now:")
+            line = _note(names, count).replace("Left out:", "Left out, because it is not valid now:")
             whole = f"{note}\n{line}" if note else line
             if self.tokens.of(whole) <= room:
                 return whole

@@ -127,16 +127,16 @@ class Said:
     """What was shown so far, to recognise a passage that only repeats it."""
 
     def __init__(self) -> None:
-        self._told: list[tuple[str, frozenset[tuple[str, ...]]]] = []
+        self._shown: list[tuple[str, frozenset[tuple[str, ...]]]] = []
 
     def same_as(self, text: str) -> str | None:
         """The ref of what says nearly all of it already, if anything does."""
         mine = _shingles(text)
-        alike = (ref for ref, theirs in self._told if mine and len(mine & theirs) >= ALIKE * len(mine))
+        alike = (ref for ref, theirs in self._shown if mine and len(mine & theirs) >= ALIKE * len(mine))
         return next(alike, None)
 
     def add(self, ref: str, text: str) -> None:
-        self._told.append((ref, _shingles(text)))
+        self._shown.append((ref, _shingles(text)))
 
 
 def _shingles(text: str) -> frozenset[tuple[str, ...]]:

@@ -62,8 +62,8 @@ def point_item(point: Checkpoint, folder: str) -> Incoming:
     return Incoming(ref, Parsed(point.text), SESSION, fields, times=(at, at))
 
 
-def as_told(facets: SessionFacets, item: Item) -> SessionFacets:
-    """What a model said before, with the tools and files of now."""
+def keep_model_facets(facets: SessionFacets, item: Item) -> SessionFacets:
+    """The facets of now, with the title, summary and words that a model gave the session before."""
     metadata = item.fields.metadata
     lists = {name: tuple(metadata.get(name) or ()) for name in ("keywords", "entities", "topics")}
     return replace(facets, title=item.fields.title, summary=item.fields.description, **lists)

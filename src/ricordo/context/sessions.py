@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ricordo.context.checkpoints import CheckpointMaker
 from ricordo.context.facets import facets_of, is_only_praise
-from ricordo.context.session_items import DRIVE, as_told, at_place, left_alone, point_item, turn_item
+from ricordo.context.session_items import DRIVE, at_place, keep_model_facets, left_alone, point_item, turn_item
 from ricordo.context.tally import Tally
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.ingest.redact import redact, redact_values
@@ -300,7 +300,7 @@ class SessionTaker:
         facets = facets_of(tally, analyzer, count, self.store.items.entity_titles(), llm)
         metadata: dict[str, Any] = dict(thread.item.fields.metadata) if thread.item is not None else {}
         if thread.item is not None and metadata.get("facets_by") == "model" and llm is None:
-            facets = as_told(facets, thread.item)
+            facets = keep_model_facets(facets, thread.item)
         plain = facets.to_dict()
         metadata = {name: plain[name] for name in ("keywords", "entities", "topics", "tools", "files")}
         metadata |= {name: getattr(tally, name) for name in ("folder", "branch", "parent", "started")}

@@ -88,12 +88,12 @@ class FindVerbs:
     def with_replacements(self, answer: Answer) -> Answer:
         tiers = {tier.name: tier for tier in self._context.tiers.federation.tiers}
 
-        def told(hit: Hit) -> Hit:
+        def with_replacement(hit: Hit) -> Hit:
             store = tiers[hit.tier].store if hit.tier in tiers else self._context.store
             n = store.items.number(Ref.parse(hit.ref))
             return replace(hit, **replacement(store, n)) if n is not None else hit
 
-        return replace(answer, hits=tuple(map(told, answer.hits)))
+        return replace(answer, hits=tuple(map(with_replacement, answer.hits)))
 
     def _usual_profile(self) -> str:
         """The profile of the settings; the default one if that cannot be used, so that searches go on."""

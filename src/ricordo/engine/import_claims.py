@@ -45,10 +45,10 @@ class Claims:
 
     def notes(self) -> tuple[str, ...]:
         """What was dropped, and how to keep it."""
-        told = [f"{count:,} {what}" for what, count in self._dropped.items() if count]
-        if not told:
+        dropped = [f"{count:,} {what}" for what, count in self._dropped.items() if count]
+        if not dropped:
             return ()
-        return (f"left out, because anybody may have written them: {', '.join(told)} (--trust takes them in)",)
+        return (f"left out, because anybody may have written them: {', '.join(dropped)} (--trust takes them in)",)
 
 
 def _harmless_version(item: ItemRecord, version: VersionRecord) -> VersionRecord:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _BATCH = 200
 _WORKER = "migrate"
 
-Told = Callable[[Progress], None] | None
+OnProgress = Callable[[Progress], None] | None
 
 
 class MigrateVerbs:
@@ -38,7 +38,7 @@ class MigrateVerbs:
     def __init__(self, context: EngineContext) -> None:
         self._context = context
 
-    def migrate(self, target: str | Path, progress: Told) -> MigrateReport:
+    def migrate(self, target: str | Path, progress: OnProgress) -> MigrateReport:
         """Items in batches, each whole or not at all; then what refers to them, then vectors; then both are compared.
 
         A run that was interrupted is taken up again: items that are there already are passed over.
@@ -97,7 +97,7 @@ def _refuse_strangers(source: Store, target: Store) -> None:
             )
 
 
-def _copy(source: Store, target: Store, progress: Told) -> tuple[int, Backlog | None]:
+def _copy(source: Store, target: Store, progress: OnProgress) -> tuple[int, Backlog | None]:
     """Copy every record; answers how many items were new, and the model whose vectors the source uses."""
     from ricordo.exchange.records import Header, ItemRecord
 

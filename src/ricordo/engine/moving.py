@@ -58,8 +58,8 @@ class MoveVerbs:
                 return ExportReport("-", *exchange.write(records, target), tuple(left_out))
             path = Path(target).expanduser()
             with _new_file(path, force=force) as out:
-                told = exchange.write(records, out)
-            return ExportReport(str(path), *told, tuple(left_out))
+                written = exchange.write(records, out)
+            return ExportReport(str(path), *written, tuple(left_out))
 
     def import_(
         self,
@@ -156,8 +156,8 @@ class MoveVerbs:
                 progress(Progress(done, total, str(path), "copying pages"))
 
         items, damaged = self._context.store.transfer.backup(path, force=force, progress=tell)
-        told = tuple(f"{one.ref} version {one.number}: {one.problem}" for one in damaged)
-        return BackupReport(str(path), path.stat().st_size, time.monotonic() - started, items, told)
+        damage = tuple(f"{one.ref} version {one.number}: {one.problem}" for one in damaged)
+        return BackupReport(str(path), path.stat().st_size, time.monotonic() - started, items, damage)
 
     def vacuum(self, *, full: bool = False) -> VacuumReport:
         self._context.flush_use()

@@ -152,11 +152,11 @@ class SessionVerbs:
         """The timeline with what took the place of items that are archived by now."""
         store = self._context.store
 
-        def told(event: Happening) -> Happening:
+        def with_replacement(event: Happening) -> Happening:
             n = store.items.number(Ref.parse(event.ref)) if event.kind in REMEMBERED_KINDS else None
             return replace(event, **replacement(store, n)) if n is not None else event
 
-        return replace(found, events=tuple(map(told, found.events)))
+        return replace(found, events=tuple(map(with_replacement, found.events)))
 
     def recent(
         self,

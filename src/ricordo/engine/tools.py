@@ -238,7 +238,7 @@ class Tools:
             answer = self._called(entry, given)
             outcome = "failed" if answer.failed else "answered"
             size = len(answer.content)
-            return self._told(called, answer, (time.perf_counter() - started) * 1000)
+            return self._as_result(called, answer, (time.perf_counter() - started) * 1000)
         except Error as error:
             outcome = error.code
             raise
@@ -265,7 +265,7 @@ class Tools:
         check_arguments(entry.name, given, tool.schema)
         return self._running.call(server, tool, given)
 
-    def _told(self, name: str, answer: Result, ms: float) -> ToolResult:
+    def _as_result(self, name: str, answer: Result, ms: float) -> ToolResult:
         from ricordo.tools.records import LARGEST_RESULT
 
         if isinstance(answer.content, bytes):

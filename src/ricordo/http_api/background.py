@@ -63,9 +63,9 @@ def _answering(process: subprocess.Popen[bytes], log: Path) -> RunningServer:
         if running is not None and running.pid == process.pid and is_answering(running):
             return running
         if process.poll() is not None:
-            told = log.read_text("utf-8", "replace").strip().splitlines()
+            lines = log.read_text("utf-8", "replace").strip().splitlines()
             raise Unavailable(
-                f"the server ended at once: {told[-1] if told else 'it said nothing'}", hint=f"{log} says more."
+                f"the server ended at once: {lines[-1] if lines else 'it said nothing'}", hint=f"{log} says more."
             )
         time.sleep(0.05)
     process.terminate()

@@ -43,14 +43,14 @@ async def stats(
     return await here.answer(lambda engine: engine.stats(days=days, by=by, limit=limit))
 
 
-@reads(look_after, "/stats/told", shapes.ListOf)
-async def told(here: Here, days: Annotated[float, Query(gt=0, le=36_500)] = 30) -> Response:
-    """What hooks told agents: how many answers, and the items in them, most often told first."""
+@reads(look_after, "/stats/shown", shapes.ListOf)
+async def shown(here: Here, days: Annotated[float, Query(gt=0, le=36_500)] = 30) -> Response:
+    """What hooks showed to agents: how many answers, and the items in them, most often shown first."""
 
     def work(engine: Ricordo) -> dict[str, Any]:
-        from ricordo.cli.hook_told import told_by_hooks
+        from ricordo.cli.hook_shown import shown_by_hooks
 
-        answers, items = told_by_hooks(engine.location, days)
+        answers, items = shown_by_hooks(engine.location, days)
         return {"answers": answers, "items": items}
 
     return await here.answer(work)

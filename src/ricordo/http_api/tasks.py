@@ -51,21 +51,21 @@ class Task:
         return self.state in ("done", "failed")
 
     def to_dict(self) -> dict[str, Any]:
-        told = self.progress
+        progress = self.progress
         return {
             "id": self.id,
             "verb": self.verb,
             "about": self.about,
             "state": self.state,
             "progress": {
-                "done": told.done,
-                "total": told.total,
-                "label": told.label,
-                "phase": told.phase,
-                "rate": told.rate,
-                "eta": told.eta,
+                "done": progress.done,
+                "total": progress.total,
+                "label": progress.label,
+                "phase": progress.phase,
+                "rate": progress.rate,
+                "eta": progress.eta,
             }
-            if told is not None
+            if progress is not None
             else None,
             "result": self.result,
             "error": self.error,

@@ -76,12 +76,12 @@ class ToolFailed(UsageError):  # noqa: N818 - named like the rest of the tree
         super().__init__(text.strip() or "the tool failed without a word", hint=hint)
 
 
-def _plain(told: ToolResult) -> dict[str, Any]:
+def _plain(result: ToolResult) -> dict[str, Any]:
     """The text; of a longer result also its size, and the name that call_tool takes to read on."""
-    if told.next_char is None:
-        return {"text": told.text}
-    rest = f"result/{told.id}/{told.next_char}"
-    return {"text": told.text, "chars": told.chars, "read_on": {"call_tool": {"name": rest}}}
+    if result.next_char is None:
+        return {"text": result.text}
+    rest = f"result/{result.id}/{result.next_char}"
+    return {"text": result.text, "chars": result.chars, "read_on": {"call_tool": {"name": rest}}}
 
 
 TOOLS = (find_tools, describe_tool, call_tool)

@@ -299,9 +299,9 @@ class Sync:
                 _row(made[item.id], n, item) for n, item in self.store.knowledge.items_in_transaction(existing).items()
             ]
             self.store.knowledge.note(rows)
-        return {name for saved, (one, _) in zip(answers, ready, strict=True) if (name := self._told(saved, one))}
+        return {name for saved, (one, _) in zip(answers, ready, strict=True) if (name := self._report(saved, one))}
 
-    def _told(self, saved: Saved, one: FileFound) -> str:
+    def _report(self, saved: Saved, one: FileFound) -> str:
         """Report what became of a new file; its name if it has to be looked at again."""
         if saved.error is None:
             self.done.append(Synced(saved.ref, "created", one.name, saved.version))

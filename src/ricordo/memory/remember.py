@@ -175,8 +175,8 @@ class Keeper:
         """Give a text that is saved already what is newly said about it; history keeps what was said before."""
         n = self.store.items.require(known.ref)
         draft = self.store.items.draft(n, known.version)
-        told = self.pipeline.prepare_draft(replace(draft, fields=draft.fields.with_changes(changes)))
-        saved = self.store.changes.rewrite(n, told, durable=True, backlog=self.backlog, base=known.version)
+        changed = self.pipeline.prepare_draft(replace(draft, fields=draft.fields.with_changes(changes)))
+        saved = self.store.changes.rewrite(n, changed, durable=True, backlog=self.backlog, base=known.version)
         return replace(saved, reason=f"the same text was saved; changed: {', '.join(changes)}")
 
     def _refuse_taken(self, ref: Ref) -> None:

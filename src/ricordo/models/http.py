@@ -308,14 +308,9 @@ def _retry_after(response: httpx.Response) -> float | None:
     if not text:
         found = re.search(r'"retryDelay":\s*"([0-9]+(?:[.][0-9]*)?)s"', response.text)
         return float(found[1]) if found else None
-    if text.isascii() and text.isdigit():
-        return float(text)
-    from email.utils import parsedate_to_datetime
+    from ricordo.text.durations import parse_retry_after
 
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-    except (ValueError, OverflowError):
-        return None
+    return parse_retry_after(text)
 
 
 def _line(text: str) -> str:

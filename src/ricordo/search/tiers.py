@@ -224,8 +224,8 @@ def with_other_versions(answer: Answer, replies: Sequence[Reply]) -> Answer:
     for hit in answer.hits:
         own = found.get((hit.tier, hit.ref))
         others = [pair for (tier, ref), pair in found.items() if ref == hit.ref and tier != hit.tier]
-        told = [_elsewhere(*own, *other) for other in others] if own is not None else []
-        hits.append(replace(hit, elsewhere=tuple(one for one in told if one is not None)))
+        versions = [_elsewhere(*own, *other) for other in others] if own is not None else []
+        hits.append(replace(hit, elsewhere=tuple(one for one in versions if one is not None)))
     return replace(answer, hits=tuple(hits))
 
 

@@ -165,8 +165,8 @@ async def _all(ask: Callable[..., Any], part: str) -> AsyncIterator[Any]:
 def _tool(server: str, tool: Any) -> ServerTool:
     about = getattr(tool, "annotations", None)
     names = ("read_only", "destructive", "idempotent", "open_world")
-    told = {name: _member(about, f"{name}_hint") for name in names} if about is not None else {}
-    hints = {name: value for name, value in told.items() if value is not None}
+    given = {name: _member(about, f"{name}_hint") for name in names} if about is not None else {}
+    hints = {name: value for name, value in given.items() if value is not None}
     title = getattr(tool, "title", None) or getattr(about, "title", None) or ""
     return ServerTool(server, tool.name, tool.description or "", _member(tool, "input_schema"), title, hints=hints)
 
@@ -224,8 +224,8 @@ async def read_resource(client: Client, uri: str) -> Result:
 async def get_prompt(client: Client, name: str, arguments: dict[str, str]) -> Result:
     """A prompt, filled in."""
     answer = await client.get_prompt(name, arguments)
-    told = [(message.role, _joined([message.content])) for message in answer.messages]
-    lines = [f"{role}: {part.content}" for role, part in told if part and isinstance(part.content, str)]
+    messages = [(message.role, _joined([message.content])) for message in answer.messages]
+    lines = [f"{role}: {part.content}" for role, part in messages if part and isinstance(part.content, str)]
     return Result("\n\n".join(lines))
 
 
@@ -252,6 +252,6 @@ def _joined(blocks: Sequence[Any]) -> Result | None:
             with suppress(binascii.Error):
                 others.append((base64.b64decode(coded), mime))
     if texts:
-        mime = texts[0][1] if len({told for _, told in texts}) == 1 else ""
+        mime = texts[0][1] if len({kind for _, kind in texts}) == 1 else ""
         return Result("\n".join(text for text, _ in texts), mime)
     return Result(*others[0]) if others else None

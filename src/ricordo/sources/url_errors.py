@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ssl
-import time
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 import httpcore
@@ -13,6 +11,7 @@ import httpcore
 from ricordo.config.settings import FetchSettings
 from ricordo.errors import Error, Forbidden, NotFound, Unavailable, Unreadable
 from ricordo.sources.url import shown
+from ricordo.text.durations import parse_retry_after
 
 TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Answers that another attempt may change."""
@@ -31,7 +30,7 @@ def refused(status: int, url: str, headers: Mapping[str, str]) -> Error:
             " load it with an MCP server that may read it.",
         )
     if status == 429:
-        wait = retry_after(headers)
+        wait = parse_retry_after(headers.get("retry-after", ""))
         asked = f" and asks to wait {wait:.0f} s" if wait else ""
         return Unavailable(
             f"{host} received too many requests (429){asked}",
@@ -40,17 +39,6 @@ def refused(status: int, url: str, headers: Mapping[str, str]) -> Error:
     if status >= 500:
         return Unavailable(f"{host} failed with {status} for {page}", hint="The server has a problem; try again later.")
     return Unreadable(f"{host} answered {status} for {page}", hint="Check the URL in a browser.")
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """How many seconds a server asks to wait; it may say so as a number or as a time."""
-    given = headers.get("retry-after", "").strip()
-    if given.isascii() and given.isdigit():
-        return float(given)
-    try:
-        return max(0.0, parsedate_to_datetime(given).timestamp() - time.time())
-    except (ValueError, TypeError, OverflowError):
-        return None
 
 
 def broken(error: Exception, url: str, settings: FetchSettings) -> Error:

@@ -23,8 +23,9 @@ from ricordo.frozen import frozen
 from ricordo.sources.addresses import Gate
 from ricordo.sources.base import ETAG, LAST_MODIFIED, FetchedPage, PageRequest
 from ricordo.sources.url import joined, normal_url, origin, shown
-from ricordo.sources.url_errors import TRANSIENT, broken, refused, retry_after
+from ricordo.sources.url_errors import TRANSIENT, broken, refused
 from ricordo.sources.url_wire import Clock, open_pool, proxy_url
+from ricordo.text.durations import parse_retry_after
 
 USER_AGENT = f"ricordo/{__version__}"
 MOST_REDIRECTS = 10
@@ -138,7 +139,7 @@ class Fetcher:
                 continue
             if answer.status not in TRANSIENT:
                 return answer
-            asked = retry_after(answer.headers)
+            asked = parse_retry_after(answer.headers.get("retry-after", ""))
             if attempt == ATTEMPTS or not self._rest(pause if asked is None else asked):
                 raise refused(answer.status, url, answer.headers)
         raise AssertionError("every way out is above")

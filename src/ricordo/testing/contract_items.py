@@ -271,17 +271,17 @@ class ItemsContract(StoreFixtures):
         store.changes.rewrite(n, prepared("memory:/a", "Two."))
         store.changes.archive([n])
         store.changes.remove(n)
-        assert mirror.told == [{n}] * 4
+        assert mirror.touched == [{n}] * 4
         later = self.put(store, "memory:/b", "Three.")
         store.changes.touch([later])
         store.changes.succeed(later, prepared("memory:/c", "Four."), "corrects")
         newest = store.items.require(Ref("memory", "/c"))
-        assert mirror.told[4:] == [{later}, {later}, {later, newest}]
+        assert mirror.touched[4:] == [{later}, {later}, {later, newest}]
         store.changes.remove_many([later, newest])
-        assert mirror.told[-1] == {later, newest}
+        assert mirror.touched[-1] == {later, newest}
         with store.transaction(mirrored=False):
             store.changes.save([prepared("memory:/d", "Five.")])
-        assert len(mirror.told) == 8
+        assert len(mirror.touched) == 8
 
     def test_a_mirror_that_fails_undoes_the_change(self, store: Store) -> None:
         n = self.put(store, "memory:/a", "One.")
@@ -298,7 +298,7 @@ class _Mirror:
     """Lists what it is told."""
 
     def __init__(self, *, broken: bool = False) -> None:
-        self.told: list[set[int]] = []
+        self.touched: list[set[int]] = []
         self.broken = broken
 
     def placed(self, item: PreparedItem) -> PreparedItem:
@@ -309,7 +309,7 @@ class _Mirror:
         if self.broken:
             raise OSError("no room")
         yield
-        self.told.append(set(touched))
+        self.touched.append(set(touched))
 
     def tried_again(self, write: Callable[[], list[Saved]]) -> list[Saved]:
         return write()

@@ -1,8 +1,9 @@
-"""Spans of time as people write them: ``90d``, ``12w``, ``6m``, ``1y``."""
+"""Spans of time as people write them (``90d``, ``12w``, ``6m``, ``1y``), and as servers do (``Retry-After``)."""
 
 from __future__ import annotations
 
 import re
+import time
 from datetime import timedelta
 
 from ricordo.errors import UsageError
@@ -25,3 +26,20 @@ def parse_duration(text: str) -> timedelta:
     if not 0 <= days <= LONGEST_DAYS:
         raise UsageError(f"'{text}' is not a span of time", hint="Write 36h, 90d, 12w, 6m or 1y; at most 100 years.")
     return timedelta(days=days)
+
+
+def parse_retry_after(text: str) -> float | None:
+    """How many seconds a server asks to wait in its header ``Retry-After``: a number or a date; None for other text.
+
+    >>> parse_retry_after("120"), parse_retry_after("soon")
+    (120.0, None)
+    """
+    text = text.strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None

@@ -56,7 +56,7 @@ def check_arguments(name: str, arguments: Mapping[str, Any], schema: Mapping[str
             hint="This is a fault of the tool's server. Use another tool.",
         ) from None
     if found:
-        said = "; ".join(_told(error) for error in reversed(found))
+        said = "; ".join(_error_line(error) for error in reversed(found))
         raise UsageError(f"{name} was not called: {said}", hint=f"It takes: {_summary(schema)}")
 
 
@@ -98,7 +98,7 @@ def _without_patterns(schema: Any, depth: int = 0) -> Any:
     return schema
 
 
-def _told(error: Any) -> str:
+def _error_line(error: Any) -> str:
     where = ".".join(map(str, error.absolute_path))
     said = " ".join(str(error.message).split())
     said = said if len(said) <= 200 else f"{said[:199]}…"
@@ -116,5 +116,5 @@ def _summary(schema: Mapping[str, Any]) -> str:
         kind = about.get("type", "anything") if isinstance(about, Mapping) else "anything"
         mark = ", required" if name in (required or ()) else ""
         parts.append(f"{name} ({kind if isinstance(kind, str) else '/'.join(map(str, kind))}{mark})")
-    told = ", ".join(parts)
-    return f"{told[:_LONGEST_HINT]}…" if len(told) > _LONGEST_HINT else f"{told}."
+    summary = ", ".join(parts)
+    return f"{summary[:_LONGEST_HINT]}…" if len(summary) > _LONGEST_HINT else f"{summary}."

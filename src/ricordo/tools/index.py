@@ -75,8 +75,8 @@ def entry_of(server: str, one: ServerTool) -> Entry:
     """A tool as an item: ``tool:/SERVER/NAME`` with name, description and parameters as its text."""
     words = as_words(one.name)
     title = clean(one.title)[:LONGEST_NAME] or words
-    if (told := as_words(server)).casefold() not in words.casefold():
-        title = f"{told}: {title}"  # what the server is about says what the tool is about
+    if (server_words := as_words(server)).casefold() not in words.casefold():
+        title = f"{server_words}: {title}"  # what the server is about says what the tool is about
     description = clean(one.description)[:LONGEST_DESCRIPTION]
     lines = [] if title.casefold().endswith(words.casefold()) else [words]
     lines += [description, *parameter_lines(one.schema)]
@@ -116,9 +116,9 @@ def parameter_lines(schema: Mapping[str, Any]) -> list[str]:
     lines = []
     for name, about in list(properties.items())[:MOST_PARAMETERS]:
         said = about.get("description") if isinstance(about, dict) else ""
-        told = " ".join(clean(said).split())[:LONGEST_PARAMETER] if isinstance(said, str) else ""
+        purpose = " ".join(clean(said).split())[:LONGEST_PARAMETER] if isinstance(said, str) else ""
         named = as_words(clean(str(name))[:LONGEST_NAME])
-        lines.append(f"- {named}: {told}" if told else f"- {named}")
+        lines.append(f"- {named}: {purpose}" if purpose else f"- {named}")
     return lines
 
 

@@ -42,9 +42,9 @@ class CallRecords:
         from ricordo.ingest.redact import redact_values
 
         clean, _ = redact_values(arguments)
-        told = json.dumps(clean, ensure_ascii=False, default=str)[:LONGEST_ARGUMENTS]
+        shortened = json.dumps(clean, ensure_ascii=False, default=str)[:LONGEST_ARGUMENTS]
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        line = {"at": now, "tool": name, "arguments": told, "outcome": outcome, "ms": round(ms, 1), **more}
+        line = {"at": now, "tool": name, "arguments": shortened, "outcome": outcome, "ms": round(ms, 1), **more}
         with suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             if self.log.exists() and self.log.stat().st_size > LARGEST_LOG:

@@ -95,8 +95,8 @@ class ServerFile:
 
 
 def _origin(entry: Mapping[str, Any]) -> dict[str, str]:
-    told = entry.get("from")
-    return {key: str(told.get(key) or "") for key in ("program", "path")} if isinstance(told, dict) else {}
+    origin = entry.get("from")
+    return {key: str(origin.get(key) or "") for key in ("program", "path")} if isinstance(origin, dict) else {}
 
 
 def _written(one: Registered) -> dict[str, Any]:

@@ -72,16 +72,16 @@ async def timeline(
     span = since if since in SPANS else "30d"
 
     def work(engine: Ricordo) -> tuple[Any, Any]:
-        told = engine.recent(MOST_EVENTS, since=span, thread=thread or None, kinds=(kind,) if kind else ())
-        return told, engine.sessions(limit=20)
+        recent = engine.recent(MOST_EVENTS, since=span, thread=thread or None, kinds=(kind,) if kind else ())
+        return recent, engine.sessions(limit=20)
 
-    told, sessions = await here.ask(work)
-    days = [(day, list(events)) for day, events in groupby(told.events, key=lambda one: one.at.astimezone().date())]
+    recent, sessions = await here.ask(work)
+    days = [(day, list(events)) for day, events in groupby(recent.events, key=lambda one: one.at.astimezone().date())]
     return page(
         request,
         "timeline.html",
         days=days,
-        more=told.more,
+        more=recent.more,
         sessions=sessions,
         since=span,
         spans=SPANS,

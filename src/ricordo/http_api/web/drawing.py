@@ -169,9 +169,9 @@ def _settled(count: int, pairs: Sequence[tuple[int, int]], centre: int | None) -
     wanted = 1.3 / math.sqrt(count)
     ends = np.array(pairs, int).reshape(-1, 2)
     for round_ in range(160):
-        apart = spots[:, None, :] - spots[None, :, :]
-        distance = np.maximum(np.sqrt((apart**2).sum(-1)), 1e-3)
-        force = (apart / distance[..., None] ** 2 * wanted**2).sum(1)
+        offsets = spots[:, None, :] - spots[None, :, :]
+        distance = np.maximum(np.sqrt((offsets**2).sum(-1)), 1e-3)
+        force = (offsets / distance[..., None] ** 2 * wanted**2).sum(1)
         force -= spots * 0.9  # nothing drifts away
         if len(ends):
             pull = spots[ends[:, 0]] - spots[ends[:, 1]]
@@ -200,13 +200,13 @@ def _readable(spots: Any, border: Any) -> Any:
     """The same, with points that stand side by side moved up and down until their names can be read."""
     room = np.array([LABEL_WIDTH, LABEL_HEIGHT])
     for _ in range(40):
-        apart = spots[:, None, :] - spots[None, :, :]
-        close = np.clip(1 - np.abs(apart) / room, 0, None)
+        offsets = spots[:, None, :] - spots[None, :, :]
+        close = np.clip(1 - np.abs(offsets) / room, 0, None)
         overlap = close[..., 0] * close[..., 1] > 0
         np.fill_diagonal(overlap, False)
         if not overlap.any():
             break
-        order = np.where(apart[..., 1] == 0, np.arange(len(spots))[:, None] - np.arange(len(spots)), apart[..., 1])
+        order = np.where(offsets[..., 1] == 0, np.arange(len(spots))[:, None] - np.arange(len(spots)), offsets[..., 1])
         push = np.where(overlap, np.sign(order) * close[..., 1] * LABEL_HEIGHT * 0.3, 0.0).sum(1)
         spots[:, 1] = np.clip(spots[:, 1] + push, border[1], Graph.HEIGHT - border[1])
     return spots

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Query, Request, Response
 
-from ricordo.cli.hook_told import told_by_hooks
+from ricordo.cli.hook_shown import shown_by_hooks
 from ricordo.errors import Error
 from ricordo.http_api.serving import Here
 from ricordo.http_api.web.drawing import by_day
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 insight = page_router()
 
 SPANS = (7, 30, 90)
-TOLD = 10
-"""How many of the items that hooks told are shown."""
+MOST_SHOWN = 10
+"""How many of the items that hooks showed to agents are listed."""
 
 
-def told(engine: Ricordo, days: int) -> dict[str, Any]:
-    """What hooks told, and which of it was opened afterwards."""
-    answers, items = told_by_hooks(engine.location, days)
+def shown(engine: Ricordo, days: int) -> dict[str, Any]:
+    """What hooks showed to agents, and which of it was opened afterwards."""
+    answers, items = shown_by_hooks(engine.location, days)
     rows = []
-    for one in items[:TOLD]:
+    for one in items[:MOST_SHOWN]:
         try:
             item = engine.get(one.ref, track=False)
         except Error:  # it was removed since
             continue
         opened = item.last_accessed_at is not None and item.last_accessed_at >= one.last_at
         rows.append((one, item.title, opened))
-    return {"hook_answers": answers, "told": rows}
+    return {"hook_answers": answers, "shown": rows}
 
 
 @shows(insight, "/insight")
@@ -50,7 +50,7 @@ async def insight_page(request: Request, here: Here, days: Annotated[int, Query(
             "learning": engine.learn.status(),
             "changes": engine.learn.history(20),
             "logged": engine.config.usage.log,
-            **told(engine, days),
+            **shown(engine, days),
         }
 
     found = await here.ask(work)

@@ -93,9 +93,9 @@ class CodexFormat:
         branch = git.get("branch") if isinstance(git, Mapping) else None
         folder = payload.get("cwd")
         named = (("folder", folder), ("branch", branch))
-        told = {name: clean(value) for name, value in named if isinstance(value, str)}
-        if any(told.values()):
-            yield SessionHint(self.session, **told)
+        given = {name: clean(value) for name, value in named if isinstance(value, str)}
+        if any(given.values()):
+            yield SessionHint(self.session, **given)
 
     def _event(self, line: Line, role: str, text: str, **more: Any) -> SessionEvent:
         direction = "sent" if more.pop("sent", role == "assistant") else "received"
@@ -134,13 +134,13 @@ class CodexFormat:
         failed = isinstance(output, Mapping) and output.get("success") is False
         if isinstance(output, str) and output.startswith("{"):
             try:
-                told = json.loads(output)
+                answer = json.loads(output)
             except ValueError:
-                told = None
-            if isinstance(told, dict) and isinstance(told.get("output"), str):
-                about = told.get("metadata")
+                answer = None
+            if isinstance(answer, dict) and isinstance(answer.get("output"), str):
+                about = answer.get("metadata")
                 failed = isinstance(about, Mapping) and about.get("exit_code") not in (0, None)
-                output = told["output"]
+                output = answer["output"]
         text = result_text(output)
         if text:
             name = self._tools.get(str(item.get("call_id")), "")

@@ -29,8 +29,8 @@ def texts(database: Database) -> tuple[Check, list[Damage]]:
         ]
     if not found:
         return Check("texts", True, "are what was saved, in every version"), []
-    told = "; ".join(f"{one.ref} version {one.number}: {one.problem}" for one in found[:20])
-    return Check("texts", False, f"damaged: {told}. Restore a backup."), found
+    listed = "; ".join(f"{one.ref} version {one.number}: {one.problem}" for one in found[:20])
+    return Check("texts", False, f"damaged: {listed}. Restore a backup."), found
 
 
 def keyword_index(database: Database, analyzer: Analyzer, repair: bool) -> Check:

@@ -100,15 +100,15 @@
     card.dataset.followed = "yes";
     var source = new EventSource("/api/v1/tasks/" + card.dataset.task + "/events");
     source.addEventListener("progress", function (event) {
-      var told = JSON.parse(event.data).progress;
+      var progress = JSON.parse(event.data).progress;
       var bar = card.querySelector("progress");
       var words = card.querySelector(".task-words");
-      if (!told || !bar) return;
-      if (told.total) {
-        bar.max = told.total;
-        bar.value = told.done;
+      if (!progress || !bar) return;
+      if (progress.total) {
+        bar.max = progress.total;
+        bar.value = progress.done;
       }
-      words.textContent = told.phase + " " + told.done + (told.total ? " of " + told.total : "") + (told.label ? ", " + told.label : "");
+      words.textContent = progress.phase + " " + progress.done + (progress.total ? " of " + progress.total : "") + (progress.label ? ", " + progress.label : "");
     });
     function over() {
       source.close();

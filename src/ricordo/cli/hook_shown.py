@@ -1,4 +1,4 @@
-"""What hooks told agents: one line for each answer, so that one can see which items are told and opened afterwards.
+"""What hooks showed to agents: one line for each answer, so that one can see which items were shown, and opened later.
 
 Only refs are kept, no text and no prompt. ``usage.log`` switches it off.
 """
@@ -17,15 +17,15 @@ from typing import Any
 from ricordo.config.files import state_home
 from ricordo.frozen import frozen
 
-NAME = "hooks.told"
+NAME = "hooks.shown"
 MOST_BYTES = 500_000
-"""A longer file is renamed to ``hooks.told.1``, in place of an older one."""
+"""A longer file is renamed to ``hooks.shown.1``, in place of an older one."""
 DAY = 86_400
 
 
 @frozen
-class Told:
-    """An item that hooks told: how often, and when last."""
+class ShownItem:
+    """An item that hooks showed to agents: how often, and when last."""
 
     ref: str
     count: int
@@ -49,8 +49,8 @@ def note(event: str, store: str, refs: Sequence[str]) -> None:
             file.write(json.dumps(line).encode() + b"\n")
 
 
-def told_by_hooks(store: str, days: float = 30) -> tuple[int, list[Told]]:
-    """How many answers hooks gave from a store lately, and the items in them, most often told first."""
+def shown_by_hooks(store: str, days: float = 30) -> tuple[int, list[ShownItem]]:
+    """How many answers hooks gave from a store lately, and the items in them, most often shown first."""
     answers = 0
     counts: dict[str, tuple[int, float]] = {}
     for line in _lines(time.time() - days * DAY):
@@ -61,7 +61,7 @@ def told_by_hooks(store: str, days: float = 30) -> tuple[int, list[Told]]:
             count, last = counts.get(ref, (0, 0.0))
             counts[ref] = (count + 1, max(last, line["at"]))
     ordered = sorted(counts.items(), key=lambda one: (-one[1][0], -one[1][1], one[0]))
-    return answers, [Told(ref, count, datetime.fromtimestamp(last, UTC)) for ref, (count, last) in ordered]
+    return answers, [ShownItem(ref, count, datetime.fromtimestamp(last, UTC)) for ref, (count, last) in ordered]
 
 
 def _lines(since: float) -> Iterator[dict[str, Any]]:
