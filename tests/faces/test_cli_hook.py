@@ -278,6 +278,16 @@ def test_where_there_is_no_store_none_is_made(hooks: Hooks) -> None:
     assert hooks.log.count("there is no store") == 5
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
+def test_a_person_at_a_terminal_is_told_where_the_reason_for_no_answer_is(hooks: Hooks) -> None:
+    lead, follow = os.openpty()
+    command = [sys.executable, "-P", "-m", "ricordo", "hook", "user-prompt"]
+    done = subprocess.run(command, input=b'{"prompt": "How?"}', stdout=subprocess.PIPE, stderr=follow, check=True)
+    os.close(follow)
+    assert (done.stdout, b"hooks.log" in os.read(lead, 4096)) == (b"{}\n", True)
+    os.close(lead)
+
+
 def test_a_broken_store_or_settings_file_is_answered_with_nothing(known: Hooks) -> None:
     store = known.house.folder / ".ricordo" / "ricordo.db"
     for beside in store.parent.glob("ricordo.db*"):

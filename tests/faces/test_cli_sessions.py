@@ -83,3 +83,11 @@ def test_route_names_session_turn_and_quality(house: Any) -> None:
     routes = house.json("route", "customers charged twice")["routes"]
     assert routes[0]["files"] == ["/home/ada/shop/src/payment.py"]
     assert "no earlier session" in house.run("route", "zzzqqq").stderr
+
+
+def test_route_does_not_speak_of_the_nearest_when_it_shows_none(house: Any) -> None:
+    house.write("chat.jsonl", '{"role": "user", "content": "Why bread?"}\n{"role": "assistant", "content": "Air."}')
+    house.run("sessions", "add", "chat.jsonl")
+    told = house.run("route", "add a retry to the upload").stderr
+    assert "no earlier session has anything like this" in told
+    assert "these are the nearest" not in told

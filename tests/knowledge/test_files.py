@@ -30,6 +30,7 @@ def test_a_memory_is_a_file_with_all_its_fields_in_front(house: House) -> None:
         thread="t", seq=3, metadata={"owner": "Ada", "title": "not the title", "parts": [1, 2.5, None, {"x": "yes"}]},
     )  # fmt: skip
     assert house.files() == ["memories/keys-rotation.md"]
+    assert sorted(path.name for path in house.folder.iterdir()) == ["articles", "memories", "notes"]
     text = house.read("memories/keys-rotation.md")
     assert text.endswith("---\n\nKeys rotate: every quarter.\n\nAsk Ada.\n")
     says = front(text)

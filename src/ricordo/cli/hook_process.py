@@ -16,7 +16,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DEFAULT_SECONDS = 2.0
 """The limit until the settings have been read."""
@@ -184,6 +187,8 @@ def _say(event: str, answer: bytes) -> None:
     with suppress(OSError, ValueError, AttributeError):
         sys.stdout.buffer.write(answer + b"\n")
         sys.stdout.buffer.flush()
+        if answer == b"{}" and sys.stderr.isatty():  # a person tries it: an agent's program has no terminal
+            sys.stderr.write(f"nothing to tell; where something went wrong, {_log_path()} says what\n")
 
 
 def _in_a_child(event: str, work: Callable[[Outlet], None], listener: _Listener, started: float) -> None:
@@ -280,11 +285,15 @@ def log(event: str, reason: str) -> None:
         file.write(f"{datetime.now().astimezone().isoformat(timespec='seconds')} {line}\n".encode("utf-8", "replace"))
 
 
-def open_log() -> Any:
-    """The log, opened for appending; it is renamed first if it is too long."""
+def _log_path() -> Path:
     from ricordo.config.files import state_home
 
-    path = state_home(os.environ) / LOG_NAME
+    return state_home(os.environ) / LOG_NAME
+
+
+def open_log() -> Any:
+    """The log, opened for appending; it is renamed first if it is too long."""
+    path = _log_path()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with suppress(FileNotFoundError):
         if path.stat().st_size > LOG_BYTES:

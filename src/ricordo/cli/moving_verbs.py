@@ -137,7 +137,7 @@ def backup(call: Call, file: Path, force: bool) -> int:
     """
     with call.engine() as engine, ProgressLine.for_call(call) as progress:
         report = engine.backup(file, force=force, progress=progress)
-    text = f"{_size(report.bytes)} in {report.seconds:.1f} s, checked, {report.items:,} items: {report.file}"
+    text = f"{_size(report.bytes)} in {report.seconds:.1f} s, checked, {_counts({'item': report.items})}: {report.file}"
     for one in report.damaged:
         call.screen().note(f"damaged, in the store too: {one}")
     return call.answer(

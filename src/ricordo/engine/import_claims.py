@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from ricordo.exchange.records import ItemRecord, Record, VersionRecord
 
 
+_MANY = {
+    "folder to refresh": "folders to refresh",
+    "item that agents would always be told": "items that agents would always be told",
+    "file that an item came from": "files that items came from",
+}
+
+
 class Claims:
     """Takes the claims out of records as they are read, and counts them."""
 
@@ -31,7 +38,7 @@ class Claims:
             if self.trust:
                 yield record
             elif isinstance(record, RootRecord):
-                self._dropped["folders to refresh"] += 1
+                self._dropped["folder to refresh"] += 1
             elif isinstance(record, ItemRecord):
                 yield self._harmless(record)
             else:
@@ -39,13 +46,13 @@ class Claims:
 
     def _harmless(self, item: ItemRecord) -> ItemRecord:
         head = item.head().fields
-        self._dropped["items that agents would always be told"] += head.get("loading") is not None
-        self._dropped["files that items came from"] += item.file is not None
+        self._dropped["item that agents would always be told"] += head.get("loading") is not None
+        self._dropped["file that an item came from"] += item.file is not None
         return replace(item, versions=tuple(_harmless_version(item, one) for one in item.versions), file=None)
 
     def notes(self) -> tuple[str, ...]:
         """What was dropped, and how to keep it."""
-        dropped = [f"{count:,} {what}" for what, count in self._dropped.items() if count]
+        dropped = [f"{count:,} {what if count == 1 else _MANY[what]}" for what, count in self._dropped.items() if count]
         if not dropped:
             return ()
         return (f"left out, because anybody may have written them: {', '.join(dropped)} (--trust takes them in)",)

@@ -175,6 +175,7 @@ class SessionVerbs:
 
     def route(self, task: str, limit: int = 5) -> Routes:
         from ricordo.context.routing import routes_from
+        from ricordo.search.pipeline import NOTHING_FITS
 
         if limit < 1:
             raise UsageError("the limit is at least 1")
@@ -188,4 +189,7 @@ class SessionVerbs:
             tool="route",
         )
         stores = {tier.name: tier.store for tier in self._context.tiers.federation.tiers if tier.is_open}
-        return routes_from(task, answer, stores, limit)
+        routes = routes_from(task, answer, stores, limit)
+        if routes.forks:
+            return routes
+        return replace(routes, notes=tuple(note for note in routes.notes if note != NOTHING_FITS))

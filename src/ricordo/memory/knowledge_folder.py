@@ -275,7 +275,11 @@ class FileChanges:
                     temporary.unlink(missing_ok=True)
 
     def _make_folder(self, folder: Path) -> None:
+        """Make this folder; at first the folders of all kinds, so that people see where to put files of their own."""
         try:
+            if not self.folder.path.exists():
+                for name in KNOWLEDGE_FOLDERS.values():
+                    (self.folder.path / name).mkdir(parents=True, exist_ok=True, mode=0o700)
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
             raise StoreError(

@@ -61,7 +61,7 @@ def built_in() -> dict[str, EmbeddingProvider]:
         ),
         EmbeddingProvider("voyage", voyage.DEFAULT_MODEL, voyage_size, voyage.BATCH, voyage.KEY_VARIABLE),
         EmbeddingProvider("gemini", gemini.DEFAULT_MODEL, gemini_size, gemini.BATCH, gemini.KEY_VARIABLE),
-        EmbeddingProvider("ollama", ollama.DEFAULT_MODEL, ollama.CUT_TO, ollama.BATCH, about="a server of one's own"),
+        EmbeddingProvider("ollama", ollama.DEFAULT_MODEL, ollama.CUT_TO, ollama.BATCH, about="a server that you run"),
         EmbeddingProvider("none", "", None, None, about="words alone"),
     )
     return {row.name: row for row in rows}
