@@ -68,7 +68,8 @@ def read_notes(notes: Sequence[Note]) -> Foreign:
                 lost += 1
             elif found != refs[note.path]:
                 relations.setdefault(Relation(refs[note.path], type_, found))
-    missing = f"{lost} relation{'' if lost == 1 else 's'} to notes that do not exist stay in the text only"
+    what = "relation to a note that does not exist stays" if lost == 1 else "relations to notes that do not exist stay"
+    missing = f"{lost} {what} in the text only"
     return Foreign(tuple(entries), tuple(relations), notes=(missing,) if lost else ())
 
 
