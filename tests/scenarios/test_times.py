@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -54,6 +56,55 @@ def test_a_mail_carries_the_date_it_was_sent(engine: Ricordo, tmp_path: Path) ->
     written(tmp_path / "one.eml", mail, datetime.now(UTC))
     engine.add(tmp_path)
     assert refs(engine, "keys before:2020-03-04 after:2020-03-02") == ["one.eml"]
+
+
+def git(folder: Path, *arguments: str, when: str = "2019-05-06T07:08:09Z") -> None:
+    told = {"GIT_AUTHOR_DATE": when, "GIT_COMMITTER_DATE": when, "HOME": str(folder), "PATH": os.environ["PATH"]}
+    named = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "core.autocrlf=false")
+    subprocess.run(["git", *named, *arguments], cwd=folder, env=told, check=True, capture_output=True)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_a_file_of_a_checkout_is_as_old_as_its_last_commit_and_an_edited_one_as_its_edit(
+    engine: Ricordo, tmp_path: Path
+) -> None:
+    now = datetime.now(UTC)
+    folder = tmp_path / "work"
+    (folder / "deep").mkdir(parents=True)
+    git(folder, "init", "-q")
+    for name in ("deep/old.md", "edited.md", "later.md"):
+        (folder / name).write_text(f"bread of {name}")
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", "first")
+    (folder / "later.md").write_text("bread, later")
+    git(folder, "commit", "-q", "-a", "-m", "second", when="2021-05-06T07:08:09Z")
+    written(folder / "edited.md", "bread, edited here", now - timedelta(days=3))
+    written(folder / "untracked.md", "bread that git does not know", now - timedelta(days=2))
+    engine.add(folder / "deep", folder / "edited.md", folder / "later.md", folder / "untracked.md")
+    ages = {item.ref.path.rpartition("/")[2]: item.updated_at for item in engine.list()}
+    assert ages["old.md"] == datetime(2019, 5, 6, 7, 8, 9, tzinfo=UTC)
+    assert ages["later.md"] == datetime(2021, 5, 6, 7, 8, 9, tzinfo=UTC)
+    assert abs(ages["edited.md"] - (now - timedelta(days=3))) < timedelta(seconds=1)
+    assert abs(ages["untracked.md"] - (now - timedelta(days=2))) < timedelta(seconds=1)
+
+
+@pytest.mark.skipif(shutil.which("git") is None or os.name != "posix", reason="needs git and a shell")
+def test_the_settings_of_a_folder_cannot_make_git_run_a_program(engine: Ricordo, tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    (folder / "a.md").write_text("bread")
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", "first")
+    trap = tmp_path / "trap.sh"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\n")
+    trap.chmod(0o755)
+    for name in ("core.fsmonitor", "core.pager", "diff.external", "gpg.program", "core.sshCommand"):
+        git(folder, "config", name, str(trap))
+    git(folder, "config", "log.showSignature", "true")
+    engine.add(folder)
+    assert engine.list()[0].updated_at.year == 2019
+    assert not (tmp_path / "sprung").exists()
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,9 @@ from ricordo.ingest.foreign.obsidian import in_vault, with_text_tags
 from ricordo.ingest.parse import Limits, parse_bytes, read_file
 from ricordo.ingest.pipeline import Incoming, merged_fields
 from ricordo.sources.disk import FoundFile, Skipped, over_limit, walk
+from ricordo.sources.git_times import GitTimes
+from ricordo.sources.mailbox import bytes_of as mail_bytes
+from ricordo.sources.mailbox import is_mailbox, mails
 from ricordo.store.base import FileState
 from ricordo.values.items import Fields, Item, Parsed, Ref, parse_time
 
@@ -44,6 +47,8 @@ class FileReader:
         self._ignore = config.ingest.ignore
         self._keep_binaries = config.ingest.keep_binaries
         self._vaults: dict[Path, bool] = {}
+        self._boxes: dict[tuple[Path, int, int], dict[Path, FoundFile]] = {}
+        self._git = GitTimes()
 
     def at(
         self, path: Path, globs: Sequence[str] = (), only: Collection[Path] | None = None
@@ -58,7 +63,31 @@ class FileReader:
             only=only,
             ignore=self._ignore,
         ):
-            yield Skipped(entry.path, "the store itself") if _identity(entry.path) in own else entry
+            if _identity(entry.path) in own:
+                yield Skipped(entry.path, "the store itself")
+            elif isinstance(entry, FoundFile) and is_mailbox(entry.path):
+                yield from self._mails(entry)
+            else:
+                yield entry
+
+    def _mails(self, box: FoundFile) -> Iterator[FoundFile | Skipped]:
+        try:
+            yield from mails(box)
+        except OSError as error:
+            yield Skipped(box.path, f"cannot be read: {error.strerror or error}", failed=True)
+
+    def mail_at(self, path: Path) -> FoundFile | None:
+        """The mail with a path below its mailbox, as the mailbox is now; None where there is none."""
+        box = path.parent
+        try:
+            status = box.stat()
+            mark = (box, status.st_mtime_ns, status.st_size)
+            if mark not in self._boxes:
+                entry = FoundFile(box, status.st_size, status.st_mtime_ns)
+                self._boxes[mark] = {one.path: one for one in mails(entry)} if is_mailbox(box) else {}
+        except OSError:
+            return None
+        return self._boxes[mark].get(path)
 
     def bytes_of(self, entry: FoundFile) -> bytes:
         """The bytes of a file; a file that has become too large is refused before it is read."""
@@ -67,7 +96,7 @@ class FileReader:
                 f"{entry.path.name}: {over_limit(entry.size, self._max_bytes)}",
                 hint="Raise ingest.max_file_mb to take it in.",
             )
-        return read_file(entry.path)
+        return read_file(entry.path) if entry.span is None else mail_bytes(entry.span)
 
     def kept(self, parsed: Parsed, data: bytes) -> tuple[Parsed, bytes | None]:
         """What is kept of a file: bytes without text only if the setting says so, else their size and hash."""
@@ -97,7 +126,7 @@ class FileReader:
         parsed, blob = self.kept(parsed, data)
         plain = Incoming(ref, parsed, kind, {}, blob)
         state = FileState(entry.mtime_ns, entry.size, hash_of(data), said_by(plain))
-        times = times_of(parsed, datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC))
+        times = times_of(parsed, self._git.changed(entry.path, data, datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC)))
         return replace(plain, fields={"source": "file", **fields}, file=state, times=times)
 
 

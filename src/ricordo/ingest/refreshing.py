@@ -20,6 +20,7 @@ from ricordo.ingest.files import FileReader, hash_of, keeping
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.sources.base import VALIDATORS
 from ricordo.sources.disk import FoundFile, disk_ref, printable, ref_path, under_glob
+from ricordo.sources.mailbox import is_mailbox
 from ricordo.store.base import Backlog, FileState, Store
 from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import DRIVES_WITHOUT_ORIGIN
@@ -181,20 +182,16 @@ class Refresher:
         """The item's file as it is now, if it has to be saved again."""
         path = self.skill_files.get(n) or ref_path(ref)
         try:
-            status = path.stat()
-        except (FileNotFoundError, NotADirectoryError):
-            missing[n] = ref
-            return None
+            entry = self._found(path)
         except OSError as error:
             self._note(Refreshed(str(ref), "failed", _unreadable(error)))
             return None
-        if S_ISDIR(status.st_mode):
+        if entry is None:
             missing[n] = ref
             return None
-        if state is not None and state.looks_like(status.st_mtime_ns, status.st_size):
+        if state is not None and state.looks_like(entry.mtime_ns, entry.size):
             self._note(Refreshed(str(ref), "unchanged"))
             return None
-        entry = FoundFile(path, status.st_size, status.st_mtime_ns)
         data = self._try(ref, lambda: self.files.bytes_of(entry))
         if data is None:
             return None
@@ -203,6 +200,16 @@ class Refresher:
             self._note(Refreshed(str(ref), "unchanged"))
             return None
         return self._try(ref, lambda: self._incoming(ref, entry, data, self.store.items.get(n), state))
+
+    def _found(self, path: Path) -> FoundFile | None:
+        """The file or mail at a path, if it is there. A mailbox as a whole is none: its mails are."""
+        try:
+            status = path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return self.files.mail_at(path)
+        if S_ISDIR(status.st_mode) or is_mailbox(path):
+            return None
+        return FoundFile(path, status.st_size, status.st_mtime_ns)
 
     def _refetch(self, items: Mapping[int, Ref], states: Mapping[int, FileState]) -> None:
         """Fetch pages again and save each at once, because the next may take long. Pages that are gone are kept."""

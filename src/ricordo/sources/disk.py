@@ -32,12 +32,22 @@ UNWANTED = "left out by the setting ingest.ignore"
 
 
 @frozen
+class Span:
+    """Where a mail stands in its mailbox: from which byte to which."""
+
+    box: Path
+    start: int
+    end: int
+
+
+@frozen
 class FoundFile:
-    """A file to add, with its size and time when it was listed."""
+    """A file to add, with its size and time when it was listed. A mail in a mailbox is one, too."""
 
     path: Path
     size: int
     mtime_ns: int
+    span: Span | None = None
 
 
 @frozen
