@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -154,18 +155,28 @@ class AddVerbs:
             )
         if knowledge is not None:
             knowledge.mkdir(parents=True, exist_ok=True, mode=0o700)
-        watcher = Watcher(self._context.store, self._refresher, self._embed_some, knowledge, self._take_in_files)
-        watcher.run(paths, stop or threading.Event(), on_event or (lambda event: None))
+        self._context.untold = deque()
+        try:
+            watcher = Watcher(self._context.store, self._refresher, self._embed_some, knowledge, self._take_in_files)
+            watcher.run(paths, stop or threading.Event(), on_event or (lambda event: None))
+        finally:
+            self._context.untold = None
 
-    def _take_in_files(self) -> RefreshReport:
-        """Take in what was done to knowledge files, now."""
+    def _take_in_files(self, look: bool) -> RefreshReport:
+        """What was taken in from knowledge files since the last call; with ``look``, what changed by now as well.
+
+        Any verb of this process may take in an edit before the watcher does, and that is reported all the same.
+        """
         from ricordo.values.reports import Refreshed, RefreshReport
 
-        done = self._context.knowledge.catch_up(at_once=True) if self._context.knowledge is not None else None
-        if done is None:
-            return RefreshReport(())
-        items = tuple(Refreshed(one.ref, one.status, one.error) for one in done.items)
-        return RefreshReport(items, notes=done.notes)
+        context = self._context
+        found = context.knowledge.catch_up(at_once=True) if look and context.knowledge is not None else None
+        untold = context.untold or deque()
+        done = [untold.popleft() for _ in range(len(untold))]
+        if found is not None:
+            done.append(found)
+        items = tuple(Refreshed(one.ref, one.status, one.error) for report in done for one in report.items)
+        return RefreshReport(items, notes=tuple(note for report in done for note in report.notes))
 
     def _embed_some(self, limit: int) -> int:
         """Make up to so many vectors of the backlog; how many were made."""

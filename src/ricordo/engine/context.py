@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ricordo.ingest.files import FileReader
     from ricordo.ingest.pipeline import Pipeline
     from ricordo.memory.knowledge import Knowledge
-    from ricordo.values.reports import EmbedReport
+    from ricordo.values.reports import EmbedReport, SyncReport
 
 _URL = re.compile(r"^https?://", re.IGNORECASE)
 
@@ -48,6 +49,8 @@ class EngineContext:
         self.tracker = None if isinstance(opened, Error) else Tracker(opened)
         self._with_files: list[Knowledge] = []
         self.took_in_edits = False
+        self.untold: deque[SyncReport] | None = None
+        """While files are watched: what verbs took in from knowledge files, which the watcher has yet to report."""
         self.knowledge = None if isinstance(opened, Error) else self.knowledge_of(opened, located.location)
         self.tiers = Tiers(self)
 
@@ -84,8 +87,11 @@ class EngineContext:
         """Take in what people did to knowledge files. If a busy store prevents that now, the next call tries again."""
         for knowledge in self._with_files:
             with suppress(StoreError, Unavailable):
-                if knowledge.catch_up() is not None:
+                report = knowledge.catch_up()
+                if report is not None:
                     self.took_in_edits = True
+                    if self.untold is not None and knowledge is self.knowledge:
+                        self.untold.append(report)
 
     def unseen_edits(self) -> tuple[str, ...]:
         """Why the last look at the knowledge files failed, if it did: answers tell it."""

@@ -25,7 +25,8 @@ class Watcher:
     """Watches files and folders until it is stopped.
 
     ``embed`` makes up to so many vectors and says how many it made; it is asked in pauses until it has none left.
-    ``knowledge`` is a folder that is followed too; ``sync`` takes in what was done there.
+    ``knowledge`` is a folder that is followed too; ``sync`` says what was taken in there, and if it is told to look,
+    takes in what changed by now.
     """
 
     def __init__(
@@ -34,7 +35,7 @@ class Watcher:
         refresher: Callable[[], Refresher],
         embed: Callable[[int], int],
         knowledge: Path | None = None,
-        sync: Callable[[], RefreshReport] | None = None,
+        sync: Callable[[bool], RefreshReport] | None = None,
     ) -> None:
         self.store = store
         self.refresher = refresher
@@ -57,9 +58,8 @@ class Watcher:
         caught_up = False
         for batch in changes(followed, files, stop):
             known = {path for path in batch if self.knowledge in path.parents}
-            if known or not caught_up or self.owes_sync:
-                self._take_in(on_batch)
-                batch -= known
+            self._take_in(on_batch, look=bool(known) or not caught_up or self.owes_sync)
+            batch -= known
             if not caught_up:
                 caught_up = self._refresh(set(paths), files, on_batch, always=True)
             self.pending |= batch | {path.parent for path in batch if path.name in IGNORE_FILES}
@@ -68,16 +68,16 @@ class Watcher:
             elif self.owes_vectors:
                 self._embed(on_batch)
 
-    def _take_in(self, on_batch: Callable[[WatchEvent], None]) -> None:
+    def _take_in(self, on_batch: Callable[[WatchEvent], None], *, look: bool) -> None:
         """Sync knowledge files that were changed, and report the result; if the store is busy, try again later."""
         try:
-            report = self.sync() if self.sync is not None else RefreshReport(())
+            report = self.sync(look) if self.sync is not None else RefreshReport(())
         except Unavailable as error:
             if not self.owes_sync:
                 on_batch(WatchEvent(RefreshReport((), notes=(f"{error.message}; trying again",))))
             self.owes_sync = True
             return
-        self.owes_sync = False
+        self.owes_sync = self.owes_sync and not look
         if report.count("created", "updated", "moved", "conflict"):
             self.owes_vectors = True
         if report.items:
