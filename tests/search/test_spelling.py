@@ -37,6 +37,17 @@ def test_the_one_note_that_holds_the_query_as_a_substring_comes_first(meaning: R
     assert meaning.search("x8007005", profile=profile, track=False).hits[0].ref == "note:/code"
 
 
+def test_a_word_that_stood_only_in_a_text_that_is_gone_is_not_looked_for(engine: Ricordo) -> None:
+    engine.save("note:/gone", "Lanterns everywhere.")
+    engine.save("note:/kept", "The lanters of Perth, a family name, and the quay.")
+    engine.rm("note:/gone")
+    answer = engine.search("lanterns quay", track=False)
+    assert [hit.ref for hit in answer.hits] == ["note:/kept"]
+    assert answer.meta.notes == ("'lanterns' stands nowhere; looked for lanter",)
+    engine.edit("note:/kept", "The quay.")
+    assert engine.search("lanterns quay", track=False).meta.notes == ()
+
+
 def test_words_that_mean_nothing_known_stay_as_they_are(engine: Ricordo) -> None:
     engine.save("note:/a", "Bread rises overnight.")
     assert engine.search("zzzzz qqqqq", track=False).hits == ()

@@ -12,6 +12,8 @@ SHORTEST_CODE = 4
 SAME_START = 0.6
 """Words of a language that the store does not stem are taken as one when so much of them is the same."""
 MOST = 3
+MOST_LOOKED_AT = 4 * MOST
+"""So many are looked up: some of them may have stood only in texts that are gone."""
 
 
 def likely_words(word: str, known: Iterable[str], most: int = MOST) -> list[str]:

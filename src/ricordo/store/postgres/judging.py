@@ -16,7 +16,7 @@ from ricordo.store.sqlite.chunk_rows import chunk_texts
 from ricordo.store.sqlite.matches import Matches
 from ricordo.store.sqlite.pool import GatheredPool
 from ricordo.text.phrases import holds_phrase, holds_prefix
-from ricordo.text.spelling import first_letters, likely_words
+from ricordo.text.spelling import MOST, MOST_LOOKED_AT, first_letters, likely_words
 from ricordo.text.tfidf import tfidf_cosine, tfidf_idf
 from ricordo.text.words import Analyzer, fold
 from ricordo.values.items import Item
@@ -77,10 +77,21 @@ def respelled(connection: Any, unknown: Sequence[str]) -> dict[str, tuple[str, .
             )
         )
         for word in (one for one in unknown if one.startswith(letter)):
-            likely = dict.fromkeys(known[one] for one in likely_words(word, known))
+            likely = dict.fromkeys(known[one] for one in likely_words(word, known, MOST_LOOKED_AT))
             if likely:
                 found[word] = tuple(likely)
-    return found
+    return _standing(connection, found)
+
+
+def _standing(connection: Any, likely: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """The terms among these that stand in a text now: the vocabulary also knows words of texts that are gone."""
+    terms = sorted({term for some in likely.values() for term in some})
+    if not terms:
+        return {}
+    rows = connection.rows(f"SELECT DISTINCT term FROM postings WHERE state=0 AND term IN ({numbered(terms)})", terms)
+    here = {term for (term,) in rows}
+    standing = {word: tuple(term for term in some if term in here)[:MOST] for word, some in likely.items()}
+    return {word: some for word, some in standing.items() if some}
 
 
 def barred_by_phrases(connection: Any, ask: Ask) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from ricordo.store.sqlite.lexical import LexicalIndex
 from ricordo.store.sqlite.matches import Matches, Wanted
 from ricordo.store.sqlite.postings import Array
 from ricordo.text.phrases import holds_phrase, holds_prefix
-from ricordo.text.spelling import first_letters, likely_words
+from ricordo.text.spelling import MOST, MOST_LOOKED_AT, first_letters, likely_words
 from ricordo.text.words import fold
 from ricordo.values.items import Item
 
@@ -67,10 +67,19 @@ class KeywordSide:
         for letter in first_letters(unknown):
             known = self.index.words_from(self.connection, letter)
             for word in (one for one in unknown if one.startswith(letter)):
-                likely = dict.fromkeys(known[one] for one in likely_words(word, known))
+                likely = dict.fromkeys(known[one] for one in likely_words(word, known, MOST_LOOKED_AT))
                 if likely:
                     found[word] = tuple(likely)
-        return found
+        return self._standing(found)
+
+    def _standing(self, likely: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        """The terms among these that stand in a text now: the index also knows words of texts that are gone."""
+        terms = {term for some in likely.values() for term in some}
+        if not terms:
+            return {}
+        _, frequencies = self.index.document_frequencies(self.connection, terms)
+        standing = {word: tuple(term for term in some if frequencies[term])[:MOST] for word, some in likely.items()}
+        return {word: some for word, some in standing.items() if some}
 
     def matches(self, limit: int, allowed: Array | None, also: Array | None = None) -> Matches:
         """The best chunks, and those of the items in ``also``; phrases and prefixes are verified on the texts."""
