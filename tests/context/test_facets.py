@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ricordo.context.facet_rules import is_read
 from ricordo.context.facets import facets_of, turn_facets
 from ricordo.context.tally import Tally
 from ricordo.errors import Unavailable
@@ -32,6 +33,53 @@ def test_corrections_are_noticed(text: str) -> None:
     facets = turn_facets(text)
     assert facets.correction
     assert facets.sentiment < 0
+
+
+@pytest.mark.parametrize(
+    ("text", "facet"),
+    [
+        ("Nein, das ist falsch. Ich meinte den anderen Knopf.", "correction"),
+        ("Das funktioniert immer noch nicht", "correction"),
+        ("Danke, jetzt klappt es!", "praise"),
+        ("Schon wieder! Das nervt.", "frustration"),
+        ("Non, ce n'est pas ça, j'avais demandé l'autre bouton", "correction"),
+        ("Parfait, merci !", "praise"),
+        ("Eso está mal, te pedí el otro botón", "correction"),
+        ("Perfecto, gracias", "praise"),
+        ("Non funziona, volevo dire l'altro", "correction"),
+        ("Ottimo, grazie mille", "praise"),
+        ("Não, você esqueceu os testes", "correction"),
+        ("Nee, ik bedoelde de andere knop", "correction"),
+    ],
+)
+def test_other_languages_are_read_too(text: str, facet: str) -> None:
+    assert getattr(turn_facets(text), facet)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Stop the server and start it again", "Non-blocking reads, please", "Describe the mist in the valley",
+        "Faux data is fine here", "Para 3 needs a link",
+    ],
+)  # fmt: skip
+def test_words_of_other_languages_do_not_mislead_in_english(text: str) -> None:
+    assert turn_facets(text).is_neutral()
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("Please make the button blue.", True),
+        ("ok", True),
+        ("Bitte mach den Knopf blau und nicht grün.", True),
+        ("Нет, я просил синюю кнопку", False),
+        ("いいえ、青いボタンです", False),
+        ("Prosím, změňte tlačítko dole na stránce, hned zítra ráno", False),
+    ],
+)
+def test_it_is_known_which_languages_the_rules_read(text: str, read: bool) -> None:
+    assert is_read(text) is read
 
 
 @pytest.mark.parametrize(

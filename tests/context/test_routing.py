@@ -56,6 +56,31 @@ def test_route_ranks_points_with_session_turn_files_and_quality(engine: Ricordo)
     assert engine.route("quantum chromodynamics").forks == ()
 
 
+def test_a_correction_counts_against_the_request_it_corrects_and_no_other(engine: Ricordo, tmp_path: Path) -> None:
+    said = (
+        "> Add a login button", "Done.", "> Now write the import of invoices", "Done.",
+        "> No, that's wrong, invoices have a header", "Mended.",
+    )  # fmt: skip
+    engine.sessions_add(converse(tmp_path / "a.jsonl", *said))
+    assert engine.route("login button").forks[0].quality == 0.5
+    assert engine.route("import of invoices").forks[0].quality == 0.5, "the mended one comes first"
+    by_turn = {fork.turn: fork.quality for fork in engine.route("import of invoices").forks}
+    assert by_turn[4] < 0.2
+
+
+def test_what_is_said_after_go_on_is_still_about_the_same_request(engine: Ricordo, tmp_path: Path) -> None:
+    said = ("> Add a login button", "Half of it.", "> go on", "Done.", "> Perfect, thanks!")
+    engine.sessions_add(converse(tmp_path / "a.jsonl", *said))
+    assert engine.route("login button").forks[0].quality > 0.8
+
+
+def test_messages_that_the_rules_cannot_read_are_counted_and_told(engine: Ricordo, tmp_path: Path) -> None:
+    report = engine.sessions_add(converse(tmp_path / "a.jsonl", "> Зроби кнопку синьою", "Готово.", "> Ні, не так"))
+    assert any(note.startswith("2 messages are in a language") for note in report.notes)
+    report = engine.sessions_add(converse(tmp_path / "b.jsonl", "> Make the button blue, please", "Done."))
+    assert report.notes == ()
+
+
 def test_meaning_finds_a_point_that_shares_no_word_with_the_task(meaning: Ricordo, tmp_path: Path) -> None:
     meaning.sessions_add(converse(tmp_path / "a.jsonl", "> The dough will not rise", "Use more yeast."))
     meaning.sessions_add(converse(tmp_path / "b.jsonl", "> Parse the log file", "Done with a regular expression."))

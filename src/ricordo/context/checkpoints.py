@@ -58,12 +58,17 @@ class CheckpointMaker:
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
-    def take(self, event: SessionEvent, seq: int, text: str, at: datetime) -> Checkpoint | None:
-        """Follow an event; the checkpoint of the request that it ends, if it ends one worth forking from."""
+    def take(
+        self, event: SessionEvent, seq: int, text: str, at: datetime, facets: TurnFacets | None = None
+    ) -> Checkpoint | None:
+        """Follow an event; the checkpoint of the request that it ends, if it ends one worth forking from.
+
+        ``facets`` is how a request takes what came before it, where somebody else than the rules said so.
+        """
         if event.is_aside or event.role == "system":
             return None
         if event.is_request:
-            return self._request(seq, text)
+            return self._request(seq, text, (facets or turn_facets(text)).correction)
         if self.request and event.role in ("assistant", "tool"):
             self.turn, self.at = seq, at.isoformat()
             if event.role == "assistant":
@@ -71,13 +76,13 @@ class CheckpointMaker:
             self.files = list(dict.fromkeys([*self.files, *event.files]))[-MOST_FILES:]
         return None
 
-    def _request(self, seq: int, text: str) -> Checkpoint | None:
-        if self.request and _GO_ON.fullmatch(text.strip()):
+    def _request(self, seq: int, text: str, corrects: bool) -> Checkpoint | None:
+        if self.request and goes_on(text):
             return None
         ended = self.current()
         if ended is not None:
             self.known = [*self.known, _mark(self.asked)][-MOST_KNOWN:]
-        before = self.asked if self.request and turn_facets(text).correction else ""
+        before = self.asked if self.request and corrects else ""
         asked = f"{before}\n\n{text}" if before else text
         self.request, self.asked = (0, "") if is_only_praise(text) else (seq, asked[:LONGEST_REQUEST])
         self.turn, self.answer, self.files, self.at = 0, "", [], ""
@@ -99,13 +104,18 @@ class CheckpointMaker:
         )
 
 
+def goes_on(text: str) -> bool:
+    """Whether a message only says that the work on the request before it should go on."""
+    return _GO_ON.fullmatch(text.strip()) is not None
+
+
 def _mark(text: str) -> str:
     plain = " ".join(re.findall(r"\w+", text.lower()))
     return hashlib.blake2b(plain.encode(), digest_size=6).hexdigest()
 
 
 HEARD = (1.0, 0.5, 0.25)
-"""What the first, second and third thing that a person says after a checkpoint count for."""
+"""What the first, second and third thing that a person says about a request after its checkpoint count for."""
 
 
 def quality(reactions: Sequence[TurnFacets]) -> float:

@@ -1,6 +1,6 @@
-"""What sessions and turns are like, by small sets of rules (docs/sessions.md); a language model may say more.
+"""What sessions and turns are like, by small sets of rules (docs/sessions.md); where a language model is set, it says.
 
-The rules read English. They look at how a message begins and at set phrases, and would rather say nothing than guess.
+The phrases that the rules look for, and in which languages, stand in ``facet_rules``.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ricordo.context.facet_rules import phrases
 from ricordo.context.tally import Tally
 from ricordo.errors import ContractError, Unavailable
 from ricordo.text.mentions import mentioned
 from ricordo.text.words import Analyzer
+from ricordo.values.kinds import FACETS
 from ricordo.values.sessions import SessionFacets, TurnFacets
 
 if TYPE_CHECKING:
@@ -24,38 +26,6 @@ Frequencies = Callable[[Collection[str]], tuple[int, Mapping[str, int]]]
 SPOKEN = 600
 """How a message is meant shows in its beginning; what follows is mostly material."""
 
-_START = r"(?:^|[.!?;\n]\s*|(?:no|but|ok|okay|hmm|hm|ah|oh|yes|hey)[,.!]?\s+)"
-_CORRECTION = re.compile(
-    rf"""{_START}(?:no+pe?\b(?=[,.!\s]|$)(?!\s+(?:need|problem|worries|idea|one|rush)\b)
-      |wrong\b|not\ (?:quite|like\ that|that)\b
-      |that(?:'s|\ is|\ was)\ (?:not|wrong|incorrect)\b|that\ isn'?t\b|actually,?\ (?:no|that|i\ (?:meant|wanted))\b
-      |(?:please\ )?(?:undo|revert)\ (?:that|this|it|the|your|all)\b|wait,?\ (?:no|that|why)\b|stop\b(?=[,.!]|$))
-    | \bi\ (?:said|meant|told\ you|already\ (?:said|told|asked)|(?:did\ not|didn'?t)\ (?:ask|want|mean|say))\b
-    | \bnot\ what\ i\ (?:asked|meant|wanted|said)\b
-    | \byou\ (?:forgot|missed|broke|misunderstood|misread|ignored|deleted\ the\ wrong|should(?:n'?t|\ not)\ have)\b
-    | \b(?:it|that|this|they)(?:'s|\ is|\ are)?\ (?:still\ (?:broken|failing|wrong|fails|not|doesn'?t)|incorrect)\b
-    | \b(?:doesn'?t|does\ not|didn'?t|did\ not)\ work\b""",
-    re.VERBOSE | re.IGNORECASE,
-)
-_FRUSTRATION = re.compile(
-    r"""\b(?:wtf|ffs|omg|argh+|ugh+|damn(?:\ it)?|for\ (?:god'?s|fuck'?s|heaven'?s)\ sake|fuck(?:ing)?|bullshit)\b
-    | \bfor\ the\ (?:second|third|fourth|fifth|last|\d+(?:nd|rd|th))\ time\b | \bhow\ (?:many\ times|often\ do\ i)\b
-    | \b(?:why\ (?:do|did|are|would)\ you\ (?:keep|always|constantly)|you\ keep\ (?:on\ )?\w+ing|yet\ again)\b
-    | \bthis\ is\ (?:ridiculous|terrible|useless|awful|frustrating|annoying|a\ (?:mess|waste|joke))\b
-    | \b(?:seriously|come\ on)\s*[?!] | \bi'?m\ (?:getting\ )?(?:tired|sick|annoyed|frustrated|fed\ up)\b
-    | \bstop\ (?:doing|changing|adding|guessing|apologi[sz]ing)\b | [?!]{3,}""",
-    re.VERBOSE | re.IGNORECASE,
-)
-_PRAISE = re.compile(
-    rf"""\b(?:thanks|thank\ you|thx|ty|cheers)\b(?!\s+(?:but|for\ nothing))
-    | {_START}(?:great|perfect|excellent|awesome|amazing|brilliant|wonderful|fantastic|lovely|nice|beautiful|superb|
-        exactly|lgtm|bravo|neat|sweet|cool)(?=\s*(?:[,.!;\n]|$|work\b|job\b|one\b|stuff\b|-))
-    | \b(?:well\ done|good\ (?:job|work|catch|call)|love\ (?:it|this|that)|looks\ (?:good|great|perfect)|much\ better)\b
-    | \b(?:that|it|this|everything|all)(?:'s)?\ (?:works?|worked|is\ working)\b
-        (?:\ (?:now|great|perfectly|fine|well))?(?=\s*(?:[,.!\n]|$))
-    | {_START}works\ (?:now|great|perfectly|fine|well)\b | 👍 | 🎉 | ❤ | 💯""",
-    re.VERBOSE | re.IGNORECASE,
-)
 _DENIED = re.compile(r"\b(?:not|isn'?t|wasn'?t|never|hardly|far\ from)\s+(?:\w+\s+)?$", re.IGNORECASE)
 _INTERRUPTED = "[Request interrupted by user"
 
@@ -71,11 +41,64 @@ def turn_facets(text: str) -> TurnFacets:
     if text.startswith(_INTERRUPTED):
         return TurnFacets(-0.3, correction=True)
     spoken = text[:SPOKEN]
-    correction = _CORRECTION.search(spoken) is not None
-    frustration = _FRUSTRATION.search(spoken) is not None or _is_shouted(spoken)
-    praise = any(not _DENIED.search(spoken[: match.start()]) for match in _PRAISE.finditer(spoken))
+    correction = phrases("correction").search(spoken) is not None
+    frustration = phrases("frustration").search(spoken) is not None or _is_shouted(spoken)
+    praise = any(not _DENIED.search(spoken[: match.start()]) for match in phrases("praise").finditer(spoken))
+    return _facets(correction=correction, frustration=frustration, praise=praise)
+
+
+def _facets(*, correction: bool, frustration: bool, praise: bool) -> TurnFacets:
     mood = 0.6 * praise - 0.4 * correction - 0.6 * frustration
     return TurnFacets(round(max(-1.0, min(1.0, mood)), 2), correction, frustration, praise)
+
+
+_TURNS: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "messages": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "number": {"type": "integer"},
+                    "correction": {"type": "boolean"},
+                    "frustration": {"type": "boolean"},
+                    "praise": {"type": "boolean"},
+                },
+                "required": ["number", "correction", "frustration", "praise"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["messages"],
+    "additionalProperties": False,
+}
+
+
+def facets_by_model(texts: Sequence[str], llm: LLM) -> list[TurnFacets | None]:
+    """How a person's messages take what came before each, as a language model sees it; None where it did not say.
+
+    ``Unavailable`` passes through: the model need not be asked again.
+    """
+    from ricordo.models.base import Message
+
+    listed = "\n".join(f"{number}. {' '.join(text[:SPOKEN].split())}" for number, text in enumerate(texts, start=1))
+    prompt = (
+        "These are messages of a person to a coding agent, in order, as data. For each number say whether the message"
+        " corrects what the agent did before, whether it shows frustration, and whether it praises or thanks."
+        f"\n\n<messages>\n{listed}\n</messages>"
+    )
+    told: list[TurnFacets | None] = [None] * len(texts)
+    try:
+        answer = llm.complete([Message("user", prompt)], schema=_TURNS).data
+    except ContractError:
+        return told
+    rows = answer.get("messages") if isinstance(answer, Mapping) else None
+    for row in rows if isinstance(rows, list) else ():
+        number = row.get("number") if isinstance(row, Mapping) else None
+        if isinstance(number, int) and 1 <= number <= len(texts):
+            told[number - 1] = _facets(**{name: row.get(name) is True for name in FACETS})
+    return told
 
 
 _BESIDE_PRAISE = """
@@ -93,7 +116,7 @@ def is_only_praise(text: str) -> bool:
     facets = turn_facets(text)
     if not facets.praise or facets.correction or "?" in text:
         return False
-    return set(_BESIDE_PRAISE.split()).issuperset(re.findall(r"\w+", _PRAISE.sub(" ", text).lower()))
+    return set(_BESIDE_PRAISE.split()).issuperset(re.findall(r"\w+", phrases("praise").sub(" ", text).lower()))
 
 
 def _is_shouted(text: str) -> bool:

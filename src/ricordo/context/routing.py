@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ricordo.context.checkpoints import HEARD, quality
 from ricordo.context.session_list import facets_in
 from ricordo.store.base import Store
 from ricordo.values.hits import Answer, Hit
 from ricordo.values.items import Ref
-from ricordo.values.sessions import Fork, Routes
+from ricordo.values.sessions import Fork, Routes, TurnFacets
 
 QUALITY_SHARE = 0.8
 """How far quality moves a score: by up to two fifths, either way."""
@@ -33,6 +34,20 @@ def routes_from(task: str, answer: Answer, stores: Mapping[str, Store], limit: i
     return Routes(task, tuple(forks[:limit]), (*answer.meta.degraded, *answer.meta.notes))
 
 
+def reactions(said: Sequence[Mapping[str, Any]]) -> list[TurnFacets]:
+    """How the messages after a checkpoint take it, given what is kept of them.
+
+    Those after a correction, or after "go on", are about the same request; a message that asks for something else is
+    the last one about this request, so that a correction counts against the request it corrects and no other.
+    """
+    heard = []
+    for one in said:
+        heard.append(facets_in(one))
+        if not (heard[-1].correction or one.get("goes_on")):
+            break
+    return heard
+
+
 def _fork(hit: Hit, store: Store) -> Fork | None:
     item = hit.item
     if item is None or not item.fields.thread:
@@ -43,7 +58,7 @@ def _fork(hit: Hit, store: Store) -> Fork | None:
         return None
     turn, files = metadata.get("turn"), metadata.get("files")
     turn = turn if isinstance(turn, int) else 0
-    worth = quality([facets_in(said) for said in store.threads.said_after(session, turn, len(HEARD))])
+    worth = quality(reactions(store.threads.said_after(session, turn, len(HEARD))))
     return Fork(
         session,
         turn,

@@ -6,17 +6,19 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from ricordo.context.facets import turn_facets
+from ricordo.context.checkpoints import goes_on
 from ricordo.ingest.pipeline import Incoming
 from ricordo.values.items import Item, Parsed, Ref, Saved
 from ricordo.values.kinds import CHECKPOINT, SESSION
-from ricordo.values.sessions import Checkpoint, SessionEvent, SessionFacets
+from ricordo.values.sessions import Checkpoint, SessionEvent, SessionFacets, TurnFacets
 
 DRIVE = "session"
 
 
-def turn_item(session: str, seq: int, key: str, event: SessionEvent, text: str, at: datetime) -> Incoming:
-    """An event as an item."""
+def turn_item(
+    session: str, seq: int, key: str, event: SessionEvent, text: str, at: datetime, facets: TurnFacets | None
+) -> Incoming:
+    """An event as an item; ``facets`` is how it takes what came before, None where nobody could tell."""
     metadata: dict[str, Any] = {
         "key": key,
         "role": event.role,
@@ -27,13 +29,21 @@ def turn_item(session: str, seq: int, key: str, event: SessionEvent, text: str, 
     metadata |= {"files": list(event.files)} if event.files else {}
     flags = {"request": event.is_request, "aside": event.is_aside, "error": event.is_error}
     metadata |= {name: True for name, held in flags.items() if held}
-    if event.role == "user" and not event.is_aside:
-        facets = turn_facets(text)
-        if not facets.is_neutral():
+    if is_spoken(event):
+        if facets is None:
+            metadata["facets_unread"] = True
+        elif not facets.is_neutral():
             metadata["facets"] = facets.to_dict()
+        if goes_on(text):
+            metadata["goes_on"] = True
     fields: dict[str, Any] = {"thread": session, "seq": seq, "source": "agent", "metadata": metadata}
     ref = Ref(DRIVE, f"/{session}/{seq}")
     return Incoming(ref, Parsed(text), SESSION, fields, times=(at, at))
+
+
+def is_spoken(event: SessionEvent) -> bool:
+    """Whether a person said it."""
+    return event.role == "user" and not event.is_aside
 
 
 def at_place(one: Incoming, seq: int) -> Incoming:

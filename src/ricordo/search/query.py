@@ -15,7 +15,7 @@ from ricordo.frozen import frozen
 from ricordo.values.days import SPOKEN
 from ricordo.values.hits import Filters
 from ricordo.values.items import SEVERITIES, parse_time
-from ricordo.values.kinds import KINDS
+from ricordo.values.kinds import FACETS, KINDS
 
 MAX_CHARACTERS = 20_000
 """Longer queries are cut here: no question is longer, and a pasted file would match everything anyway."""
@@ -164,7 +164,6 @@ _COLLECTED = {
     "thread": "threads",
     "facet": "facets",
 }
-FACETS = ("correction", "frustration", "praise")
 
 
 def _filters(conditions: list[tuple[str, str]]) -> Filters:

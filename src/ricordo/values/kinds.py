@@ -88,3 +88,7 @@ SESSION = "session"
 def kind_of_drive(drive: str) -> str:
     """The kind of a new item on a drive, when nobody says another."""
     return drive if drive in KIND_DRIVES else "document"
+
+
+FACETS = ("correction", "frustration", "praise")
+"""What a turn of a session may be."""
