@@ -165,3 +165,27 @@ def test_config_writes_no_profile_that_cannot_be_used(notes: Any, name: str, val
     assert words in error["message"]
     assert error["hint"]
     assert (Path(notes.env["RICORDO_CONFIG_HOME"]) / "config.toml").read_text(encoding="utf-8") == before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("list",), ("get", "note:/keys"), ("semantic", "keys"), ("similar", "note:/keys"), ("skills",), ("status",)],
+)
+def test_a_profile_given_to_a_verb_that_does_not_rank_with_it_is_refused_with_the_reason(
+    notes: Any, words: tuple[str, ...]
+) -> None:
+    before = notes.envelope("--profile", "rrf", *words, code=2)["error"]
+    after = notes.envelope(*words, "--profile", "rrf", code=2)["error"]
+    assert before == after
+    assert words[0] in before["message"]
+    assert "search" in before["hint"]
+
+
+def test_verbs_that_rank_use_the_profile_they_are_given_and_refuse_one_that_does_not_exist(notes: Any) -> None:
+    notes.run("save", "memory:/old", "Keys of the cellar: the keys, the keys.", "--valid-until", "2020-01-01")
+    write_settings(notes, '[profiles.none_fit]\nbase = "bm25"\nmin_score = 0.99\n')
+    for words in (("context", "keys"), ("search", "keys")):
+        assert "signing" in notes.run(*words).stdout
+        assert "signing" not in notes.run(*words, "--profile", "none_fit").stdout
+        assert "signing" not in notes.run("--profile", "none_fit", *words).stdout
+        assert "no profile 'nosuch'" in notes.envelope(*words, "--profile", "nosuch", code=2)["error"]["message"]

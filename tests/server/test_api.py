@@ -212,3 +212,8 @@ def test_examples_stand_in_the_description(site: Site) -> None:
     assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
     ids = [one["operationId"] for methods in document["paths"].values() for one in methods.values()]
     assert len(ids) == len(set(ids))
+
+
+def test_a_parameter_that_a_route_does_not_have_is_refused_not_ignored(site: Site) -> None:
+    for path in ("/api/v1/context?task=keys&profile=rrf", "/api/v1/similar?ref=note:/a&profile=rrf"):
+        assert "profile" in site.get(path, 400)["error"]["message"]

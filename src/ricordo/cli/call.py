@@ -41,7 +41,11 @@ class Call:
         """
         from ricordo.config.loading import ConfigProvider
 
-        config = ConfigProvider()
+        config = ConfigProvider({"search.profile": self.profile} if self.profile else None)
+        if self.profile:
+            from ricordo.registry import profile
+
+            profile(self.profile, config())  # refuses a name that no profile has
         embedder = None
         if meaning and config().search.backend == "hybrid":
             from ricordo.registry import embedder_ahead

@@ -72,7 +72,7 @@ def semantic(call: Call, words: tuple[str, ...], form: str, **given: Any) -> int
     """The query is compared by its meaning only; quotes, dashes and filters in it are plain text."""
     query = query_from(words)
     settings = search_settings(call, given)
-    settings.pop("profile", None)  # meaning alone is a profile of its own
+    settings.pop("profile", None)
     with call.engine(meaning=True) as engine:
         return _answer(
             call, engine, engine.semantic(query, **settings), form, query, given["offset"], bool(given["as_of"])

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ricordo.cli.call import Call
-from ricordo.cli.verbs import VERBS
+from ricordo.cli.verbs import BY_MEANING, RANKING, VERBS
+from ricordo.errors import UsageError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -67,6 +68,10 @@ class Verb(click.Command):
                 ctx.params[param.name] = _as_text(ctx.params[param.name])
         return rest
 
+    def invoke(self, ctx: click.Context) -> Any:
+        refuse_profile(ctx.ensure_object(Call), ctx.ensure_object(Call).command)
+        return super().invoke(ctx)
+
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         write_help_text(self, formatter)
 
@@ -109,7 +114,23 @@ class VerbGroup(click.Group):
 
     def _list(self) -> int:
         context = click.get_current_context()
-        return 0 if context.invoked_subcommand else int(context.invoke(self.commands[self.alone]))
+        if context.invoked_subcommand:
+            return 0
+        call = context.ensure_object(Call)
+        refuse_profile(call, f"{call.command} {self.alone}")
+        return int(context.invoke(self.commands[self.alone]))
+
+
+def refuse_profile(call: Call, command: str) -> None:
+    """A profile given to a verb that does not rank with it would do nothing, so it is refused."""
+    if not call.profile or command in RANKING:
+        return
+    why = "ranks by meaning alone" if command in BY_MEANING else "ranks nothing with a profile"
+    raise UsageError(
+        f"'{command}' {why}, so --profile says nothing to it",
+        hint=f"Leave it out. These verbs take it: {', '.join(sorted(RANKING))}. For servers and hooks, set"
+        " search.profile.",
+    )
 
 
 def write_help_text(command: Verb | VerbGroup, formatter: click.HelpFormatter) -> None:
@@ -129,7 +150,10 @@ def write_options(command: click.Command, ctx: click.Context, formatter: click.H
     """A verb's own options first, the global ones in a section below."""
     own: list[tuple[str, str]] = []
     shared: list[tuple[str, str]] = []
+    name = ctx.command_path.partition(" ")[2]
     for param in command.get_params(ctx):
+        if "--profile" in param.opts and name and name not in RANKING:
+            continue  # it would be refused
         record = param.get_help_record(ctx)
         if record is not None and isinstance(param, click.Option):
             (shared if param in GLOBAL_OPTIONS else own).append(record)

@@ -31,6 +31,11 @@ def verbs_of(group: str) -> dict[str, VerbRow]:
     return {name: entry for name, entry in VERBS.items() if entry.group == group}
 
 
+RANKING = frozenset({"search", "explain", "context", "skills search", "tools find", "route", "eval"})
+"""The verbs that rank with a profile of the user's choice."""
+BY_MEANING = frozenset({"semantic", "similar", "suggest-links"})
+"""The verbs that rank by likeness alone, whatever the profile."""
+
 VERBS: dict[str, VerbRow] = {
     "init": VerbRow("add", "init", "Make a store for this project.", "add"),
     "add": VerbRow("add", "add", "Add files, folders, globs, URLs or standard input.", "add"),

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends, Request
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
 
+from ricordo.errors import UsageError
 from ricordo.http_api import shapes
 from ricordo.http_api.failures import WORDS
 from ricordo.http_api.serving import needs
@@ -39,6 +42,20 @@ def begins(group: APIRouter, path: str, scope: str = "write", **more: Any) -> Ca
     return _route(group, "POST", path, shapes.TaskShape, scope, {"responses": started, **more})
 
 
+def only_known_parameters(request: Request) -> None:
+    """Refuse a parameter that the route does not have: what it asks for would silently not be done."""
+    route = request.scope.get("route")
+    known = list(route.dependant.query_params) if isinstance(route, APIRoute) else []
+    if any(isinstance(field.field_info.annotation, type) and issubclass(field.field_info.annotation, BaseModel)
+           for field in known):  # fmt: skip
+        return  # a model of parameters refuses others itself
+    names = {field.alias for field in known}
+    for name in request.query_params:
+        if name not in names:
+            listed = f"It has: {', '.join(sorted(names))}." if names else "It has none."
+            raise UsageError(f"there is no parameter '{name}' here", hint=listed)
+
+
 def _route(
     group: APIRouter, method: str, path: str, shape: type[shapes.Shape], scope: str, more: dict[str, Any]
 ) -> Callable[[Any], Any]:
@@ -48,7 +65,7 @@ def _route(
         path,
         methods=[method],
         responses=responses,
-        dependencies=[needs(scope)],
+        dependencies=[needs(scope), Depends(only_known_parameters)],
         openapi_extra=asked,
         response_model=None,
         **more,
