@@ -105,6 +105,15 @@ def test_what_hooks_told_is_logged_by_ref_and_shown_in_insight(
     found = httpx.get(f"{site.address}/insight", headers={"Authorization": f"Bearer {LOCAL}"}).text
     assert "2 answers" in found
 
+    def opened() -> list[bool]:
+        answer = httpx.get(f"{site.address}/api/v1/stats/shown", headers={"Authorization": f"Bearer {LOCAL}"}).json()
+        return [one["opened"] for one in answer["items"]]
+
+    assert opened() == [False]
+    site.engine.get(items[0].ref)
+    site.engine._context.flush_use()
+    assert opened() == [True]
+
 
 def test_a_hook_with_other_variables_does_the_work_itself(project: Path, site: Listening) -> None:
     answer = hook(project, env={"RICORDO_HOOKS_PROMPT_BUDGET": "0"}, **PROMPT)

@@ -10,12 +10,17 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ricordo.config.files import state_home
+from ricordo.errors import Error
 from ricordo.frozen import frozen
+
+if TYPE_CHECKING:
+    from ricordo.engine import Ricordo
 
 NAME = "hooks.shown"
 MOST_BYTES = 500_000
@@ -25,14 +30,18 @@ DAY = 86_400
 
 @frozen
 class ShownItem:
-    """An item that hooks showed to agents: how often, and when last."""
+    """An item that hooks showed to agents: how often, when first and last, and whether it was opened afterwards."""
 
     ref: str
     count: int
+    first_at: datetime
     last_at: datetime
+    title: str = ""
+    opened: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        return {"ref": self.ref, "count": self.count, "last_at": self.last_at.isoformat()}
+        plain = {"ref": self.ref, "count": self.count, "title": self.title, "opened": self.opened}
+        return plain | {"first_at": self.first_at.isoformat(), "last_at": self.last_at.isoformat()}
 
 
 def note(event: str, store: str, refs: Sequence[str]) -> None:
@@ -52,16 +61,33 @@ def note(event: str, store: str, refs: Sequence[str]) -> None:
 def shown_by_hooks(store: str, days: float = 30) -> tuple[int, list[ShownItem]]:
     """How many answers hooks gave from a store lately, and the items in them, most often shown first."""
     answers = 0
-    counts: dict[str, tuple[int, float]] = {}
+    counts: dict[str, tuple[int, float, float]] = {}
     for line in _lines(time.time() - days * DAY):
         if line["store"] != store:
             continue
         answers += 1
         for ref in dict.fromkeys(line["refs"]):
-            count, last = counts.get(ref, (0, 0.0))
-            counts[ref] = (count + 1, max(last, line["at"]))
-    ordered = sorted(counts.items(), key=lambda one: (-one[1][0], -one[1][1], one[0]))
-    return answers, [ShownItem(ref, count, datetime.fromtimestamp(last, UTC)) for ref, (count, last) in ordered]
+            count, first, last = counts.get(ref, (0, line["at"], 0.0))
+            counts[ref] = (count + 1, min(first, line["at"]), max(last, line["at"]))
+    ordered = sorted(counts.items(), key=lambda one: (-one[1][0], -one[1][2], one[0]))
+    return answers, [ShownItem(ref, count, _moment(first), _moment(last)) for ref, (count, first, last) in ordered]
+
+
+def with_openings(engine: Ricordo, items: Sequence[ShownItem]) -> list[ShownItem]:
+    """The same items with their titles, and whether they were opened since they were first shown; none that is gone."""
+    rows = []
+    for one in items:
+        try:
+            item = engine.get(one.ref, track=False)
+        except Error:  # it was removed since
+            continue
+        opened = item.last_accessed_at is not None and item.last_accessed_at >= one.first_at
+        rows.append(replace(one, title=item.title, opened=opened))
+    return rows
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def _lines(since: float) -> Iterator[dict[str, Any]]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ricordo.http_api.tasks import Tells
 
 look_after = router("look after")
+MOST_SHOWN = 100
+"""How many of the items that hooks showed to agents are listed."""
 TASK_EVENTS = {
     200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events.", "model": None}
 }
@@ -45,13 +47,13 @@ async def stats(
 
 @reads(look_after, "/stats/shown", shapes.ListOf)
 async def shown(here: Here, days: Annotated[float, Query(gt=0, le=36_500)] = 30) -> Response:
-    """What hooks showed to agents: how many answers, and the items in them, most often shown first."""
+    """What hooks showed to agents: how many answers, the items in them, and whether each was opened afterwards."""
 
     def work(engine: Ricordo) -> dict[str, Any]:
-        from ricordo.cli.hook_shown import shown_by_hooks
+        from ricordo.cli.hook_shown import shown_by_hooks, with_openings
 
         answers, items = shown_by_hooks(engine.location, days)
-        return {"answers": answers, "items": items}
+        return {"answers": answers, "items": with_openings(engine, items[:MOST_SHOWN])}
 
     return await here.answer(work)
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Query, Request, Response
 
-from ricordo.cli.hook_shown import shown_by_hooks
-from ricordo.errors import Error
+from ricordo.cli.hook_shown import shown_by_hooks, with_openings
 from ricordo.http_api.serving import Here
 from ricordo.http_api.web.drawing import by_day
 from ricordo.http_api.web.pages import page, page_router, shows
@@ -26,15 +25,7 @@ MOST_SHOWN = 10
 def shown(engine: Ricordo, days: int) -> dict[str, Any]:
     """What hooks showed to agents, and which of it was opened afterwards."""
     answers, items = shown_by_hooks(engine.location, days)
-    rows = []
-    for one in items[:MOST_SHOWN]:
-        try:
-            item = engine.get(one.ref, track=False)
-        except Error:  # it was removed since
-            continue
-        opened = item.last_accessed_at is not None and item.last_accessed_at >= one.last_at
-        rows.append((one, item.title, opened))
-    return {"hook_answers": answers, "shown": rows}
+    return {"hook_answers": answers, "shown": with_openings(engine, items[:MOST_SHOWN])}
 
 
 @shows(insight, "/insight")
