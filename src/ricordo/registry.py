@@ -54,9 +54,9 @@ def _server_store(address: str, config: Config, *, create: bool) -> Store:
 
 def token_counter() -> TokenCounter:
     """What counts tokens for the chunker: the shipped model's tokenizer."""
-    from ricordo.models.local_onnx import WordPieceCounter
+    from ricordo.models.local_onnx import shipped_counter
 
-    return WordPieceCounter()
+    return shipped_counter()
 
 
 def embedder(config: Config) -> Embedder | None:

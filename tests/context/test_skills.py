@@ -138,6 +138,23 @@ def test_a_changed_skill_is_read_again_by_add_and_by_refresh_and_others_are_not(
     assert item.fields.metadata["location"] == str(root / "pdf" / "SKILL.md")
 
 
+def test_an_edit_of_a_skill_is_noticed_before_the_context_and_by_every_look_at_skills(
+    tmp_path: Path, engine: Ricordo, write: Writer
+) -> None:
+    file = write(tmp_path / "skills", "tea", "How to brew tea.")
+    engine.skills_add(tmp_path / "skills")
+    looks: tuple[Callable[[], str], ...] = (
+        lambda: engine.context("brew tea in a pot").text,
+        lambda: engine.skills_search("brew tea")[0].description,
+        lambda: engine.skills()[0].description,
+        lambda: engine.skill("tea").fields.description,
+    )
+    for number, look in enumerate(looks):
+        file.write_text(file.read_text().replace("description: ", f"description: ({number}) "))
+        engine._agents._next_look = 0.0  # a second later
+        assert f"({number})" in look()
+
+
 def test_a_skill_whose_file_is_gone_is_reported_and_removed_on_request(
     engine: Ricordo, tmp_path: Path, write: Writer
 ) -> None:

@@ -194,7 +194,7 @@ def test_watching_goes_on_when_the_store_was_busy_and_tells_it(house) -> None:
         items = engine._context.unsynced_store.items  # read without a look at the files
         return items.get(items.require(Ref("note", "/plan"))).content
 
-    def reported() -> list[str]:
+    def updated() -> list[str]:
         return [item.ref for event in events for item in event.report.items if item.status == "updated"]
 
     watcher = threading.Thread(target=lambda: engine.watch(on_event=heard, stop=stop))
@@ -204,12 +204,12 @@ def test_watching_goes_on_when_the_store_was_busy_and_tells_it(house) -> None:
         assert reported.wait(60), events
     house.edit("notes/plan.md", "second plan", "third plan")
     deadline = time.monotonic() + 60
-    while not (stored() == "the third plan" and reported()) and time.monotonic() < deadline:
+    while not (stored() == "the third plan" and updated()) and time.monotonic() < deadline:
         stop.wait(0.05)
     stop.set()
     watcher.join(60)
     assert stored() == "the third plan", events
-    assert "note:/plan" in reported(), events
+    assert "note:/plan" in updated(), events
 
 
 def test_an_edit_that_a_search_takes_in_before_the_watcher_is_reported_by_the_watcher(house, monkeypatch) -> None:

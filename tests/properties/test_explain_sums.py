@@ -97,7 +97,8 @@ def check(answer: Answer, search: dict[str, Any]) -> None:
         assert sum(share.contribution for share in explain.signals) == explain.value
         assert hit.score == (explain.steps[-1][1] if explain.steps else min(1.0, explain.value))
         assert 0.0 <= hit.score <= 1.0
-        order.append((-explain.value, "" if search["memories"] else hit.ref))
+        counted = explain.steps[0][1] if hit.validity else explain.value
+        order.append((-counted, "" if search["memories"] else hit.ref))
     assert order == sorted(order)
 
 

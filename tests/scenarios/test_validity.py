@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from ricordo import Ricordo
 from ricordo.search import signals
 
@@ -24,6 +26,28 @@ def test_an_expired_item_is_marked_and_ranks_low_where_time_counts(engine: Ricor
     assert [hit.ref for hit in hits] == ["entry:/new", "entry:/old"]
     assert [hit.validity for hit in hits] == ["", "no longer valid"]
     assert hits[1].to_dict()["validity"] == "no longer valid"
+
+
+@pytest.mark.parametrize("profile", ["default", "bm25", "vector", "rrf", "vault", "brain", "skills", "knowledge"])
+def test_an_expired_item_ranks_low_in_every_profile_and_says_why(meaning: Ricordo, profile: str) -> None:
+    meaning.save("entry:/old", "The price of tea is five.", fields={"valid_until": "2020-01-01"})
+    meaning.save("entry:/soon", "The price of tea is seven.", fields={"valid_from": "2999-01-01"})
+    meaning.save("entry:/new", "What tea costs: the price is six, as of this year, in most shops of the town.")
+    hits = {hit.ref: hit for hit in meaning.search("price of tea", profile=profile, explain=True).hits}
+    assert next(iter(hits)) == "entry:/new"
+    for ref, why in (("entry:/old", "no longer valid"), ("entry:/soon", "not valid yet")):
+        explain = hits[ref].explain
+        assert explain is not None
+        assert hits[ref].score == pytest.approx(explain.value * signals.OUT_OF_TIME)
+        assert [step for step, _ in explain.steps] == [f"{why} ×{signals.OUT_OF_TIME}"]
+
+
+def test_what_held_at_the_moment_asked_about_ranks_as_it_did_then(engine: Ricordo) -> None:
+    engine.save("entry:/old", "The price of tea is five.", fields={"valid_until": "2999-01-01"})
+    engine.save("entry:/new", "What tea costs: the price is six, as of this year.", fields={"valid_from": "2998-01-01"})
+    assert [hit.ref for hit in engine.search("price of tea").hits] == ["entry:/old", "entry:/new"]
+    then = datetime(2999, 6, 1, tzinfo=UTC)
+    assert [hit.ref for hit in engine.search("price of tea", as_of=then).hits] == ["entry:/new", "entry:/old"]
 
 
 def test_the_context_names_what_it_did_not_tell_because_it_expired(engine: Ricordo) -> None:

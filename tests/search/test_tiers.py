@@ -116,6 +116,36 @@ def test_a_diverse_search_puts_a_double_of_another_tier_behind_what_is_new(
     ]  # fmt: skip
 
 
+def test_a_tier_is_asked_once_which_refs_it_holds_however_many_hits_there_are(
+    stores: dict[str, Path], opened: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(12):
+        put(stores["team"], f"note:/team-{number}", f"The harbour has a pier {number}.")
+    put(stores["agent"], "note:/team-3", "Nothing about ships.")
+    memory = opened()
+    memory.search("harbour")
+    asked: list[int] = []
+    tier = next(one for one in memory._context.tiers.federation.tiers if one.name == "agent")
+    numbers, number = tier.store.items.numbers, tier.store.items.number
+    monkeypatch.setattr(tier.store.items, "numbers", lambda refs: asked.append(len(refs)) or numbers(refs))
+    monkeypatch.setattr(tier.store.items, "number", lambda ref: asked.append(1) or number(ref))
+    refs = [hit.ref for hit in memory.search("harbour", limit=30).hits]
+    assert "note:/team-3" not in refs
+    assert "note:/team-4" in refs
+    assert len(asked) == 2, "once for the project's hits, once for the team's"
+
+
+def test_what_a_higher_tier_has_in_its_bin_hides_nothing(
+    stores: dict[str, Path], opened: Callable[..., Ricordo]
+) -> None:
+    put(stores["team"], "note:/pier", "The harbour has a pier.")
+    put(stores["agent"], "note:/pier", "Nothing about ships.")
+    assert "note:/pier" not in [hit.ref for hit in opened().search("harbour").hits]
+    with Ricordo.open(stores["agent"], config=words_only()) as memory:
+        memory.rm("note:/pier")
+    assert "note:/pier" in [hit.ref for hit in opened().search("harbour").hits]
+
+
 def test_the_same_ref_or_the_same_text_is_answered_by_the_highest_tier(
     stores: dict[str, Path], opened: Callable[..., Ricordo]
 ) -> None:

@@ -148,6 +148,9 @@ class _Items(_Part):
     def number(self, ref: Ref) -> int | None:
         return next((n for n, row in self.store.tables.rows.items() if row.ref == ref and row.state != "deleted"), None)
 
+    def numbers(self, refs: Sequence[Ref]) -> dict[Ref, int]:
+        return {ref: n for ref in refs if (n := self.number(ref)) is not None}
+
     def require(self, ref: Ref) -> int:
         n = self.number(ref)
         if n is None:
@@ -337,6 +340,7 @@ class _Index(_Part):
         tables = self.store.tables
         rows = self._rows(ask)
         notes = Candidates(
+            windows={row.n: _window(row) for row, _ in rows},
             active=tables.active,
             waiting=sum(key[0] == ask.model for key in tables.jobs),
             learned_shift=0.0,
@@ -674,6 +678,10 @@ def _item(row: Row, version: int) -> Item:
         row.created,
         row.updated,
     )
+
+
+def _window(row: Row) -> tuple[str | None, str | None]:
+    return row.item.draft.fields.valid_from, row.item.draft.fields.valid_until
 
 
 def _candidate(row: Row) -> Candidate:

@@ -157,6 +157,8 @@ def answer(event: str, *, store: str | None, tier: str | None, started: float, w
         if from_server is not None:
             outlet.offer(from_server)
             return
+        # numpy's BLAS library starts a thread for each core when it is imported, which costs more than a hook computes.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         from ricordo.cli.hook_answers import run
 
         run(event, content, outlet, store=store, tier=tier)

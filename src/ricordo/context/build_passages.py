@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 
 from ricordo.context.build_text import clean, is_outside
 from ricordo.frozen import frozen
-from ricordo.store.asking import Shown
+from ricordo.search.signals import OUT_OF_TIME
+from ricordo.store.asking import PassageText, Shown
 from ricordo.store.base import Store
 from ricordo.text.words import fold
 from ricordo.values.hits import Answer, Hit
@@ -62,30 +63,43 @@ def out_of_time(item: Item, now: datetime) -> str:
 def fitting(answer: Answer) -> tuple[Hit, ...]:
     """The hits that are more than chance; words alone know no such line."""
     floor = FLOOR if answer.meta.weights.get("vector") else 0.0
-    return tuple(hit for hit in answer.hits if hit.score >= floor)
+    return tuple(hit for hit in answer.hits if if_valid(hit) >= floor)
+
+
+def if_valid(hit: Hit) -> float:
+    """What a hit would score if it held now."""
+    return hit.score / OUT_OF_TIME if hit.validity else hit.score
 
 
 def passages_of(hits: Sequence[Hit], stores: Mapping[str, Store]) -> list[ContextPassage]:
     """The passages that earned the hits their places, best first; each is worth its part of its hit's score."""
     found: list[ContextPassage] = []
-    now = datetime.now(UTC)
-    for hit in hits:
-        store = stores.get(hit.tier)
-        n = store.items.number(Ref.parse(hit.ref)) if store is not None else None
-        if store is None or n is None:
-            continue
-        item = store.items.get_many([n])[n]
-        if not is_tellable(item) or out_of_time(item, now):
-            continue
-        if item.kind == SESSION:  # a turn is shown under its session's title, having none of its own
-            item = replace(item, fields=replace(item.fields, title=hit.title))
-        found += _passages(store, n, item, hit)
+    for tier, store in stores.items():
+        found += _passages_in(store, [hit for hit in hits if hit.tier == tier and hit.evidence])
     return sorted(found, key=lambda one: (-one.value, one.ref, one.first))
 
 
-def _passages(store: Store, n: int, item: Item, hit: Hit) -> Iterable[ContextPassage]:
-    shown = Shown(n, tuple(part.chunk for part in hit.evidence), item.version)
-    found = {part.chunk: part for part in store.index.passages([shown]).texts[n]} if hit.evidence else {}
+def _passages_in(store: Store, hits: Sequence[Hit]) -> Iterable[ContextPassage]:
+    """The same for the hits of one store, which is asked three times, however many they are."""
+    numbers = store.items.numbers([Ref.parse(hit.ref) for hit in hits]) if hits else {}
+    items = store.items.get_many(list(numbers.values()))
+    now = datetime.now(UTC)
+    told: list[tuple[int, Item, Hit]] = []
+    for hit in hits:
+        n = numbers.get(Ref.parse(hit.ref))
+        item = items.get(n) if n is not None else None
+        if n is None or item is None or not is_tellable(item) or out_of_time(item, now):
+            continue
+        if item.kind == SESSION:  # a turn is shown under its session's title, having none of its own
+            item = replace(item, fields=replace(item.fields, title=hit.title))
+        told.append((n, item, hit))
+    shown = [Shown(n, tuple(part.chunk for part in hit.evidence), item.version) for n, item, hit in told]
+    texts = store.index.passages(shown).texts if shown else {}
+    for n, item, hit in told:
+        yield from _passages(item, hit, {part.chunk: part for part in texts.get(n, ())})
+
+
+def _passages(item: Item, hit: Hit, found: Mapping[int, PassageText]) -> Iterable[ContextPassage]:
     best = max((part.score for part in hit.evidence), default=0.0)
     for place, part in enumerate(hit.evidence):
         passage = found.get(part.chunk)

@@ -26,6 +26,8 @@ from ricordo.values.reports import AddReport
 
 DRIVE = "skill"
 LONGEST_NAME = 120
+LISTED = "listed"
+"""The scope of skills that a command lists."""
 UNCHANGED = "unchanged"
 _UNFIT = re.compile(r"[\x00-\x1f\x7f/\\]+")
 _DESCRIPTION = re.compile(r"^description:[ \t]*(.+)$", re.MULTILINE)
@@ -143,14 +145,14 @@ class Collector:
             raise Unreadable("it has no name", hint="Every entry of the list needs a name.")
         if (file := one.file) is not None:
             status = file.stat()
-            return self._file(FoundFile(file, status.st_size, status.st_mtime_ns), "listed", one)
-        if not self._take(name, one.path or "the list", "listed"):
+            return self._file(FoundFile(file, status.st_size, status.st_mtime_ns), LISTED, one)
+        if not self._take(name, one.path or "the list", LISTED):
             return None
         if one.path and not one.content and "://" not in one.path:
             self.notes.append(f"{name}: there is no file {one.path}, so only its description is known")
         parsed = Parsed(one.content or one.description, structure="markdown" if one.content else "text")
         given = {"description": one.description}
-        return self._incoming(Incoming(Ref(DRIVE, "/"), parsed, "skill"), name, "listed", one.path, given)
+        return self._incoming(Incoming(Ref(DRIVE, "/"), parsed, "skill"), name, LISTED, one.path, given)
 
     def _is_unchanged(self, location: str, entry: FoundFile, scope: str) -> bool:
         """Whether the store has this very file, seen when it looked just like now."""
@@ -201,6 +203,25 @@ class Collector:
         return replace(plain, ref=Ref(DRIVE, f"/{name}"), fields={**kept, **fields})
 
 
+def edited(store: Store) -> list[SkillRoot]:
+    """The SKILL.md files that look other than when they were read.
+
+    Those that are gone, or that a command lists under a name of its own, are left to ``skills add``.
+    """
+    found = dict(store.items.listing(Filters(kinds=("skill",), drives=(DRIVE,)), 1 << 30, 0))
+    places = []
+    for n, state in store.files.states(list(found)).items():
+        about = found[n].fields.metadata
+        place, scope = Path(str(about.get("location") or "")), str(about.get("scope") or "")
+        try:
+            status = place.stat()
+        except OSError:
+            continue
+        if place.name == FILE and scope != LISTED and not state.looks_like(status.st_mtime_ns, status.st_size):
+            places.append(SkillRoot(place, scope))
+    return places
+
+
 def described(parsed: Parsed, folder: str) -> tuple[str, dict[str, Any], list[str]]:
     """The name a skill has, fields its front matter could not give, and what is wrong with it."""
     problems = [warning for warning in parsed.warnings if warning]
@@ -229,4 +250,4 @@ def _is_gone(known: Known, listed: bool) -> bool:
     """Whether nothing stands behind a skill any more."""
     if known.state is not None:
         return not Path(known.location).is_file()
-    return listed and known.item.fields.metadata.get("scope") == "listed"
+    return listed and known.item.fields.metadata.get("scope") == LISTED

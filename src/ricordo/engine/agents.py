@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -13,7 +15,7 @@ from ricordo import registry
 from ricordo.engine.context import EngineContext
 from ricordo.engine.finding import FindVerbs
 from ricordo.engine.sessions import SessionVerbs
-from ricordo.errors import Error, NotFound, UsageError
+from ricordo.errors import Error, NotFound, StoreError, Unavailable, UsageError
 from ricordo.values.hits import Answer, Filters, Hit
 from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import KINDS
@@ -23,12 +25,14 @@ if TYPE_CHECKING:
     from ricordo.context.build import Event
     from ricordo.context.build_passages import ContextPassage
     from ricordo.context.echo import EchoFilter
+    from ricordo.context.skills import Collector
     from ricordo.models.base import TokenCounter
     from ricordo.store.base import Store
     from ricordo.values.context import ContextReport, LeftOut, Skill
     from ricordo.values.tools import ToolEntry
 
 HITS = 40
+LOOK_SECONDS = 1.0
 CONTEXTUAL_HITS = 20
 MOST_SKILLS = 8
 EVENTS = 20
@@ -46,6 +50,7 @@ class AgentVerbs:
         self._context = context
         self._finding = finding
         self._sessions = sessions
+        self._next_look = 0.0
 
     def context(
         self,
@@ -64,6 +69,8 @@ class AgentVerbs:
             raise UsageError(f"a budget of {budget} tokens holds nothing", hint="Give at least 1; 2000 is usual.")
         warnings: list[str] = []
         left_out: list[LeftOut] = []
+        if skills and task.strip():
+            self._take_in_skill_edits()
         stores = self._stores(warnings)
         asks = bool(task.strip())
         echoes = EchoFilter(task, session)
@@ -206,17 +213,11 @@ class AgentVerbs:
         wait: bool = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> AddReport:
-        from ricordo.context.skills import Collector
         from ricordo.sources.skills import default_roots, listed_by, named_roots
 
         settings = self._context.config.skills
         places = named_roots(roots, self._context.start) if roots else default_roots(settings, self._context.start)
-        collector = Collector(
-            self._context.store,
-            self._context.pipeline,
-            self._context.files(follow_links=True),
-            self._context.models.backlog(),
-        )
+        collector = self._collector()
         listed = None
         if settings.command and not roots:
             try:
@@ -230,7 +231,31 @@ class AgentVerbs:
             report = replace(report, notes=(*report.notes, untold))
         return self._context.embed_after(report, wait, progress)
 
+    def _collector(self) -> Collector:
+        from ricordo.context.skills import Collector
+
+        context = self._context
+        files = context.files(follow_links=True)
+        return Collector(context.store, context.pipeline, files, context.models.backlog())
+
+    def _take_in_skill_edits(self) -> None:
+        """Read the SKILL.md files that changed since they were read; looked at once a second at most."""
+        now = time.monotonic()
+        if now < self._next_look or not self._context.is_open:
+            return
+        self._next_look = now + LOOK_SECONDS
+        store = self._context.store
+        if not store.usage.can_record() or not _any({"": store}, _SKILLS):
+            return
+        from ricordo.context.skills import edited
+
+        if places := edited(store):
+            with suppress(StoreError, Unavailable):  # a busy store goes on; the next call tries again
+                self._collector().collect(places)
+                self._context.took_in_edits = True
+
     def skills(self) -> tuple[Skill, ...]:
+        self._take_in_skill_edits()
         found: dict[str, Skill] = {}
         for tier, store in self._stores([]).items():
             for _, item in store.items.listing(_SKILLS, 1 << 30, 0):
@@ -249,6 +274,7 @@ class AgentVerbs:
     ) -> tuple[Skill, ...]:
         if not task.strip():
             raise UsageError("there is no task", hint="Say what is to be done; 'ricordo skills list' shows them all.")
+        self._take_in_skill_edits()
         stores = self._stores([])
         if not _any(stores, _SKILLS):
             return ()
@@ -267,6 +293,7 @@ class AgentVerbs:
         return tuple(found)
 
     def skill(self, name: str) -> Item:
+        self._take_in_skill_edits()
         wanted = name.strip()
         try:
             item = self._finding.get(
@@ -308,7 +335,8 @@ def _skill_of(item: Item, *, tier: str = "", score: float | None = None) -> Skil
 
 def _expired(hits: Sequence[Hit]) -> list[LeftOut]:
     """The hits that would be told if they held now: those that come near the best."""
+    from ricordo.context.build_passages import if_valid
     from ricordo.values.context import LeftOut
 
-    floor = max((hit.score for hit in hits), default=0.0) / 2
-    return [LeftOut(hit.ref, hit.validity) for hit in hits if hit.validity and hit.score >= floor]
+    floor = max(map(if_valid, hits), default=0.0) / 2
+    return [LeftOut(hit.ref, hit.validity) for hit in hits if hit.validity and if_valid(hit) >= floor]

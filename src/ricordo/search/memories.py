@@ -6,6 +6,7 @@ Only profiles with a ``memory_score`` do this, and only when asked to; to all ot
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 from ricordo.errors import UsageError
 from ricordo.search.pool import Pool
@@ -40,7 +41,7 @@ def split(filters: Filters) -> tuple[Filters, Filters]:
     return replace(filters, kinds=rest), replace(filters, kinds=own)
 
 
-def merged(ranking: Ranking, found: Pool, score: float) -> Ranking:
+def merged(ranking: Ranking, found: Pool, score: float, as_of: datetime | None = None) -> Ranking:
     """The order of both: by value, and among memories, which all have the same, by how well their words match.
 
     The members of ``found`` become members of the ranking's pool.
@@ -50,5 +51,6 @@ def merged(ranking: Ranking, found: Pool, score: float) -> Ranking:
     share = SignalShare("memory", score, 1.0, score)
     best = sorted(found.members.items(), key=lambda entry: (-entry[1].lexical, entry[1].found.ref))
     pool.members.update(best)
-    memories = [Weighed(n, score, (share,)) for n, _ in best]
-    return replace(ranking, order=sorted([*ranking.order, *memories], key=lambda entry: -entry.value))
+    moment = as_of or datetime.now(UTC)
+    memories = [Weighed(n, score, (share,), validity=found.validity(n, moment)) for n, _ in best]
+    return replace(ranking, order=sorted([*ranking.order, *memories], key=lambda entry: -entry.counted))

@@ -29,6 +29,7 @@ from ricordo.search.ranking import Ranking, Weighed, needs_of, rank
 from ricordo.search.refine import RELATED, refine
 from ricordo.search.request import SHOWS_ALL, Boosts, Request
 from ricordo.search.rerank import rerank
+from ricordo.search.signals import OUT_OF_TIME
 from ricordo.search.wording import worded
 from ricordo.store.asking import NEWEST, SUBSTRING, Ask
 from ricordo.store.base import Scoring, Store
@@ -145,7 +146,7 @@ class Searcher:
         ranking = self._ranked_matches(replace(ask, filters=others), profile, request)
         per_side = request.sides(profile).limit
         found = Pool.of(self.store.index.candidates(replace(ask, filters=own, per_side=per_side)))
-        return memories.merged(ranking, found, memories.score_of(profile))
+        return memories.merged(ranking, found, memories.score_of(profile), request.as_of)
 
     def _ranked_matches(self, ask: Ask, profile: Profile, request: Request) -> Ranking:
         """The matches by word and by meaning, refined and in order."""
@@ -154,7 +155,7 @@ class Searcher:
             refine(self.store.index, pool, profile.refine, profile.signals["lexical"].weight)
         if pool.fits_badly(RELATED) and pool.members:
             pool.notes.append(NOTHING_FITS)
-        ranking = rank(pool, profile, request.boosts, explain=request.explain)
+        ranking = rank(pool, profile, request.boosts, explain=request.explain, as_of=request.as_of)
         return self._continued(ranking, ask, profile, request)
 
     def _continued(self, ranking: Ranking, ask: Ask, profile: Profile, request: Request) -> Ranking:
@@ -170,8 +171,10 @@ class Searcher:
         more = Pool.of(self.store.index.candidates(replace(ask, per_side=wanted, needs=needs)))
         more.members = {n: member for n, member in more.members.items() if n not in pool.members}
         more.has_vectors = pool.has_vectors
-        behind = rank(more, profile, request.boosts, explain=request.explain, weights=ranking.weights)
-        lowest = min((entry.value for entry in ranking.order), default=0.0)
+        behind = rank(
+            more, profile, request.boosts, explain=request.explain, weights=ranking.weights, as_of=request.as_of
+        )
+        lowest = min((entry.counted for entry in ranking.order), default=0.0)
         pool.members |= more.members
         return replace(ranking, order=[*ranking.order, *(replace(entry, ceiling=lowest) for entry in behind.order)])
 
@@ -257,9 +260,12 @@ def _is_guarded(pool: Pool, profile: Profile, limit: int) -> bool:
 def _placed(entry: Weighed, member: Member, *, explain: bool) -> Ranked:
     score = min(1.0, max(0.0, entry.value))
     steps: tuple[tuple[str, float], ...] = ()
+    if entry.validity:
+        score *= OUT_OF_TIME
+        steps = ((f"{entry.validity} ×{OUT_OF_TIME}", score),)
     if entry.ceiling is not None and score > entry.ceiling:
         score = max(0.0, entry.ceiling)
-        steps = (("found beyond the pool, so it stays below it", score),)
+        steps = (*steps, ("found beyond the pool, so it stays below it", score))
     return Ranked(
         entry.n,
         entry.value,

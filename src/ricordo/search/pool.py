@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from ricordo.store.asking import Candidate, Candidates, QueryVector
+from ricordo.values.items import validity_at
 
 HELD = 0.5
 """So much of a query's words, the rare ones counting more, must a passage hold to be an answer by its words."""
@@ -57,6 +59,11 @@ class Pool:
     def has_words(self) -> bool:
         """Whether any word of the query was found."""
         return any(member.lexical > 0 for member in self.members.values())
+
+    def validity(self, n: int, moment: datetime) -> str:
+        """Why a member does not hold at a moment; empty where it does."""
+        window = self.answer.windows.get(n)
+        return validity_at(*window, moment) if window is not None else ""
 
     def fits_badly(self, related: float) -> bool:
         """Whether nothing was found that answers the query: no passage is near it, and none holds half of its words.

@@ -41,6 +41,13 @@ class Weighed:
     shares: tuple[SignalShare, ...] = ()
     ceiling: float | None = None
     """The score of the last of the pool, which an item from beyond it does not exceed."""
+    validity: str = ""
+    """Why the item does not hold at the moment asked about; then only a part of its value counts."""
+
+    @property
+    def counted(self) -> float:
+        """What it is ordered by."""
+        return self.value * signals.OUT_OF_TIME if self.validity else self.value
 
 
 @frozen
@@ -147,10 +154,12 @@ def rank(
     *,
     explain: bool = False,
     weights: Mapping[str, float] | None = None,
+    as_of: datetime | None = None,
 ) -> Ranking:
     """The pool in order of value, ties by ref; with the shares of each signal where they are to be explained.
 
-    ``weights`` are those of another pool, for items from beyond it.
+    ``weights`` are those of another pool, for items from beyond it. What does not hold now, or at the moment
+    ``as_of``, comes after what does and fits as well.
     """
     weights = _weights(pool, profile) if weights is None else weights
     context = _context(pool, boosts, profile.per_side)
@@ -164,8 +173,8 @@ def rank(
             SignalShare(label, given, weight, given * weight)
             for given, (label, _, weight) in (zip(raw, parts, strict=True) if explain else ())
         )
-        order.append(Weighed(n, value, shares))
-    order.sort(key=lambda entry: (-entry.value, pool.members[entry.n].found.ref))
+        order.append(Weighed(n, value, shares, validity=pool.validity(n, as_of or context.now)))
+    order.sort(key=lambda entry: (-entry.counted, pool.members[entry.n].found.ref))
     return Ranking(pool, order, weights)
 
 

@@ -13,6 +13,8 @@ RECENCY_DAYS = 365.0
 FRESHNESS_DAYS = 30.0
 DECAY_ZONE = 0.25
 """The last part of a validity window, over which an item fades."""
+OUT_OF_TIME = 0.3
+"""What counts of an item that does not hold at the moment asked about, in every profile."""
 SEVERITY = {"critical": 1.0, "warning": 0.7, "suggestion": 0.4}
 GRAPH = {0: 1.0, 1: 0.5, 2: 0.33}
 _DAY = timedelta(days=1)

@@ -175,15 +175,20 @@ def ask(tier: Tier, request: Request) -> Reply:
 
 def _unshadowed(reply: Reply, higher: Sequence[Reply]) -> Reply:
     """A tier's answer without the refs that a higher tier holds, whether that one showed its version or not."""
-    kept = tuple(hit for hit in reply.answer.hits if not any(_holds(one.tier, hit.ref) for one in higher))
+    left = {hit.ref: Ref.parse(hit.ref) for hit in reply.answer.hits}
+    for one in higher:
+        held = _held(one.tier, list(left.values()))
+        left = {name: ref for name, ref in left.items() if ref not in held}
+    kept = tuple(hit for hit in reply.answer.hits if hit.ref in left)
     return replace(reply, answer=replace(reply.answer, hits=kept))
 
 
-def _holds(tier: Tier, ref: str) -> bool:
+def _held(tier: Tier, refs: Sequence[Ref]) -> set[Ref]:
+    """Which of these refs a tier holds."""
     try:
-        return tier.store.items.number(Ref.parse(ref)) is not None
+        return set(tier.store.items.numbers(refs)) if refs else set()
     except (Error, OSError):
-        return False  # it answered a moment ago; what it showed is left out by its ref all the same
+        return set()  # it answered a moment ago; what it showed is left out by its ref all the same
 
 
 def merged(replies: Sequence[Reply], request: Request) -> Answer:

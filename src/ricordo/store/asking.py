@@ -133,6 +133,10 @@ class Candidate:
     """Whether a neighbour or a link brought it, and neither words nor meaning did."""
 
 
+Window = tuple[str | None, str | None]
+"""From when and until when an item holds, as its fields have it."""
+
+
 @frozen
 class Candidates:
     """What a store found for an ask."""
@@ -165,6 +169,8 @@ class Candidates:
     """How many passages wait for a vector of the model that is set."""
     respelled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Words that stand nowhere, and the index terms that were looked for in their place."""
+    windows: Mapping[int, Window] = field(default_factory=dict)
+    """By item, where it has such dates: from when and until when it holds."""
 
 
 @frozen

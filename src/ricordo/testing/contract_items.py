@@ -141,6 +141,15 @@ class ItemsContract(StoreFixtures):
             store.changes.succeed(rule, prepared("memory:/c", "Other."), "corrects")
         assert store.items.number(Ref("memory", "/c")) is None
 
+    def test_many_refs_are_looked_up_at_once_and_the_bin_does_not_count(self, store: Store) -> None:
+        live, archived = self.put(store, "note:/live", "Here."), self.put(store, "note:/archived", "Put away.")
+        store.changes.archive([archived])
+        store.changes.remove(self.put(store, "note:/binned", "Gone."))
+        names = ("live", "archived", "binned", "never")
+        found = store.items.numbers([Ref("note", f"/{name}") for name in names])
+        assert found == {Ref("note", "/live"): live, Ref("note", "/archived"): archived}
+        assert store.items.numbers([]) == {}
+
     def test_an_unknown_ref_is_not_found_and_near_names_are_offered(self, store: Store) -> None:
         self.put(store, "note:/deployment", "Text.")
         with pytest.raises(NotFound) as caught:

@@ -67,6 +67,20 @@ class SearchContract(ItemsContract):
         got = {one.ref: one.lexical * candidates.maximum for one in candidates.found}
         assert got == pytest.approx(expected, rel=1e-6)
 
+    def test_candidates_say_from_when_until_when_they_hold(self, store: Store) -> None:
+        dates = {"valid_from": "2020-01-01T00:00:00+00:00", "valid_until": "2021-01-01T00:00:00+00:00"}
+        self.put(store, "note:/window", "A lantern.", **dates)
+        self.put(store, "note:/end", "A lantern.", valid_until=dates["valid_until"])
+        self.put(store, "note:/always", "A lantern.")
+        for needs in (Needs(), Needs(items=True)):
+            candidates = store.index.candidates(Ask(words=self.words(store, "lantern"), needs=needs))
+            windows = {one.ref: candidates.windows.get(one.n, (None, None)) for one in candidates.found}
+            assert windows == {
+                "note:/window": tuple(dates.values()),
+                "note:/end": (None, dates["valid_until"]),
+                "note:/always": (None, None),
+            }
+
     def test_scores_stay_exact_after_edits_and_removals(self, store: Store) -> None:
         made = self.fill(store)
         made["note:/keys"] = prepared("note:/keys", "Keys, keys, keys.")

@@ -311,11 +311,7 @@ class Item(Plain):
 
     def validity(self, now: datetime) -> str:
         """Why it does not hold at a time: ``not valid yet`` or ``no longer valid``; empty while it does."""
-        if self.fields.valid_from and datetime.fromisoformat(self.fields.valid_from) > now:
-            return "not valid yet"
-        if self.fields.valid_until and datetime.fromisoformat(self.fields.valid_until) <= now:
-            return "no longer valid"
-        return ""
+        return validity_at(self.fields.valid_from, self.fields.valid_until, now)
 
     @property
     def is_untitled_turn(self) -> bool:
@@ -342,6 +338,15 @@ class Item(Plain):
             if getattr(self, name):
                 plain[name] = getattr(self, name)
         return plain
+
+
+def validity_at(start: str | None, end: str | None, now: datetime) -> str:
+    """Why something that holds from ``start`` until ``end`` does not hold at a time; empty while it does."""
+    if start and datetime.fromisoformat(start) > now:
+        return "not valid yet"
+    if end and datetime.fromisoformat(end) <= now:
+        return "no longer valid"
+    return ""
 
 
 @frozen

@@ -19,7 +19,7 @@ from typing import Any
 from ricordo.frozen import frozen
 from ricordo.store.asking import MATCHES, Ask
 from ricordo.store.sqlite.filters import where
-from ricordo.store.sqlite.items import ITEM_COLUMNS, ITEM_TABLES
+from ricordo.store.sqlite.items import DATED_FIELDS, ITEM_COLUMNS, ITEM_TABLES
 from ricordo.store.sqlite.pool import CHUNKS_KEPT
 from ricordo.store.sqlite.times import micros
 from ricordo.text.words import fold
@@ -311,7 +311,7 @@ ITEMS = (
 )
 REFS = (
     "SELECT json_agg(json_build_array(i.n, i.drive || ':' || i.path, (SELECT max(v.number) FROM versions v"
-    " WHERE v.item = i.n AND v.created_at <= {when}))) FROM items i"
+    f" WHERE v.item = i.n AND v.created_at <= {{when}}), {DATED_FIELDS})) FROM items i"
     " WHERE i.n IN (SELECT item FROM pool UNION SELECT item FROM joined)"
 )
 FEEDBACK = (

@@ -331,8 +331,9 @@ class Gathering:
     def answered(self, near: Mapping[int, list[tuple[int, int]]], distances: Mapping[int, int]) -> Candidates:
         ask, pool, needs, answer = self.ask, self.pool, self.ask.needs, self.answer
         known = {n: item for n, item in self._items().items() if n in pool.entries}
-        refs = {n: unescaped(ref) for n, ref, _ in answer.get("refs") or []}
-        versions = {n: version for n, _, version in answer.get("refs") or [] if version is not None}
+        rows = answer.get("refs") or []
+        refs = {n: unescaped(ref) for n, ref, *_ in rows}
+        versions = {n: version for n, _, version, _ in rows if version is not None}
         feedback: Mapping[int, float] = {}
         if needs.feedback:
             counts: dict[int, dict[str, int]] = {n: {} for n in pool.entries}
@@ -363,6 +364,7 @@ class Gathering:
             active,
             int(answer.get("waiting") or 0) if active else 0,
             self.respelled,
+            {n: items.window_of(unescaped(dated)) for n, *_, dated in rows if dated is not None},
         )
 
 

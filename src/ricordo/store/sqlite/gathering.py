@@ -182,7 +182,11 @@ class Gathering:
         ask, pool, connection, needs = self.ask, self.pool, self.connection, self.ask.needs
         numbers = list(pool.entries)
         known = items.by_numbers(connection, numbers) if needs.items or needs.tfidf else {}
-        refs = {n: str(item.ref) for n, item in known.items()} or items.refs_of(connection, numbers)
+        if known:
+            refs = {n: str(item.ref) for n, item in known.items()}
+            windows = {n: (item.fields.valid_from, item.fields.valid_until) for n, item in known.items()}
+        else:
+            refs, windows = items.refs_of(connection, numbers)
         active = connection.rows("SELECT name FROM fingerprints WHERE active")
         return Candidates(
             pool.candidates(refs, items.versions_at(connection, numbers, ask.as_of) if ask.as_of else {}),
@@ -202,6 +206,7 @@ class Gathering:
             active[0][0] if active else None,
             _waiting(connection, ask.model) if ask.model and active else 0,
             self.keywords.respelled,
+            windows,
         )
 
     def _tfidf(self, known: Mapping[int, Item]) -> dict[int, float]:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ricordo.errors import NotFound
+from ricordo.store.asking import Window
 from ricordo.store.base import FileState
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.filters import where
@@ -28,6 +29,10 @@ ITEM_COLUMNS = (
     " u.decay_score, u.decay_at, CASE i.kind WHEN 'entity' THEN (SELECT count(DISTINCT l.source) FROM links l"
     " JOIN items s ON s.n = l.source AND s.state = 'live' WHERE l.target = i.n AND l.type = 'mentions') ELSE 0 END"
 )
+DATED_FIELDS = (
+    """CASE WHEN instr(i.fields, '"valid_from": "') > 0 OR instr(i.fields, '"valid_until": "') > 0 THEN i.fields END"""
+)
+"""The fields of an item, if dates may stand in them that say when it holds: most items have none."""
 ITEM_TABLES = "FROM items i LEFT JOIN usage u ON u.item = i.n"
 _ITEM = f"SELECT {ITEM_COLUMNS} {ITEM_TABLES} "
 
@@ -83,6 +88,19 @@ def number_of(connection: Connection, ref: Ref) -> int | None:
         (ref.drive, ref.path),
     )
     return rows[0][0] if rows else None
+
+
+def numbers_of(connection: Connection, refs: Sequence[Ref]) -> dict[Ref, int]:
+    """The numbers of the items at these refs that are not in the bin."""
+    found: dict[Ref, int] = {}
+    for part in batched(refs):
+        pairs = ",".join(["(?,?)"] * len(part))
+        rows = connection.rows(
+            f"SELECT drive, path, n FROM items WHERE state<>'deleted' AND (drive, path) IN (VALUES {pairs})",
+            [text for ref in part for text in (ref.drive, ref.path)],
+        )
+        found |= {Ref(drive, path): n for drive, path, n in rows}
+    return found
 
 
 def by_number(connection: Connection, n: int) -> Item | None:
@@ -180,13 +198,23 @@ def passes(connection: Connection, n: int, filters: Filters) -> bool:
     return bool(connection.rows(f"SELECT 1 FROM items i WHERE i.n = ? AND {condition}", (n, *values)))
 
 
-def refs_of(connection: Connection, numbers: Sequence[int]) -> dict[int, str]:
-    """The refs of items, as text, by number."""
+def refs_of(connection: Connection, numbers: Sequence[int]) -> tuple[dict[int, str], dict[int, Window]]:
+    """The refs of items, as text, by number; and from when until when they hold, of those that have such dates."""
     found: dict[int, str] = {}
+    windows: dict[int, Window] = {}
     for part in batched(numbers):
-        for n, drive, path in connection.rows(f"SELECT n, drive, path FROM items WHERE n IN ({_marks(part)})", part):
+        sql = f"SELECT n, drive, path, {DATED_FIELDS} FROM items i WHERE n IN ({_marks(part)})"
+        for n, drive, path, dated in connection.rows(sql, part):
             found[n] = f"{drive}:{path}"
-    return found
+            if dated is not None:
+                windows[n] = window_of(dated)
+    return found, windows
+
+
+def window_of(text: str) -> Window:
+    """From when and until when an item holds, given the JSON of its fields."""
+    fields = json.loads(text)
+    return fields.get("valid_from"), fields.get("valid_until")
 
 
 def count(connection: Connection, filters: Filters) -> int:

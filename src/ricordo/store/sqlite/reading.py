@@ -38,6 +38,10 @@ class Items:
             raise NotFound(f"there is no item {ref}", hint=hint)
         return n
 
+    def numbers(self, refs: Sequence[Ref]) -> dict[Ref, int]:
+        with self._database.read() as connection:
+            return items.numbers_of(connection, refs)
+
     def nearest(self, ref: Ref, count: int = 3) -> list[str]:
         """Refs that look most like one that was not found."""
         with self._database.read() as connection:
