@@ -155,12 +155,12 @@ class AddVerbs:
             )
         if knowledge is not None:
             knowledge.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._context.untold = deque()
+        self._context.unreported = deque()
         try:
             watcher = Watcher(self._context.store, self._refresher, self._embed_some, knowledge, self._take_in_files)
             watcher.run(paths, stop or threading.Event(), on_event or (lambda event: None))
         finally:
-            self._context.untold = None
+            self._context.unreported = None
 
     def _take_in_files(self, look: bool) -> RefreshReport:
         """What was taken in from knowledge files since the last call; with ``look``, what changed by now as well.
@@ -171,8 +171,8 @@ class AddVerbs:
 
         context = self._context
         found = context.knowledge.catch_up(at_once=True) if look and context.knowledge is not None else None
-        untold = context.untold or deque()
-        done = [untold.popleft() for _ in range(len(untold))]
+        unreported = context.unreported or deque()
+        done = [unreported.popleft() for _ in range(len(unreported))]
         if found is not None:
             done.append(found)
         items = tuple(Refreshed(one.ref, one.status, one.error) for report in done for one in report.items)

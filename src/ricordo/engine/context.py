@@ -49,7 +49,7 @@ class EngineContext:
         self.tracker = None if isinstance(opened, Error) else Tracker(opened)
         self._with_files: list[Knowledge] = []
         self.took_in_edits = False
-        self.untold: deque[SyncReport] | None = None
+        self.unreported: deque[SyncReport] | None = None
         """While files are watched: what verbs took in from knowledge files, which the watcher has yet to report."""
         self.knowledge = None if isinstance(opened, Error) else self.knowledge_of(opened, located.location)
         self.tiers = Tiers(self)
@@ -90,8 +90,8 @@ class EngineContext:
                 report = knowledge.catch_up()
                 if report is not None:
                     self.took_in_edits = True
-                    if self.untold is not None and knowledge is self.knowledge:
-                        self.untold.append(report)
+                    if self.unreported is not None and knowledge is self.knowledge:
+                        self.unreported.append(report)
 
     def unseen_edits(self) -> tuple[str, ...]:
         """Why the last look at the knowledge files failed, if it did: answers tell it."""
