@@ -19,40 +19,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ricordo.context.checkpoints import CheckpointMaker
-from ricordo.context.facet_rules import is_read
-from ricordo.context.facets import SPOKEN, facets_by_model, facets_of, is_only_praise, turn_facets
-from ricordo.context.session_items import (
-    DRIVE,
-    at_place,
-    is_spoken,
-    keep_model_facets,
-    left_alone,
-    point_item,
-    turn_item,
-)
+from ricordo.context.facets import facets_of, is_only_praise
+from ricordo.context.session_items import DRIVE, at_place, keep_model_facets, left_alone, point_item, turn_item
 from ricordo.context.tally import Tally
-from ricordo.errors import Unavailable
+from ricordo.context.turn_judging import TurnJudge
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.ingest.redact import redact, redact_values
 from ricordo.store.base import Backlog, FileState, Store
 from ricordo.values.items import Item, Parsed, Ref, Saved
 from ricordo.values.kinds import SESSION
-from ricordo.values.sessions import (
-    LONGEST_RESULT,
-    Checkpoint,
-    ReadCounts,
-    SessionEvent,
-    SessionHint,
-    TurnFacets,
-    shortened,
-)
+from ricordo.values.sessions import LONGEST_RESULT, Checkpoint, ReadCounts, SessionEvent, SessionHint, shortened
 
 if TYPE_CHECKING:
     from ricordo.models.base import LLM
 
 BATCH = 200
-JUDGED_AT_ONCE = 40
-"""So many messages are shown to a language model in one call."""
 
 
 class TranscriptFile(Protocol):
@@ -123,10 +104,8 @@ class SessionTaker:
         self.pipeline = pipeline
         self.backlog = backlog
         self.allow_secrets = allow_secrets
-        self.llm = llm
+        self.judge = TurnJudge(llm)
         self.notes: list[str] = []
-        self.unread = 0
-        """How many messages are in a language that the rules do not read."""
 
     def take(self, transcript: TranscriptFile) -> list[Saved]:
         """Take in what is new in a transcript; an answer for each session in it."""
@@ -206,7 +185,8 @@ class SessionTaker:
     def _write(self, batch: Sequence[tuple[_Thread, str, SessionEvent]], count_known: bool) -> None:
         """Write events that are not known; ``count_known`` says whether the known ones are still to be counted."""
         fresh: list[tuple[_Thread, str, Incoming]] = []
-        judged = self._judged([event for thread, key, event in batch if key not in thread.known])
+        said = [event for thread, key, event in batch if key not in thread.known]
+        judged = self.judge.by_model(said, lambda event: self._clean(event, None)[0])
         for thread, key, event in batch:
             seq = thread.known.get(key)
             if seq is not None and not count_known:
@@ -217,7 +197,7 @@ class SessionTaker:
                 seq = thread.known[key] = thread.following
                 thread.following += 1
                 thread.added += 1
-                facets = judged.get(id(event)) or self._by_rules(event, text)
+                facets = judged.get(id(event)) or self.judge.by_rules(event, text)
                 turn = turn_item(thread.id, seq, key, replace(event, files=files), text, at, facets)
                 fresh.append((thread, key, turn))
             thread.reached = max(thread.reached, seq)
@@ -229,31 +209,6 @@ class SessionTaker:
             if ended is not None:
                 thread.ended.append(ended)
         self._save(fresh)
-
-    def _judged(self, events: Sequence[SessionEvent]) -> dict[int, TurnFacets]:
-        """By the identity of an event: how a language model says that it takes what came before; empty without one."""
-        spoken = [event for event in events if is_spoken(event)]
-        found: dict[int, TurnFacets] = {}
-        for at in range(0, len(spoken) if self.llm is not None else 0, JUDGED_AT_ONCE):
-            some = spoken[at : at + JUDGED_AT_ONCE]
-            texts = [self._clean(event, None)[0] for event in some]
-            try:
-                told = facets_by_model(texts, self.llm) if self.llm is not None else []
-            except Unavailable:
-                self.llm = None  # the rules do it; one wait for a model that does not answer is enough
-                break
-            found |= {id(event): facets for event, facets in zip(some, told, strict=False) if facets is not None}
-        return found
-
-    def _by_rules(self, event: SessionEvent, text: str) -> TurnFacets | None:
-        """How the rules say that a message takes what came before; None if they do not read its language."""
-        if not is_spoken(event):
-            return None
-        facets = turn_facets(text)
-        if facets.is_neutral() and not is_read(text[:SPOKEN]):
-            self.unread += 1
-            return None
-        return facets
 
     def _clean(self, event: SessionEvent, thread: _Thread | None) -> tuple[str, tuple[str, ...]]:
         """Text and files as they are kept: secrets out first, then what is too long."""
@@ -302,7 +257,7 @@ class SessionTaker:
                 answers.append(Saved(str(thread.ref), "skipped", reason="nothing was said in it yet"))
                 continue
             if thread.item is None or thread.reached > thread.read_before or thread.titles:
-                answers.append(self._answer(thread, self._about(thread, transcript, self.llm)))
+                answers.append(self._answer(thread, self._about(thread, transcript, self.judge.llm)))
                 self._checkpoints(thread, with_current=True)
             states[self.store.items.require(thread.ref)] = _mark(transcript, _kept(thread), thread.ref == main)
         n = self.store.items.number(main)

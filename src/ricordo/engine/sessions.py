@@ -63,9 +63,9 @@ class SessionVerbs:
         if not files and not named:
             where = ", ".join(map(str, known_places()))
             taker.notes.append(f"there are no transcripts in {where}; name a file or folder")
-        if taker.unread:
+        if taker.judge.unread:
             taker.notes.append(
-                f"{taker.unread:,} messages are in a language in which corrections and praise are not recognised;"
+                f"{taker.judge.unread:,} messages are in a language in which corrections and praise are not recognised;"
                 " with a language model they are (llm.provider)"
             )
         return self._context.embed_after(AddReport(tuple(answers), tuple(taker.notes)), wait, progress)
