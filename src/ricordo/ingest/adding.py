@@ -70,7 +70,7 @@ class Adding:
         incoming: list[Incoming] = []
         try:
             parsed = parse_bytes(data, ref.path, limits=self.files.limits)
-            blob = None if parsed.is_textual else data  # it stands nowhere else, so its bytes are kept
+            blob = None if parsed.is_textual else data  # there is no file to read it from again, so its bytes are kept
             incoming.append(
                 self._kept(Incoming(ref, parsed, self.kind or kind_of(ref), self.fields, blob, times=times_of(parsed)))
             )
@@ -169,7 +169,7 @@ class Adding:
         return paths
 
     def _remember(self, root: str, globs: tuple[str, ...]) -> None:
-        """Remember a root; files that earlier globs asked for stay wanted."""
+        """Remember a root; the globs that earlier calls gave for it stay in force."""
         before = dict(self.store.files.roots()).get(root)
         if before is not None and before != globs:
             globs = () if not before or not globs else tuple(dict.fromkeys((*before, *globs)))
@@ -226,7 +226,7 @@ class Adding:
             nonlocal read
             for place, entry in enumerate(wanted):
                 ref = refs[entry.path]
-                # Told before the file is read, because a large one takes long: it is the file that is worked on.
+                # Progress is reported before the file is read, because reading a large one takes long.
                 self.tell(place, len(wanted), str(ref), skipped, bytes_read=(read, size))
                 one = self._read(entry, ref)
                 read += entry.size
@@ -248,7 +248,7 @@ class Adding:
         return incoming
 
     def _kept(self, one: Incoming) -> Incoming:
-        """What takes the place of an item, with what people set on that item; what was given now comes first."""
+        """The new version of an item. It keeps what people set on the old one, unless this call gives another value."""
         n = self.store.items.number(one.ref) if self.on_conflict == "overwrite" else None
         item = self.store.items.get(n) if n is not None else None
         if n is None or item is None or item.state == "deleted":
@@ -256,7 +256,7 @@ class Adding:
         state = self.store.files.states([n]).get(n)
         if state is not None:
             said = state.fields
-        else:  # a text from elsewhere: what it said of itself can be read in it again
+        else:  # it has no file: the fields that its old text set are read from that text again
             before = parse_bytes(item.content.encode("utf-8", "surrogatepass"), one.ref.path, limits=self.files.limits)
             said = said_by(Incoming(one.ref, before))
         new = keeping(one, item, said)
@@ -283,7 +283,8 @@ class Adding:
     ) -> None:
         """Report progress; ``before`` items were skipped without being read and do not count towards the speed.
 
-        The time that is left goes by ``bytes_read`` (so far, and in all) where that is known: files differ much.
+        The time that is left is estimated from ``bytes_read`` (so far, and in all) where it is known, because files
+        differ much in size.
         """
         if self.progress is None:
             return

@@ -32,7 +32,7 @@ class AddingPages:
         self.sitemap = sitemap
         self.most = most
         if depth or sitemap:
-            pages.loader = None  # a language model loads only pages that the user named
+            pages.loader = None  # a language model is asked to load only pages that the user named
 
     def places(self, urls: Sequence[str]) -> list[Place]:
         """The refs of the pages; a URL that is not valid fails alone."""

@@ -54,7 +54,7 @@ SPECIAL_TOKENS = 2  # [CLS] and [SEP]: kept free, whether or not a counter count
 
 _STRETCH = 1.2  # a block may outgrow the target by this much rather than be cut
 _FULL = 0.5  # a chunk this full does not take in the next section
-_LONGEST_TOKEN = 100  # characters; a text with more of them than that per token is not worth counting whole
+_LONGEST_TOKEN = 100  # characters; a text with more characters per token is not counted as a whole
 _SPACE = re.compile(r"\s*")
 _SENTENCE = re.compile(r"[.!?…][\"'”’)\]*_]*\s+(?![a-z])|[。！？][\"”’）」』]*\s*")
 _ITEM_START = re.compile(r"\n(?=(?:[-*+]|\d{1,9}[.)])[ \t])")
@@ -76,9 +76,9 @@ def chunk(
 ) -> tuple[Passage, ...]:
     """The passages of a text, in order and without a gap.
 
-    Each fits ``max_tokens`` together with its prefix, for which ``PREFIX_TOKENS`` are kept free, so that a new
-    title moves no cut. ``single`` asks for one passage if the text fits the window with the prefix that
-    ``title``, ``description`` and ``context`` make. Without a ``counter``, three bytes count as a token.
+    Each fits ``max_tokens`` together with its prefix, for which ``PREFIX_TOKENS`` are kept free, so that a new title
+    moves no cut. ``single`` asks for one passage if the text fits the window with the prefix that ``title``,
+    ``description`` and ``context`` make. Without a ``counter``, every three bytes count as one token.
 
     >>> chunk("# Guide", structure="markdown", counter=None)
     (Passage(start=0, end=7, heading='Guide'),)
@@ -109,7 +109,7 @@ def chunk_at(
     counter: TokenCounter | None,
     max_tokens: int = 256,
 ) -> tuple[Passage, ...]:
-    """The passages of a text cut at the places given, whatever they are; what is too large is cut by its structure.
+    """The passages of a text cut at the given places; a passage that is too large is cut again by its structure.
 
     >>> chunk_at("one\\ntwo\\n", [4, 99], counter=None)
     (Passage(start=0, end=4, heading=''), Passage(start=4, end=8, heading=''))
@@ -117,7 +117,7 @@ def chunk_at(
     starts = [0]
     last = len(text.rstrip())
     for place in sorted(set(places)):
-        # No passage is white space alone: that belongs to what stands before it.
+        # No passage is only white space: white space belongs to the passage before it.
         if 0 < place < last and text[starts[-1] : place].strip():
             starts.append(place)
     outline = _outline(text, structure, language)
@@ -145,7 +145,7 @@ def line_ranges(text: str, passages: Sequence[Passage], first_line: int = 1) -> 
 def _room(max_tokens: int) -> tuple[int, int]:
     """How many tokens fit a window, and how many of them are left for the passage itself."""
     window = max(2, max_tokens - SPECIAL_TOKENS)
-    return window, max(1, window - prefix_room(max_tokens) - 3)  # the bar after the prefix, counted by the letter
+    return window, max(1, window - prefix_room(max_tokens) - 3)  # 3: the separator between prefix and passage
 
 
 def _outline(text: str, structure: str, language: str) -> Outline:
@@ -166,7 +166,7 @@ def _fits(counter: TokenCounter, text: str, budget: int) -> bool:
 
 
 def _pack(text: str, outline: Outline, limit: int) -> list[Span]:
-    """Sections put together while they are small, and cut where one alone is too large."""
+    """Join sections while they are small, and cut a section that is too large alone."""
     packed: list[Span] = []
     opened: Section | None = None
     sections = _without_stubs(text, outline.sections)
@@ -187,7 +187,7 @@ def _pack(text: str, outline: Outline, limit: int) -> list[Span]:
 
 
 def _without_stubs(text: str, sections: Sequence[Section]) -> list[Section]:
-    """The sections, each heading without a body of its own joined to the first section below it."""
+    """The sections; a heading without a text of its own is joined to the first section below it."""
     joined: list[Section] = []
     stub: Section | None = None
     for section, following in zip_longest(sections, sections[1:]):
@@ -201,7 +201,7 @@ def _without_stubs(text: str, sections: Sequence[Section]) -> list[Section]:
 
 
 def _fit(text: str, spans: list[Span], outline: Outline, counter: TokenCounter, budget: int) -> list[Span]:
-    """The same spans, those that overflow the budget cut again; every round counts in one batch."""
+    """The spans, with those that exceed the budget cut again; each round counts all tokens in one batch."""
     done: list[Span] = []
     pending = spans
     while pending:
@@ -236,14 +236,14 @@ def _named(spans: Sequence[Span], sections: Sequence[Section]) -> tuple[Passage,
 
 
 def _cut(text: str, start: int, end: int, limit: int, outline: Outline, *, stretch: float) -> list[Span]:
-    """One span as several of at most ``limit`` characters (``stretch`` times that to spare a block)."""
+    """Cut one span into several of at most ``limit`` characters; a whole block may take ``stretch`` times as many."""
     parts: list[Span] = []
     solid = _solid(text, start)
     last = start + len(text[start:end].rstrip())
     while last - solid > limit:
         place = _best_place(text, solid, last, limit, outline, stretch)
         if last - place <= limit // 8 and last - solid <= limit * stretch:
-            break  # what is left is a crumb, and there is room for it
+            break  # the rest is small and still fits
         place, solid = _settle(text, place)
         parts.append((start, place))
         start = place
@@ -252,13 +252,13 @@ def _cut(text: str, start: int, end: int, limit: int, outline: Outline, *, stret
 
 
 def _solid(text: str, start: int) -> int:
-    """Where the first character that is not white space stands."""
+    """The position of the first character that is not white space."""
     found = _SPACE.match(text, start)
     return found.end() if found else start
 
 
 def _settle(text: str, place: int) -> tuple[int, int]:
-    """The cut moved past white space, which belongs to what stands before it, but not past an indentation."""
+    """Move the cut behind white space, which belongs to the text before it, but not behind an indentation."""
     solid = _solid(text, place)
     newline = text.rfind("\n", place, solid)
     if newline >= 0:
@@ -269,7 +269,7 @@ def _settle(text: str, place: int) -> tuple[int, int]:
 def _best_place(text: str, solid: int, last: int, limit: int, outline: Outline, stretch: float) -> int:
     """Where to cut next: between blocks, between lines or sentences, between words, or anywhere.
 
-    Among equals the first that leaves the rest evenly cut wins, so that no crumb is left at the end.
+    Among equally good places, the first one that lets the rest be cut evenly is taken, so that no tiny piece is left.
     """
     high = solid + limit
     low = solid + max(1, limit // 3)
@@ -324,7 +324,7 @@ def _separator(window: str, separator: str, even: int) -> int:
 
 
 def _between_characters(text: str, low: int, high: int) -> int:
-    """A cut that does not part a character from its accents, joiners or selectors, if one is near."""
+    """Move the cut, if possible, so that a character stays with its accents, joiners or selectors."""
     for place in range(high, max(low, high - 16), -1):
         if text[place].isalnum() or text[place].isascii():
             return place

@@ -70,7 +70,7 @@ class LlmChunker:
             reply = llm.complete(messages, schema=SCHEMA, seconds=self._seconds())
             ranges = checked_ranges(reply.data["chunks"], first + 1, last)
             if last < len(lines) and len(ranges) > 1 and ranges[-1][0] - 1 > first + (last - first) // 2:
-                ranges.pop()  # the end of the window may have cut this passage, so it is shown again with what follows
+                ranges.pop()  # the end of the window may have cut this passage, so the next window shows it again
             starts += [start - 1 for start, _ in ranges]
             first = ranges[-1][1]
         return [offsets[start] for start in starts]

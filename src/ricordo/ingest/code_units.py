@@ -111,7 +111,7 @@ class _CodeScan:
         self.keyword_unit = _keyword_unit(language)
         self.trail = Trail()
         self.fresh = True
-        self.lead = -1  # where the comments and decorators begin that stand right above
+        self.lead = -1  # where the comments and decorators right above this line begin
         self.lead_indent = 0
         self.open: list[tuple[int, bool]] = []  # indentation of the units around, and whether they hold others
 
@@ -186,7 +186,7 @@ class _CodeScan:
             self.open.pop()
 
     def _section(self, section: Section) -> None:
-        """Add a section; one begun by the comments right above gives way to the unit they belong to."""
+        """Add a section; it replaces a section that the comments right above it began, because they belong to it."""
         sections = self.found.sections
         while len(sections) > 1 and sections[-1].start >= section.start:
             sections.pop()

@@ -68,7 +68,7 @@ class Worker:
             finished = True
         finally:
             if not finished:
-                self.stopped = "interrupted"  # the others end after their batch, not after the backlog
+                self.stopped = "interrupted"  # the other threads end after the batch they work on
 
     def _run(self, kinds: Sequence[str]) -> None:
         while not self.stopped:
@@ -145,7 +145,7 @@ def drain(
         worker = Worker(store, embedder, owner, progress)
         waits_for = worker.fingerprint
         report = worker.drain(**options)
-    except Unavailable as error:  # it could not even say its fingerprint
+    except Unavailable as error:  # it could not even give its fingerprint
         report = EmbedReport(stopped=_message(error))
     if not report.stopped:
         return report

@@ -131,7 +131,7 @@ class FileReader:
 
 
 def _identity(path: str | Path) -> tuple[int, int] | None:
-    """What a file is, whatever its name: the store behind a link is the store."""
+    """What identifies a file whatever its name, so that a link to the store is recognised as the store."""
     try:
         status = Path(path).stat()
     except (OSError, ValueError):
@@ -178,9 +178,9 @@ def set_by_people(fields: Fields, said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def keeping(incoming: Incoming, item: Item, said: Mapping[str, Any]) -> Incoming:
-    """What was read anew, with the fields that people set on the item; ``said`` is what was read before.
+    """The text that was read now, with the fields that people set on the item; ``said`` is what was read before.
 
-    Where an item comes from is not theirs to set: that follows what was read.
+    The field that says where an item comes from is always taken from what was read.
     """
     says = incoming.file.fields if incoming.file is not None else said_by(replace(incoming, fields={}))
     kept = set_by_people(item.fields, said)

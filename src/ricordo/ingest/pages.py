@@ -25,8 +25,8 @@ from ricordo.values.items import Item, Parsed, Ref
 
 HTTP, MCP = "http", "mcp:"
 LOADED_BY = "loaded by"
-"""Under this name, the state of a page keeps the tool call that brought it."""
-# The form with a charset comes first: the other is for old programs.
+"""The state of a page keeps the tool call that loaded it under this name."""
+# The form with a charset comes first; the other one is meant for old programs.
 _FILE_NAMES = (
     re.compile(r"filename\*\s*=\s*utf-8'[^']*'([^;]+)", re.IGNORECASE),
     re.compile(r"filename\s*=\s*\"?([^\";]+)", re.IGNORECASE),
@@ -58,7 +58,7 @@ class PageReader:
             self.loader.close()
 
     def load(self, place: Place, ref: Ref | None, kind: str | None, fields: Mapping[str, Any]) -> ReadPage | Incoming:
-        """A page by the loader, else by plain HTTP; ``ref`` is set if it is kept under a ref other than its own."""
+        """Load a page with the loader, else by plain HTTP; ``ref`` is set if the page is kept under another ref."""
         loaded = self.loader.load(place.url, self.prompt_addition) if self.loader is not None else None
         if loaded is None:
             return self.read(place, self.web.fetch(place), ref, kind, fields)
@@ -90,7 +90,7 @@ class PageReader:
     def taken(
         self, place: Place, loaded: LoadedPage, ref: Ref, kind: str | None, fields: Mapping[str, Any]
     ) -> Incoming:
-        """Read a page that a loader loaded; a text is kept as it is."""
+        """Read a page that the loader loaded; plain text is kept as it is."""
         if isinstance(loaded.content, bytes):
             data = loaded.content
             parsed = parse_bytes(data, place.ref.path.rpartition("/")[2], loaded.mime_type, limits=self.limits)
@@ -125,7 +125,9 @@ class PageReader:
         return replace(plain, fields={**origin, **fields}, file=state)
 
     def again(self, item: Item, state: FileState | None) -> Incoming | FileState | None:
-        """Read an item's page again: an item to save if it changed, else its new state, or None if nothing changed."""
+        """Read an item's page again. Returns an item to save if it changed, its new state if only that changed, else
+        None.
+        """
         place = self.web.place(source_url(item))
         adapter = item.fields.source_adapter or HTTP
         if adapter.startswith(MCP):
@@ -151,11 +153,11 @@ class PageReader:
         loaded = loader.load(place.url, self.prompt_addition, before=before) if loader is not None else None
         if loaded is None:
             raise Unavailable(
-                f"{item.ref} was loaded through the MCP server '{server}', and now no server brings it",
-                hint="Configure the server and a language model again, or add the URL anew with"
+                f"{item.ref} was loaded through the MCP server '{server}', and no server can load it now",
+                hint="Configure the server and a language model again, or add the URL again with"
                 " --on-conflict overwrite to fetch it plainly.",
             )
-        # A model words a title anew each time, and a new title would embed every passage again.
+        # A model writes another title each time, and a new title would mean embedding every passage again.
         said = str(state.fields.get("title", "")) if state is not None else ""
         return self.taken(place, replace(loaded, title=said or loaded.title or item.title), item.ref, item.kind, {})
 

@@ -34,7 +34,7 @@ BATCH_CHUNKS = 1_000
 BATCH_ITEMS = 500
 BATCH_BYTES = 32_000_000
 BATCH_SECONDS = 10.0
-"""What was prepared is written after so long at the latest: a model that cuts texts takes its time."""
+"""Prepared items are written after this time at the latest, because a model that cuts texts may take long."""
 
 
 @frozen
@@ -52,7 +52,7 @@ class Incoming:
 
 CHUNKER = "chunker"
 FELL_BACK = "cut by its structure, not by a model"
-"""What an item's metadata say under ``chunker`` then; always the same, so that trying again in vain changes nothing."""
+"""The item's metadata get this text under ``chunker``; it never varies, so that another failed try changes nothing."""
 
 
 @frozen
@@ -63,7 +63,7 @@ class Cut:
     problem: str = ""
 
     def noted_in(self, fields: Fields) -> Fields:
-        """The fields of the item with what it has to say about this."""
+        """The fields of the item, with a note if the language model did not cut the text."""
         kept = {key: value for key, value in fields.metadata.items() if (key, value) != (CHUNKER, FELL_BACK)}
         metadata = {**kept, CHUNKER: FELL_BACK} if self.problem else kept
         return fields if metadata == fields.metadata else fields.with_changes({"metadata": metadata})
@@ -101,7 +101,7 @@ class Pipeline:
         return replace(self.prepare_draft(draft, incoming.file), times=incoming.times), cut.problem
 
     def prepare_text(self, draft: Draft, content: str) -> PreparedItem:
-        """The draft with another text, chunked anew the way its type asks for."""
+        """The draft with another text, cut into passages again as its type requires."""
         structure = structure_of(draft.fields.mime_type)
         cut = self._cut(draft.ref, content, structure, "", draft.kind)
         fields = cut.noted_in(draft.fields)
@@ -116,7 +116,7 @@ class Pipeline:
         single = kind in REMEMBERED_KINDS
         plain = chunk(text, structure=structure, language=language, counter=self.counter, single=single)
         if self.config().ingest.chunker != "llm" or len(plain) == 1 or kind == "session":
-            return Cut(plain)  # turns of a session come by the thousand: no model is asked about each
+            return Cut(plain)  # a session has thousands of turns, so no model is asked about them
         if before := self._cut_before(ref, text):
             return Cut(before)
         try:

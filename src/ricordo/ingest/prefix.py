@@ -1,6 +1,6 @@
 """The words that are embedded in front of a passage: the item's title, heading, description and context.
 
-A passage alone often does not say what it is about; a few words in front of it do. The prefix takes at most
+A passage alone often does not say what it is about; the words in front of it do. The prefix takes at most
 ``PREFIX_TOKENS`` of the window. Nothing here is shown to people or indexed by word.
 """
 
@@ -98,7 +98,7 @@ def prefix_texts(
     prefixes = {heading: _joined(parts) for heading, parts in wholes.items()}
     for heading in _too_long(prefixes, counter, room):
         prefixes[heading] = _joined(_shortened(wholes[heading], counter, room))
-    # Counts of parts need not add up to the count of the whole for every tokenizer: look again, cut the end.
+    # With some tokenizers the counts of parts do not add up to the count of the whole: count again and cut the end.
     while over := _too_long(prefixes, counter, room):
         for heading in over:
             prefixes[heading] = prefixes[heading][: int(len(prefixes[heading]) * 0.8)].rstrip()

@@ -1,8 +1,8 @@
 """Secrets in texts: finding keys, tokens and passwords by rules, and writing a text without them.
 
-The rules are meant to be sure of themselves: a token is known by the form its issuer gives it (``secret_forms``),
-anything else by what it is assigned to and by looking made rather than written (``secret_assignments``). Hashes, UUIDs
-and prose are no secrets. Nothing is stored here, and a user's file is never written to.
+The rules avoid false alarms: a token is recognised by the form that its issuer gives it (``secret_forms``), any other
+secret by the name it is assigned to and by looking random (``secret_assignments``). Hashes, UUIDs and prose are no
+secrets. Nothing is stored here, and a user's file is never written to.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ def find_secrets(text: str) -> list[FoundSecret]:
         return _found(text)
     kept = [place for place, character in enumerate(text) if not _INVISIBLE.match(character)]
     seen = (FoundSecret(one.kind, kept[one.start], kept[one.end - 1] + 1) for one in _found(_INVISIBLE.sub("", text)))
-    return _apart((*seen, *_found(text)))
+    return _without_overlaps((*seen, *_found(text)))
 
 
 def _found(text: str) -> list[FoundSecret]:
     rules = (private_keys, by_form, assigned, in_commands, in_cookies, wallet_words)
-    return _apart(one for rule in rules for one in rule(text))
+    return _without_overlaps(one for rule in rules for one in rule(text))
 
 
-def _apart(findings: Iterable[FoundSecret]) -> list[FoundSecret]:
-    """In order, those that overlap taken together under the name of the first."""
+def _without_overlaps(findings: Iterable[FoundSecret]) -> list[FoundSecret]:
+    """The findings in order; those that overlap are joined under the kind of the first."""
     merged: list[FoundSecret] = []
     for one in sorted(findings, key=lambda one: (one.start, -one.end)):
         if merged and one.start < merged[-1].end:
@@ -60,7 +60,9 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     ('use [redacted: aws key] here', ('aws key',))
     """
     kinds: list[str] = []
-    for _ in range(_MOST_ROUNDS):  # text right behind a secret may be found to be another one once the first is gone
+    for _ in range(
+        _MOST_ROUNDS
+    ):  # text right behind a secret may be recognised as another one only after the first is replaced
         findings = find_secrets(text)
         if not findings:
             break
@@ -75,7 +77,7 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def redact_values(values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The same for every text in a mapping, however deep it stands."""
+    """The same for every text in a mapping, at any depth."""
     kinds: list[str] = []
 
     def clean(value: Any) -> Any:
@@ -95,7 +97,7 @@ def redact_values(values: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str,
 def redact_item(
     kind: str, text: str, fields: Mapping[str, Any], *, allow_secrets: bool
 ) -> tuple[str, dict[str, Any], tuple[str, ...]]:
-    """Text and fields as they are to be stored, and the kinds of what was taken out; only what agents write changes."""
+    """Text and fields without secrets, and the kinds of secrets removed; only what agents write is changed."""
     if allow_secrets or (kind not in REDACTED_KINDS and fields.get("source") != "agent"):
         return text, dict(fields), ()
     text, in_text = redact(text)
@@ -104,5 +106,5 @@ def redact_item(
 
 
 def secret_counts(text: str) -> dict[str, int]:
-    """How many secrets of each kind stand in a text."""
+    """How many secrets of each kind a text contains."""
     return dict(Counter(one.kind for one in find_secrets(text)))

@@ -70,7 +70,7 @@ class Refresher:
     def everything(self) -> Work:
         """Every item, and every file below the roots.
 
-        An item that only bears the name of a file, and was never read from it, is left alone: an agent or an import
+        An item whose ref names a file, but which was never read from it, is left alone, because an agent or an import
         may have named any file of this machine.
         """
         refs = {n: ref for n, ref, _ in self.store.items.refs_below(None, "/")}
@@ -114,7 +114,7 @@ class Refresher:
         return work
 
     def _add_new_files(self, work: Work, paths: Sequence[Path]) -> bool:
-        """Look for files at or below the paths, as far as they are below roots; whether any of them is."""
+        """Look for files at or below those of the paths that are below roots; return whether any path is."""
         found = False
         for name, globs in self.store.files.roots():
             root = Path(name)
@@ -283,14 +283,14 @@ class Refresher:
                 self._note(Refreshed(str(gone[n]), "failed" if error else "removed", error))
 
     def _below_gone_roots(self, missing: Mapping[int, Ref]) -> dict[int, Ref]:
-        """Of the missing items those whose whole folder is gone: it was moved, or its disk is not there."""
+        """Those missing items whose whole root folder is gone, because it was moved or its disk is not connected."""
         kept: dict[int, Ref] = {}
         for root in [root for root, _ in self.store.files.roots() if not Path(root).exists()]:
             start = f"{disk_ref(Path(root)).path}/"
             below = {n: ref for n, ref in missing.items() if ref.drive == "disk" and ref.path.startswith(start)}
             if below:
                 self.notes.append(
-                    f"{root} is gone as a whole, so its items are kept: 'ricordo relocate {root} NEW' says where it is"
+                    f"{root} is gone, so its items are kept: 'ricordo relocate {root} NEW' says where it is"
                     f" now, 'ricordo rm {root}/' removes them"
                 )
             kept |= below

@@ -1,8 +1,8 @@
-"""Secrets that have no form of their own: they are known by what they are assigned to.
+"""Finds secrets that have no form of their own by the names they are assigned to.
 
 ``password=``, ``"api_key": …``, ``my API key is …``, credentials in addresses and on command lines, ``.netrc`` lines,
-cookies and the words of a wallet. A value must also look made rather than written, so that prose, names in code, paths
-and placeholders stay. Every expression here starts at a literal and is bounded.
+cookies and the words of a wallet. A value must also look random, so that prose, names in code, paths and placeholders
+are not taken for secrets. Every expression here starts at a literal and is bounded.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _STEMS = (
 _OPENING_KEYS = re.compile(
     r"(?i)(?:api|access|auth|encryption|signing|account|secret|private|master|service|license|x)[ _.-]?$"
 )
-"""What makes a key one that opens something: a sort key or a primary key is none."""
+"""Words that show that a key gives access; a sort key or a primary key does not."""
 _ASSIGNED = re.compile(
     r"(?i)\"?(?P<name>passw(?:or[dt]|d)|passphrase|passcode|kennwort|pwd|secret|token|credentials?|key|_?auth)"
     r"(?P<rest>[\w-]{0,30}?)[\"'`*]{0,3}"
@@ -43,7 +43,7 @@ _ABOUT = re.compile(
     r"|expir\w*|policy|version|arn|alias|hint|field|column|label|prefix|suffix|index|hash|algorithm|format|usage|budget"
     r"|required|enabled|manager|store|provider|sort|order|map|list|set|ring|board|word|words)s?$)"
 )
-"""Names that only speak about a secret, such as ``token_count``, or that are other words, such as ``keyboard``."""
+"""Names that only describe a secret, such as ``token_count``, or that are other words, such as ``keyboard``."""
 _IS_NO_WORD = re.compile(r"[sS]?(?:[_\d-].*|[A-Z].*|)$")
 _CODE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)+$")
 _TEMPLATE = re.compile(r"^(?:[<\[{$%*].*|.*[>\]}*]|[xX]+|\.+|-+|_+|…+)$")
@@ -96,13 +96,11 @@ _KNOWN_WORDS = re.compile(
 
 
 def assigned(text: str) -> Iterator[FoundSecret]:
-    """Values of names such as ``password`` or ``api_key``, where they look like what such a name holds."""
+    """The values of names such as ``password`` or ``api_key``, if they look like secrets."""
     last = done = 0
     for place in _names(text):
-        done, last = (
-            (done if place >= last else 0),
-            place,
-        )  # the names come stem by stem, each from the start of the text
+        # Names come in groups, one for each stem; each group starts again at the beginning of the text.
+        done, last = (done if place >= last else 0), place
         if place < done:
             continue
         match = _ASSIGNED.match(text, place)
@@ -115,7 +113,7 @@ def assigned(text: str) -> Iterator[FoundSecret]:
             continue
         is_password = _PASSWORD.match(name) is not None
         value = match["value"] if match["quote"] else match["value"].rstrip(".:!?")
-        if len(value) > 100:  # the names within a value this long are part of it, found or not
+        if len(value) > 100:  # names inside a value this long belong to the value, so the search goes on behind it
             done = match.end("value")
         if _holds(value, match, is_password, text[max(0, place - 40) : place]):
             done = match.start("value") + len(value)
@@ -123,13 +121,13 @@ def assigned(text: str) -> Iterator[FoundSecret]:
 
 
 def _holds(value: str, match: re.Match[str], is_password: bool, before: str) -> bool:
-    """Whether a value is what a password or a token may be, by how it is assigned and how it looks."""
+    """Whether a value may be a password or a token, judged by how it is assigned and how it looks."""
     sign = match["sign"]
     if _TEMPLATE.match(value) or _UUID.match(value) or "://" in value or value.lower() in _PLACEHOLDERS:
         return False
     if match["name"].lower() == "pwd" and (value[0] in "/~." or value[1:3] in (":/", ":\\")):
         return False  # the working folder, as shells name it
-    if not sign.strip():  # only an option on a command line, "--password hunter2"
+    if not sign.strip():  # without a sign between them, only an option on a command line counts: "--password hunter2"
         return before.endswith(("--", "-p ")) and is_made_up(value, shortest=6, signs=is_password)
     if "is" in sign.lower():
         return is_made_up(value, shortest=6 if is_password else 12, signs=is_password)
@@ -144,9 +142,11 @@ def _holds(value: str, match: re.Match[str], is_password: bool, before: str) -> 
 
 
 def _names(text: str) -> Iterator[int]:
-    """Where a name starts that may hold a secret. Plain string search: an expression over all names is far slower."""
+    """The positions of names that may hold a secret. It searches for plain strings, because an expression over all
+    names is far slower.
+    """
     lower = text.lower()
-    if len(lower) != len(text):  # a few letters have longer small forms; places must stay what they are
+    if len(lower) != len(text):  # a few letters become longer in lower case, which would shift the positions
         lower = "".join(c.lower() if c.isascii() else c for c in text)
     for stem in _STEMS:
         at = lower.find(stem)
@@ -198,7 +198,7 @@ _PAIR = re.compile(r"[\w.-]{1,80}=(\"?)([^\s;,\"'\[\]]{12,2000})")
 
 
 def in_cookies(text: str) -> Iterator[FoundSecret]:
-    """Values of cookies that look made, after ``Cookie:`` or the option of a command."""
+    """Values of cookies that look random, after ``Cookie:`` or the option of a command."""
     if "ookie" not in text and "OOKIE" not in text and "curl" not in text:
         return
     for line in _COOKIE.finditer(text):
@@ -285,7 +285,8 @@ def wallet_words(text: str) -> Iterator[FoundSecret]:
 def is_made_up(value: str, *, shortest: int, signs: bool = False) -> bool:
     """Whether a value looks made by a machine or for a password, rather than a word, a name in code or a number.
 
-    Some run of it must mix letters with digits (or ``signs``), be no known word such as sha256, and vary enough.
+    A part of it must mix letters with digits (or ``signs``), must not be a known word such as sha256, and must vary
+    enough.
     """
     if len(value) < shortest:
         return False
@@ -301,7 +302,7 @@ _DENSE = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[A-Za-z0-9+/=_%.~-]{24,}")
 
 
 def _is_dense(value: str) -> bool:
-    """Whether it is one long run of all sorts of letters and digits, as base64 is; names in code vary less."""
+    """Whether it is one long run of mixed letters and digits, like base64; names in code vary less."""
     return _DENSE.fullmatch(value) is not None and _entropy(value) >= 4.0
 
 

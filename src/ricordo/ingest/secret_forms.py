@@ -1,8 +1,8 @@
 """The forms that issuers give their keys and tokens, as a table, and the few secrets that span several lines.
 
-A form is sure of itself: a prefix that nobody else uses, or a shape that no word has. Every expression runs in time
-linear in the text: it starts at a literal ``sign``, and what follows is bounded. Secrets that have no form of their
-own, such as passwords, are found by what they are assigned to (``secret_assignments``).
+A form cannot be mistaken: it has a prefix that nobody else uses, or a shape that no word has. Every expression runs in
+time linear in the text: it starts at a literal ``sign``, and what follows is bounded. Secrets that have no form of
+their own, such as passwords, are found by what they are assigned to (``secret_assignments``).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class FoundSecret:
 class Form:
     """What secrets of one kind look like; ``group`` is the part that is secret.
 
-    The pattern is tried where one of ``signs`` stands, because a plain search for a literal is far faster than an
-    expression; with ``within``, a sign may stand anywhere in what matches, and the whole text is searched.
+    The pattern is tried where one of ``signs`` occurs, because searching for a literal is far faster than matching an
+    expression. With ``within``, a sign may be anywhere in the match, so the whole text is searched.
     """
 
     kind: str
@@ -42,7 +42,7 @@ class Form:
 
 
 _START = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))"
-"""Not in the middle of a word; right behind an escaped line break is a start too."""
+"""Matches a start that is not within a word; the place right behind an escaped line break counts as a start."""
 _END = r"(?![A-Za-z0-9_-])"
 
 
@@ -51,7 +51,7 @@ def _token(kind: str, pattern: str, *signs: str, within: bool = False) -> Form:
 
 
 def _inside(kind: str, pattern: str, *signs: str) -> Form:
-    """A form whose first group is the secret: what stands around it stays."""
+    """A form whose first group is the secret; the text around it is kept."""
     return Form(kind, signs, re.compile(pattern), 1)
 
 
@@ -66,7 +66,7 @@ def _is_jwt(match: re.Match[str]) -> bool:
 
 
 def _varies(match: re.Match[str]) -> bool:
-    """Whether it mixes cases and digits, as a random run of letters does and a name does not."""
+    """Whether it mixes upper case, lower case and digits, as random letters do and names do not."""
     text = match.group(0)
     return any(c.isdigit() for c in text) and any(c.islower() for c in text) and any(c.isupper() for c in text)
 
@@ -288,7 +288,7 @@ _PUTTY = re.compile(
 def private_keys(text: str) -> Iterator[FoundSecret]:
     """Blocks of private keys, also those that were cut off before their end.
 
-    It walks through the text once: a search for the end from every beginning would cost seconds for a text that
+    It goes through the text once, because searching for the end from every beginning would take seconds in a text that
     repeats the first line.
     """
     if "PRIVATE KEY" in text:

@@ -1,7 +1,7 @@
-"""What a text is made of: its sections with their breadcrumbs, and the places where a block begins.
+"""Finds the structure of a text: its sections with their breadcrumbs, and the places where a block begins.
 
-One pass over the lines per structure, nothing parsed twice. It finds boundaries and names; it measures
-nothing and decides no chunk (see ``chunk``). Source code has its own pass in ``code_units``.
+It goes over the lines once. It finds boundaries and headings; ``chunk`` decides where to cut. Source code has its own
+pass in ``code_units``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _EMPHASIS = re.compile(r"\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)")
 
 @frozen
 class Section:
-    """A stretch of text under one heading: where it and its body start, how deep it lies, its breadcrumb."""
+    """The text under one heading: where it and its body start, its level, and its breadcrumb."""
 
     start: int
     body: int
@@ -57,7 +57,7 @@ class Outline:
 
 
 class Trail:
-    """The headings above a place: push one, get the breadcrumb."""
+    """The headings above a place; pushing a heading returns the breadcrumb."""
 
     def __init__(self) -> None:
         self._above: list[tuple[int, str]] = []
@@ -76,7 +76,7 @@ def outline_markdown(text: str) -> Outline:
 
 
 class _Scan:
-    """What a pass over the lines of a marked-up text keeps in mind."""
+    """The state of one pass over the lines of a text with markup."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -85,7 +85,7 @@ class _Scan:
         self.fresh = True  # the next line that is not blank begins a block
         self.bare = True  # only headings so far in this section: a cut here would leave one alone
         self.in_list = False
-        self.paragraph = -1  # where a one-line paragraph starts that an underline would turn into a heading
+        self.paragraph = -1  # the start of a one-line paragraph, which an underline would turn into a heading
 
     def _finished(self) -> Outline:
         if not self.found.sections or self.text[: self.found.sections[0].start].strip():
@@ -98,7 +98,7 @@ class _Scan:
         self.in_list, self.paragraph = False, -1
 
     def _underline(self, body: int, level: int, above: int = -1) -> None:
-        """The paragraph just begun is a heading after all."""
+        """Turn the paragraph that just began into a heading."""
         start = self.paragraph
         found = self.found
         for places in (found.blocks, found.joints):
@@ -168,7 +168,7 @@ class _RstScan(_Scan):
 
     def run(self) -> Outline:
         offset = 0
-        above = -1  # where a line of punctuation stands that may be the upper one of two around a title
+        above = -1  # the position of a line of punctuation that may be the upper one of two around a title
         levels: dict[tuple[str, bool], int] = {}
         for line in self.text.split("\n"):
             start = offset
@@ -196,10 +196,10 @@ def outline_rows(text: str, *, quotes: bool) -> Outline:
     """The rows of a table: its lines, except that with ``quotes`` a quoted cell may span several."""
     found = Outline(sections=[Section(0, 0, 0, "")])
     found.begin(0, rigid=True)
-    opened = -1  # where the row starts whose quote is still open
+    opened = -1  # the start of the row whose quote is still open
     for start, line in lines_with_offsets(text):
         if start - opened > _LONGEST_ROW:
-            opened = -1  # a stray quote, else the rest of the file would be one row
+            opened = -1  # the quote has no partner: without this, the rest of the file would be one row
         if opened < 0 and start and line and not line.isspace():
             found.blocks.append(start)
         if quotes and line.count('"') % 2:
@@ -237,7 +237,7 @@ def _without_closing(title: str) -> str:
 
 
 def plain_heading(title: str) -> str:
-    """A heading as one reads it: no link targets, anchors, emphasis or backticks, on one short line.
+    """A heading as a reader sees it, on one short line: without link targets, anchors, emphasis or backticks.
 
     >>> plain_heading("**Install** on [Linux](/linux) {#linux}")
     'Install on Linux'

@@ -18,15 +18,15 @@ from ricordo.store.base import Store
 from ricordo.values.reports import RefreshReport, WatchEvent
 
 EMBEDDED_AT_ONCE = 32
-"""So many texts are embedded in a pause: about half a second's work."""
+"""How many texts are embedded in one pause: about half a second of work."""
 
 
 class Watcher:
     """Watches files and folders until it is stopped.
 
-    ``embed`` makes up to so many vectors and says how many it made; it is asked in pauses until it has none left.
-    ``knowledge`` is a folder that is followed too; ``sync`` says what was taken in there, and if it is told to look,
-    takes in what changed by now.
+    ``embed(n)`` makes up to n vectors and returns how many it made; it is called in pauses until none are left.
+    ``knowledge`` is the folder of knowledge files, which is watched, too. ``sync`` returns what was taken in there; if
+    it is asked to look, it first takes in what has changed by now.
     """
 
     def __init__(

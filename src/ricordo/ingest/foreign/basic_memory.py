@@ -1,7 +1,7 @@
 """basic-memory's notes: Markdown with ``title, type, permalink, tags``, observations and relations in lists.
 
-A note becomes ``note:/<permalink>`` with its whole body. ``- depends_on [[Target]]`` becomes a link of that type, the
-tags of observations become tags; both stand in the text as well.
+A note becomes ``note:/<permalink>`` with its whole body. ``- depends_on [[Target]]`` becomes a link of that type, and
+the tags of observations become tags; both stay in the text, too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Note:
 
 
 def read_folder(folder: Path, files: FileReader) -> Foreign:
-    """All notes below a folder; a file that cannot be read is answered as failed."""
+    """All notes below a folder; a file that cannot be read is reported as failed."""
     notes: list[Note] = []
     failed: list[Saved] = []
     for path, changed, parsed in files.parsed(folder, ["*.md"]):
@@ -74,13 +74,13 @@ def read_notes(notes: Sequence[Note]) -> Foreign:
 
 
 def _refs(notes: Sequence[Note]) -> dict[str, str]:
-    """The ref of each note by its path: its permalink, or its path where that is missing or taken."""
+    """The ref of each note, by the note's path: its permalink, or its path if the permalink is missing or taken."""
     refs: dict[str, str] = {}
     taken: set[str] = set()
     for note in notes:
         own = str(PurePosixPath(note.path).with_suffix(""))
         given = str(note.parsed.fields.get("metadata", {}).get("permalink") or "").strip()
-        permalink = posixpath.normpath(f"/{given}").strip("/")  # one that climbs out of its folder does not
+        permalink = posixpath.normpath(f"/{given}").strip("/")  # ".." cannot lead out of the folder
         name = permalink if permalink and permalink not in taken else own
         taken.add(name)
         refs[note.path] = str(Ref("note", f"/{name}"))
@@ -112,7 +112,7 @@ def _title(note: Note) -> str:
 
 
 def _relations(text: str) -> Iterator[tuple[str, str]]:
-    """Type and target of each relation; a line of a list that opens with words and a wiki link is one."""
+    """Type and target of each relation: a list item that begins with words and a wiki link."""
     for match in _RELATION.finditer(without_code(text)):
         said = match["type"].strip().strip("\"'").casefold()
         type_ = re.sub(r"[^a-z0-9_-]+", "_", said).strip("_-")

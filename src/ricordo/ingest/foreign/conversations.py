@@ -66,7 +66,7 @@ def _claude_turns(conversation: dict[str, Any]) -> Iterator[Turn]:
 
 
 def _chatgpt_turns(conversation: dict[str, Any]) -> Iterator[Turn]:
-    """From the message that was open last up to the first, turned round."""
+    """The messages of the branch that was open last, from the first to the last."""
     mapping = conversation.get("mapping")
     mapping = mapping if isinstance(mapping, dict) else {}
     here = conversation.get("current_node")

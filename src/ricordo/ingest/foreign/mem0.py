@@ -1,6 +1,6 @@
 """mem0's memories, as its export and its API print them: JSON with ``id``, ``memory``, times, owner and metadata.
 
-A memory becomes ``memory:/mem0/<id>``. Relations of its graph are between words, not memories, and are not taken.
+A memory becomes ``memory:/mem0/<id>``. The relations of its graph connect words, not memories, so they are left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _KNOWN = frozenset({*_TEXTS, *_OWNERS, "id", "hash", "metadata", "categories", "
 
 
 def read_memories(data: bytes, name: str) -> Foreign:
-    """The memories of a file as texts; one that has no text is answered as failed."""
+    """The memories of a file as texts; one that has no text is reported as failed."""
     found = _list(_json(data, name), name)
     entries = []
     failed = []

@@ -1,8 +1,8 @@
 """Memories that are graphs: the reference memory server's file, and what Zep and Graphiti answer.
 
 The memory server writes a line for each entity (``name``, ``entityType``, ``observations``) and each relation
-(``from``, ``to``, ``relationType``). Of Zep and Graphiti come nodes (``uuid``, ``name``, ``summary``, ``labels``) and
-edges or facts (``fact``, ``source_node_uuid``, ``target_node_uuid``, ``valid_at``, ``invalid_at``).
+(``from``, ``to``, ``relationType``). Zep and Graphiti answer with nodes (``uuid``, ``name``, ``summary``, ``labels``)
+and edges or facts (``fact``, ``source_node_uuid``, ``target_node_uuid``, ``valid_at``, ``invalid_at``).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ricordo.ingest.foreign.plain_json import link_type, list_in, path_part, rea
 from ricordo.values.items import Entry, Ref
 
 _SERVER_HINT = "Name the server's memory.jsonl (MEMORY_FILE_PATH says where it is)."
-_ZEP_HINT = 'Save {"nodes": [...], "edges": [...]} as JSON; "facts" may stand for "edges".'
+_ZEP_HINT = 'Save {"nodes": [...], "edges": [...]} as JSON; "facts" is accepted in place of "edges".'
 
 
 def read_memory_server(data: bytes, name: str) -> Foreign:
@@ -46,7 +46,7 @@ def read_memory_server(data: bytes, name: str) -> Foreign:
 
 
 def read_zep(data: bytes, name: str) -> Foreign:
-    """Nodes as entities, facts as memories that are valid for a time; a fact links the entities it is about."""
+    """Nodes become entities, facts become memories that are valid for a time; a fact links the entities it is about."""
     plain = read_json(data, name, "graph.json", _ZEP_HINT)
     if not isinstance(plain, dict):
         plain = {"edges": plain}

@@ -38,7 +38,7 @@ def read_memory_service(data: bytes, name: str) -> Foreign:
 
 
 def read_letta(data: bytes, name: str) -> Foreign:
-    """The blocks that an agent keeps in its mind, and the passages of its archive."""
+    """The memory blocks of an agent, and the passages of its archive."""
     plain = read_json(data, name, "agent.af", _LETTA_HINT)
     if not isinstance(plain, dict):
         raise Unreadable(f"{name} is not of the expected form", hint=_LETTA_HINT)

@@ -16,13 +16,13 @@ from ricordo.values.items import Parsed, checked_tags
 MARKER = ".obsidian"
 MOST_TAGS = 500
 
-# A tag follows white space, or a parenthesis that opens no link's target, and is not a number.
+# A tag follows white space or an opening parenthesis (but not that of a link's target), and is not a number.
 _TAG = re.compile(r"(?:(?<!\S)|(?<=[^\]]\()|(?<=^\())#((?:[^\W_]|[_/-])+)", re.MULTILINE)
 _COMMENT = re.compile(r"%%.*?%%", re.DOTALL)
 
 
 def in_vault(folder: Path, known: dict[Path, bool]) -> bool:
-    """Whether a folder, or one above it, has Obsidian's own folder; ``known`` are the answers so far."""
+    """Whether a folder, or one above it, holds Obsidian's settings folder; ``known`` caches the answers."""
     if folder not in known:
         above = folder != folder.parent and in_vault(folder.parent, known)
         known[folder] = above or (folder / MARKER).is_dir()

@@ -1,4 +1,4 @@
-"""Reading other programs' JSON: a file, a line each, or a zip that holds one; and the times in it."""
+"""Reads other programs' JSON: one file, JSON lines, or a zip that holds a file; and the times in it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LARGEST = 2_000_000_000
 
 
 def read_json(data: bytes, name: str, inside: str, hint: str) -> Any:
-    """What a file says. Of a zip, the file by the name ``inside``; lines of JSON are a list."""
+    """The content of a JSON file; in a zip, of the file named ``inside``. JSON lines become a list."""
     try:
         if data[:4] == b"PK\x03\x04":
             with zipfile.ZipFile(io.BytesIO(data)) as folder:
@@ -36,7 +36,7 @@ def read_json(data: bytes, name: str, inside: str, hint: str) -> Any:
 
 
 def list_in(plain: Any, keys: tuple[str, ...], name: str, hint: str) -> list[dict[str, Any]]:
-    """The list of objects that is the file, or that stands in it under one of the keys."""
+    """The list of objects that the file is, or that it holds under one of the keys."""
     if isinstance(plain, dict):
         plain = next((plain[key] for key in keys if isinstance(plain.get(key), list)), [plain])
     if not isinstance(plain, list) or not all(isinstance(one, dict) for one in plain):
@@ -45,13 +45,13 @@ def list_in(plain: Any, keys: tuple[str, ...], name: str, hint: str) -> list[dic
 
 
 def text_in(plain: dict[str, Any], *keys: str) -> str:
-    """The first of the keys that holds a text, without what UTF-8 cannot hold."""
+    """The text under the first of the keys that holds one, without characters that UTF-8 cannot encode."""
     found = next((plain[key] for key in keys if isinstance(plain.get(key), str) and plain[key].strip()), "")
     return found.encode("utf-8", "replace").decode()
 
 
 def time_in(plain: dict[str, Any], *keys: str) -> datetime | None:
-    """The first of the keys that holds a time, as a text or as seconds since 1970."""
+    """The time under the first of the keys that holds one, as a text or as seconds since 1970."""
     for key in keys:
         value = plain.get(key)
         try:

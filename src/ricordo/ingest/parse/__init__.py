@@ -1,9 +1,9 @@
-"""Files into text: what a file is, what it says, what it is called and where its pages start.
+"""Turns files into text, and finds their type, their title and where their pages start.
 
 ``parse_file`` and ``parse_bytes`` (and ``read_file``, the first half of ``parse_file``) are the whole surface. They
-answer a ``Parsed`` or raise ``Unreadable`` (the file is at fault) or ``MissingExtra`` (the installation is), never
-anything else. They do not chunk, embed or store, and never write to a file. Formats whose parsers can hang or crash are
-read in a worker process (``sandbox``).
+return a ``Parsed``, or raise ``Unreadable`` (the file is at fault) or ``MissingExtra`` (a package is not installed),
+and nothing else. They do not chunk, embed or store, and never write to a file. Formats whose parsers can hang or crash
+are read in a worker process (``sandbox``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The ZIP archives that Office and EPUB files are, opened with suspicion.
+"""Opens the ZIP archives that Office and EPUB files are, and checks them first, because they may be hostile.
 
-Before anything is unpacked, the sizes the archive declares are checked; reading a part never gives more
-than was declared. Passwords, bombs, truncation and damage are ``Unreadable``, each by its name.
+Before anything is unpacked, the sizes the archive declares are checked; reading a part never gives more than was
+declared. A password, a zip bomb, a missing end and damage each raise ``Unreadable`` with a message of their own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ricordo.ingest.parse.trees import Element, local_name, xml_tree
 _MOST_PARTS = 20_000
 _LARGEST_TOTAL = 1024 * 1024 * 1024
 _LARGEST_PART = 256 * 1024 * 1024
-# Text in XML shrinks to a tenth, a monotonous table to a hundredth; a bomb to a thousandth.
+# XML compresses to a tenth of its size, a repetitive table to a hundredth, a zip bomb to a thousandth.
 _HIGHEST_RATIO = 250
 _RATIO_MATTERS_FROM = 32 * 1024 * 1024
 _DAMAGED = "Open it in its own program and save it again."
@@ -59,14 +59,14 @@ class Archive:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The parts, in lower case as they are looked up."""
+        """The names of the parts, in lower case, because they are looked up so."""
         return tuple(self._parts)
 
     def has(self, part: str) -> bool:
         return _key(part) in self._parts
 
     def read(self, part: str) -> bytes:
-        """The bytes of a part; a missing one is ``Unreadable`` like any damage."""
+        """The bytes of a part; a part that is missing or damaged raises ``Unreadable``."""
         entry = self._parts.get(_key(part))
         if entry is None:
             raise Unreadable(f"{self.name} is damaged: {part} is missing", hint=_DAMAGED)
@@ -88,7 +88,7 @@ class Archive:
             raise Unreadable(f"{self.name} is damaged: {part} cannot be unpacked ({problem})", hint=_DAMAGED) from None
 
     def verify(self) -> None:
-        """Unpack everything once and throw it away, so that a library that unpacks meets no surprise."""
+        """Unpack everything once as a check, before a library unpacks the archive itself."""
         for part in self._zip.infolist():
             try:
                 with self._zip.open(part) as stream:
@@ -110,7 +110,9 @@ class Archive:
         return xml_tree(self.read(part), f"{part} in {self.name}")
 
     def relations(self, part: str) -> dict[str, tuple[str, str]]:
-        """What a part of an Office document refers to: id to (kind, part), outside targets left out."""
+        """The references of a part of an Office document: id to (kind, part). Targets outside the archive are left
+        out.
+        """
         folder, base = posixpath.split(part)
         listing = posixpath.join(folder, "_rels", f"{base}.rels")
         if not self.has(listing):

@@ -1,6 +1,6 @@
-"""What a file is, by its content first and its name second: a PDF named ``.txt`` is a PDF.
+"""Finds the type of a file, by its content first and its name second: a PDF named ``.txt`` is a PDF.
 
-Answers a ``FileType``; reads only the given bytes and never fails. Nothing is unpacked.
+It returns a ``FileType``, looks only at the given bytes, unpacks nothing and never fails.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _FORMAT_OF_MIME: dict[str, str] = {known.mime: known.format for known in TYPES.v
     "application/x-jsonlines": "jsonl",
     "text/prs.fallenstein.rst": "rst",
 }
-# What a server calls a page when it does not know better: such an answer yields to the name and the content.
+# Servers send these types when they do not know the real one, so name and content decide instead.
 _VAGUE_MIMES = frozenset(
     {"text/plain", "application/octet-stream", "binary/octet-stream", "text/x-code", "application/zip"}
 )
@@ -132,14 +132,14 @@ def _by_magic(data: bytes, name: str) -> FileType | None:
     if data.startswith(_OLE):
         return _ole_type(data)
     for offset, magic, mime in _MAGIC:
-        # A sign made of letters may also be the start of a sentence.
+        # A signature made of letters may also be the start of a sentence.
         if data.startswith(magic, offset) and (not magic.isalnum() or encoding.looks_binary(data)):
             return _binary(mime)
     return None
 
 
 def _is_pdf(data: bytes, name: str) -> bool:
-    """Whether the sign of a PDF stands at the top, and is not just being written about."""
+    """Whether a PDF signature is at the top, and not merely a text that mentions it."""
     place = data.find(b"%PDF-", 0, 1024)
     if place < 0 or (data[:place].strip() and not encoding.looks_binary(data)):
         return False
@@ -163,12 +163,12 @@ def _zip_type(data: bytes, name: str) -> FileType:
     found = {format_: place for format_, part in _MAIN_PARTS.items() if (place := _part_at(data, part)) >= 0}
     if promised in found or (promised in _ARCHIVES and not found):
         return TYPES[promised]
-    # A document may hold another, unpacked; its own main part usually comes first.
+    # A document may contain the parts of another one; its own main part usually comes first.
     return TYPES[min(found, key=lambda format_: found[format_])] if found else TYPES["zip"]
 
 
 def _part_at(data: bytes, part: bytes) -> int:
-    """Where the header of an archive's part with such a name stands, or -1."""
+    """The position of the header of an archive's part with such a name, or -1."""
     place = data.find(part)
     while place >= 0 and not data.startswith(b"PK\x03\x04", max(0, place - 30)):
         place = data.find(part, place + 1)
@@ -176,7 +176,7 @@ def _part_at(data: bytes, part: bytes) -> int:
 
 
 def _ole_type(data: bytes) -> FileType:
-    """Files of the old Office: what is in them is named in UTF-16 somewhere inside."""
+    """The type of an old Office file: the names of its streams are in it, in UTF-16."""
     for stream, known in (
         ("EncryptedPackage", TYPES["ole"]),
         ("WordDocument", _binary("application/msword")),
@@ -218,7 +218,7 @@ _ARCHIVES = frozenset({"pdf", "docx", "pptx", "xlsx", "epub"})
 
 
 def _text_in_disguise(start: str) -> FileType:
-    """A text whose name says nothing, or promises a PDF or an archive that its content is not."""
+    """Recognise text whose file name says nothing, or names a format (PDF, archive) that the content is not."""
     if re.match(r"(?i)(?>(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*)<(!doctype html|html)\b", start, re.DOTALL):
         return TYPES["html"]
     if re.match(r"---[ \t]*\n|#{1,6} \S", start):

@@ -1,7 +1,7 @@
 """Word documents: paragraphs, headings, lists, tables, text boxes and notes, as Markdown.
 
-Reads the XML itself: small, and it sees what is inside content controls, tracked insertions and text
-boxes. Deleted text, comments, headers, footers and pictures are left out.
+It reads the XML itself, so that it also finds the text in content controls, tracked insertions and text boxes. Deleted
+text, comments, headers, footers and pictures are left out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ricordo.ingest.parse.source import Source
 from ricordo.ingest.parse.trees import Element, local_name
 from ricordo.values.items import Parsed
 
-# A fallback repeats, for older programs, the shape beside it.
+# A fallback repeats the shape beside it for older programs.
 _SKIPPED = frozenset(("del", "moveFrom", "Fallback", "instrText", "delText", "pPr", "rPr", "sdtPr"))
 
 
@@ -139,7 +139,7 @@ class _Reader:
             elif name == "tbl":
                 yield from self._table(element)
             elif name not in _SKIPPED:
-                # Content controls, tracked insertions and the like wrap blocks without being one.
+                # Content controls, tracked insertions and similar elements only wrap blocks.
                 yield from self.blocks(element)
 
     def _paragraph(self, paragraph: Element) -> Iterator[str]:
@@ -180,7 +180,7 @@ class _Reader:
     def _table(self, table: Element) -> Iterator[str]:
         rows = [_cells(row) for row in _rows(table)]
         if max((len(row) for row in rows), default=0) < 2:
-            # One column frames text rather than tabulates it.
+            # A table with one column only frames text.
             for row in rows:
                 for cell in row:
                     yield from self.blocks(cell)
@@ -208,7 +208,7 @@ def _cells(row: Element) -> list[Element]:
 
 
 def _words(element: Element, boxes: list[Element]) -> Iterator[str]:
-    """The text of a paragraph in order; text boxes anchored in it are set aside."""
+    """The text of a paragraph in order; the text boxes anchored in it are collected separately."""
     for part in element:
         name = local_name(part)
         if name == "t":

@@ -1,4 +1,4 @@
-"""Bytes into text: which encoding, and whether it is text at all.
+"""Turns bytes into text: finds the encoding, and whether the bytes are text at all.
 
 The result is normalised: no byte order mark, no NUL, and a newline for every kind of line end. Nothing
 here raises for bad bytes; what cannot be decoded becomes U+FFFD, with a warning.
@@ -12,7 +12,7 @@ import re
 from ricordo.frozen import frozen
 
 _SAMPLE = 64 * 1024
-# UTF-32 first: its little-endian mark starts with that of UTF-16.
+# UTF-32 comes first, because its little-endian mark starts with that of UTF-16.
 _MARKS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -20,7 +20,7 @@ _MARKS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# In this order when the detector finds several equally likely: short texts leave it a choice.
+# The order of preference when the detector finds several encodings equally likely, as it does for short texts.
 _LEGACY: tuple[str, ...] = (
     "cp1252", "gb18030", "cp1251", "shift_jis", "euc_jp", "euc_kr", "big5", "cp1250", "iso8859_2", "koi8_r",
     "cp1253", "iso8859_7", "cp1254", "cp1255", "cp1256", "cp1257", "cp874", "mac_roman", "cp850",
@@ -54,7 +54,9 @@ def marked_encoding(data: bytes) -> str:
 
 
 def decode(data: bytes, declared: str = "") -> Decoded:
-    """Text of the bytes; ``declared`` (by a header or meta tag) is believed when it decodes cleanly."""
+    """The text of the bytes. ``declared`` (by a header or meta tag) is used if the bytes decode with it without
+    errors.
+    """
     encoding = marked_encoding(data) or _unmarked_wide(data[:_SAMPLE])
     if encoding:
         return _with_replacement(data, encoding)
@@ -69,7 +71,7 @@ def decode(data: bytes, declared: str = "") -> Decoded:
 
 
 def normalise(text: str) -> str:
-    """Without byte order mark and NUL, every line end as a newline."""
+    """The text without byte order mark and NUL, with a newline for every line end."""
     text = text.removeprefix("\ufeff")
     if "\x00" in text:
         text = text.replace("\x00", "")
@@ -100,10 +102,10 @@ def _known(name: str) -> str:
         info = codecs.lookup(name.strip().strip("\"'")) if name.strip() else None
     except (LookupError, ValueError):
         return ""
-    # No browser reads UTF-7: it can hide markup from whoever looks at the bytes.
+    # No browser reads UTF-7, because it can hide markup from programs that look at the bytes.
     if info is None or not info._is_text_encoding or info.name == "utf-7":
         return ""
-    # Pages that declare Latin-1 are windows-1252 in practice, as every browser reads them.
+    # Pages that declare Latin-1 are windows-1252 in practice, and browsers read them so.
     return "cp1252" if info.name in ("iso8859-1", "ascii") else info.name
 
 
@@ -116,7 +118,7 @@ def _is_utf8(sample: bytes) -> bool:
 
 
 def _unmarked_wide(sample: bytes) -> str:
-    """UTF-16 without a mark: Latin text in it has a NUL in almost every second byte."""
+    """Recognise UTF-16 without a mark: Latin text in it has a NUL in almost every second byte."""
     if len(sample) < 8 or b"\x00" not in sample:
         return ""
     even, odd = sample[0::2], sample[1::2]
@@ -129,12 +131,12 @@ def _unmarked_wide(sample: bytes) -> str:
 
 
 def _mostly_utf8(data: bytes) -> bool:
-    """A UTF-8 text with a few broken bytes, rather than a text in an older encoding."""
+    """Whether it is UTF-8 text with a few broken bytes, rather than text in an older encoding."""
     sample = _around_first_high_byte(data)
     text = sample.decode("utf-8", "replace")
     broken = text.count("\ufffd")
     whole = sum(char > "\x7f" for char in text) - broken
-    # By chance, texts in the older East Asian encodings have up to one whole sequence to three broken ones.
+    # Texts in older East Asian encodings can have, by chance, one valid UTF-8 sequence for every three broken ones.
     return whole > 0.5 * broken
 
 
@@ -145,7 +147,7 @@ def _around_first_high_byte(data: bytes) -> bytes:
 
 
 def _guess(data: bytes) -> str:
-    """The most likely older encoding, asked of charset-normalizer about a bounded sample."""
+    """The most likely older encoding, which charset-normalizer finds from a sample of limited size."""
     from charset_normalizer import from_bytes
 
     matches = from_bytes(_around_first_high_byte(data), cp_isolation=list(_LEGACY))

@@ -63,7 +63,7 @@ def _package(archive: Archive) -> str:
 
 
 def _refuse_protected(archive: Archive) -> None:
-    """Fonts may be scrambled in a free book; chapters are only in a protected one."""
+    """Refuse a book with encrypted chapters; encrypted fonts alone do not mean that a book is protected."""
     if not archive.has("META-INF/encryption.xml"):
         return
     locked = [
@@ -106,7 +106,7 @@ def _contents(archive: Archive, package: str, root: Element) -> dict[str, str]:
         try:
             listing = archive.xml(part)
         except Unreadable:
-            # Chapters can be read without their table of contents.
+            # The chapters can be read without the table of contents.
             continue
         for target, label in _nav_entries(listing) if is_nav else _ncx_entries(listing):
             text = " ".join(label.split())

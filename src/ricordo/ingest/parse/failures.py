@@ -1,7 +1,7 @@
 """What it means when reading a file fails: the file is damaged, a package is missing, or Ricordo has a mistake.
 
-Parsing libraries raise anything for damaged files, so that everything has to be caught once, here. What is caught is
-logged with its trace. A mistake of ours is called one, so that nobody looks for a fault in the file.
+Parsing libraries raise any kind of exception for damaged files, so everything is caught here, in one place. What is
+caught is logged with its trace. A mistake in Ricordo is reported as such, so that nobody looks for a fault in the file.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from ricordo.values.items import Parsed
 _PACKAGE = str(Path(__file__).parents[2])
 _LONGEST_TRACE = 8_000
 _MISTAKES = (TypeError, AttributeError, NameError, AssertionError)
-"""What wrong code raises. Libraries raise these for damaged files as well, so the place decides, too."""
+"""Exceptions that usually mean wrong code. Libraries raise them for damaged files, too, so it also counts where they
+were raised.
+"""
 
 
 @frozen
 class ParseFailure:
-    """Why a parser gave nothing: in one line, with the trace for the log. ``cause`` is file, package or mistake."""
+    """Why a parser failed: one line for the user, and the trace for the log. ``cause`` is file, package or mistake."""
 
     reason: str
     cause: str
@@ -31,7 +33,7 @@ class ParseFailure:
 
 
 def attempt(parser: Parser, source: Source) -> Parsed | ParseFailure:
-    """What the parser makes of a file. Our own errors and a lack of memory are raised as they are."""
+    """Run the parser on a file. Ricordo's own errors and a lack of memory are raised unchanged."""
     try:
         return parser(source)
     except (Error, MemoryError):

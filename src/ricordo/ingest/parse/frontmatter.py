@@ -24,7 +24,7 @@ _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.MULTILINE)
 _LONGEST = 64 * 1024
 _MOST_VALUES = 5000
 _DEEPEST = 20
-# Set by the parser or the store, never by an author.
+# The parser or the store sets these, never an author.
 _FIELDS = frozenset(FIELD_NAMES) - {"metadata", "mime_type", "is_textual"}
 _TEXTS = _FIELDS - {"tags", "importance", "seq", "immutable", "decay_protected"}
 _YES = frozenset({"true", "yes", "on", "1"})
@@ -51,7 +51,7 @@ def read_front_matter(text: str) -> FrontMatter:
 
 
 def front_values(text: str, *, longest: int = _LONGEST, most: int = _MOST_VALUES) -> tuple[dict[str, Any], int]:
-    """What stands in the front matter, in the terms of JSON, and where the body starts: at 0 when there is none."""
+    """The values of the front matter as JSON types, and where the body starts: at 0 if there is no front matter."""
     opening = _OPENING.match(text)
     closing = _CLOSING.search(text, opening.end(), opening.end() + longest) if opening else None
     if opening is None or closing is None:
@@ -119,7 +119,7 @@ def _loader(*, fast: bool) -> Any:
 
 
 def _plain(value: Any, budget: _Budget, depth: int = 0) -> Any:
-    """The value in the terms of JSON: dates as ISO strings, keys as text."""
+    """The value as JSON types: dates become ISO strings, keys become text."""
     budget.spend(depth)
     if isinstance(value, str):
         return without_surrogates(value).replace("\x00", "")
@@ -140,7 +140,7 @@ def _plain(value: Any, budget: _Budget, depth: int = 0) -> Any:
 
 
 def to_fields(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The fields that values set, with what is no field in ``metadata``; and what was wrong with any of them."""
+    """The fields that the values set, other keys in ``metadata``, and warnings about values that cannot be used."""
     fields: dict[str, Any] = {}
     metadata: dict[str, Any] = {}
     warnings: list[str] = []
@@ -155,18 +155,20 @@ def to_fields(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
                 fields |= checked_fields({name: _as_field(name, value)})
             except UsageError as problem:
                 metadata[key] = value
-                # People write `source: <where I read it>`: no mistake, only not our field of that name.
+                # People write `source: <where I read it>`. That is no mistake, but it is not our field of that name.
                 if name != "source":
                     warnings.append(f"front matter, {name}: {problem.message}. {problem.hint}".rstrip())
     if "category" not in fields and isinstance(metadata.get("auto_category"), str):
-        fields["category"] = metadata["auto_category"]  # so other programs name a category that they chose themselves
+        fields["category"] = metadata[
+            "auto_category"
+        ]  # other programs use this name for a category that they chose themselves
     if metadata:
         fields["metadata"] = metadata
     return fields, warnings
 
 
 def _as_field(name: str, value: Any) -> Any:
-    """The value in the type its field holds, where that is beyond doubt."""
+    """The value converted to the type of its field, if the conversion is unambiguous."""
     if name == "tags":
         if isinstance(value, dict):
             raise UsageError("tags cannot be a mapping", hint="Write a list or a comma-separated line.")

@@ -1,8 +1,8 @@
 """HTML pages: the main text as Markdown, and the page's title.
 
-A page that marks its main part (``main``, one ``article``) is taken at its word: that part is converted
-whole, but for the navigation in it. In other pages trafilatura finds the main text, and when it finds
-little or nothing (short pages, indexes) the body is converted instead.
+If a page marks its main part (``main``, or a single ``article``), that part is converted whole, without the navigation
+in it. In other pages trafilatura finds the main text, and when it finds little or nothing (short pages, indexes) the
+body is converted instead.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ricordo.values.items import Parsed
 
 _META_CHARSET = re.compile(rb"<(?:meta|\?xml)\b[^>]*?(?:charset|encoding)\s*=\s*[\"']?\s*([\w:.-]+)", re.IGNORECASE)
 _SHORTEST_MAIN = 80
-# In a shorter page there is little to leave out, and much to lose.
+# A shorter page is converted whole, because leaving something out is more likely to lose text than to help.
 _SHORTEST_WITH_BALLAST = 500
 _MOST_FOR_EXTRACTION = 5000
 _DEEPEST_FOR_EXTRACTION = 200
@@ -60,7 +60,7 @@ def page_title(tree: Element) -> str:
 
 
 def main_text(page: str, tree: Element) -> str:
-    """What a reader would call the text of the page."""
+    """The main text of the page, without navigation and other things around it."""
     marked = _landmark(tree)
     if marked is not None and not _is_mostly_links(marked):
         text = to_markdown(marked, whole=False)
@@ -70,14 +70,14 @@ def main_text(page: str, tree: Element) -> str:
     if 0 < len(plain) < _SHORTEST_WITH_BALLAST:
         return plain
     extracted = _extracted(page) if _is_tame(tree) else ""
-    # Far less than the page holds is a failed extraction, as happens with indexes and tables.
+    # If far less than the page's text was found, the extraction failed, as it does with indexes and tables.
     if len(extracted) >= 0.25 * len(plain) and not _lost_headings(extracted, plain):
         return extracted
     return plain or extracted or to_markdown(tree)
 
 
 def _lost_headings(extracted: str, plain: str) -> bool:
-    """Short pages make the extraction fall back to bare lines; the plain conversion is the better one then."""
+    """Whether the extraction lost the headings, as it does on short pages; the plain conversion is better then."""
     heading = re.compile(r"^#{1,6} ", re.MULTILINE)
     return len(plain) < 2 * len(extracted) and bool(heading.search(plain)) and not heading.search(extracted)
 
@@ -92,7 +92,9 @@ def _landmark(tree: Element) -> Element | None:
 
 
 def _is_tame(tree: Element) -> bool:
-    """Whether finding the main text will end in good time: that takes the square of a page's size and its depth."""
+    """Whether finding the main text will not take too long: the time grows with the square of a page's size and
+    depth.
+    """
     depth = 0
     for count, (event, _) in enumerate(walk(tree)):
         depth += 1 if event == "start" else -1
@@ -102,7 +104,7 @@ def _is_tame(tree: Element) -> bool:
 
 
 def _is_mostly_links(element: Element) -> bool:
-    """A landmark around lists of links and buttons says little about where the text is."""
+    """Whether an element holds mostly links and buttons; then it is not where the text is."""
     words = sum(len(str(text).strip()) for text in element.itertext())
     linked = sum(len(str(text).strip()) for link in element.iterfind(".//a") for text in link.itertext())
     return linked > 0.5 * words
@@ -116,6 +118,6 @@ def _extracted(page: str) -> str:
             page, output_format="markdown", include_comments=False, include_links=False, favor_recall=True
         )
     except (ValueError, TypeError, AttributeError, RecursionError, AssertionError):
-        # It is an improvement on the plain conversion, which knows no page it cannot read.
+        # The extraction only improves on the plain conversion, which can read every page.
         return ""
     return (text or "").strip()

@@ -1,6 +1,6 @@
-"""What an HTML page says about itself, and where it leads: description, address, wishes to programs, links.
+"""What an HTML page says about itself and links to: description, address, rules for programs (robots), links.
 
-It tells what stands there; what becomes of it is decided by those who fetched the page.
+This module only reads these facts; the code that fetched the page decides what to do about them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from urllib.parse import urljoin
 from ricordo.ingest.parse.trees import Element
 
 ABOUT = "page"
-"""Under this name the facts stand among the fields of what was parsed."""
+"""The name of the field that holds these facts in what was parsed."""
 
 MOST_LINKS = 5_000
 _LONGEST = 1_000
@@ -19,7 +19,9 @@ _DESCRIPTIONS = ("description", "og:description", "twitter:description")
 
 
 def about_page(tree: Element) -> dict[str, Any]:
-    """``description``, ``canonical``, ``robots`` (words such as noindex) and ``links``, as far as there are any."""
+    """``description``, ``canonical``, ``robots`` (words such as noindex) and ``links``, each only if the page has
+    it.
+    """
     named: dict[str, str] = {}
     for meta in tree.iterfind(".//meta"):
         name = str(meta.get("name") or meta.get("property") or "").strip().lower()
@@ -44,7 +46,7 @@ def _canonical(tree: Element) -> str:
 
 
 def _links(tree: Element) -> list[str]:
-    """Where links lead, each once, in order; not those that are marked as no recommendation."""
+    """The targets of links, each once, in order, without links that are marked ``nofollow``."""
     base = next((str(one.get("href") or "").strip() for one in tree.iterfind(".//base") if one.get("href")), "")
     found: dict[str, None] = {}
     for link in tree.iter("a", "area"):

@@ -1,7 +1,7 @@
-"""An HTML tree into Markdown: headings, lists, tables, quotes and code kept, everything else as paragraphs.
+"""Turns an HTML tree into Markdown: keeps headings, lists, tables, quotes and code; the rest becomes paragraphs.
 
-It keeps all visible text; choosing the main part of a page is ``html``'s business. The walk is a loop,
-not a recursion, so no page is nested too deeply for it.
+It keeps all visible text; ``html`` chooses the main part of a page. It walks the tree in a loop, not by recursion, so
+it can read pages nested to any depth.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SILENT = frozenset(
         "embed", "audio", "video", "map", "select", "datalist", "button", "input", "textarea", "dialog",
     )
 )  # fmt: skip
-# What frames a page rather than belongs to it.
+# Elements around the text of a page that are not part of it.
 _FRAME = frozenset(("nav", "footer", "aside"))
 _FRAME_ROLES = frozenset(("navigation", "banner", "contentinfo", "complementary", "search"))
 _BLOCKS = frozenset(
@@ -49,7 +49,7 @@ def to_markdown(root: Element, *, whole: bool = True) -> str:
                 left_out = element
                 steps.skip_subtree()
             continue
-        # The end of what was left out still comes, with the text behind it.
+        # The end event of an element that was left out still comes, because the text behind it counts.
         if event == "end" and element is not left_out:
             writer.end(local_name(element), element)
         if element is not root:
@@ -235,7 +235,7 @@ def _classes(element: Element) -> str:
 
 
 def _holds_values(table: Element) -> bool:
-    """A table of values, not one that lays out a page: several columns, only short texts in its cells."""
+    """Whether a table holds values and does not lay out a page: several columns, and only short texts in its cells."""
     if next(table.iterdescendants("table", "h1", "h2", "h3", "ul", "ol", "pre", "form"), None) is not None:
         return False
     rows = list(table.iterdescendants("tr"))

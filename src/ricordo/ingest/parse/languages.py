@@ -1,6 +1,6 @@
 """Which programming language a file holds, by the end of its name, its whole name, or its first line.
 
-Languages carry the names that tree-sitter grammars use. Only names; no file is opened here.
+Languages have the names that tree-sitter grammars use. No file is opened here.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _INTERPRETERS: tuple[tuple[str, str], ...] = (
 
 
 def language_of_name(name: str) -> str:
-    """The language a file name speaks for, or an empty string: that of ``src/Makefile`` is make."""
+    """The language that a file name stands for (``make`` for ``src/Makefile``), or an empty string."""
     base = re.split(r"[/\\]", name)[-1].lower()
     extension = base.rpartition(".")[2] if "." in base else ""
     return LANGUAGE_OF_NAME.get(base) or LANGUAGE_OF_EXTENSION.get(extension, "")

@@ -1,7 +1,7 @@
-"""E-mail files: who, when, what; the subject as title, the body as text, attachments by name.
+"""Reads e-mail files: headers, the subject as title, the body as text, and the names of attachments.
 
-Of alternatives the plain text is taken, else the HTML. Messages attached to a message are read too. The
-contents of other attachments are not.
+If a mail has its text in several forms, plain text is preferred to HTML. Attached messages are read, too; other
+attachments are not.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _sent(message: email.message.Message) -> str:
 
 
 def _header(message: email.message.Message, name: str) -> str:
-    """A header in plain words; its encoded words decoded, however badly they are written."""
+    """A header as plain text: its encoded words are decoded, even if they are badly formed."""
     raw = message.get(name)
     if raw is None:
         return ""
@@ -126,7 +126,7 @@ def _gather_multipart(kind: str, parts: list[Any], contents: _Contents, depth: i
     if kind == "multipart/alternative":
         contents.html += [] if has_plain else inner.html
     elif has_plain or contents.plain:
-        # Mixed parts follow one another: an HTML part beside a plain one is text too, not its double.
+        # In a mixed message, an HTML part beside a plain one is further text, not the same text again.
         contents.plain += inner.html
     else:
         contents.html += inner.html

@@ -1,6 +1,6 @@
 """Markdown: the text as it stands, fields from its front matter, and the title it gives itself.
 
-The text is not rendered or changed; a converter that makes Markdown finds its titles here too.
+The text is neither rendered nor changed. Parsers that make Markdown use this module to find titles.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ricordo.ingest.parse.frontmatter import read_front_matter
 from ricordo.ingest.parse.source import Source
 from ricordo.values.items import Parsed
 
-# Headings are looked for near the top only, and in lines of sane length: a 50 MB line must cost nothing.
+# Headings are looked for only near the top and in lines of normal length, so that a 50 MB line costs nothing.
 _REACH = 64 * 1024
 _LONGEST_TITLE = 300
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")

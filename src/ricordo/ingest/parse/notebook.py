@@ -94,7 +94,7 @@ def _fenced(text: str, language: str) -> str:
 
 
 def _output(output: dict[str, Any]) -> str:
-    """What an output says in words."""
+    """The text of an output."""
     bundle = _mapping(output.get("data", output))
     text = _joined(output.get("text")) or _joined(bundle.get("text/plain")) or _joined(bundle.get("text/markdown"))
     if not text and output.get("output_type") in ("error", "pyerr"):

@@ -27,7 +27,7 @@ def title_property(archive: Archive) -> str:
     try:
         root = archive.xml(part) if archive.has(part) else None
     except Unreadable:
-        # A document with broken properties is still a document.
+        # A document with broken properties can still be read.
         return ""
     return (
         meaningful(next((child.text for child in root if local_name(child) == "title"), "")) if root is not None else ""

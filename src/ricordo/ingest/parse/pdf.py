@@ -1,6 +1,6 @@
 """PDF files: the text of each page under a mark ``page N``, and the title in the properties.
 
-Words broken at the end of a line are joined, ligatures taken apart and dot leaders shortened, so that
+Words broken at the end of a line are joined, ligatures are split into letters, and rows of dots are shortened, so that
 words can be found. Pictures of text (scans) are not read: such a file has no text and says so.
 """
 
@@ -16,7 +16,7 @@ from ricordo.ingest.parse.source import Source
 from ricordo.ingest.parse.titles import meaningful
 from ricordo.values.items import Mark, Parsed
 
-# Part of the time allowed, after which the pages read so far have to do.
+# After this share of the allowed time, reading stops and the pages read so far are used.
 _SHARE_OF_TIME = 0.8
 _MOST_UNREAD = 100
 _DAMAGED = "Open it in a PDF viewer and save it again."

@@ -80,7 +80,7 @@ def parse_bytes(
 ) -> Parsed:
     """The text of bytes that came from elsewhere; ``mime`` is what a server called them.
 
-    The fields of an HTML ``page`` have one that is no field of an item, ``html.ABOUT``.
+    For an HTML ``page``, the fields also hold ``html.ABOUT``, which is not a field of an item.
     """
     limits = limits or Limits()
     try:
@@ -137,7 +137,7 @@ def _read_in_sandbox(source: Source) -> Parsed:
 
 
 def _bounded(parsed: Parsed, limits: Limits) -> Parsed:
-    """Within ``max_text_chars``, and free of what a store cannot hold."""
+    """The text cut to ``max_text_chars``, without characters that a store cannot hold."""
     text = without_surrogates(parsed.text)
     warnings = parsed.warnings
     if len(text) > limits.max_text_chars:

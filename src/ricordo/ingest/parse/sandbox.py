@@ -1,8 +1,8 @@
-"""Runs a parser in a process of its own, so that a file that hangs, crashes or eats memory costs only itself.
+"""Runs a parser in a process of its own, so that a file that hangs, crashes or fills the memory does no other harm.
 
-Workers are started when first needed, reused for many files, and replaced when they die or are killed. A
-parser is named by its place (``module:function``), so anything importable can be run. This module starts
-and watches processes; what happens inside them is in ``worker``.
+Workers are started when first needed, reused for many files, and replaced when they die or are killed. A parser is
+named by its ``module:function``, so any function that can be imported can be run. This module starts and watches
+processes; what happens inside them is in ``worker``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ricordo.values.items import Parsed
 
 _START_SECONDS = 60.0
 _MOST_WORKERS = 4
-# A fresh process now and then bounds what leaks in a parsing library can add up to.
+# Processes are replaced now and then, so that memory leaks of parsing libraries do not add up.
 _FILES_PER_WORKER = 500
 _BOOTSTRAP = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from ricordo.ingest.parse.worker import main; main()"
@@ -43,14 +43,14 @@ class _Worker:
     def __init__(self) -> None:
         self.files = 0
         self.timed_out = False
-        # The same search path as ours, whatever put it together, and never the current folder.
+        # The worker gets our own search path, however it was made, and never the current folder.
         path = json.dumps([place for place in sys.path if place])
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-c", _BOOTSTRAP, path],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            # Unbuffered, so that a fork of this process holds no half-written message.
+            # The pipes are unbuffered, so that a fork of this process holds no half-written message.
             bufsize=0,
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
@@ -102,7 +102,7 @@ class _Worker:
         self._process.wait()
 
     def abandon(self) -> None:
-        """In a forked copy of this process: let go of the pipes, the worker is the original's."""
+        """Close the pipes in a forked copy of this process; the worker belongs to the original process."""
         self._close_pipes()
         self._process.returncode = 0
 
@@ -135,10 +135,10 @@ class Sandbox:
                 except _WorkerLostError:
                     if worker.timed_out or is_fresh:
                         raise self._lost(source, worker.timed_out) from None
-                    # It may have died of an earlier file, or of idleness just now.
+                    # It may have died from an earlier file, or ended itself because it was idle.
                     continue
                 finally:
-                    # Lost, or interrupted in the middle of a message, after which its pipes are out of step.
+                    # The worker is lost, or was interrupted within a message, so that its pipes are no longer in step.
                     if answer is None:
                         self._discard(worker)
                 if "memory" in answer.get("error", {}):

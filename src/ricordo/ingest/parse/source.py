@@ -1,4 +1,4 @@
-"""What every parser is handed: the bytes of one file, its name, and what we take it for."""
+"""What every parser is given: the bytes of one file, its name, and its detected type."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class FileType:
 
 @frozen
 class Source:
-    """One file to be read. ``charset`` is the encoding a server or mail header spoke of, if any.
+    """One file to be read. ``charset`` is the encoding that a server or mail header declared, if any.
 
-    Of a ``page`` it is also asked what it says about itself and where it leads (see ``html``).
+    With ``page``, the parser also returns what a page says about itself and links to (see ``html``).
     """
 
     data: bytes

@@ -1,7 +1,6 @@
 """CSV, TSV, JSON and JSON Lines: kept exactly as they stand, so that line numbers are those of the file.
 
-What a reader of one row needs to know (the names of the columns) goes to ``context``, which stands before
-every passage.
+The names of the columns, which a reader of one row needs, go to ``context``, which is put before every passage.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from ricordo.values.items import Parsed
 
 _REACH = 64 * 1024
 _LONGEST_CONTEXT = 300
-# Beyond this, looking for a title is not worth parsing the whole document.
+# A larger document is not parsed as a whole only to look for a title.
 _LARGEST_JSON = 1024 * 1024
 
 

@@ -1,6 +1,6 @@
-"""XML and HTML bytes into trees, without ever expanding an entity or fetching anything.
+"""Turns XML and HTML bytes into trees, and never expands an entity or fetches anything.
 
-The one place that touches lxml; its elements pass through as ``Element``.
+Only this module uses lxml; other modules know its elements as ``Element``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _TAG = re.compile(r"<[^<>]*>")
 
 
 def xml_tree(data: bytes, part: str) -> Element:
-    """The root of an XML part of a document; damage and entity tricks are ``Unreadable``."""
+    """The root of an XML part of a document; damage and entity definitions raise ``Unreadable``."""
     if b"<!ENTITY" in data:
         raise Unreadable(f"{part} defines XML entities, which no office program writes", hint="Do not trust this file.")
     etree = import_module("lxml.etree")
@@ -47,7 +47,7 @@ def html_tree(text: str) -> Element | None:
         _raise_if_out_of_memory(parser)
         raise Unreadable(f"the page cannot be parsed: {problem}", hint="Save the page again.") from None
     if any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log):
-        # Nested beyond anything a person wrote, and cut off there: keep at least the words.
+        # The page is nested more deeply than any person writes, and was cut off there: keep at least the words.
         return html_tree(_TAG.sub(" ", text).replace("<", " "))
     return root
 
@@ -59,7 +59,7 @@ def _raise_if_out_of_memory(parser: Any) -> None:
 
 
 def walk(root: Element, events: tuple[str, ...] = ("start", "end")) -> Any:
-    """Start and end of every element in document order, as a loop; ``skip_subtree`` leaves one out."""
+    """The start and end events of all elements in document order; ``skip_subtree`` leaves out an element's content."""
     return import_module("lxml.etree").iterwalk(root, events=events)
 
 

@@ -1,7 +1,7 @@
-"""How a file and what was made of it pass between us and the worker process: length-prefixed frames.
+"""How this process and the worker exchange a file and its parsed text: frames with their length in front.
 
-A message is a JSON header and a body of bytes. Plain data on purpose: the worker reads hostile files, so
-nothing it says is ever unpickled or run.
+A message is a JSON header and a body of bytes. Messages are plain data, because the worker reads hostile files: nothing
+that it sends is unpickled or run.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def send(stream: Stream, header: dict[str, Any], body: bytes = b"") -> None:
 
 
 def receive(stream: Stream) -> tuple[dict[str, Any], bytes]:
-    """Read one message whole; ``EOFError`` when the other side is gone or speaks nonsense."""
+    """Read one whole message; ``EOFError`` when the other side is gone or sends something else."""
     head_length, body_length = _LENGTHS.unpack(_exactly(stream, _LENGTHS.size))
     if head_length > _LARGEST_HEADER or body_length > _LARGEST_BODY:
         raise EOFError("not a message")
@@ -101,7 +101,7 @@ def send_parsed(stream: Stream, parsed: Parsed) -> None:
 
 
 def parsed_from(answer: dict[str, Any], body: bytes) -> Parsed:
-    """What a worker answered, as a value again."""
+    """Turn a worker's answer back into a value."""
     answer["marks"] = tuple(Mark(offset, label) for offset, label in answer["marks"])
     answer["warnings"] = tuple(answer["warnings"])
     fields = answer["fields"]

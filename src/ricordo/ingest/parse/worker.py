@@ -1,7 +1,7 @@
-"""The process in which risky files are read, started and talked to by ``sandbox``.
+"""The process that reads risky files; ``sandbox`` starts it and sends it the files.
 
-It reads one file at a time until its input ends. It knows nothing of stores, models or faces, and it is
-meant to be killed: whatever a file does to it, only that file is lost.
+It reads one file at a time until its input ends. It uses no store and no model, and it can be killed at any time:
+whatever a file does to it, only that file is lost.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _take_over_pipes() -> tuple[FileIO, FileIO]:
-    """The pipes to the parent, out of reach of anything that prints or reads in this process."""
+    """The pipes to the parent, moved so that code that prints or reads in this process does not disturb them."""
     questions = FileIO(os.dup(0), "rb")
     answers = FileIO(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -63,7 +63,7 @@ def _take_over_pipes() -> tuple[FileIO, FileIO]:
 
 
 def _read(place: str, source: Source) -> Callable[[FileIO], None]:
-    """Run the parser; the outcome, good or bad, as the message to send."""
+    """Run the parser, and return its result or its failure as the message to send."""
     try:
         parsed = attempt(lambda source: load_parser(place)(source), source)
         if isinstance(parsed, Parsed):
@@ -78,7 +78,7 @@ def _read(place: str, source: Source) -> Callable[[FileIO], None]:
 
 
 def _address_space() -> int:
-    """What the interpreter itself takes, where the system says so; files may take their limit beside it."""
+    """The memory that the interpreter itself uses, if the system tells; a file's limit is added to it."""
     try:
         fields = Path("/proc/self/statm").read_text(encoding="ascii").split()
     except OSError:
@@ -95,7 +95,7 @@ class _Bounds:
 
     def __enter__(self) -> None:
         self._limit_memory(self._memory_at_start + self._limits.memory_mb * 1024 * 1024)
-        # The parent keeps the time. Should it die meanwhile, this ends the process even in a loop of C code.
+        # The parent watches the time. If it dies, this ends the process even in a loop of C code.
         self._alarm(self._limits.seconds + _GRACE_SECONDS)
 
     def __exit__(self, *_: object) -> None:
@@ -114,7 +114,7 @@ class _Bounds:
 
             _, hard = resource.getrlimit(resource.RLIMIT_AS)
             soft = hard if size is None else size if hard == resource.RLIM_INFINITY else min(size, hard)
-            # macOS knows the limit and refuses to set it.
+            # macOS has this limit but refuses to set it.
             with suppress(ValueError, OSError):
                 resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 

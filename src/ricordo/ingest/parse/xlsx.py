@@ -1,7 +1,7 @@
-"""Spreadsheets: every sheet a section under a mark ``sheet NAME``, every row an item of a list.
+"""Reads spreadsheets: every sheet becomes a section under a mark ``sheet NAME``, every row an item of a list.
 
-When the first row of a sheet is a header, each value stands behind its column's name, so that a row can
-be understood alone. Values are those last computed; formulas, formats, charts and comments are left out.
+When the first row of a sheet is a header, each value follows its column's name, so that a row can be understood alone.
+The values last computed are read; formulas, formats, charts and comments are left out.
 """
 
 from __future__ import annotations
