@@ -35,7 +35,7 @@ def test_sessions_are_added_listed_and_shown(house: Any) -> None:
 def test_a_bad_file_fails_and_an_unknown_session_is_not_found(house: Any) -> None:
     (house.folder / "rows.jsonl").write_text('{"price": 3}\n')
     printed = house.run("sessions", "add", "rows.jsonl", code=1)
-    assert "is no transcript" in printed.stderr
+    assert "is not a transcript" in printed.stderr
     assert "no session nobody" in house.run("sessions", "show", "nobody", code=3).stderr
 
 

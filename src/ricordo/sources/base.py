@@ -90,7 +90,7 @@ class Place:
 
 class Drive(Protocol):
     """Pages with refs of their own. Plugins give one by an entry point of the group ``ricordo.sources``: a callable
-    that takes the ``fetch`` settings and answers a drive.
+    that takes the ``fetch`` settings and returns a drive.
     """
 
     name: str
@@ -120,7 +120,7 @@ class LoadedPage:
     server: str = ""
     notes: tuple[str, ...] = ()
     call: Mapping[str, Any] = field(default_factory=dict)
-    """The tool call that brought it, to be made again: ``server``, ``tool``, ``arguments``."""
+    """The tool call that loaded it, so that it can be made again: ``server``, ``tool``, ``arguments``."""
 
 
 class Loader(Protocol):
@@ -134,7 +134,7 @@ class Loader(Protocol):
     ) -> LoadedPage | None:
         """The page; None if it should be fetched by plain HTTP. The user sees an ``Error`` as it is.
 
-        ``before`` is the call that brought the page the last time; it is tried first.
+        ``before`` is the call that loaded the page the last time; it is tried first.
         """
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ from ricordo.values.kinds import KIND_DRIVES
 T = TypeVar("T")
 GROUP = "ricordo.sources"
 BUILT_IN: tuple[Callable[[FetchSettings], Drive], ...] = (GitHub, GoogleDocs)
-_PLUGIN_HINT = "Update or remove the package that brings it."
+_PLUGIN_HINT = "Update or remove the package that it belongs to."
 _TAKEN = frozenset({"disk", "url", "agent", *KIND_DRIVES})
 
 

@@ -1,4 +1,4 @@
-"""Files and folders on disk: finds the files to add, and makes their refs.
+"""Finds the files to add in folders on disk, and makes their refs.
 
 A walk lists files and says why it skipped others. It opens only ignore files, changes nothing, and one bad entry never
 stops it.
@@ -24,7 +24,7 @@ _GLOB_SIGNS = frozenset("*?[")
 _WINDOWS_DRIVE = re.compile(r"/[A-Za-z]:(?:/|\Z)")
 _GONE = frozenset({errno.ENOENT, errno.ENOTDIR})
 _HARMLESS = _GONE | {errno.ELOOP}
-# What editors leave beside a file while, or after, it is edited: backups, autosaves, owner files.
+# Files that editors leave beside a file that is or was edited: backups, autosaves, owner files.
 _LEFT_BY_EDITORS = re.compile(r"(?:.*~|#.*#|~\$.*|.*\.sw[opx]|.*___jb_(?:tmp|old)___)", re.DOTALL)
 
 
@@ -70,11 +70,11 @@ def walk(
 ) -> Iterator[FoundFile | Skipped]:
     """The files under a folder in the order of their names, lazily; or the one file that ``root`` is.
 
-    Hidden entries and those that an ignore file names are left out silently, but the root itself is always taken.
-    Links that lead out of the root are followed only with ``follow_symlinks``: whoever made the folder may have put
-    them there. ``globs`` (``*.md``, ``docs/**``, ``!*.min.js``) restrict the files. With ``only``, the walk visits
-    these paths and what is below them, by the same rules, and looks nowhere else. ``ignore`` has patterns of what is
-    left out where no ignore file has a say; that is told.
+    Hidden entries and those that an ignore file names are left out silently, but the root itself is always taken. Links
+    that lead out of the root are followed only with ``follow_symlinks``: whoever made the folder may have put them
+    there. ``globs`` (``*.md``, ``docs/**``, ``!*.min.js``) restrict the files. With ``only``, the walk visits these
+    paths and what is below them, by the same rules, and looks nowhere else. ``ignore`` has patterns of entries to leave
+    out unless an ignore file mentions them; these are reported.
     """
     start = absolute(root)
     try:
@@ -113,7 +113,9 @@ def expand(source: str) -> list[Path]:
 
 
 def under_glob(path: str) -> tuple[str, Callable[[str], bool]] | None:
-    """The folder that a path with glob signs looks in, and which paths it matches; None for a path without any."""
+    """The folder that a glob looks in, and a function that says which paths it matches; None for a path that is no
+    glob.
+    """
     parts = path.split("/")
     fixed = next((place for place, part in enumerate(parts) if _GLOB_SIGNS & set(part)), None)
     if fixed is None:
@@ -150,7 +152,7 @@ def ref_path(ref: Ref) -> Path:
 
 
 def bytes_like(path: Path, digest: str) -> bytes | None:
-    """The bytes of a file whose SHA-256 is known; None if it has others, or cannot be read."""
+    """The bytes of a file if they have this SHA-256; None if they do not, or cannot be read."""
     try:
         data = path.read_bytes()
     except OSError:
@@ -182,7 +184,7 @@ class _Walk:
         self.ways = {str(parent) for target in self.targets for parent in Path(target).parents}
 
     def run(self) -> Iterator[FoundFile | Skipped]:
-        # Folders wait on a stack of their own: a tree may be deeper than Python's recursion allows.
+        # Folders are kept on a stack, because a tree may be deeper than Python's recursion allows.
         stack = [self._folder(self.root, rules_above(self.root))]
         while stack:
             answer = next(stack[-1], None)

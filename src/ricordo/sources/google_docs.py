@@ -14,7 +14,7 @@ from ricordo.errors import Error, Forbidden, NotFound, Unreadable
 from ricordo.sources.base import FetchedPage, PageRequest
 from ricordo.sources.url import normal_url
 
-_ID = r"(?!e/)([A-Za-z0-9_-]+)"  # /d/e/ is the address of a published copy, whose id is another
+_ID = r"(?!e/)([A-Za-z0-9_-]+)"  # /d/e/ is the address of a published copy, which has another id
 _DOCUMENT = re.compile(rf"/(document|spreadsheets|presentation)/(?:u/\d+/)?d/{_ID}(?:/|\Z)")
 _ANY_ID = re.compile(rf"/d/{_ID}(?:/|\Z)")
 _EXPORTS = {

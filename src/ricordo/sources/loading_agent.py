@@ -50,7 +50,7 @@ TOOLS: Sequence[LlmTool] = (
     _tool("mcp_info", "Read the description and the input schema of a tool.", server=_TEXT, tool=_TEXT),
     _tool(
         "mcp_exec",
-        "Call a tool. Answers the id of this call and the first 2,000 characters of the result.",
+        "Call a tool. It returns the id of this call and the first 2,000 characters of the result.",
         server=_TEXT,
         tool=_TEXT,
         arguments={"type": "object", "description": "As the tool's input schema asks for."},
@@ -59,7 +59,7 @@ TOOLS: Sequence[LlmTool] = (
         "accept_content",
         "Done: store the whole result of a call as the page.",
         optional=("mime_type",),
-        exec_call_id={"type": "string", "description": "The id that mcp_exec answered."},
+        exec_call_id={"type": "string", "description": "The id that mcp_exec returned."},
         title={"type": "string", "description": "The page's own title."},
         mime_type={"type": "string", "description": "What the content is, such as text/markdown or text/html."},
     ),
@@ -95,7 +95,7 @@ class LoadingAgent:
     ) -> LoadedPage | None:
         """The page; None if it should be fetched by plain HTTP. An ``Error`` holds the model's message to the user.
 
-        The call that brought the page ``before`` is made again first: the model is asked only if that fails.
+        The call that loaded the page the last time (``before``) is made first; the model is asked only if it fails.
         """
         if not self._configured:
             return None
@@ -149,12 +149,12 @@ class LoadingAgent:
 
     @cached_property
     def _connections(self) -> Connections:
-        """The servers, started."""
+        """The connections to the servers, which are started if they are not running."""
         from ricordo.sources.mcp_client import connected
 
         connections = self._open.enter_context(connected(self._configured, self._seconds))
         for name, problem in connections.problems.items():
-            self._note(f"the MCP server '{name}' is not there: {problem}")
+            self._note(f"the MCP server '{name}' cannot be used: {problem}")
         return connections
 
     def _note(self, text: str) -> None:
@@ -272,7 +272,7 @@ class _Visit:
 
 
 def _mime(said: str, result: Result) -> str:
-    """What a result is: as the model says, or its server; a text is a kind of text in any case."""
+    """The type of a result, as the model or else its server says; a text always gets a text type."""
     mime = said.strip().lower() or result.mime_type
     return "text/plain" if isinstance(result.content, str) and not _MIME.fullmatch(mime) else mime
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Connections", "Result", "ServerTool", "connected", "reason"]
 
 GRACE = 2.0
-"""How much longer than allowed a call is waited for, so that the time limit inside comes first."""
+"""Seconds that a call is waited for beyond its limit, so that the limit of the SDK ends it first."""
 ENDING_SECONDS = 10.0
 """How long all servers together may take to end."""
 _Opened = tuple[Client, list[ServerTool]]
@@ -45,15 +45,17 @@ class Connections:
         self.offered: list[ServerTool] = []
         self.problems: dict[str, str] = {}
         self.changed: set[str] = set()
-        """The servers that said their lists changed; whoever lists them again takes the name out."""
+        """The servers that said that their lists changed; code that lists a server again removes its name."""
 
     @property
     def tools(self) -> list[ServerTool]:
-        """The tools, without those that say of themselves that they change things: a page may ask for them."""
+        """The tools, without those that say that they change things, because a page may ask to call them."""
         return [one for one in self.offered if one.what == "tool" and not one.changes_things]
 
     def call(self, server: str, tool: str, arguments: Mapping[str, Any]) -> Result:
-        """Use a tool. ``Unavailable``: the server did not answer. A failed ``Result``: the tool gave an error."""
+        """Call a tool. Raises ``Unavailable`` if the server does not answer; an error of the tool is a failed
+        ``Result``.
+        """
         answer: Result = self._asked(server, mcp_session.call_tool, tool, dict(arguments))
         return answer
 
@@ -155,7 +157,7 @@ def connected(servers: Sequence[McpServer], seconds: float) -> Iterator[Connecti
 
 
 def _end(portal: BlockingPortal, over: anyio.Event, started: Sequence[_Starting]) -> None:
-    """Let all servers end. What one of them raises at its end is of no use to anybody."""
+    """End all servers. Errors that they raise while they end are ignored, because they help nobody."""
     portal.call(over.set)
     wait([one.running for one in started], ENDING_SECONDS)
 
@@ -167,7 +169,7 @@ async def _hold(
     ready: Future[_Opened],
     over: anyio.Event,
 ) -> None:
-    """Keep one server open until all is over; opening and closing must happen in one task."""
+    """Keep one server open until all are ended; opening and closing must happen in one task."""
     import anyio
 
     def changed() -> None:
@@ -189,7 +191,7 @@ async def _within(seconds: float, ask: Callable[..., Any], client: Client, *argu
 
 
 def reason(error: BaseException) -> str:
-    """What is wrong, in one line: of a group of errors, the first."""
+    """What is wrong, in one line; for a group of errors, the first of them."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     said = " ".join(str(error).split())

@@ -1,7 +1,7 @@
-"""Which MCP servers may be used: files of the shape that agents share (``mcpServers``), read and doubted.
+"""Which MCP servers may be used: it reads and checks settings files in the form that agents share (``mcpServers``).
 
-The user's own file counts as it is; one that lies in a project only after the user trusted it, because a server is a
-command that is run or a host that is reached. Nothing is started here.
+The user's own file is used as it is. A project's file is used only after the user trusted it, because its servers are
+commands that are run and hosts that are reached. Nothing is started here.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ class McpServers:
 
 
 def mcp_servers(named: str | None, start: Path, env: Environment | None = None) -> McpServers:
-    """The servers of the file that is set (``named``); else the user's, and those of a trusted ``.mcp.json`` around."""
+    """The servers of the file that is set (``named``); else the user's servers and those of a trusted ``.mcp.json``
+    here.
+    """
     env = os.environ if env is None else env
     if named is not None:
         content = read_bytes(Path(named))
@@ -84,7 +86,7 @@ def _read(path: Path, content: bytes, env: Environment) -> McpServers:
         plain = json.loads(content.decode("utf-8-sig"))
         entries = plain.get("mcpServers", {})
         if not isinstance(entries, dict):
-            raise TypeError("mcpServers is no object")
+            raise TypeError("mcpServers is not an object")
     except (ValueError, TypeError, AttributeError) as problem:
         raise UsageError(
             f"{path} names no MCP servers: {problem}", hint='Write {"mcpServers": {"name": {"command": "…"}}}.'
@@ -103,13 +105,13 @@ def _read(path: Path, content: bytes, env: Environment) -> McpServers:
 
 
 def server_of(name: str, entry: Mapping[str, Any], env: Environment) -> McpServer | None:
-    """One entry; None for one that is switched off, or that is this program: it cannot load for itself."""
+    """The server of one entry; None if it is switched off, or if it is Ricordo itself."""
     if entry.get("disabled"):
         return None
 
     def text(value: Any) -> str:
         if not isinstance(value, str):
-            raise TypeError(f"{value!r} is no text")
+            raise TypeError(f"{value!r} is not a text")
         return _filled(value, env)
 
     if url := entry.get("url"):
@@ -127,7 +129,7 @@ def server_of(name: str, entry: Mapping[str, Any], env: Environment) -> McpServe
 def _filled(text: str, env: Environment) -> str:
     """The text with ``${NAME}``, ``${env:NAME}`` and ``${NAME:-otherwise}`` filled in."""
     if asked := _ASKED_FOR.search(text):
-        raise ValueError(f"it needs '{asked[1]}', which only its own program asks for")
+        raise ValueError(f"it needs '{asked[1]}', which only the program that owns the file can ask for")
 
     def value(found: re.Match[str]) -> str:
         given = env.get(found[1]) or found[2]

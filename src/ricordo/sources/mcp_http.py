@@ -1,4 +1,4 @@
-"""How an MCP server is reached over HTTP: with its headers, and with a bound on what one answer may hold."""
+"""How an MCP server is reached over HTTP: with its headers, and with a limit on the size of an answer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_BYTES = 32_000_000
 
 
 def bounded_client(headers: dict[str, str] | None = None, timeout: Any = None, auth: Any = None) -> Any:
-    """A client of the library that the SDK uses: ``httpx2`` in 2.x, ``httpx`` in 1.x."""
+    """An HTTP client of the library that the SDK uses: ``httpx2`` in 2.x, ``httpx`` in 1.x."""
     library: Any
     if is_second():
         import httpx2 as library

@@ -1,6 +1,6 @@
-"""One MCP server, spoken to with the SDK: opened, listed, called. It knows both the SDK's 1.x and its 2.x.
+"""Opens, lists and calls one MCP server with the SDK, in its versions 1.x and 2.x.
 
-Everything here is asynchronous; ``mcp_client`` runs it for a program that waits.
+Everything here is asynchronous; ``mcp_client`` runs it for synchronous code.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 Client = Any
 """A client of the SDK: ``Client`` in 2.x, ``ClientSession`` in 1.x; the methods that are used here are the same."""
 MOST_OFFERED = 1_000
-"""So many tools, resources and prompts of one server are looked at."""
+"""How many tools, resources and prompts of one server are read at most."""
 _PAGES = 100
-"""A server that never ends its list is cut off."""
+"""How many pages of a list are read at most, because a broken server may never end its list."""
 _TIMED_OUT = (408, -32001)
 _CLOSED = -32000
 
@@ -54,7 +54,7 @@ class ServerTool:
 
 @frozen
 class Result:
-    """What a tool answered, whole: a text, or the bytes of something else."""
+    """The whole answer of a tool: a text, or the bytes of something else."""
 
     content: str | bytes
     mime_type: str = ""
@@ -72,7 +72,7 @@ def is_second() -> bool:
 async def opened(
     server: McpServer, seconds: float, about: ServerProcess | None, changed: Callable[[], None]
 ) -> AsyncIterator[Client]:
-    """A client that has shaken hands with its server. How long that may take is bounded by the caller."""
+    """A client that is connected to its server. The caller limits how long connecting may take."""
     async with AsyncExitStack() as stack:
         transport: Any
         if about is not None:
@@ -133,12 +133,14 @@ def _member(value: Any, name: str) -> Any:
 
 
 async def offered(client: Client, server: str) -> list[ServerTool]:
-    """All that a server offers; of what it cannot list there is nothing."""
+    """All that a server offers; a kind of thing that it cannot list counts as empty."""
     able = client.server_capabilities if is_second() else client.get_server_capabilities()
     found: list[ServerTool] = []
     found += [_tool(server, one) async for one in _all(client.list_tools, "tools")]
     if able is not None and able.resources is not None:
-        with suppress(Exception):  # a server may promise resources and have none; its tools count all the same
+        with suppress(
+            Exception
+        ):  # a server may announce resources and fail to list them; its tools can be used all the same
             found += [_resource(server, one) async for one in _all(client.list_resources, "resources")]
     if able is not None and able.prompts is not None:
         with suppress(Exception):  # as above
@@ -189,9 +191,10 @@ def _prompt(server: str, prompt: Any) -> ServerTool:
 
 
 async def call_tool(client: Client, tool: str, arguments: dict[str, Any]) -> Result:
-    """Use a tool, without the SDK's check of the answer against the tool's own schema: one can be made to take years.
+    """Call a tool, without the SDK's check of the answer against the tool's schema, because a schema can make that
+    check endless.
 
-    An error of the server's own is a failed result; that it did not answer is an exception.
+    If the server reports an error, the result is a failed one; if it does not answer, an exception is raised.
     """
     from mcp import types
     from mcp.shared import exceptions
@@ -230,7 +233,7 @@ async def get_prompt(client: Client, name: str, arguments: dict[str, str]) -> Re
 
 
 def result_of(answer: Any) -> Result:
-    """A tool's answer as one content: its texts, else the first thing it holds that is none, else its data as JSON."""
+    """A tool's answer as one content: its texts, else the first block that is not text, else its data as JSON."""
     failed = bool(_member(answer, "is_error"))
     if (held := _joined(answer.content)) is not None:
         return Result(held.content, held.mime_type, failed)

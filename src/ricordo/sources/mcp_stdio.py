@@ -1,7 +1,7 @@
-"""An MCP server as a process: its lines in and out, each of bounded length, and an end that comes for certain.
+"""Runs an MCP server as a process: limits the length of its messages, and makes sure that it ends.
 
-The SDK has such a transport, too. It keeps a line in memory until it ends, however long it grows, and lets standard
-error fill a file. A server that was found in some settings file may be broken or hostile, so both are bounded here.
+The SDK has such a transport, too, but it keeps a line of any length in memory, and lets standard error fill a file. A
+server from a settings file may be broken or hostile, so both are limited here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PATIENCE = 2.0
 
 
 class ServerProcess:
-    """What is known of a running server beside its messages."""
+    """What is known about a running server apart from its messages."""
 
     def __init__(self) -> None:
         self.trouble = ""
@@ -87,7 +87,7 @@ class _Wire:
         self.unasked = 0
 
     async def read(self, to_session: Any) -> None:
-        """Hand on every line that is a message; end the server when it says too much."""
+        """Pass on every line that is a message; end the server when it sends too much."""
         assert self.process.stdout is not None
         async with to_session:
             held = bytearray()
@@ -129,7 +129,7 @@ async def _chunks(stream: ByteReceiveStream) -> AsyncIterator[bytes]:
 
 
 def _message(line: bytes) -> Any:
-    """The message of a line; None for a line that is none: some servers print a greeting."""
+    """The message in a line; None for another line, such as the greeting that some servers print."""
     text = line.decode("utf-8", "replace")
     try:
         if is_second():
@@ -141,7 +141,7 @@ def _message(line: bytes) -> Any:
 
 
 async def _end(process: Process) -> None:
-    """Close its input, wait a little, then end it and what it started."""
+    """Close its input, wait a little, then end the process and its children."""
     if process.stdin is not None:
         with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             await process.stdin.aclose()
@@ -155,7 +155,7 @@ async def _end(process: Process) -> None:
 
 
 def _kill(process: Process) -> None:
-    """End the process and its children at once; those of a process that is gone already, too."""
+    """End the process and its children at once, also the children of a process that has ended already."""
     with contextlib.suppress(OSError):
         if sys.platform == "win32":
             if process.returncode is None:

@@ -1,4 +1,4 @@
-"""What a site asks of programs that follow its links (robots.txt, RFC 9309). It reads text; it fetches nothing.
+"""Reads robots.txt (RFC 9309): what a site asks of programs that follow its links. It fetches nothing.
 
 Rules are matched piece by piece rather than as regular expressions, so that no rule takes long.
 """
@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 from ricordo.frozen import frozen
 
 PRODUCT = "ricordo"
-"""The name that a robots.txt knows us by; the ``User-Agent`` header begins with it."""
+"""The name by which a robots.txt addresses Ricordo; the ``User-Agent`` header begins with it."""
 _MOST_LINES = 20_000
 _TOKEN = re.compile(r"[A-Za-z_-]+|\*")
 _KEPT = "/:@!$&'()*+,;=~%-._?#[]"
@@ -20,7 +20,7 @@ _KEPT = "/:@!$&'()*+,;=~%-._?#[]"
 
 @frozen
 class Robots:
-    """The rules for us: paths that are allowed or not, the wait between pages, and where sitemaps are."""
+    """The rules for Ricordo: paths that are allowed or not, the wait between pages, and where sitemaps are."""
 
     rules: tuple[tuple[str, bool], ...] = ()
     delay: float = 0.0
@@ -56,7 +56,7 @@ def matches(rule: str, path: str) -> bool:
 
 
 def read_robots(text: str, product: str = PRODUCT) -> Robots:
-    """The rules that a robots.txt has for a program of this name; if it names the program nowhere, those for all.
+    """The rules that a robots.txt has for the program of this name; if it does not name the program, those for all.
 
     Names are compared whole and without regard to case. A program that several groups name follows all of them.
     """
@@ -93,7 +93,7 @@ def _product_token(value: str) -> str:
 
 
 def _encoded(path: str) -> str:
-    """A path with everything but ASCII written as ``%XX``, so that both ways to write a letter are the same."""
+    """A path with all characters outside ASCII written as ``%XX``, so that both ways to write a letter are equal."""
     return re.sub(r"%[0-9a-fA-F]{2}", lambda found: found[0].upper(), quote(path, safe=_KEPT))
 
 

@@ -21,7 +21,7 @@ from ricordo.frozen import frozen
 
 FILE = "SKILL.md"
 SCOPES = ("workspace", "user", "system", "listed")
-"""To whom a skill belongs. If two skills have the same name, the earlier scope wins."""
+"""Where a skill comes from. If two skills have the same name, the earlier scope wins."""
 LARGEST_LIST = 32_000_000
 _TOPS = (".ricordo", ".git")
 _EXPECTED = 'It prints a JSON list: [{"name": "pdf", "path": "/skills/pdf", "description": "Work with PDF files"}].'
@@ -78,7 +78,7 @@ def named_roots(names: Sequence[str | Path], start: Path) -> list[SkillRoot]:
 
 
 def workspace_of(start: Path) -> Path:
-    """The nearest folder upwards that is a project or a repository; the start itself when there is none."""
+    """The nearest folder, this one or above it, that is a project or a repository; else this folder."""
     above = (folder for folder in (start, *start.parents) if any((folder / top).exists() for top in _TOPS))
     return next(above, start)
 
@@ -94,7 +94,7 @@ def scope_of(path: Path, start: Path) -> str:
 
 
 def rank_of(scope: str) -> int:
-    """The place of a scope in the order of precedence; an unknown one stands last."""
+    """The place of a scope in the order of precedence; an unknown scope comes last."""
     return SCOPES.index(scope) if scope in SCOPES else len(SCOPES)
 
 
@@ -128,7 +128,7 @@ def listed_by(command: str, seconds: float) -> list[Listed]:
 
 def _run(words: list[str], seconds: float) -> subprocess.CompletedProcess[bytes]:
     try:
-        # In a session of its own, so that everything it started can be ended with it when the time is up.
+        # It runs in a session of its own, so that everything it starts can be ended with it when the time is up.
         process = subprocess.Popen(
             words,
             stdin=subprocess.DEVNULL,

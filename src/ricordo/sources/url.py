@@ -130,7 +130,7 @@ def joined(base: str, target: str) -> str | None:
     try:
         where = urljoin(base, re.sub(r"[\t\r\n]", "", target).strip())
         parts = urlsplit(where)
-        if "@" in parts.netloc:  # never send credentials that stand in a link
+        if "@" in parts.netloc:  # credentials in a link are never sent
             where = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
         return normal_url(where)
     except (ValueError, UsageError):

@@ -14,7 +14,7 @@ from ricordo.sources.url import shown
 from ricordo.text.durations import parse_retry_after
 
 TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""Answers that another attempt may change."""
+"""Status codes that may change at another attempt."""
 
 
 def refused(status: int, url: str, headers: Mapping[str, str]) -> Error:

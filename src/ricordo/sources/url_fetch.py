@@ -182,7 +182,9 @@ class Fetcher:
         length = headers.get("content-length", "")
         if not 200 <= response.status < 300:
             if response.status == 304 or (length.isdigit() and int(length) <= _LEFT_UNREAD):
-                collections.deque(response.iter_stream(), maxlen=0)  # to its end, so that the connection can be kept
+                collections.deque(
+                    response.iter_stream(), maxlen=0
+                )  # read to its end, so that the connection can be used again
             return _Answer(response.status, headers)
         if wanted is not None and not wanted(headers.get("content-type", "")):
             return _Answer(response.status, headers, declined=True)
@@ -219,7 +221,7 @@ class _BrokenOff(Exception):  # noqa: N818 - it never leaves this module
 
 
 class _Unpacker:
-    """Decompresses a page, and never returns much more than is allowed, so that a small bomb does no harm."""
+    """Decompresses a page, and never returns much more than is allowed, so that a zip bomb does no harm."""
 
     def __init__(self, encoding: str, most: int) -> None:
         self._most = most
@@ -277,7 +279,7 @@ def _plain(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 def _utf8(header: str) -> str:
-    """A header as UTF-8, which many servers send although the standard says Latin-1."""
+    """Decode a header as UTF-8, which many servers send although the standard says Latin-1."""
     try:
         return header.encode("latin-1").decode("utf-8")
     except UnicodeError:

@@ -136,7 +136,7 @@ def open_pool(settings: FetchSettings, gate: Gate, clock: Clock, *, secure: bool
 
 
 def proxy_url(settings: FetchSettings) -> tuple[str, tuple[str, str] | None]:
-    """The proxy, if any, and the login for it; that of the environment only if the settings say so."""
+    """The proxy, if any, and the login for it. A proxy of the environment is used only if the settings say so."""
     given = settings.proxy.strip()
     if given == "env":
         import urllib.request

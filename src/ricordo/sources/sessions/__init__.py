@@ -1,1 +1,1 @@
-"""Transcripts of agents' sessions: files of JSON lines that become events. Nothing is stored or judged here."""
+"""Reads transcripts of agents' sessions: files of JSON lines become events. Nothing is stored or judged here."""

@@ -1,8 +1,8 @@
 """Claude Code's transcripts: ``~/.claude/projects/<folder>/<session>.jsonl``.
 
-A line is a message with a uuid; an answer with several blocks may stand on several lines. What the program says to the
-model in the person's name (reminders, notices, output of local commands) is no word of the person and is left out; so
-is thinking.
+A line is a message with a uuid; an answer with several blocks may take several lines. Texts that the program sends to
+the model in the user's name (reminders, notices, output of local commands) are left out, because the user did not write
+them; so is thinking.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def is_claude(line: Line) -> bool:
     if kind in ("user", "assistant") and isinstance(line.get("message"), Mapping):
         return "sessionId" in line or "uuid" in line or "parentUuid" in line
     if kind == "file-history-snapshot" and "messageId" in line:
-        return True  # the first line of a session in which nothing was said yet may be one of these
+        return True  # a session without any message yet may begin with one of these
     return (kind == "summary" and "leafUuid" in line) or (isinstance(kind, str) and "sessionId" in line)
 
 
@@ -137,7 +137,7 @@ def _string(line: Line, name: str) -> str:
 
 
 def _own_words(text: str) -> str:
-    """What the person typed, without what the program put around it; a slash command counts with its arguments."""
+    """What the user typed, without what the program put around it; a slash command is kept with its arguments."""
     if "<" not in text:
         return text
     text = _ADDED.sub("", text)

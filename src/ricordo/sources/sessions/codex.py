@@ -1,7 +1,8 @@
 """Codex's transcripts: ``~/.codex/sessions/YYYY/MM/DD/rollout-<time>-<session>.jsonl``.
 
-Today every line is ``{timestamp, type, payload}`` and the conversation stands in ``response_item``; ``event_msg`` says
-the same again for display and is left out. Older files begin with a line about the session and hold bare items after.
+In current files every line is ``{timestamp, type, payload}`` and ``response_item`` lines hold the conversation;
+``event_msg`` lines repeat it for display and are left out. Older files begin with a line about the session, followed by
+items without this frame.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ _NOT_SAID = (
     "<turn_aborted>", "<subagent_notification>", "<skills_instructions>", "<INSTRUCTIONS>", "# AGENTS.md instructions",
     "<user_shell_command>", "<skill>", "<apps_instructions>", "<plugins_instructions>", "<personality_spec>",
 )  # fmt: skip
-"""How messages begin that the program sends in the person's name."""
+"""Beginnings of messages that the program sends in the user's name."""
 _REQUEST = "## My request for Codex:"
-"""Editors put what is open in front of the request, which stands under this line."""
+"""Editors list the open files first; the request itself follows this line."""
 
 
 def is_codex(line: Line) -> bool:
@@ -69,7 +70,9 @@ class CodexFormat:
 
     def read(self, line: Line) -> Iterable[LineContent] | None:
         kind, payload = line.get("type"), line.get("payload")
-        self._at = time_of(line.get("timestamp")) or self._at  # older items have no time: it is that of the last
+        self._at = (
+            time_of(line.get("timestamp")) or self._at
+        )  # older items have no time, so they get that of the item before
         if kind in _WRAPPED and isinstance(payload, Mapping):
             return self._wrapped(str(kind), line, payload)
         if kind in _ITEMS:
@@ -124,7 +127,7 @@ class CodexFormat:
         name = str(item.get("name") or str(item.get("type")).removesuffix("_call"))
         given = item.get("arguments", item.get("input", item.get("action")))
         if isinstance(given, str) and given.lstrip().startswith("{"):
-            with suppress(ValueError):  # a call that was cut short is shown as it stands
+            with suppress(ValueError):  # a call that was cut off is shown as it is
                 given = json.loads(given)
         self._tools[str(item.get("call_id") or item.get("id"))] = name
         yield self._event(line, "tool", call_text(name, given), tool=name, files=files_of(given), sent=True)

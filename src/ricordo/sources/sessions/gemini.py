@@ -1,10 +1,10 @@
 """Transcripts of Gemini CLI and of Qwen Code, which began as a copy of it.
 
 Gemini CLI: ``~/.gemini/tmp/<project>/chats/session-*.jsonl``. The first line names the session, a line with an ``id``
-is a message (``user`` or ``gemini``, with its tool calls), and lines with ``$set`` keep the program's books.
+is a message (``user`` or ``gemini``, with its tool calls), and lines with ``$set`` hold internal state of the program.
 
 Qwen Code: ``~/.qwen/projects/<folder>/chats/<session>.jsonl``. A line is a message with a uuid, as in Claude Code, and
-its content stands in ``parts``, as in Gemini's API. Thoughts are left out of both.
+its content is in ``parts``, as in Gemini's API. Thoughts are left out of both.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ricordo.sources.sessions.lines import (
 from ricordo.values.sessions import SessionEvent, SessionHint
 
 _ADDED = ("<session_context>", "<system-reminder>", "<hook_context>")
-"""How texts begin that the program says in the person's name."""
+"""Beginnings of texts that the program sends in the user's name."""
 
 
 def is_gemini(line: Line) -> bool:
@@ -119,7 +119,7 @@ def _event(session: str, line: Line, place: int, role: str, text: str, **more: A
 
 
 def _result(value: object) -> str:
-    """What a tool answered: a text, or what stands in ``functionResponse.response``."""
+    """What a tool answered: a text, or the content of ``functionResponse.response``."""
     if isinstance(value, list):
         return "\n".join(filter(None, map(_result, value)))
     if isinstance(value, Mapping):

@@ -1,4 +1,6 @@
-"""What the formats of transcripts share: texts from blocks, tool calls in a line, files they name, times, keys."""
+"""What all formats of transcripts need: the text of blocks, tool calls as one line, the files they name, times,
+keys.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,10 @@ LineContent = SessionEvent | SessionHint
 Line = Mapping[str, Any]
 
 LONGEST_TEXT = 60_000
-"""Longer messages (a pasted file, mostly) keep their beginning and their end."""
+"""Of a longer message (mostly a pasted file) only the beginning and the end are kept."""
 LONGEST_CALL = 600
 CLEARANCE = 4_000
-"""Read beyond what is kept of a tool's output, so that a secret at the cut is whole when it is looked for."""
+"""So many more characters of a tool's output are read than are kept, so that a secret at the cut is found whole."""
 
 _ARGUMENTS = (
     "command", "cmd", "file_path", "notebook_path", "path", "pattern", "query", "url", "prompt", "description",
@@ -33,12 +35,12 @@ class Format(Protocol):
     """Reads the lines of one transcript, in order."""
 
     def read(self, line: Line) -> Iterable[LineContent] | None:
-        """What a line says; nothing for lines that are known to say nothing, None for a line of an unknown kind."""
+        """The events of a line: none for lines known to hold no event, None for a line of an unknown kind."""
         ...
 
 
 def clean(text: str) -> str:
-    """The text as a store can keep it: no NUL, no halves of characters."""
+    """The text without NUL and lone surrogates, which a store cannot keep."""
     if "\x00" in text:
         text = text.replace("\x00", "\N{REPLACEMENT CHARACTER}")
     try:
@@ -62,7 +64,7 @@ def time_of(value: object) -> datetime | None:
 
 
 def text_of(content: object) -> str:
-    """The words of a message: a string, or a list of blocks of which the texts count."""
+    """The text of a message: a string, or the text blocks of a list of blocks."""
     if isinstance(content, str):
         return content
     if isinstance(content, Mapping):
@@ -83,18 +85,18 @@ def text_of(content: object) -> str:
 
 
 def kept(text: str) -> str:
-    """A message as it is kept."""
+    """The part of a message that is kept."""
     return shortened(clean(text).strip(), LONGEST_TEXT)
 
 
 def result_text(content: object) -> str:
-    """A tool's output; what is kept of it is decided once secrets are out."""
+    """A tool's output; it is shortened later, after secrets are removed."""
     text = clean(text_of(content)).strip()
     return text if len(text) <= LONGEST_RESULT + CLEARANCE else shortened(text, LONGEST_RESULT + CLEARANCE)
 
 
 def call_text(name: str, given: object) -> str:
-    """A tool call in a line: its name and the argument that says most."""
+    """A tool call as one line: its name and its most telling argument."""
     if isinstance(given, str):
         argument = given
     elif isinstance(given, Mapping):
@@ -110,7 +112,7 @@ def call_text(name: str, given: object) -> str:
 
 
 def files_of(given: object) -> tuple[str, ...]:
-    """The files that a tool call names: by an argument of its own, or in a patch."""
+    """The files that a tool call names, in an argument or in a patch."""
     found: dict[str, None] = {}
     if isinstance(given, Mapping):
         for key in _FILES:
@@ -135,7 +137,7 @@ def _strings(value: object) -> Iterable[str]:
 
 
 def key_of(line: Line, place: int = 0) -> str:
-    """A key made of what a line says, for formats that give their lines no name."""
+    """A key made from the content of a line, for formats whose lines have no id."""
     plain = json.dumps([place, line], sort_keys=True, ensure_ascii=True, default=str)
     return f"~{hashlib.blake2b(plain.encode(), digest_size=9).hexdigest()}"
 
@@ -144,7 +146,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def session_id(name: str) -> str:
-    """A name as part of a ref; one that had to be changed gets a mark, so that no two become the same."""
+    """A name as part of a ref; a name that had to be changed gets a suffix, so that two names never become the same."""
     safe = _UNSAFE.sub("-", name).strip("-.")[:80]
     if safe == name:
         return safe

@@ -35,7 +35,7 @@ def is_plain(line: Line) -> bool:
 
 
 class PlainFormat:
-    """Reads one file; a line may name a ``thread`` of its own, and is then part of that session."""
+    """Reads one file; a line that names a ``thread`` belongs to that session."""
 
     def __init__(self, session: str) -> None:
         self.session = session

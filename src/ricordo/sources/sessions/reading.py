@@ -1,6 +1,7 @@
-"""Reading transcripts from where they were left: which format a file has, whether it only grew, its events as a stream.
+"""Reads transcripts from where reading stopped the last time: finds the format, whether the file only grew, and the
+events.
 
-A file is read line by line, never whole. The last line may still be being written: it is left for the next time.
+A file is read line by line, never whole. A last line that is not complete yet is left for the next time.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ricordo.values.own_tools import is_own_tool
 from ricordo.values.sessions import ReadCounts, SessionEvent
 
 LONGEST_LINE = 32 << 20
-"""Longer lines are passed over: no message is that long, and an image in one is not read anyway."""
+"""Longer lines are skipped, because no message is that long and images in lines are not read."""
 LINES_LOOKED_AT = 60
 CHECKED = 4_096
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
@@ -55,18 +56,18 @@ class Transcript:
             return False
         with self.path.open("rb") as file:
             if file.read(2) in _WIDE:
-                return False  # read whole each time
+                return False  # a file in UTF-16 is read whole each time
             return _check(file, offset) == check
 
     def check_at(self, offset: int) -> str:
-        """What the file looks like up to a place."""
+        """A check value for the file up to a position."""
         with self.path.open("rb") as file:
             return _check(file, offset)
 
     def events(self, start: int = 0) -> Iterator[LineContent]:
-        """What the file says from a place on, without calls and results of our own tools.
+        """The events of the file from a position on, without calls and results of Ricordo's own tools.
 
-        Those hold what the store said; taken in, they would come back as knowledge and crowd out where it came from.
+        Those repeat what the store already holds; taken in, they would be found in place of their sources.
         """
         with self.path.open("rb") as file:
             wide = file.read(2) in _WIDE
@@ -89,7 +90,7 @@ class Transcript:
 
 
 def open_transcript(path: Path) -> Transcript:
-    """Look at the first lines of a file and say what it is; one that holds no session is refused."""
+    """Find the format of a file from its first lines; a file that holds no session is an error."""
     try:
         state = path.stat()
         head = _head(path)
@@ -105,13 +106,13 @@ def open_transcript(path: Path) -> Transcript:
         name = session_id(path.stem)
         return Transcript(path, "jsonl", name, state.st_mtime_ns, state.st_size, PlainFormat(name))
     raise Unreadable(
-        "it is no transcript of a session",
-        hint="Known are those of Claude Code, Codex, Gemini CLI and Qwen Code, and JSON lines with role and content.",
+        "it is not a transcript of a session",
+        hint="It reads those of Claude Code, Codex, Gemini CLI and Qwen Code, and JSON lines with role and content.",
     )
 
 
 def _is_blank(path: Path) -> bool:
-    """Whether a file holds nothing yet: a session that has just started has such a transcript."""
+    """Whether a file is still empty, like the transcript of a session that has just started."""
     with path.open("rb") as file:
         return not file.read(CHECKED).strip()
 
@@ -127,7 +128,7 @@ def _formats(
 
 
 def _claude_session(path: Path, head: list[Line]) -> str:
-    """The file's name is the session's; lines copied from an earlier session name that one."""
+    """The session is named by the file, because lines that were copied from an earlier session name that session."""
     if _UUID.fullmatch(path.stem) or path.stem.startswith("agent-"):
         return session_id(path.stem)
     named = next((line["sessionId"] for line in head if isinstance(line.get("sessionId"), str)), "")
@@ -147,7 +148,9 @@ def _codex_session(path: Path, head: list[Line]) -> str:
 
 
 def _plain_session(path: Path, head: list[Line]) -> str:
-    """The first thread that is named, or the file's name with a mark of where it lies: many are called chat.jsonl."""
+    """The first thread that a line names, else the file's name with a suffix made from its folder, because many files
+    are called chat.jsonl.
+    """
     first = next((line for line in head if is_plain(line)), {})
     thread = first.get("thread")
     if isinstance(thread, str) and thread:
@@ -176,7 +179,7 @@ def _head(path: Path) -> list[Line]:
 
 
 def _lines(file: BinaryIO, progress: Transcript) -> Iterator[bytes]:
-    """Whole lines, one at a time; ``progress.offset`` follows behind the last one that counts."""
+    """Complete lines, one at a time; ``progress.offset`` is the end of the last one that was read."""
     while raw := file.readline(LONGEST_LINE):
         progress.before = progress.offset
         if not raw.endswith(b"\n"):
@@ -186,7 +189,7 @@ def _lines(file: BinaryIO, progress: Transcript) -> Iterator[bytes]:
                     raw = file.readline(LONGEST_LINE)
                 progress.offset = file.tell()
                 continue
-            if _parsed(raw) is None:  # a JSON object that is not whole is none
+            if _parsed(raw) is None:  # an incomplete JSON object cannot be parsed
                 progress.counts.unfinished = bool(raw.strip())
                 return
         progress.offset = file.tell()
@@ -195,7 +198,7 @@ def _lines(file: BinaryIO, progress: Transcript) -> Iterator[bytes]:
 
 
 def _wide_lines(file: BinaryIO, progress: Transcript) -> Iterator[bytes]:
-    """The lines of a file in UTF-16, as some shells write them: read whole, each time."""
+    """The lines of a file in UTF-16, as some shells write it; such a file is read whole each time."""
     text = file.read().decode("utf-16", "replace")
     progress.offset = file.tell()
     for line in text.splitlines():
@@ -216,7 +219,7 @@ def _parsed(raw: bytes) -> Line | None:
 
 
 def _check(file: BinaryIO, offset: int) -> str:
-    """A mark of what stands before a place: how far it is, the first bytes and the last ones."""
+    """A check value for the bytes before a position: their number, the first ones and the last ones."""
     file.seek(0)
     digest = hashlib.blake2b(f"{offset}\n".encode(), digest_size=16)
     digest.update(file.read(min(CHECKED, offset)))
@@ -241,5 +244,5 @@ def known_places() -> list[Path]:
 
 
 def is_helpers(path: Path) -> bool:
-    """Whether a file is what an agent said to a helper of its own; the person took no part in that."""
+    """Whether a file is the transcript of a sub-agent, in which the user took no part."""
     return path.stem.startswith("agent-") or "subagents" in path.parts
