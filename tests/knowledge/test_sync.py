@@ -136,7 +136,7 @@ def test_a_copy_of_a_file_is_an_item_of_its_own(house: House) -> None:
     shutil.copy(house.folder / "memories/keys.md", house.folder / "memories/keys copy.md")
     report = engine.sync()
     assert said(report) == [("memory:/keys copy", "created")]
-    assert "has the id of" in report.notes[0]
+    assert "has the same id as" in report.notes[0]
     assert engine.get("memory:/keys copy").id != engine.get("memory:/keys").id
     ids = {str(item.ref): item.id for item in engine.list()}
     house.forget_store()

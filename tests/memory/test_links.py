@@ -282,7 +282,7 @@ def test_unlink_takes_one_type_or_all(memory: Ricordo) -> None:
 
 def test_a_link_in_a_text_is_not_unlinked_by_hand(memory: Ricordo) -> None:
     memory.save_many([Entry("note:/a", "[[b]]"), Entry("note:/b", "b")])
-    with pytest.raises(Conflict, match="stands in the text"):
+    with pytest.raises(Conflict, match="is part of the text"):
         memory.unlink("note:/a", "note:/b")
 
 

@@ -46,7 +46,7 @@ def state_home(env: Environment) -> Path:
     """The folder of logs (``RICORDO_STATE_HOME``, else the platform's)."""
     if given := env.get("RICORDO_STATE_HOME"):
         return Path(given).expanduser()
-    if "linux" in sys.platform:  # as platformdirs does it, whose import every hook would pay for
+    if "linux" in sys.platform:  # the same path as platformdirs gives; importing it would slow down every hook
         given = env.get("XDG_STATE_HOME", "").strip()
         return (Path(given) if given else Path.home() / ".local" / "state") / "ricordo"
     import platformdirs
@@ -67,14 +67,14 @@ def nearest_project(start: Path, holding: str = "") -> Path | None:
     here = start.absolute()
     for folder in (here, *here.parents):
         candidate = folder / PROJECT_FOLDER
-        with suppress(OSError):  # a folder above that may not be looked into is not this project's
+        with suppress(OSError):  # a folder above that may not be read does not belong to this project
             if (candidate / holding).is_file() if holding else candidate.is_dir():
                 return candidate
     return None
 
 
 def current_folder() -> Path:
-    """Where the process runs; a folder that was removed meanwhile is an error with a way out."""
+    """The folder in which the process runs; an error with a hint if it was removed meanwhile."""
     try:
         return Path.cwd()
     except FileNotFoundError:
@@ -100,7 +100,7 @@ def read_bytes(path: Path) -> bytes | None:
 
 
 def parse_toml(content: bytes, path: Path) -> dict[str, Any]:
-    """The tables of a configuration file; what is not TOML is a usage error that names the place."""
+    """The tables of a configuration file; text that is not TOML is a usage error that names the line."""
     try:
         return tomllib.loads(content.decode("utf-8-sig"))  # some editors write a byte order mark
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
@@ -118,13 +118,13 @@ def write_entry(path: Path, tables: tuple[str, ...], key: str, value: Any) -> No
             section.add(table, tomlkit.table(is_super_table=depth < len(tables)))
         section = section[table]
         if not isinstance(section, MutableMapping):
-            raise UsageError(f"'{table}' is no table (in {path})", hint="Correct the file, or take it out.")
+            raise UsageError(f"'{table}' is not a table (in {path})", hint="Correct the file, or remove it.")
     section[key] = list(value) if isinstance(value, tuple) else value
     replace_file(path, tomlkit.dumps(document).encode())
 
 
 def remove_entry(path: Path, tables: tuple[str, ...], key: str) -> bool:
-    """Take ``[tables] key`` out of the file; whether it was there. Tables left empty go too."""
+    """Remove ``[tables] key`` from the file, and tables that are empty then; returns whether it was there."""
     import tomlkit
 
     document = _document(path)
@@ -145,7 +145,7 @@ def _document(path: Path) -> Any:
     import tomlkit
 
     content = read_bytes(path) or b""
-    parse_toml(content, path)  # one way to complain about a bad file
+    parse_toml(content, path)  # raises the same error for a bad file as everywhere
     return tomlkit.parse(content.decode("utf-8-sig"))
 
 
@@ -231,7 +231,7 @@ def trust(path: Path, *, env: Environment | None = None) -> None:
 
 
 def distrust(path: Path, *, env: Environment | None = None) -> bool:
-    """Take the file off the trust list; whether it was on it."""
+    """Take the file off the trust list; returns whether it was on it."""
     env = _environment(env)
     listed = trust_file(env)
     with locked(listed):
@@ -258,7 +258,7 @@ def _trust_list(env: Environment) -> dict[str, str]:
 
     try:
         known = json.loads(read_bytes(trust_file(env)) or b"{}")
-    except (ValueError, Unavailable):  # a damaged or closed list trusts nobody
+    except (ValueError, Unavailable):  # if the list is damaged or cannot be read, no file is trusted
         return {}
     return known if isinstance(known, dict) else {}
 

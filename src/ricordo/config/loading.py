@@ -1,8 +1,7 @@
-"""Settings as they are in force: flags > environment > project file > user file > defaults.
+"""Finds the settings in force: flags > environment > project file > user file > defaults.
 
-``load_config`` reads them once, ``ConfigProvider`` again whenever a file changed, ``set_value`` and
-``unset_value`` edit the files, ``locate_store`` says which store is meant. What there is to set stands in
-``settings``.
+``load_config`` reads them once, ``ConfigProvider`` again whenever a file changed, ``set_value`` and ``unset_value``
+edit the files, ``locate_store`` says which store is meant. ``settings`` lists what can be set.
 """
 
 from __future__ import annotations
@@ -129,7 +128,7 @@ class _Layers:
         # Our own names come last, so that they win over the aliases of other products.
         for variable, known in (*FOREIGN_VARIABLES.items(), *VARIABLES.items()):
             text = env.get(variable, "")
-            if not text.strip():  # an empty variable is the shell's way to unset one
+            if not text.strip():  # an empty variable counts as not set, as shells do it
                 continue
             try:
                 self._take(known, known.read(text), f"env:{variable}", base)
@@ -213,7 +212,9 @@ class ConfigProvider:
 
     def __call__(self) -> Config:
         with self._lock:
-            seen = tuple(map(_stamp, self._watched))  # before reading: a change in between is noticed next time
+            seen = tuple(
+                map(_stamp, self._watched)
+            )  # taken before reading, so that a change in between is noticed next time
             if seen != self._seen:
                 self._current = load_config(self._overrides, env=self._env, start=self._start)
                 self._seen = seen
@@ -239,7 +240,7 @@ def _stamp(path: str) -> tuple[int, int, int] | None:
 def set_value(
     name: str, text: str, *, scope: str = "user", env: Environment | None = None, start: Path | None = None
 ) -> Any:
-    """Write one setting into the user's or the project's file, and answer the value as it was understood.
+    """Write one setting into the user's or the project's file, and return the value as it was understood.
 
     A project file that was trusted, or did not exist, is trusted after the change: it is the user's own.
     """
@@ -255,7 +256,7 @@ def set_value(
 
 
 def unset_value(name: str, *, scope: str = "user", env: Environment | None = None, start: Path | None = None) -> bool:
-    """Take one setting out of the file; whether it was there."""
+    """Remove one setting from the file; returns whether it was there."""
     env = os.environ if env is None else env
     known = find_setting(name)
     path = file_of(scope, env, current_folder() if start is None else start)
@@ -265,7 +266,7 @@ def unset_value(name: str, *, scope: str = "user", env: Environment | None = Non
 
 @contextmanager
 def edited(path: Path, scope: str, env: Environment) -> Iterator[None]:
-    """Nobody else edits the file meanwhile; the user's own changes to a project's file keep it trusted."""
+    """Lock a settings file while it is edited; a trusted project file stays trusted after the user's own change."""
     with locked(path):
         own = scope == "project" and (not path.exists() or is_trusted(path, env=env))
         yield
@@ -286,7 +287,7 @@ def file_of(scope: str, env: Environment, start: Path) -> Path:
 
 
 def _relocated(location: str, scope: str, path: Path, start: Path) -> str:
-    """The location as it must stand in the file to mean what it meant where it was typed."""
+    """The location, rewritten so that it means in the file what it meant in the folder where it was typed."""
     if "://" in location or location.startswith("~") or Path(location).is_absolute():
         return location
     meant = _absolute(location, start)
@@ -300,7 +301,9 @@ class StoreLocation:
     path: Path
     origin: str
     address: str = ""
-    """Of a store on a server; then nothing is at ``path``, but files that belong to the store go beside it."""
+    """The address of a store on a server. Then there is no file at ``path``, but the store's other files go beside
+    it.
+    """
 
     @property
     def name(self) -> str:
@@ -309,7 +312,7 @@ class StoreLocation:
 
     @property
     def is_there(self) -> bool:
-        """Whether there seems to be a store; one on a server is not asked."""
+        """Whether there seems to be a store; for a store on a server this is assumed."""
         return bool(self.address) or self.path.exists()
 
 
@@ -335,7 +338,7 @@ def locate_store(
 
 def _location(location: str, start: Path, origin: str) -> StoreLocation:
     if is_address(location):
-        parse_address(location)  # refuses what cannot be one
+        parse_address(location)  # raises an error if it is not an address
         return StoreLocation(data_home(os.environ) / SERVER_NAME, origin, location)
     return StoreLocation(_store_path(location, start), origin)
 

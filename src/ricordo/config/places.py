@@ -1,8 +1,8 @@
-"""Which stores are searched together, and as what: the agent's, the project's, the team's; and where their files are.
+"""Which stores are searched together (those of the agent, the project and the team), and where their files are.
 
-The settings ``tiers.agent``, ``tiers.project`` and ``tiers.team`` name them. The store that a call is about anyway (the
-one named, the project's, or the user's own) takes its place among them. Without settings it stands alone, but for a
-project's store: the user's own, if there is one, is searched beside it.
+The settings ``tiers.agent``, ``tiers.project`` and ``tiers.team`` name them. The store that a call is about (the one
+named, the project's, or the user's own) is one of them. Without settings it is searched alone, except that the user's
+own store, if there is one, is searched together with a project's.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class TierPlace:
     store: str
     weight: float
     address: str = ""
-    """What opens the store, where that is more than its name: an address with a password."""
+    """What opens the store, if that is more than its name: an address with a password."""
 
 
 @frozen
 class Located:
-    """The store a call is about, and the tier it stands for. ``alone`` when no other tier is to be searched.
+    """The store that a call is about, and its tier. ``alone`` if no other tier is searched.
 
-    A store that nobody named (``is_implicit``) is no tier that fails while it was never made.
+    If nobody named the store (``is_implicit``), it is no failure that it does not exist yet.
     """
 
     tier: str
@@ -45,9 +45,9 @@ class Located:
 
 
 def locate(flag: str | None, config: Config, start: Path, tier: str | None = None) -> Located:
-    """The store that is read and written: of one tier, or the one ``locate_store`` finds.
+    """The store that is read and written: that of a tier, or the one that ``locate_store`` finds.
 
-    A setting for the tier of the user's own store, or of a project's, says better where that store is.
+    A setting for the agent tier or the project tier takes precedence over the store that was found.
     """
     found = locate_store(flag, config, start)
     name = _tier_of(found, config)
@@ -83,9 +83,10 @@ def places(located: Located, config: Config) -> tuple[TierPlace, ...]:
 
 
 def _users_own(located: Located, config: Config) -> Path | None:
-    """The user's own store, where it is searched beside a project's although no setting says so.
+    """The user's own store, if it is searched together with a project's although no setting says so.
 
-    The project's comes first, and both count the same: the weights of tiers are for those who set them up.
+    The project's store comes first, and both have the same weight: the weights of tiers apply only to tiers that are
+    set.
     """
     if located.alone or located.location.origin != "project" or not config.tiers.automatic:
         return None
@@ -94,15 +95,16 @@ def _users_own(located: Located, config: Config) -> Path | None:
 
 
 def knowledge_place(location: StoreLocation, config: Config) -> Path | None:
-    """Where a store's memories, notes and articles are files; None when they are in the store alone.
+    """The folder of a store's knowledge files; None if memories, notes and articles are only in the store.
 
-    That goes by where the store is, not by who named it. A folder in the user's settings is not for projects.
+    It depends on where the store is, not on how it was named. A folder in the user's settings does not apply to
+    projects.
     """
     if not config.knowledge.enabled:
         return None
     path = location.path
     if location.address:
-        return None  # many machines write it; files on one of them would not be the others'
+        return None  # many machines write to this store, and files on one machine would not reach the others
     is_project = path.parent.name == PROJECT_FOLDER and path.name == STORE_NAME
     given = config.knowledge.folder
     if given is not None and not (is_project and config.source("knowledge.folder").startswith("user:")):
@@ -123,7 +125,9 @@ def _tier_of(found: StoreLocation, config: Config) -> str:
 
 
 def _yields(found: StoreLocation, name: str, config: Config) -> bool:
-    """Whether a setting for the tier goes before a store that was found: nobody named it, or only for all projects."""
+    """Whether a setting for the tier takes precedence over the store that was found, because no flag or project named
+    that one.
+    """
     if found.origin == "project":
         return not config.source(f"tiers.{name}").startswith("user:")
     return found.origin == "default"

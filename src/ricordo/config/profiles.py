@@ -1,6 +1,6 @@
-"""Profiles of one's own as settings: ``profiles.mine.base``, ``profiles.mine.weights.recency`` and so on.
+"""The user's own profiles as settings: ``profiles.mine.base``, ``profiles.mine.weights.recency`` and so on.
 
-It reads and writes entries of the settings files. Whether a profile makes sense as a whole is for ``search`` to say.
+It reads and writes entries of the settings files. ``search`` checks whether a profile makes sense as a whole.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TEXTS = ("base", "description")
 
 @frozen
 class ProfileEntry:
-    """One entry of a profile's table by its keys; without any, the whole table."""
+    """One entry of a profile's table, by its keys; without keys, the whole table."""
 
     profile: str
     keys: tuple[str, ...]
@@ -48,7 +48,7 @@ class ProfileEntry:
             raise UsageError(f"{self.name} cannot be '{text}'", hint="Give a number.") from None
 
     def value(self, profiles: Mapping[str, Mapping[str, Any]]) -> Any:
-        """What stands there; None when nothing does."""
+        """The value of the entry; None if it is not set."""
         found: Any = profiles.get(self.profile)
         for key in self.keys:
             found = found.get(key) if isinstance(found, Mapping) else None
@@ -65,7 +65,7 @@ class ProfileEntry:
 
 
 def profile_entry(name: str) -> ProfileEntry | None:
-    """The entry that a setting's name means; None when it is no profile's."""
+    """The entry that a setting's name means; None if it does not name a profile."""
     if not name.startswith(PREFIX):
         return None
     profile, *keys = name.removeprefix(PREFIX).split(".", 2)
@@ -73,7 +73,8 @@ def profile_entry(name: str) -> ProfileEntry | None:
     if not profile or not known:
         parts = ", ".join((*KEYS, "weights.NAME", "per_side.factor", "per_side.minimum"))
         raise UsageError(
-            f"a profile has no setting '{name}'", hint=f"After profiles.NAME. stands one of: {parts}; more in the file."
+            f"a profile has no setting '{name}'",
+            hint=f"After profiles.NAME. comes one of: {parts}. The file can hold more.",
         )
     return ProfileEntry(profile, tuple(keys))
 
@@ -91,7 +92,7 @@ def set_entry(
 def unset_entry(
     entry: ProfileEntry, *, scope: str = "user", env: Environment | None = None, start: Path | None = None
 ) -> bool:
-    """Take one entry, or the whole profile, out of the file; whether it was there."""
+    """Remove one entry, or the whole profile, from the file; returns whether it was there."""
     env = os.environ if env is None else env
     path = file_of(scope, env, current_folder() if start is None else start)
     names = ("profiles", entry.profile, *entry.keys)

@@ -1,6 +1,6 @@
 """How one setting is declared, what values it takes, and how text is read as a value of its type.
 
-Which settings there are stands in ``settings``.
+``settings`` lists all settings.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 
-_LARGEST = 2**31 - 1  # what every library below takes as a count
+_LARGEST = 2**31 - 1  # the largest count that every library we use accepts
 _TRUE = ("true", "yes", "on", "1")
 _FALSE = ("false", "no", "off", "0")
 _TYPE_WORDS = {

@@ -1,4 +1,4 @@
-"""The settings of servers: those that Ricordo is, and those whose tools it calls. A part of ``settings``."""
+"""The settings of Ricordo's own servers, and of other servers whose tools it calls. A part of ``settings``."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class ServeSettings:
 
     host: str = setting("127.0.0.1", "Where to listen; an address that others can reach needs a token.", sensitive=True)
     port: int = setting(8610, "The port; 0 takes a free one.", minimum=0, maximum=65535, sensitive=True)
-    names: tuple[str, ...] = setting((), "Other names that the server may be called by.", sensitive=True)
+    names: tuple[str, ...] = setting((), "Other host names under which the server may be reached.", sensitive=True)
     seconds: float = setting(
-        30.0, "How long one call may take; long work goes on as a task.", minimum=0.1, maximum=3600
+        30.0, "How long one call may take; longer work continues as a task.", minimum=0.1, maximum=3600
     )
     max_body_mb: float = setting(64.0, "Larger requests are refused.", minimum=0.01, maximum=10_000)
-    requests_per_minute: int = setting(30_000, "What one caller may ask at most.", minimum=1)
+    requests_per_minute: int = setting(30_000, "How many requests one caller may make.", minimum=1)
     watch: bool = setting(True, "Follow the folders that were added, and take in what changes.")

@@ -1,12 +1,12 @@
-"""How a budget of tokens is spent on what an agent should know for a task.
+"""Decides what an agent is shown for a task, within a budget of tokens.
 
-1. What every agent gets, whole, the most important first; when it does not fit it is cut there, with a warning.
+1. Items that every agent gets, whole, the most important first. If they do not fit, the last is cut, with a warning.
 2. A part of the rest for skills and tools, as one line each, and for what happened lately, if asked for.
 3. Up to half of what is left for items that are loaded when they share words with the task.
 4. The best passages for the task, while they fit, several short ones rather than one long.
-5. What found no room is named, if there is room for that.
+5. Items that did not fit are named, if there is room for their names.
 
-The same material gives the same text, to the last byte. Finding the material is the engine's.
+The same material always gives the same text. The engine finds the material.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from ricordo.context.build_passages import ContextPassage, Said, merged, strong
+from ricordo.context.build_passages import ContextPassage, ShownTexts, merged, strong
 from ricordo.context.build_text import OUTSIDE, Tokens, block, clean, is_outside, label_of, one_line
 from ricordo.frozen import frozen
 from ricordo.models.base import TokenCounter
@@ -26,13 +26,13 @@ from ricordo.values.tools import ToolEntry
 MOST_FOR_SKILLS = 600
 MOST_FOR_TOOLS = 300
 SKILLS_SHARE = 4
-"""Skills take at most this part of what is left after what every agent gets: a quarter."""
+"""The largest part of the budget left after step 1 that skills may take."""
 MOST_FOR_EVENTS = 400
 EVENTS_SHARE = 5
 SKILL_LINE = 200
-"""Letters of a skill's description that are shown."""
+"""How many letters of a skill's description are shown."""
 SMALLEST = 24
-"""A text is not cut to fewer tokens than this, label not counted: too little to be of use."""
+"""A text is not cut to fewer tokens than this (without its label), because less is of no use."""
 MOST_FOR_NOTE = 60
 NOTE_SHARE = 12
 NO_ROOM = "no room"
@@ -72,11 +72,11 @@ class Material:
 
 @dataclass(slots=True)
 class _Section:
-    """Blocks of one section, with what they are."""
+    """The blocks of one section, and the parts that they show."""
 
     name: str
     frame: tuple[str, str]
-    """What stands before and after its blocks."""
+    """The text before and after its blocks."""
     blocks: list[str] = field(default_factory=list)
     parts: list[ContextPart] = field(default_factory=list)
 
@@ -93,13 +93,13 @@ class Builder:
         self.budget = budget
         self.tokens = Tokens(counter)
         self.room = budget
-        self.said = Said()
+        self.shown_texts = ShownTexts()
         self.sections = {name: _Section(name, (heading, "")) for name, heading in HEADINGS.items()}
         self.left_out: list[LeftOut] = list(material.left_out)
         self.warnings: list[str] = list(material.warnings)
 
     def build(self) -> ContextReport:
-        """The text, and what became of everything."""
+        """The text, and which items are in it, cut or left out."""
         note = min(MOST_FOR_NOTE, self.budget // NOTE_SHARE)
         self._always(note)
         self.room -= note
@@ -111,7 +111,9 @@ class Builder:
         return self._report()
 
     def _always(self, note: int) -> None:
-        """Whole while they fit; the first that does not is cut, and those after it are left out."""
+        """Items that every agent gets, whole while they fit. The first that does not fit is cut; those after it are
+        left out.
+        """
         ordered = sorted(self.material.always, key=lambda item: (-(item.fields.importance or 3), str(item.ref)))
         blocks = [(item, self._item_block(item, clean(item.content))) for item in ordered]
         whole = self.tokens.of_all([text for _, text in blocks]) + self._heading("always")
@@ -121,21 +123,21 @@ class Builder:
             ref = str(item.ref)
             if not full and self._cost("always", text) <= self.room - spare:
                 self._add("always", text, _part("always", item))
-                self.said.add(ref, item.content)
+                self.shown_texts.add(ref, item.content)
             elif not full:
                 full = True
                 room = self.room - spare - self._heading("always")
                 shorter = self._shortened(partial(self._item_block, item), clean(item.content), room)
                 if shorter:
                     self._add("always", shorter, replace(_part("always", item), cut=True))
-                    self.said.add(ref, shorter)
+                    self.shown_texts.add(ref, shorter)
                 else:
                     self.left_out.append(LeftOut(ref, NO_ROOM))
             else:
                 self.left_out.append(LeftOut(ref, NO_ROOM))
         if full:
             self.warnings.append(
-                f"what every agent gets takes {whole} tokens, and the budget is {self.budget}:"
+                f"items that every agent gets take {whole} tokens, and the budget is {self.budget}:"
                 " the least important part was cut"
             )
 
@@ -144,7 +146,7 @@ class Builder:
         return block(label, item.fields.title, item.fields.description, text, outside=is_outside(item))
 
     def _lines(self, name: str, lines: Sequence[tuple[str, ContextPart]], most: int) -> None:
-        """One-liners while they fit into their share."""
+        """One line for each skill, while they fit into their share."""
         before = self.room
         for text, part in lines:
             if before - self.room + self._cost(name, text) <= most:
@@ -161,7 +163,7 @@ class Builder:
         return lines
 
     def _tool_lines(self) -> list[tuple[str, ContextPart]]:
-        """A line for each tool. Their words are those of other servers: all of them stand in one fence."""
+        """One line for each tool. Other servers wrote the descriptions, so all of them are put into one fence."""
         self.sections["tool"].frame = (f"{HEADINGS['tool']}\n```text", "```")
         lines = []
         for tool in self.material.tools:
@@ -174,17 +176,17 @@ class Builder:
         outside = any(event.outside for event in self.material.events)
         if outside:
             self.sections["recent"].frame = (f"{HEADINGS['recent']} ({OUTSIDE})\n```text", "```")
-        # Without backticks, so that no line can end the fence that may stand around all of them.
+        # Backticks are removed, so that no line can end the fence around all of them.
         plain = [(event.ref, one_line(event.line, SKILL_LINE).replace("`", "'")) for event in self.material.events]
         return [(f"- {line}", ContextPart("recent", ref, fenced=outside)) for ref, line in plain]
 
     def _passages(self, name: str, passages: Sequence[ContextPassage], most: int) -> None:
-        """Passages by their value while they fit; what says nothing new is passed over."""
+        """The best passages while they fit; a passage that says nothing new is skipped."""
         chosen: list[ContextPassage] = []
         cut: set[tuple[str, int]] = set()
         room = min(most, self.room) - self._heading(name)
         for one in passages:
-            if (same := self.said.same_as(one.text)) is not None:
+            if (same := self.shown_texts.same_as(one.text)) is not None:
                 if same != one.ref:
                     self.left_out.append(LeftOut(one.ref, f"says the same as {same}"))
                 continue
@@ -198,7 +200,7 @@ class Builder:
                 cut.add((one.ref, one.first))
             room -= cost
             chosen.append(one)
-            self.said.add(one.ref, one.text)
+            self.shown_texts.add(one.ref, one.text)
         whole = [one for one in chosen if (one.ref, one.first) not in cut]
         shortened = [one for one in chosen if (one.ref, one.first) in cut]
         for one in _ordered(merged(whole), shortened):
@@ -224,8 +226,8 @@ class Builder:
         return make(text) if text else ""
 
     def _shortened_text(self, make: Callable[[str], str], body: str, room: int) -> str:
-        """The beginning of a body for which its block fits into the room; empty when too little of it would."""
-        inside = room - self.tokens.of(make("")) - 2  # a fence grows with what it holds
+        """The longest beginning of a text whose block fits into the room; empty if that would be too short."""
+        inside = room - self.tokens.of(make("")) - 2  # 2: a fence may need more backticks with the text in it
         if inside < SMALLEST:
             return ""
         text = self.tokens.cut(body, inside)
@@ -249,7 +251,7 @@ class Builder:
 
     def _report(self) -> ContextReport:
         text = self._text()
-        # Tokens of parts add up to those of the whole for the shipped tokenizer; should they not, the end gives way.
+        # With the shipped tokenizer the tokens of the parts add up to those of the whole; else the end is cut.
         while (count := self.tokens.of(text)) > self.budget:
             self._drop_last()
             text = self._text()
@@ -269,7 +271,7 @@ class Builder:
         self.left_out.append(LeftOut(section.parts.pop().ref, NO_ROOM))
 
     def _note(self, room: int) -> str:
-        """The names of what found no room, as many as there is room for."""
+        """The names of items that did not fit, as many as there is room for."""
         shown = {part.ref for section in self.sections.values() for part in section.parts}
         refs = [one.ref for one in self.left_out if one.reason == NO_ROOM]
         names = [one_line(ref, LONGEST_NAME) for ref in dict.fromkeys(refs) if ref not in shown]
@@ -304,7 +306,7 @@ def _note(names: Sequence[str], count: int) -> str:
 
 
 def _ordered(whole: Sequence[ContextPassage], shortened: Sequence[ContextPassage]) -> list[ContextPassage]:
-    """Passages of one item together, items by their best, those cut short at their item's end."""
+    """The passages grouped by item: items ordered by their best passage, shortened passages last in their item."""
     best: dict[str, float] = {}
     for one in (*whole, *shortened):
         best[one.ref] = max(best.get(one.ref, 0.0), one.value)

@@ -1,6 +1,6 @@
-"""Which passages of the hits are worth telling: strong ones, no two alike, neighbours as one.
+"""Chooses the passages of the hits that are worth showing: strong ones, no two alike, neighbours joined.
 
-It reads texts from the store and gives each passage a value; how many of them fit is decided by ``build``.
+It reads texts from the store and gives each passage a value; ``build`` decides how many of them fit.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from ricordo.values.kinds import CHECKPOINT, SESSION
 WEAK = 0.4
 """Passages with less than this part of the best one's value are left out."""
 FLOOR = 0.15
-"""Hits below this score are chance, where meaning was asked too: nothing then fits the task."""
+"""In a search by meaning, hits below this score match only by chance; if all do, nothing fits the task."""
 ANOTHER = 0.8
-"""What is left of a passage's value for each better one of its item: other items have their say first."""
+"""A passage's value is multiplied by this for each better passage of its item, so that other items come first."""
 SHINGLE = 3
 ALIKE = 0.8
 _WORD = re.compile(r"\w+")
@@ -33,7 +33,7 @@ _WORD = re.compile(r"\w+")
 
 @frozen
 class ContextPassage:
-    """A stretch of an item's text: chunks ``first`` to ``last`` of it, their lines, and what it is worth."""
+    """A part of an item's text: its chunks ``first`` to ``last``, their lines, and their value."""
 
     item: Item
     ref: str
@@ -49,19 +49,19 @@ class ContextPassage:
         return is_outside(self.item)
 
 
-def is_tellable(item: Item) -> bool:
-    """Checkpoints are for routing alone, and only live items are shown."""
+def may_be_shown(item: Item) -> bool:
+    """Whether an item may be shown: only live items are, and checkpoints are used for routing only."""
     is_point = item.kind == SESSION and item.fields.category == CHECKPOINT
     return item.state == "live" and not is_point
 
 
 def out_of_time(item: Item, now: datetime) -> str:
-    """Why an item does not hold now, if it does not."""
+    """Why an item is not valid now; empty if it is valid."""
     return item.validity(now)
 
 
 def fitting(answer: Answer) -> tuple[Hit, ...]:
-    """The hits that are more than chance; words alone know no such line."""
+    """The hits that match by more than chance; without a search by meaning, all of them."""
     floor = FLOOR if answer.meta.weights.get("vector") else 0.0
     return tuple(hit for hit in answer.hits if if_valid(hit) >= floor)
 
@@ -72,7 +72,7 @@ def if_valid(hit: Hit) -> float:
 
 
 def passages_of(hits: Sequence[Hit], stores: Mapping[str, Store]) -> list[ContextPassage]:
-    """The passages that earned the hits their places, best first; each is worth its part of its hit's score."""
+    """The passages that matched, best first; the value of each is its share of its hit's score."""
     found: list[ContextPassage] = []
     for tier, store in stores.items():
         found += _passages_in(store, [hit for hit in hits if hit.tier == tier and hit.evidence])
@@ -88,7 +88,7 @@ def _passages_in(store: Store, hits: Sequence[Hit]) -> Iterable[ContextPassage]:
     for hit in hits:
         n = numbers.get(Ref.parse(hit.ref))
         item = items.get(n) if n is not None else None
-        if n is None or item is None or not is_tellable(item) or out_of_time(item, now):
+        if n is None or item is None or not may_be_shown(item) or out_of_time(item, now):
             continue
         if item.kind == SESSION:  # a turn is shown under its session's title, having none of its own
             item = replace(item, fields=replace(item.fields, title=hit.title))
@@ -111,13 +111,13 @@ def _passages(item: Item, hit: Hit, found: Mapping[int, PassageText]) -> Iterabl
 
 
 def strong(passages: Sequence[ContextPassage], weak: float = WEAK) -> list[ContextPassage]:
-    """Those that come near the best one."""
+    """The passages whose value is near that of the best one."""
     floor = weak * max((one.value for one in passages), default=0.0)
     return [one for one in passages if one.value >= floor]
 
 
 def merged(passages: Sequence[ContextPassage]) -> list[ContextPassage]:
-    """Neighbours in one item become one passage; items by their best passage, in each by line."""
+    """Join neighbouring passages of an item. Items are ordered by their best passage, passages by their lines."""
     by_item: dict[str, list[ContextPassage]] = {}
     for one in sorted(passages, key=lambda one: (one.ref, one.first)):
         rows = by_item.setdefault(one.ref, [])
@@ -137,14 +137,14 @@ def _joined(one: ContextPassage, next_one: ContextPassage) -> ContextPassage:
     return replace(one, text=text, lines=lines, value=max(one.value, next_one.value), last=next_one.last)
 
 
-class Said:
-    """What was shown so far, to recognise a passage that only repeats it."""
+class ShownTexts:
+    """Keeps the texts shown so far, to recognise a passage that only repeats one."""
 
     def __init__(self) -> None:
         self._shown: list[tuple[str, frozenset[tuple[str, ...]]]] = []
 
     def same_as(self, text: str) -> str | None:
-        """The ref of what says nearly all of it already, if anything does."""
+        """The ref of a text shown before that says nearly all of this one, if there is one."""
         mine = _shingles(text)
         alike = (ref for ref, theirs in self._shown if mine and len(mine & theirs) >= ALIKE * len(mine))
         return next(alike, None)

@@ -1,7 +1,7 @@
-"""How a context reads: labels, fences around what the user did not write, texts cut to a number of tokens.
+"""Writes the text of a context: labels, fences around what the user did not write, texts cut to a number of tokens.
 
-Texts are never read as instructions here. What stands between fences cannot end them, and no text can look like a
-heading or a label of the context: such lines get a backslash in front.
+Texts are only data here. A text cannot end the fence around it, and cannot look like a heading or a label of the
+context, because such lines get a backslash in front.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ _OURS = re.compile(
     r"(#{1,6}\s*\**\s*(?:always|notes\s+for\s+tasks|from\s+memory|skills\s+that\s+may|lately)|\[\s*[a-z][a-z0-9_-]+\s*:\s*/)",
     re.MULTILINE | re.IGNORECASE,
 )
-"""Lines that begin as a heading or a label of a context does."""
+"""Lines that begin like a heading or a label of a context."""
 _TICKS = re.compile(r"`+")
 _FENCE = re.compile(r"^[ >]*(`{3,}|~{3,})([^\n]*)$", re.MULTILINE)
 _MOST_LETTERS = 64
-"""No token of prose is longer: a text need not be counted beyond so many letters a token."""
+"""Tokens of prose are shorter than this, so no more letters per token need to be counted."""
 
 
 def is_outside(item: Item) -> bool:
-    """Whether an item's text may have been written by others: all but what the user wrote by hand.
+    """Whether an item's text may have been written by somebody else than the user.
 
-    Files may come with a repository, pages and sessions from anywhere, and an agent may write what it was made to.
+    Only what the user wrote by hand is trusted: files may come with a repository, pages and sessions from anywhere, and
+    an agent may have been tricked into writing something.
     """
     return item.fields.source != "user" or item.ref.drive in OUTSIDE_DRIVES or item.kind == "session"
 
@@ -48,8 +49,8 @@ def one_line(text: str, longest: int) -> str:
 
 
 def clean(text: str) -> str:
-    """A text with plain line breaks, without characters that steer a terminal or hide what is written, and without
-    lines that look like the headings and labels of a context.
+    """A text with plain line breaks, without characters that control a terminal or hide text, and without lines that
+    look like the headings and labels of a context.
     """
     plain = _CONTROLS.sub("", _BREAKS.sub("\n", text)).strip("\n").rstrip()
     return _OURS.sub(r"\1\\\2", plain)
@@ -63,7 +64,7 @@ def fenced(text: str) -> str:
 
 
 def closed(text: str) -> str:
-    """The text with the end of a fence that it leaves open: what follows it must not be taken for a part of it."""
+    """The text, with a fence closed that it leaves open, so that what follows is not taken for a part of it."""
     fence = ""
     for mark in _FENCE.finditer(text):
         run, rest = mark[1], mark[2]
@@ -75,11 +76,11 @@ def closed(text: str) -> str:
 
 
 _ROUND = str.maketrans("[]", "()")
-"""Square brackets are for labels; those of a title become round, so that it cannot hold a label of its own."""
+"""Turns square brackets in a title into round ones, so that it cannot contain a label."""
 
 
 def label_of(ref: str, lines: tuple[int, int] | None = None, place: str = "") -> str:
-    """``[disk:/a.md lines 3-9]``: what to ask for to read more, and where the text stands in it."""
+    """``[disk:/a.md lines 3-9]``: the ref to read more, and the lines of the text in it."""
     parts = [one_line(ref, LONGEST_REF)]
     if lines is not None and lines[0] > 0:
         parts.append(f"line {lines[0]}" if lines[0] == lines[1] else f"lines {lines[0]}-{lines[1]}")
@@ -89,7 +90,7 @@ def label_of(ref: str, lines: tuple[int, int] | None = None, place: str = "") ->
 
 
 def block(label: str, title: str, description: str, text: str, *, outside: bool) -> str:
-    """A labelled text. Of what comes from outside, title and description stand inside the fence as well."""
+    """A text with its label. If it comes from outside, title and description are put inside the fence, too."""
     parts = (one_line(title, LONGEST_TITLE), one_line(description, LONGEST_DESCRIPTION))
     about = ": ".join(filter(None, parts)).translate(_ROUND)
     if not outside:
@@ -114,7 +115,9 @@ class Tokens:
         return sum(map(self.of, texts))
 
     def cut(self, text: str, room: int) -> str:
-        """The beginning of a text that takes at most ``room`` tokens, its mark included; empty if there is none."""
+        """The beginning of a text that takes at most ``room`` tokens with the mark of the cut; empty if nothing
+        fits.
+        """
         room -= self._counter.count_tokens([CUT])[0]
         if room < 1:
             return ""
@@ -126,7 +129,7 @@ class Tokens:
             else:
                 high = middle - 1
         kept = text[:low]
-        # End with a whole line or word where one is near.
+        # End with a whole line or word if there is one near.
         for sign, share in (("\n", 0.7), (" ", 0.5)):
             at = kept.rfind(sign)
             if low < len(text) and at > low * share:

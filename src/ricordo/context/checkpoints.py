@@ -1,7 +1,8 @@
-"""Points in sessions to fork from: where the work on a request ends. How good they are shows in what was said next.
+"""Finds checkpoints: points in a session to fork from, where the work on a request ends. What the user says next shows
+how good they are.
 
-A checkpoint is made when the next request comes, and for the last request as far as it got. Requests that only say
-"go on" continue the one before; a correction stands with what it corrects; thanks end it; a request made twice in a
+A checkpoint is made when the next request comes, and for the last request at the end of the session. A request that
+only says "go on" continues the one before, and so does a correction; thanks end a request. A request made twice in a
 session gives one checkpoint.
 """
 
@@ -31,7 +32,7 @@ _GO_ON = re.compile(
 
 @dataclass(slots=True)
 class CheckpointMaker:
-    """Follows one session; what it knows can be kept, so that it goes on where it was left."""
+    """Follows one session; its state can be saved, so that it can continue later."""
 
     session: str = ""
     request: int = 0
@@ -42,11 +43,11 @@ class CheckpointMaker:
     files: list[str] = field(default_factory=list)
     at: str = ""
     known: list[str] = field(default_factory=list)
-    """Marks of the requests that have a checkpoint already."""
+    """Hashes of the requests that have a checkpoint already."""
 
     @classmethod
     def from_dict(cls, session: str, plain: object) -> Self:
-        """A maker as it was kept; what is not as it should be is left out."""
+        """A maker from its saved state; values that are not valid are ignored."""
         made = cls(session)
         if isinstance(plain, Mapping):
             for one in fields(cls):
@@ -89,7 +90,7 @@ class CheckpointMaker:
         return ended
 
     def current(self) -> Checkpoint | None:
-        """The request being worked on, as far as it got; None when there is no answer yet, or it was asked before."""
+        """A checkpoint of the request being worked on; None if there is no answer yet, or if it was asked before."""
         if not self.request or not self.turn or _mark(self.asked) in self.known:
             return None
         parts = [self.asked, self.answer, f"Files: {', '.join(self.files)}" if self.files else ""]

@@ -1,7 +1,7 @@
-"""Finds passages of sessions that tell an agent nothing but what it has just said or heard.
+"""Leaves out passages of sessions that only repeat the task itself, or what was said in the session that asks.
 
-Without this, a question that was asked in three sessions is answered with itself three times, and the passage that
-holds the answer finds no room.
+Without this, a question that was asked in three sessions would find itself three times, and there would be no room for
+the passage that holds the answer.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from ricordo.values.kinds import SESSION
 from ricordo.values.own_tools import is_own_tool
 
 ALIKE = 0.7
-"""A request repeats a task when at least this share of its words, stop words aside, occurs in the task."""
+"""A request repeats a task if at least this share of its words, without stop words, occurs in the task."""
 _WORD = re.compile(r"\w+")
 
 
 class EchoFilter:
-    """Drops what echoes one task, asked in one session (``session`` is its id, or empty)."""
+    """Drops passages that repeat one task, asked in one session (``session`` is its id, or empty)."""
 
     def __init__(self, task: str, session: str = "") -> None:
         self._asked = _words(task)
         self._session = session
 
     def without_echoes(self, passages: Iterable[ContextPassage]) -> list[ContextPassage]:
-        """The passages that are no echo."""
+        """The passages that do not repeat the task or the session."""
         return [one for one in passages if not self._is_echo(one.item, one.text)]
 
     def is_own(self, ref: Ref) -> bool:
-        """Whether an item belongs to the session that asks, which knows what was said in it."""
+        """Whether an item belongs to the session that asks, and so is known there."""
         return bool(self._session) and ref.drive == SESSION and ref.path.split("/")[1] == self._session
 
     def _is_echo(self, item: Item, text: str) -> bool:
@@ -43,7 +43,7 @@ class EchoFilter:
             return True
         if item.fields.metadata.get("role", "user") != "user":  # an answer may use the words of the question
             return False
-        words = _words(text)  # of a request, or of the list of requests that stands for the whole session
+        words = _words(text)  # the words of a request, or of the list of requests that a session's item holds
         return bool(words) and len(words & self._asked) >= ALIKE * len(words)
 
 

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 Frequencies = Callable[[Collection[str]], tuple[int, Mapping[str, int]]]
 
 SPOKEN = 600
-"""How a message is meant shows in its beginning; what follows is mostly material."""
+"""How many characters the rules look at: the beginning shows how a message is meant, the rest is mostly material."""
 
 _DENIED = re.compile(r"\b(?:not|isn'?t|wasn'?t|never|hardly|far\ from)\s+(?:\w+\s+)?$", re.IGNORECASE)
 _INTERRUPTED = "[Request interrupted by user"
 
 
 def turn_facets(text: str) -> TurnFacets:
-    """How a person's message takes what came before it.
+    """How a user's message judges the answer before it.
 
     >>> turn_facets("No, that's wrong. I said Porto!").correction
     True
@@ -154,7 +154,7 @@ def facets_of(
     entities: Sequence[tuple[int, str]] = (),
     llm: LLM | None = None,
 ) -> SessionFacets:
-    """What a session was about, from what was counted in it; ``frequencies`` says how common words are in the store."""
+    """What a session was about, by its counts; ``frequencies`` says how common words are in the store."""
     said = "\n".join((tally.title, *tally.requests))
     known = [title for _, title in mentioned(said, entities)]
     ruled = SessionFacets(
@@ -170,7 +170,7 @@ def facets_of(
 
 
 def first_line(text: str, longest: int = 90) -> str:
-    """The first line of a text that says something, cut at a word."""
+    """The first line of a text that has words in it, cut at a word."""
     line = next((one for one in (" ".join(line.split()) for line in text.splitlines()) if one), "").lstrip("#> *-")
     if len(line) <= longest:
         return line
@@ -209,7 +209,7 @@ def keywords(tally: Tally, analyzer: Analyzer, frequencies: Frequencies) -> tupl
 
 
 def topics(words: Mapping[str, int]) -> tuple[str, ...]:
-    """The fields that enough of the words belong to: at least three uses of at least two words."""
+    """The topics to which enough words belong: at least two different words, used at least three times in all."""
     found: dict[str, int] = {}
     for name, signs in TOPICS.items():
         held = [words[sign] for sign in signs if sign in words]
@@ -233,7 +233,7 @@ _SCHEMA: Mapping[str, Any] = {
 
 
 def _with_model(ruled: SessionFacets, tally: Tally, llm: LLM) -> SessionFacets:
-    """The facets as a language model puts them; what it leaves empty, or cannot say, stays as the rules have it."""
+    """The facets that a language model gives; where it gives none, those of the rules stay."""
     from ricordo.models.base import Message
 
     asked = "\n".join(f"- {' '.join(request.split())}" for request in tally.requests)

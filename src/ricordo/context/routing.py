@@ -1,4 +1,4 @@
-"""From hits to points to fork from: each with its quality, which is read from what was said after it."""
+"""Turns hits into checkpoints to fork from, each with its quality, which follows from what was said after it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ricordo.values.items import Ref
 from ricordo.values.sessions import Fork, Routes, TurnFacets
 
 QUALITY_SHARE = 0.8
-"""How far quality moves a score: by up to two fifths, either way."""
+"""The part of a score that quality can add or take away."""
 
 
 LEAST, FAR_BEHIND = 0.05, 0.15
-"""Points that score less, or so far behind the best, have nothing to do with the task."""
+"""Checkpoints that score less than the first, or less than this share of the best, do not fit the task."""
 
 
 def routes_from(task: str, answer: Answer, stores: Mapping[str, Store], limit: int) -> Routes:
-    """The best points among hits; those whose session is no longer there are left out."""
+    """The best checkpoints among the hits; those whose session is gone are left out."""
     forks = []
     for hit in answer.hits:
         store = stores.get(hit.tier) or next(iter(stores.values()))

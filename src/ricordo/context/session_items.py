@@ -1,4 +1,4 @@
-"""Sessions, turns and points to fork from as the items they are kept as."""
+"""Makes the items in which sessions, turns and checkpoints are stored."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def is_spoken(event: SessionEvent) -> bool:
 
 
 def at_place(one: Incoming, seq: int) -> Incoming:
-    """The same event at another place of its thread."""
+    """The same event at another position in its thread."""
     base = one.ref.path.rpartition("/")[0]
     return replace(one, ref=Ref(DRIVE, f"{base}/{seq}"), fields={**one.fields, "seq": seq})
 
 
 def point_item(point: Checkpoint, folder: str) -> Incoming:
-    """A checkpoint as an item; where its request stands names it, for how far the work got may change."""
+    """A checkpoint as an item. It is named by the position of its request, because how far the work got may change."""
     metadata = {
         "turn": point.turn,
         "request": point.request,
@@ -80,6 +80,6 @@ def keep_model_facets(facets: SessionFacets, item: Item) -> SessionFacets:
 
 
 def left_alone(item: Item) -> Saved:
-    """A session that somebody put away does not come back by growing."""
+    """The answer for a session that the user removed or forgot: new events do not bring it back."""
     how = "removed" if item.state == "deleted" else "forgotten"
     return Saved(str(item.ref), "skipped", reason=f"it was {how}; 'ricordo restore {item.ref}' brings it back")

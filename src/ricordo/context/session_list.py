@@ -1,4 +1,4 @@
-"""Sessions and turns as values, from the items they are kept as."""
+"""Turns stored items back into sessions and turns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ricordo.values.sessions import Session, SessionFacets, ThreadSpan, Turn, Tu
 
 
 def session_of(item: Item, span: ThreadSpan, turns: tuple[Turn, ...] = ()) -> Session:
-    """The session that an item stands for."""
+    """The session that an item holds."""
     metadata = item.fields.metadata
     return Session(
         item.fields.thread or item.ref.path[1:],
@@ -33,7 +33,7 @@ def session_of(item: Item, span: ThreadSpan, turns: tuple[Turn, ...] = ()) -> Se
 
 
 def turn_of(item: Item) -> Turn:
-    """The turn that an item stands for."""
+    """The turn that an item holds."""
     metadata = item.fields.metadata
     return Turn(
         str(item.ref),
@@ -49,7 +49,7 @@ def turn_of(item: Item) -> Turn:
 
 
 def facets_in(metadata: Mapping[str, Any]) -> TurnFacets:
-    """How a turn took what came before; neutral where nothing is noted."""
+    """How a turn judges the answer before it; neutral if nothing is recorded."""
     facets = metadata.get("facets")
     if not isinstance(facets, Mapping):
         return TurnFacets()

@@ -1,12 +1,13 @@
-"""Taking in a session: its events become items of a thread, each once, however often and however far it is read.
+"""Takes in sessions: each event becomes one item of a thread, however often the transcript is read.
 
 1. Look up how far the transcript was read, and whether it only grew since.
-2. Read what is new, a line at a time; secrets are taken out before anything is counted or stored.
-3. Give each event that is not known yet the next place of its thread, and write them in batches.
-4. Write what the session was about, and the points to fork from; note how far it was read, which makes no version.
+2. Read what is new, a line at a time; secrets are removed before anything is counted or stored.
+3. Give each new event the next position in its thread, and write the events in batches.
+4. Write what the session was about, and its checkpoints; note how far it was read, which makes no new version.
 
-How far it was read is noted with every batch: a long transcript gets there even if its readers are stopped early. An
-event is known by its key alone, so that a process that dies in between, or another that does the same, does no harm.
+How far it was read is noted with every batch, so that a long transcript is read to its end even if each reader is
+stopped early. An event is recognised by its key alone, so it does no harm if a process dies in between or if two
+processes read the same transcript.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ BATCH = 200
 
 
 class TranscriptFile(Protocol):
-    """A transcript, as its source opened it."""
+    """A transcript that its source has opened."""
 
     path: Path
     adapter: str
@@ -64,9 +65,9 @@ class _Thread:
     maker: CheckpointMaker
     known: dict[str, int]
     read_before: int
-    """The last place that was written when reading stopped the last time."""
+    """The last position that was written when reading stopped the last time."""
     reached: int = 0
-    """The last place that was read by now."""
+    """The last position that was read by now."""
     is_left_alone: bool = False
     repeats: Counter[str] = field(default_factory=Counter)
     following: int = 1
@@ -81,7 +82,9 @@ class _Thread:
         return Ref(DRIVE, f"/{self.id}")
 
     def name(self, event: SessionEvent) -> str:
-        """The event's key; where it is made of the line, it says the how-maniest such line this is."""
+        """The event's key; a key made from the line also holds a number, because the same line may occur several
+        times.
+        """
         if not event.key.startswith("~"):
             return event.key
         self.repeats[event.key] += 1
@@ -108,7 +111,7 @@ class SessionTaker:
         self.notes: list[str] = []
 
     def take(self, transcript: TranscriptFile) -> list[Saved]:
-        """Take in what is new in a transcript; an answer for each session in it."""
+        """Take in what is new in a transcript; returns a result for each session in it."""
         main = Ref(DRIVE, f"/{transcript.session}")
         item, state = self._stored(main)
         if item is not None and item.state != "live":
@@ -139,13 +142,13 @@ class SessionTaker:
             batch.append((thread, thread.name(found), found))
             line = transcript.before
         self._write(batch, in_order)
-        if not in_order:  # it was read to its end: all that is known stands before that
+        if not in_order:  # it was read to its end, so all known events come before that
             for thread in threads.values():
                 thread.reached = max(thread.known.values(), default=0)
         return self._finish(transcript, threads, main, kept)
 
     def _stored(self, ref: Ref) -> tuple[Item | None, FileState | None]:
-        """A session, and what is remembered of its transcript, if it is there."""
+        """The stored session and the state of its transcript, if they exist."""
         n = self.store.items.number(ref)
         if n is None:
             return None, None
@@ -168,8 +171,8 @@ class SessionTaker:
             reached=before,
             following=max(known.values(), default=0) + 1,
         )
-        # Lines that were read before count as said before; those written since, by a process that did not get to note
-        # how far it came, are met again now.
+        # Lines that were read before count as known. Lines that a process wrote without noting how far it came
+        # are read again now.
         thread.repeats.update(key.rpartition(".")[0] for key, seq in known.items() if key[0] == "~" and seq <= before)
         return thread
 
@@ -178,12 +181,14 @@ class SessionTaker:
             title = redact(hint.title)[0] if not self.allow_secrets else hint.title
             hint = replace(hint, title=title)
         if hint.about:
-            thread.titles.append(hint)  # whether that event is one of this session is known in the end
+            thread.titles.append(hint)  # only at the end it is known whether that event belongs to this session
         else:
             thread.tally.hint(hint)
 
     def _write(self, batch: Sequence[tuple[_Thread, str, SessionEvent]], count_known: bool) -> None:
-        """Write events that are not known; ``count_known`` says whether the known ones are still to be counted."""
+        """Write the new events; ``count_known`` says whether events that are stored already still have to be
+        counted.
+        """
         fresh: list[tuple[_Thread, str, Incoming]] = []
         said = [event for thread, key, event in batch if key not in thread.known]
         judged = self.judge.by_model(said, lambda event: self._clean(event, None)[0])
@@ -211,7 +216,7 @@ class SessionTaker:
         self._save(fresh)
 
     def _clean(self, event: SessionEvent, thread: _Thread | None) -> tuple[str, tuple[str, ...]]:
-        """Text and files as they are kept: secrets out first, then what is too long."""
+        """Text and files as they are stored: secrets are removed first, then long texts are cut."""
         text, files = event.text, event.files
         if not self.allow_secrets:
             text, kinds = redact(text)
@@ -224,7 +229,9 @@ class SessionTaker:
         return text, files
 
     def _save(self, fresh: Sequence[tuple[_Thread, str, Incoming]]) -> None:
-        """Write turns; where another process took a place meanwhile, the event gets the next one unless it is there."""
+        """Write turns. If another process took a position meanwhile, the event gets the next one, unless it is stored
+        already.
+        """
         while fresh:
             incoming = [one for _, _, one in fresh]
             answers = self.pipeline.save_all(incoming, on_conflict="skip", durable=False, backlog=self.backlog)
@@ -254,20 +261,20 @@ class SessionTaker:
                 answers.append(left_alone(thread.item))
                 continue
             if not thread.known:
-                answers.append(Saved(str(thread.ref), "skipped", reason="nothing was said in it yet"))
+                answers.append(Saved(str(thread.ref), "skipped", reason="it has no messages yet"))
                 continue
             if thread.item is None or thread.reached > thread.read_before or thread.titles:
                 answers.append(self._answer(thread, self._about(thread, transcript, self.judge.llm)))
                 self._checkpoints(thread, with_current=True)
             states[self.store.items.require(thread.ref)] = _mark(transcript, _kept(thread), thread.ref == main)
         n = self.store.items.number(main)
-        if n is not None and n not in states and kept:  # nothing new but lines that say nothing
+        if n is not None and n not in states and kept:  # the new lines hold no events
             states[n] = _mark(transcript, dict(kept), True)
         self.store.files.note(states)
         return answers or [Saved(str(main), "skipped", reason="nothing new")]
 
     def _note(self, transcript: TranscriptFile, threads: Mapping[str, _Thread], main: Ref) -> None:
-        """Note how far it was read by now; a size that no file has says that there is more."""
+        """Note how far the file was read; an impossible size means that there is more to read."""
         states: dict[int, FileState] = {}
         place = {"offset": transcript.before, "path": str(transcript.path)}
         check = transcript.check_at(transcript.before)
@@ -284,7 +291,7 @@ class SessionTaker:
         self.store.files.note(states)
 
     def _answer(self, thread: _Thread, saved: Saved) -> Saved:
-        """What is said of a session: how many events are new, and what was taken out of them."""
+        """The result for a session: how many events are new, and which secrets were removed."""
         redacted = tuple(dict.fromkeys(thread.redacted))
         if redacted:
             found = len(thread.redacted)
@@ -297,7 +304,7 @@ class SessionTaker:
         return replace(saved, status=status, reason=added, redacted=redacted)
 
     def _about(self, thread: _Thread, transcript: TranscriptFile, llm: LLM | None) -> Saved:
-        """Write the session itself; only when what it was about changed is that a new version."""
+        """Write the session's own item; it gets a new version only if what the session is about changed."""
         for hint in thread.titles:
             if hint.about in thread.known or f"{hint.about}#1" in thread.known:
                 thread.tally.hint(replace(hint, about=""))
@@ -331,7 +338,7 @@ class SessionTaker:
         )
 
     def _checkpoints(self, thread: _Thread, *, with_current: bool) -> None:
-        """Write the points to fork from that came, and the one of the request still being worked on."""
+        """Write the new checkpoints, and that of the request that is still being worked on."""
         current = thread.maker.current() if with_current else None
         points = [*thread.ended, *([current] if current is not None else [])]
         thread.ended = []
@@ -341,7 +348,7 @@ class SessionTaker:
 
 
 def _kept(thread: _Thread) -> dict[str, Any]:
-    """What is needed to go on with a session."""
+    """The state that is needed to continue with a session."""
     return {
         "last_seq": thread.reached,
         "tally": thread.tally.to_dict(),
@@ -350,7 +357,7 @@ def _kept(thread: _Thread) -> dict[str, Any]:
 
 
 def _mark(transcript: TranscriptFile, fields: dict[str, Any], is_main: bool) -> FileState:
-    """How far a file was read, kept with its first session."""
+    """How far a file was read; this is stored with its first session."""
     if is_main:
         fields |= {"offset": transcript.offset, "path": str(transcript.path)}
     return FileState(transcript.mtime, transcript.size if is_main else -1, transcript.check, fields)

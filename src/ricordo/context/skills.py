@@ -1,7 +1,7 @@
-"""Skills taken in: every SKILL.md once per name, by precedence; what changed, what is shadowed, what is gone.
+"""Takes in skills: one SKILL.md for each name, by precedence; reports what changed, is shadowed or is gone.
 
-A skill is an item of its own drive, ``skill:/<name>``, with the text of its file and where that lies. Finding the files
-is ``sources.skills`` and the walk; ranking skills for a task is the search's.
+A skill is an item of its own drive, ``skill:/<name>``, with the text and the path of its file. ``sources`` finds the
+files; the search ranks skills for a task.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Known:
 
 
 class Collector:
-    """One ``skills add``: looks at the roots in order, and builds up the report."""
+    """One ``skills add``: reads the folders in order, and builds up the report."""
 
     def __init__(self, store: Store, pipeline: Pipeline, files: FileReader, backlog: Backlog | None) -> None:
         self.store = store
@@ -61,7 +61,7 @@ class Collector:
         self.done: list[Saved] = []
         self.notes: list[str] = []
         self.taken: dict[str, str] = {}
-        """By name: where the skill that has it lies."""
+        """The location of the skill that has each name."""
         found = store.items.listing(Filters(kinds=("skill",), drives=(DRIVE,)), 1 << 30, 0)
         states = store.files.states([n for n, _ in found])
         self.known = {item.ref.path[1:]: Known(n, item, states.get(n)) for n, item in found}
@@ -73,7 +73,9 @@ class Collector:
         self._save(self._from_list(listed))
 
     def report(self, *, prune: bool, listed: bool) -> AddReport:
-        """What became of each; ``prune`` removes skills whose file is gone, ``listed`` says that a list was read."""
+        """The outcome for each skill; ``prune`` removes skills whose file is gone, ``listed`` says that a list was
+        read.
+        """
         for name, known in sorted(self.known.items()):
             if name in self.taken or not _is_gone(known, listed):
                 continue
@@ -125,7 +127,7 @@ class Collector:
                 yield incoming
 
     def _file(self, entry: FoundFile, scope: str, listed: Listed | None = None) -> Incoming | None:
-        """A SKILL.md as something to save; None when there is nothing to save."""
+        """A SKILL.md as an item to save; None if it is unchanged or shadowed."""
         location = absolute(entry.path)
         if listed is None and self._is_unchanged(location, entry, scope):
             return None
@@ -155,7 +157,7 @@ class Collector:
         return self._incoming(Incoming(Ref(DRIVE, "/"), parsed, "skill"), name, LISTED, one.path, given)
 
     def _is_unchanged(self, location: str, entry: FoundFile, scope: str) -> bool:
-        """Whether the store has this very file, seen when it looked just like now."""
+        """Whether the store has this file with its present time and size."""
         name = self._names.get(location)
         known = self.known.get(name) if name is not None else None
         if name is None or known is None or known.state is None or name in self.taken:
@@ -181,7 +183,7 @@ class Collector:
         return True
 
     def _incoming(self, plain: Incoming, name: str, scope: str, location: str, given: dict[str, Any]) -> Incoming:
-        """With what people set on the item kept, and what makes it a skill on top."""
+        """The skill as an item to save: the fields that people set are kept, and those of a skill are added."""
         says = plain.file.fields if plain.file is not None else {}
         known = self.known.get(name)
         kept: dict[str, Any] = {}
@@ -189,7 +191,9 @@ class Collector:
         if known is not None:
             said = known.state.fields if known.state is not None else {}
             kept = set_by_people(known.item.fields, said)
-            kept.pop("description", None)  # the file's word, even where its front matter was too broken to be read
+            kept.pop(
+                "description", None
+            )  # the description always comes from the file, even if its front matter is broken
             metadata = metadata_kept(known.item.fields, said, says)
         metadata |= {"location": location, "scope": scope}
         fields: dict[str, Any] = {
@@ -223,7 +227,7 @@ def edited(store: Store) -> list[SkillRoot]:
 
 
 def described(parsed: Parsed, folder: str) -> tuple[str, dict[str, Any], list[str]]:
-    """The name a skill has, fields its front matter could not give, and what is wrong with it."""
+    """The name of a skill, the fields that its front matter did not give, and what is wrong with it."""
     problems = [warning for warning in parsed.warnings if warning]
     given: dict[str, Any] = {}
     said = parsed.fields.get("metadata", {}).get("name")
@@ -232,7 +236,7 @@ def described(parsed: Parsed, folder: str) -> tuple[str, dict[str, Any], list[st
         name = fit_name(folder) or "unnamed"
         problems.append(f"it gives no name; its folder's is used: {name}")
     if not parsed.fields.get("description"):
-        # A colon in an unquoted description is the usual way to break the YAML: what it says still counts.
+        # A colon in an unquoted description often breaks the YAML; the description can still be read.
         salvaged = _DESCRIPTION.search(parsed.text[:8192]) if parsed.text.startswith("---") else None
         if salvaged:
             given["description"] = salvaged[1].strip().strip("\"'")
@@ -247,7 +251,7 @@ def fit_name(name: str) -> str:
 
 
 def _is_gone(known: Known, listed: bool) -> bool:
-    """Whether nothing stands behind a skill any more."""
+    """Whether the file of a skill is gone."""
     if known.state is not None:
         return not Path(known.location).is_file()
     return listed and known.item.fields.metadata.get("scope") == LISTED

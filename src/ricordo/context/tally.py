@@ -1,6 +1,6 @@
-"""What is counted while a session is read: requests, words, names, tools, files. It goes on where it was left.
+"""Counts requests, words, names, tools and files while a session is read, and can continue later.
 
-A tally is bounded, however long the session is, and is kept beside the session without making a version of it.
+The size of a tally is limited, however long the session is; it is stored with the session and makes no new version.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST_WORDS = 600
 MOST_NAMES = 120
 MOST_FILES = 60
 _COUNTED = 4_000
-"""So much of a message is read for words: a pasted file says little of what a session is about."""
+"""How many characters of a message are counted; the rest is mostly pasted text, which says little about the session."""
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _WORD = re.compile(r"[^\W\d_][\w-]{2,29}")
@@ -31,7 +31,7 @@ _COMMON_WORDS = """
     back keep show shows shown find finds found try tries tried start end help goes going come three
 """
 _COMMON = frozenset(_COMMON_WORDS.split())
-"""Words of every session, which tell none from another."""
+"""Words that occur in every session, and so say nothing about one."""
 _MADE_UP = re.compile(r"[0-9].*[0-9]|^(?:https?|www)$")
 
 
@@ -53,7 +53,7 @@ class Tally:
 
     @classmethod
     def from_dict(cls, plain: object) -> Self:
-        """A tally as it was kept; what is not as it should be is left out."""
+        """A tally from its saved state; values that are not valid are ignored."""
         known: dict[str, Any] = {}
         if isinstance(plain, Mapping):
             empty = cls()
@@ -67,7 +67,7 @@ class Tally:
         return asdict(self)
 
     def hint(self, hint: SessionHint) -> None:
-        """Take in what a line says of the whole session; where it began stays, the title is the last one given."""
+        """Take in what a line says about the whole session: the first folder stays, and the last title wins."""
         self.title = hint.title[:200] or self.title
         self.folder = self.folder or hint.folder
         self.branch = self.branch or hint.branch
@@ -81,7 +81,7 @@ class Tally:
             if event.direction == "sent" and event.tool:
                 self.tools[event.tool] = self.tools.get(event.tool, 0) + 1
             for file in event.files:
-                self.files.pop(file, None)  # the latest stand last
+                self.files.pop(file, None)  # the latest files come last
                 self.files[file] = 1
             while len(self.files) > MOST_FILES:
                 del self.files[next(iter(self.files))]
@@ -106,7 +106,7 @@ class Tally:
 
 
 def _most(counts: dict[str, int], limit: int) -> dict[str, int]:
-    """The most frequent, once there are twice as many as are kept; of equals the latest, for they may come again."""
+    """Keep the most frequent once there are twice as many as allowed; among equals the latest, which may come again."""
     if len(counts) <= 2 * limit:
         return counts
     ordered = sorted(enumerate(counts.items()), key=lambda entry: (-entry[1][1], -entry[0]))[:limit]

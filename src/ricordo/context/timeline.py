@@ -1,4 +1,4 @@
-"""What happened: from when on a timeline looks, and in which order it tells."""
+"""Makes a timeline: which happenings it shows, from when on, and in which order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def timeline_of(
     limit: int,
     newest_first: bool,
 ) -> Timeline:
-    """The latest happenings that were asked for."""
+    """The latest happenings of the kinds that were asked for."""
     if not 1 <= limit <= MOST:
         raise UsageError("the limit is at least 1", hint=f"And at most {MOST:,}.")
     for kind in kinds:

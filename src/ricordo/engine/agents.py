@@ -106,14 +106,14 @@ class AgentVerbs:
 
     def _always(self, stores: Mapping[str, Store], left_out: list[LeftOut]) -> list[Item]:
         """The items that every agent gets, whatever the task; of a ref in several tiers, the highest tier's."""
-        from ricordo.context.build_passages import is_tellable, out_of_time
+        from ricordo.context.build_passages import may_be_shown, out_of_time
         from ricordo.values.context import LeftOut
 
         found: dict[Ref, Item] = {}
         now = datetime.now(UTC)
         for store in stores.values():
             for n, item in store.items.listing(Filters(loadings=("always",)), 1 << 30, 0):
-                if item.ref in found or not is_tellable(item):
+                if item.ref in found or not may_be_shown(item):
                     continue
                 if reason := out_of_time(item, now):
                     left_out.append(LeftOut(str(item.ref), reason))

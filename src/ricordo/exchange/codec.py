@@ -1,7 +1,7 @@
-"""Frozen dataclasses as plain JSON and back: every value is checked against its annotation on the way in.
+"""Turns frozen dataclasses into plain JSON and back; when it reads, it checks every value against its annotation.
 
 Times are ISO 8601 in UTC with microseconds, bytes are base64, refs are their text. The order of a dataclass's fields is
-the order in the file, so that equal values give equal bytes. What the values mean is not known here.
+the order in the file, so that equal values give equal bytes. This module does not know what the values mean.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _Decoder = Callable[[Any, str], Any]
 
 
 class BadRecord(ValueError):  # noqa: N818 - it never leaves the reader of a file, which says where it is
-    """A plain value that is not what its place asks for; the message says which and why."""
+    """A value has the wrong type or is missing; the message says which and why."""
 
 
 def encode(value: Any) -> Any:
@@ -46,7 +46,7 @@ def encode(value: Any) -> Any:
 
 
 def decode(kind: type[T], plain: Any, where: str = "") -> T:
-    """The dataclass that a plain value describes; keys it does not know are refused, for they would be lost."""
+    """The dataclass that a plain value describes; unknown keys are an error, because they would be lost."""
     decoder: _Decoder = _dataclass_decoder(kind)  # type: ignore[arg-type]  # classes can be hashed
     value: T = decoder(plain, where)
     return value

@@ -1,7 +1,7 @@
-"""An export as a file: JSON lines in UTF-8, written so that equal stores give equal bytes, and read with suspicion.
+"""Writes and reads an export as a file: JSON lines in UTF-8, such that equal stores give equal bytes.
 
-Each record is checked whole before it is handed on, and at the end that none is missing. What becomes of it is the
-store's affair.
+When it reads, it checks each record, and at the end that none is missing. The store decides what to do with the
+records.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from ricordo.exchange.records import (
 )
 
 MOST_LEVELS = 100
-"""Metadata nested deeper than this is refused: nobody writes that, and it would end a program that walks through it."""
+"""Metadata nested more deeply is refused: nobody writes such metadata, and code that walks through it would fail."""
 
 
 def write(records: Iterable[Record], out: BinaryIO) -> tuple[int, dict[str, int]]:
-    """Write records as lines; how many bytes, and how many records of each type, there were."""
+    """Write records as lines; returns the number of bytes, and of records of each type."""
     written: Counter[str] = Counter()
     size = 0
     for record in records:
@@ -51,7 +51,7 @@ def read(source: BinaryIO, name: str) -> Iterator[Record]:
 
 
 def _is_too_deep(plain: object) -> bool:
-    """Whether values stand in one another deeper than code that walks through them can follow."""
+    """Whether values are nested more deeply than is allowed."""
     level = [plain]
     for _ in range(MOST_LEVELS):
         level = [
@@ -106,9 +106,9 @@ class _Lines:
             plain = self.plain(line)
             name = plain.pop("record", None)
             if name not in TYPES or name == "header":
-                self.fail(f"'{name}' is no type of record", _DAMAGED)
+                self.fail(f"'{name}' is not a type of record", _DAMAGED)
             if order.index(name) < last:
-                self.fail(f"a record of type {name} stands behind what may refer to it", _DAMAGED)
+                self.fail(f"a record of type {name} comes after records that may refer to it", _DAMAGED)
             last = order.index(name)
             try:
                 record: Record = decode(TYPES[name], plain)
@@ -127,7 +127,9 @@ class _Lines:
                 self.fail(f"the file is cut off: {self.seen[name]} of {count} records of type {name}", _CUT_OFF)
 
 
-_DAMAGED = "The file was damaged or changed by hand; export again, or take the line out and lower its count."
+_DAMAGED = (
+    "The file was damaged or changed by hand; export again, or remove the line and lower its count in the header."
+)
 _CUT_OFF = "Copy the file again, or export again."
 _OTHERS = "Name what it is with --from: obsidian, basic-memory or mem0."
 

@@ -1,7 +1,7 @@
-"""What an export holds, as values: one record per line, a header first, then items, then what refers to them.
+"""The records of an export, one per line: first a header, then items, then records that refer to items.
 
 A record names an item by its id. A version's text is the texts of its chunks, one after another, so that a passage that
-twenty versions share stands in the file once. Vectors and the keyword index are not here: they are made from this.
+twenty versions share is in the file once. Vectors and the keyword index are left out, because they can be made again.
 """
 
 from __future__ import annotations
@@ -100,14 +100,14 @@ class VersionRecord:
     blob: str | None
 
     def known_fields(self) -> Fields:
-        """The fields as a value; names of another time are left out."""
+        """The fields as a value; names that this version does not know are left out."""
         plain = {name: value for name, value in self.fields.items() if name in FIELD_NAMES}
         return Fields(**{**plain, "tags": tuple(plain.get("tags", ()))})
 
 
 @frozen
 class TextLinkRecord:
-    """A link that stands in an item's text; which item it means is found anew."""
+    """A link in an item's text; the item it leads to is looked up again on import."""
 
     text: str
     name: str
@@ -117,7 +117,7 @@ class TextLinkRecord:
 
 @frozen
 class ItemRecord:
-    """An item with everything that is its own."""
+    """An item with everything that belongs to it alone."""
 
     id: str
     ref: Ref
@@ -135,7 +135,7 @@ class ItemRecord:
     blobs: tuple[BlobRecord, ...]
     links: tuple[TextLinkRecord, ...]
     secrets: Mapping[str, Any]
-    """How many secrets of each kind were found in the text; never the secrets."""
+    """How many secrets of each kind were found in the text; never the secrets themselves."""
 
     def head(self) -> VersionRecord:
         return next(version for version in self.versions if version.number == self.version)
@@ -154,7 +154,7 @@ class ItemRecord:
 
 @frozen
 class LinkRecord:
-    """A link between two items that does not stand in a text; ``text`` is empty, or what made it a mention."""
+    """A link between two items that is not written in a text; ``text`` is empty, or the words of a mention."""
 
     source: str
     target: str
@@ -166,7 +166,7 @@ class LinkRecord:
 
 @frozen
 class FeedbackRecord:
-    """A verdict. ``item`` is None when the item is gone; ``ref`` is what it was called."""
+    """A verdict. ``item`` is None if the item is gone; ``ref`` is its name then."""
 
     query: str
     item: str | None
@@ -246,7 +246,7 @@ class RootRecord:
 
 @frozen
 class FreezeRecord:
-    """Whether the store's weights stand still."""
+    """Whether learning is frozen in the store."""
 
     frozen: bool
 
@@ -268,13 +268,13 @@ TYPES: Mapping[str, type[Any]] = {
     "root": RootRecord,
     "freeze": FreezeRecord,
 }
-"""The types by the name they have in a file, in the order they stand in it."""
+"""The types by their names in a file, in the order of the file."""
 
 TYPE_NAMES: Mapping[type[Any], str] = {kind: name for name, kind in TYPES.items()}
 
 
 def check_item(item: ItemRecord) -> None:
-    """Refuse an item whose parts do not fit together: nothing of it would be found, or it would not be itself."""
+    """Refuse an item whose parts do not fit together, because it could not be found or would be another text."""
     _among("state", item.state, STATES)
     _among("kind", item.kind, KINDS)
     numbers = [version.number for version in item.versions]

@@ -1,6 +1,7 @@
-"""Whether a text is in the store already, or nearly: candidates by rare words and by meaning, then compared whole.
+"""Finds out whether the same or nearly the same text is stored: it picks candidates by rare words and by meaning, and
+compares whole texts.
 
-Only live items of the same kind count. Nothing is written here, and what to do about a duplicate is the caller's.
+Only live items of the same kind count. Nothing is written here; the caller decides what to do about a duplicate.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 NEAR = 0.9
-"""As alike as this, by text or by meaning, and a person or agent must decide."""
+"""Texts at least as alike as this, by words or by meaning, are near duplicates: a person or agent must decide."""
 
 COMPARED = 12
-"""So many candidates of each side are compared."""
+"""How many candidates by words, and how many by meaning, are compared."""
 
 MOST_SHOWN = 5
 _RARE_TERMS = 16
 _MOST_TERMS = 400
 _MOST_CHARACTERS = 20_000
-"""Longer texts are compared by their beginnings: the time grows with the square."""
+"""Of longer texts only the beginnings are compared, because the time grows with the square of the length."""
 _SNIPPET = 160
 
 
 def plain_text(text: str) -> str:
-    """The text as it is compared: one form of each letter, whatever the case and the white space."""
+    """The text in the form in which it is compared: Unicode, case and white space make no difference."""
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
@@ -46,7 +47,7 @@ class DuplicateFinder:
         self.store = store
 
     def identical(self, item: PreparedItem, alike: Sequence[int]) -> Item | None:
-        """A live item of the same kind with the same text, or into which that text was merged."""
+        """A live item of the same kind that has the same text, or into which that text was merged."""
         draft = item.draft
         wanted = plain_text(draft.content)
         for n in (*self.store.items.same_text(item.text_hash, draft.kind), *alike):

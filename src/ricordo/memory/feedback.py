@@ -1,7 +1,7 @@
-"""Taking verdicts, and letting the weights of the learning profiles follow them: logged, frozen and undone on request.
+"""Takes verdicts and adjusts the weights of learning profiles; changes are logged, and can be frozen and undone.
 
-The numbers are ``learning``'s, the rows the store's. Verdicts are about answers in general, so every profile that
-learns counts all of them.
+``learning`` computes the numbers, the store keeps the rows. Verdicts are about answers in general, so every learning
+profile counts all of them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Learning:
         self.learners = learners
 
     def take(self, query: str, n: int, ref: str, verdict: str) -> FeedbackReport:
-        """Keep a verdict on an item, and move the weights if that is due."""
+        """Store a verdict on an item, and adjust the weights if there is reason to."""
         if verdict not in VERDICTS:
             raise UsageError(f"there is no verdict '{verdict}'", hint=f"One of: {', '.join(VERDICTS)}.")
         if not query.strip():
@@ -79,7 +79,7 @@ class Learning:
         )
 
     def freeze(self) -> None:
-        """Keep what was learned; verdicts given from now on move nothing."""
+        """Keep what was learned; verdicts given from now on change no weights."""
         self.store.lessons.freeze_learning(True)
 
     def unfreeze(self) -> None:
@@ -92,7 +92,9 @@ class Learning:
         self.store.lessons.freeze_learning(False)
 
     def rollback(self, change: int | None = None) -> tuple[WeightChange, ...]:
-        """Undo one change and all later ones of its profile, or all that was learned; verdicts so far stop counting."""
+        """Undo a change and all later ones of its profile, or everything that was learned. Earlier verdicts count no
+        more.
+        """
         if change is None:
             names, shift, reason = [change.profile for change in self._in_force()], 0.0, "rollback"
             if not names:
@@ -128,7 +130,7 @@ class Learning:
 
 
 def _next_move(learner: Learner, state: Learned) -> Move | None:
-    """The move that the verdicts ask for; None while they are too few, or ask for what is there already."""
+    """The change of weights that the verdicts ask for; None if they are too few, or ask for no change."""
     shift = shift_for(state.verdicts)
     return None if shift is None or shift == state.shift else _move(learner, state, shift=shift, reason="feedback")
 

@@ -1,6 +1,6 @@
-"""Steps on single files of which none loses anything: reading without following links, naming, exchanging.
+"""Operations on single files that never lose anything: reading without following links, naming, exchanging.
 
-Which file is whose is decided in ``knowledge_folder``.
+``knowledge_folder`` decides which file belongs to which item.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 LEFTOVER = re.compile(r"\.ricordo-(\d{1,10})-\d+-(.+)\.tmp")
-"""A file under a temporary name: the process that made it, and the name it was to have or had."""
+"""A temporary file name: it holds the process that made it, and the name that the file should get or had."""
 _numbers = count(1)
 
 
 def temporary_beside(path: Path) -> Path:
-    """A name beside a file that tells, after a crash, which process made it and for which file."""
+    """A temporary name beside a file; after a crash it shows which process made it, and for which file."""
     known = LEFTOVER.fullmatch(path.name)
     return path.with_name(f".ricordo-{os.getpid()}-{next(_numbers)}-{known[2] if known else path.name}.tmp")
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """A file to read; a link is refused, and so is anything else that is no regular file."""
+    """Open a file to read; a link, and anything else that is not a regular file, is refused."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     file = os.fdopen(os.open(path, flags), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode) or (os.name == "nt" and path.is_symlink()):
         file.close()
-        raise OSError(errno.EINVAL, "it is no regular file")
+        raise OSError(errno.EINVAL, "it is not a regular file")
     return file
 
 
@@ -44,7 +44,7 @@ def read_regular(path: Path) -> bytes:
 
 
 def write_new(path: Path, data: bytes, *, durable: bool) -> None:
-    """Write a file that only its owner can read, where none is; ``durable`` waits until it is on the disk."""
+    """Write a new file that only its owner can read; ``durable`` waits until it is on the disk."""
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
     with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
         file.write(data)
@@ -54,16 +54,16 @@ def write_new(path: Path, data: bytes, *, durable: bool) -> None:
 
 
 def place(source: Path, target: Path) -> None:
-    """Give a file its name, unless that is taken."""
+    """Rename a file, unless the new name is taken."""
     if os.name == "nt":
-        source.rename(target)  # refuses to replace
+        source.rename(target)  # Windows refuses to replace a file
         return
     try:
         os.link(source, target)
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK):
             raise
-        if os.path.lexists(target):  # a system without links to files
+        if os.path.lexists(target):  # this system has no hard links
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
         source.rename(target)
         return
@@ -71,7 +71,7 @@ def place(source: Path, target: Path) -> None:
 
 
 def swap(one: Path, other: Path) -> None:
-    """Exchange two files; where the system cannot do that at once, the time between is as short as can be."""
+    """Exchange two files; if the system cannot do it in one step, it takes two steps right after each other."""
     exchange = _exchange()
     if exchange is not None and exchange(os.fsencode(one), os.fsencode(other)):
         return
@@ -90,7 +90,7 @@ def swap(one: Path, other: Path) -> None:
 
 @cache
 def _exchange() -> Any:
-    """The system's call that exchanges two files; answers whether it did."""
+    """Exchange two files with the system's own call; returns whether it did."""
     import ctypes
 
     try:

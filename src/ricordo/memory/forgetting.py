@@ -1,4 +1,4 @@
-"""Which items ``forget`` and ``rm`` select by age, last use, kind and tag; protected items are never selected.
+"""Says which items ``forget`` and ``rm`` select by age, last use, kind and tag; protected items are never selected.
 
 These are rules over items alone; the store archives or removes them.
 """
@@ -16,7 +16,7 @@ from ricordo.values.items import Item
 
 @frozen
 class Criteria:
-    """What an item must be to be forgotten; empty means nothing was asked for."""
+    """The conditions under which an item is forgotten; empty if none were given."""
 
     older_than: timedelta | None = None
     unused_since: timedelta | None = None
@@ -31,19 +31,19 @@ class Criteria:
         kinds: tuple[str, ...],
         tags: tuple[str, ...],
     ) -> Criteria:
-        """From values or as people write them."""
+        """Criteria from values, or from texts as people write them."""
         return cls(_span(older_than), _span(unused_since), kinds, tags)
 
     def is_empty(self) -> bool:
         return self == Criteria()
 
     def filters(self, now: datetime) -> Filters:
-        """The part that the store can pick by."""
+        """The conditions that the store can check."""
         age = max(self.older_than or timedelta(0), self.unused_since or timedelta(0))
         return Filters(kinds=self.kinds, tags_any=self.tags, before=now - age)
 
     def meets(self, item: Item, now: datetime) -> bool:
-        """Whether an item that passed the filters was not used for long enough either."""
+        """Whether an item that passed the filters was also unused for long enough."""
         return self.unused_since is None or last_use(item) <= now - self.unused_since
 
 
@@ -54,12 +54,12 @@ def last_use(item: Item) -> datetime:
 
 
 def is_protected(item: Item) -> bool:
-    """Whether an item is left alone unless it is named."""
+    """Whether an item is selected only if it is named."""
     return item.fields.immutable or item.fields.decay_protected
 
 
 def check_selection(names: tuple[object, ...], criteria: Criteria) -> None:
-    """Refuse a call without names and without criteria: it must not mean all items."""
+    """Refuse a call with neither names nor criteria, because it must not mean all items."""
     if not names and criteria.is_empty():
         raise UsageError(
             "nothing was named", hint="Name refs, or say which: --older-than 90d, --unused-since 30d, --kind, --tag."

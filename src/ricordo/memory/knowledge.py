@@ -1,6 +1,6 @@
-"""The knowledge folder of a store: taking in what people did to its files, and writing those that are missing.
+"""The knowledge folder of a store: takes in what people changed in its files, and writes missing files.
 
-Writing the file of an item that changes is the mirror's (``knowledge_mirror``).
+When an item changes, ``knowledge_mirror`` writes its file.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from ricordo.memory.knowledge_sync import Sync
 
 LOOK_SECONDS = 1.0
-"""A process that stays looks at the folder at most this often, and less often when that takes long."""
+"""A long-running process checks the folder at most this often, and less often if a check takes long."""
 LOOK_SHARE = 20
 LONGEST_WAIT = 1.0
 NOTED_AT_ONCE = 16
-"""So many files that were only touched are worth a write of their own."""
+"""If at least this many files have only a new time, the new times are written to the store."""
 WRITTEN_UNASKED = 100
-"""So many items that have no file yet get one without being asked for it."""
+"""At most this many items that have no file yet get one without ``ricordo sync``."""
 WRITTEN_AT_ONCE = 100
 MOST_LISTED = 5
 
@@ -56,7 +56,7 @@ class Knowledge:
         self._most_bytes = most_bytes
         self._next_look = 0.0
         self.problem = ""
-        """Why the last look at the files failed, if it did."""
+        """Why the last check of the files failed, if it did."""
         store.mirror_to(self.mirror)
 
     def catch_up(self, *, at_once: bool = False) -> SyncReport | None:
@@ -83,14 +83,14 @@ class Knowledge:
         self._next_look = max(self._next_look, started + LOOK_SHARE * (time.monotonic() - started))
         if not seen.is_quiet:
             with self.store.transaction(wait=LONGEST_WAIT):
-                pass  # while another process writes for long, searches go on with what is known
+                pass  # while another process holds the store, searches use what is known so far
             return self._sync(asked=False).run(seen)
         if len(seen.touched) >= NOTED_AT_ONCE:
             self.store.knowledge.note(seen.touched)
         return None if seen.known else self._give_files()
 
     def _recover(self) -> bool:
-        """Take in what killed processes left beside the files; whether there was anything."""
+        """Take in what killed processes left beside the files; returns whether there was anything."""
         from ricordo.memory.knowledge_leftovers import recover
 
         return bool(recover(self.store, self.folder, self._take_in))
@@ -111,9 +111,9 @@ class Knowledge:
         return SyncReport(str(self.folder.path), tuple(self._write_files(missing)))
 
     def sync(self, *, write: bool = False) -> SyncReport:
-        """Bring files and store together: take in what was done to the files, then write what has no file yet.
+        """Bring files and store together: take in changes to the files, then write files for items that have none.
 
-        With ``write`` a file that is missing is written again, instead of taking its item to the bin.
+        With ``write``, a missing file is written again; without it, the item of a missing file goes to the bin.
         """
         self._settle()
         if write:
@@ -121,7 +121,7 @@ class Knowledge:
         elif not self.folder.exists() and self.store.knowledge.files():
             raise Unavailable(
                 f"the knowledge folder {self.folder.path} is gone; nothing was changed",
-                hint="Bring it back, or have its files written again from the store: ricordo sync --write",
+                hint="Bring it back, or write its files again from the store: ricordo sync --write",
             )
         seen = look(self.store, self.folder)
         if self.folder.leftovers and self._recover():
@@ -131,7 +131,7 @@ class Knowledge:
         written = self._write_files(missing)
         self._next_look = 0.0
         self.problem = ""
-        """Why the last look at the files failed, if it did."""
+        """Why the last check of the files failed, if it did."""
         return replace(report, items=(*report.items, *written))
 
     def status(self) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class Knowledge:
         return {"folder": str(self.folder.path), "files": len(rows), "unreadable": broken}
 
     def check(self, *, repair: bool) -> Check:
-        """Whether files and store agree; to ``repair`` is to sync."""
+        """Check whether files and store agree; ``repair`` syncs them."""
         self._settle()
         differences = self._differences()
         if differences and repair and (self.folder.exists() or not self.store.knowledge.files()):
@@ -154,14 +154,14 @@ class Knowledge:
         )
 
     def _differences(self) -> list[str]:
-        """How files and store disagree, in words; nothing is changed."""
+        """The differences between files and store, as texts; nothing is changed."""
         seen = look(self.store, self.folder)
         differences = [f"{name} is new or changed" for name in seen.fresh]
         differences += [f"{name} is gone" for name in seen.gone]
         differences += [f"{row.name}: {row.problem}" for row in self.store.knowledge.files().values() if row.problem]
         missing = self.store.knowledge.without_current_file(tuple(KNOWLEDGE_FOLDERS), tuple(DRIVES_WITH_FILES))
         items = self.store.items.get_many(missing)
-        return differences + [f"{items[n].ref} is not in its file" for n in missing]
+        return differences + [f"{items[n].ref} is not up to date in its file" for n in missing]
 
     def _sync(self, *, asked: bool) -> Sync:
         from ricordo.memory.knowledge_sync import Sync
@@ -171,7 +171,7 @@ class Knowledge:
         )
 
     def _write_files(self, numbers: Sequence[int]) -> list[Synced]:
-        """Write the files of items that have none, or whose file has an older version."""
+        """Write the files of items that have no file, or whose file holds an older version."""
         done: list[Synced] = []
         for at in range(0, len(numbers), WRITTEN_AT_ONCE):
             batch = numbers[at : at + WRITTEN_AT_ONCE]
@@ -182,7 +182,7 @@ class Knowledge:
         return done
 
     def _take_in(self, name: str) -> None:
-        """Take in one file that was edited while it was to be written."""
+        """Take in one file that somebody edited just before Ricordo would have written it."""
         self._sync(asked=True).run(look(self.store, self.folder, only=[name]), only=[name])
 
 

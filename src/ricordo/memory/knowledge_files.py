@@ -1,7 +1,7 @@
-"""A memory, note or article as a Markdown file: what stands in its front matter, and what the file is called.
+"""A memory, note or article as a Markdown file: the content of its front matter, and the name of the file.
 
-``render`` and ``read`` are each other's inverse for all that a person can set. A file that somebody wrote by hand needs
-no front matter at all: its ref, and an id that stays the same, follow from its name. No file is opened here.
+``read`` gives back all that ``render`` was given, as far as a person can set it. A file that somebody wrote by hand
+needs no front matter at all: its ref, and an id that stays the same, follow from its name. No file is opened here.
 """
 
 from __future__ import annotations
@@ -19,16 +19,12 @@ from ricordo.frozen import frozen
 from ricordo.values.items import FIELD_NAMES, Draft, Fields, Item, Ref, parse_time
 from ricordo.values.kinds import DRIVES_WITH_FILES, KNOWLEDGE_FOLDERS
 
-"""Where the files of a kind are."""
-
-"""Items on other drives have an origin of their own, and that is their truth."""
-
 SUFFIX = ".md"
 MARKDOWN = "text/markdown"
 
 _KINDS = {folder: kind for kind, folder in KNOWLEDGE_FOLDERS.items()}
 _SHARED = ("id", "source")
-"""Keys of ours that other programs use for something else; theirs stay in place, ours get another name then."""
+"""Keys that other programs use, too, with another meaning; their value stays, and ours is written under another key."""
 _OWN_KEYS = ("id", "ref", "created", "updated", "text_hash", "archived", "mime_type")
 _DEFAULTS = Fields(mime_type=MARKDOWN).to_dict()
 _TEXT_FIELDS = ("title", "description", "category", "domain", "context", "source_adapter", "source_url", "thread")
@@ -49,7 +45,7 @@ _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 @frozen
 class KnowledgeFile:
-    """What a file says. ``updated`` is None when its text was changed by hand after that was written down."""
+    """The content of a file. ``updated`` is None if the text was changed by hand after the time was written."""
 
     ref: Ref
     kind: str
@@ -69,12 +65,12 @@ def belongs(one: Item | Draft) -> bool:
 
 
 def mark_of(item: Item) -> str:
-    """What tells whether a file stands for an item as it is: its version's hash, and its state."""
+    """A value that shows whether a file holds an item as it is now: the hash of its version, and its state."""
     return f"{item.content_hash} {item.state}"
 
 
 def file_name(ref: Ref, kind: str) -> str:
-    """What the file of an item is best called: its ref's path, in letters that every system can write.
+    """The preferred name of an item's file: the path of its ref, in characters that every system allows.
 
     >>> file_name(Ref("note", "/plans/Größe: 5?"), "note")
     'notes/plans/Größe_ 5_.md'
@@ -95,12 +91,12 @@ def _safe(part: str) -> str:
 
 
 def numbered(name: str, number: int) -> str:
-    """Another name for the same: ``notes/plan-2.md``."""
+    """The name with a number, such as ``notes/plan-2.md``."""
     return f"{name.removesuffix(SUFFIX)}-{number}{SUFFIX}"
 
 
 def kind_of(name: str) -> str:
-    """The kind of what is in a file: its folder says so."""
+    """The kind of the item in a file, by the file's folder."""
     return _KINDS[name.partition("/")[0]]
 
 
@@ -115,7 +111,7 @@ def ref_of(name: str) -> Ref:
 
 
 def id_of(name: str) -> str:
-    """An id for a file that has none: the same for the same name, and older than any that was made."""
+    """An id for a file that has none; the same name always gives the same id, and it sorts before all other ids."""
     digest = hashlib.sha256(f"knowledge {unicodedata.normalize('NFC', name)}".encode()).digest()
     bits = bytearray(6) + bytearray(digest[:10])
     bits[6] = 0x70 | bits[6] & 0x0F
@@ -125,7 +121,7 @@ def id_of(name: str) -> str:
 
 
 def render(item: Item, name: str) -> bytes:
-    """The file of an item. Fields come first, what only Ricordo needs after them, then the text as it is."""
+    """The content of an item's file: first the fields, then the values that only Ricordo needs, then the text."""
     lines = ["---", *_field_lines(item.fields)]
     own: dict[str, Any] = {_own_key("id", item.fields): item.id}
     if ref_of(name) != item.ref:
@@ -140,7 +136,7 @@ def render(item: Item, name: str) -> bytes:
 
 
 def first_line(draft: Draft) -> int:
-    """The line on which the text of an item will start in its file."""
+    """The line of its file on which the text of an item starts."""
     names_ref = ref_of(file_name(draft.ref, draft.kind)) != draft.ref
     own = ("---", "id", "created", "updated", "text_hash", "---", "")
     return len(_field_lines(draft.fields)) + len(own) + names_ref + 1
@@ -157,12 +153,12 @@ def _field_lines(fields: Fields) -> list[str]:
 
 
 def _own_key(name: str, fields: Fields) -> str:
-    """The key under which a value of ours is written: another one where somebody else's value has that key."""
+    """The key under which our value is written; another key if somebody else's value has that key."""
     return f"ricordo_{name}" if name in _SHARED and name in fields.metadata else name
 
 
 def _set_apart(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a front matter says in our terms, and what others say under keys that we use, too."""
+    """The values that are ours, and those that other programs wrote under keys that we use, too."""
     plain = dict(values)
     foreign: dict[str, Any] = {}
     for name in _SHARED:
@@ -179,7 +175,7 @@ def _is_reserved(key: str) -> bool:
 
 
 def read(data: bytes, name: str) -> KnowledgeFile:
-    """What a file says; one whose front matter cannot be read is refused, for it would be lost as text."""
+    """The content of a file. A front matter that cannot be read is an error, because its fields would be lost."""
     from ricordo.ingest.parse.frontmatter import NotYamlError, front_values, to_fields
     from ricordo.ingest.parse.markdown import first_heading
 
@@ -189,7 +185,7 @@ def read(data: bytes, name: str) -> KnowledgeFile:
     except NotYamlError as problem:
         raise Unreadable(
             f"the front matter is not valid YAML: {problem}",
-            hint="Mend what stands between the two --- lines; what was known of the file is kept until then.",
+            hint="Correct the text between the two --- lines; until then, the item stays as it was.",
         ) from None
     if not end and re.match(r"---\n\w[^\n]*:", text):
         raise Unreadable("the front matter has no end", hint="Close it with a line of three dashes: ---")
@@ -202,7 +198,7 @@ def read(data: bytes, name: str) -> KnowledgeFile:
     if foreign:
         fields["metadata"] = {**fields.get("metadata", {}), **foreign}
     if "id" in own:
-        # Ricordo's own file says exactly what is so.
+        # Ricordo wrote this file, so its text fields are exact and taken as they are.
         fields |= {key: values[key] for key in _TEXT_FIELDS if key in fields and isinstance(values.get(key), str)}
     else:
         fields.setdefault("title", first_heading(body))
@@ -224,7 +220,7 @@ def read(data: bytes, name: str) -> KnowledgeFile:
 
 
 def _decoded(data: bytes) -> str:
-    """The text; what Ricordo wrote exactly as it was, anything else with plain line ends."""
+    """The text of a file: exact if Ricordo wrote the file, else with normalised line ends."""
     from ricordo.ingest.parse.encoding import decode, normalise
 
     try:
@@ -235,7 +231,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _own(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys that are Ricordo's, where they hold what Ricordo would write; others are metadata like any."""
+    """Ricordo's own keys, if their values are such as Ricordo writes; all other keys are metadata."""
     own: dict[str, Any] = {}
     if _ID.fullmatch(str(values.get("id", "")).lower()):
         own["id"] = str(values["id"]).lower()
@@ -266,7 +262,7 @@ def _time(moment: datetime) -> str:
 
 
 def _yaml(value: Any) -> str:
-    """A value on one line, such that YAML reads the same value back."""
+    """A value as one line of YAML, which gives the same value when it is read."""
     if isinstance(value, str):
         if _PLAIN.fullmatch(value) and value == value.strip() and value.lower() not in _RESERVED:
             return value

@@ -1,9 +1,9 @@
-"""The knowledge folder on the disk: what is in it, and writing to it without ever losing what somebody else wrote.
+"""The knowledge folder on disk: lists its files, and writes to it without ever losing what somebody else wrote.
 
-A file is written beside its place, flushed, and put there in one step. Where the system can, the two are exchanged, so
-that what was there before is at hand afterwards: if it is not what was expected, somebody saved it a moment ago, and it
-is put back. Links are not followed, at any level: a folder that somebody checked in could lead anywhere with them. What
-the files mean is not known here.
+A new file is written under a temporary name, flushed, and put in place in one step. If the system allows, the old and
+the new file are exchanged, so that the old one can still be looked at: if it is not what was expected, somebody saved
+it a moment ago, and it is put back. Links are never followed, because a folder from a repository could lead anywhere
+with them. This module does not know what the files mean.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ricordo.values.items import KnownFile
 from ricordo.values.kinds import KNOWLEDGE_FOLDERS
 
 UNSETTLED = -1
-"""The time of a file that may have changed again without its time telling."""
+"""Stands for the time of a file that may have changed again within the same time stamp."""
 
 _TICK = 20_000_000
 _COARSE_TICK = 2_000_000_000
@@ -36,7 +36,7 @@ _IGNORED = (".", "~", "#")
 
 
 class FileChanged(Exception):  # noqa: N818 - an event, no error: it is caught, taken in, and tried again
-    """Somebody wrote, made or removed a file that was about to be written."""
+    """Raised when somebody else changed, made or removed a file that was about to be written."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -50,14 +50,14 @@ class Looks(NamedTuple):
     size: int
 
     def settled(self, now: int) -> Looks:
-        """The same, but without a time when the file could change again without its time changing."""
+        """The same, but without the time if the file could still change within the same time stamp."""
         tick = _COARSE_TICK if self.mtime % 1_000_000_000 == 0 else _TICK
         return self if now - self.mtime > tick else Looks(UNSETTLED, self.size)
 
 
 @frozen
 class Leftover:
-    """A file under a temporary name: where it is, which process made it, and the name it was to have or had."""
+    """A file with a temporary name: its path, the process that made it, and the name that it should get or had."""
 
     path: Path
     pid: int
@@ -66,12 +66,12 @@ class Leftover:
 
 @frozen
 class ReadFile:
-    """What a file held, and what it looked like then."""
+    """The content of a file, and its time and size when it was read."""
 
     data: bytes
     looks: Looks
     changed: int
-    """Its time, settled or not."""
+    """Its time, even if it may still change within the same time stamp."""
 
     @property
     def hash(self) -> str:
@@ -89,13 +89,13 @@ class KnowledgeFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.leftovers: list[Leftover] = []
-        """What the last scan saw of files under temporary names."""
+        """The files with temporary names that the last scan found."""
 
     def exists(self) -> bool:
         return self.path.is_dir() and not self.path.is_symlink()
 
     def place(self, name: str) -> Path:
-        """Where a file is; refused when a folder on the way is a link."""
+        """The path of a file; an error if one of its folders is a link."""
         folder = self.path
         for part in ("", *name.split("/")[:-1]):
             folder = folder / part
@@ -107,7 +107,7 @@ class KnowledgeFolder:
         return self.path / name
 
     def scan(self) -> dict[str, Looks]:
-        """All files there are, by name. Hidden ones, links and editors' temporary files do not count."""
+        """All files by name, without hidden files, links and editors' temporary files."""
         found: dict[str, Looks] = {}
         self.leftovers = []
         if self.exists():
@@ -131,7 +131,7 @@ class KnowledgeFolder:
                         try:
                             status = entry.stat(follow_symlinks=False)
                         except FileNotFoundError:
-                            continue  # gone since
+                            continue  # it was removed in the meantime
                         found[f"{folder}/{entry.name}"] = Looks(status.st_mtime_ns, status.st_size)
         except (FileNotFoundError, NotADirectoryError):
             return
@@ -142,7 +142,7 @@ class KnowledgeFolder:
             ) from error
 
     def look(self, names: Collection[str]) -> dict[str, Looks]:
-        """Those of these files that are there."""
+        """The files of these names that exist."""
         found: dict[str, Looks] = {}
         for name in names:
             with suppress(FileNotFoundError, NotADirectoryError, StoreError):
@@ -151,7 +151,7 @@ class KnowledgeFolder:
         return found
 
     def read(self, name: str, *, known: str = "") -> ReadFile:
-        """A file's bytes. One that is being written just now is waited for a little, unless it is as it was known."""
+        """A file's bytes. If it is being written just now, it waits a little, unless the file is as it was known."""
         for attempt in range(_PATIENCE):
             with open_regular(self.place(name)) as file:
                 data = file.read()
@@ -166,7 +166,7 @@ class KnowledgeFolder:
 
     @contextmanager
     def changes(self, *, durable: bool) -> Iterator[FileChanges]:
-        """Writes that are undone when the block fails."""
+        """Changes to files that are undone if the block fails."""
         made = FileChanges(self, durable=durable)
         succeeded = False
         try:
@@ -185,13 +185,13 @@ class FileChanges:
         self.folder = folder
         self.durable = durable
         self._undo: list[tuple[Callable[[], object], Path | None]] = []
-        """How each step is undone, and the temporary file that is of no use after that."""
+        """How each step is undone, and the temporary file that is not needed afterwards."""
         self._replaced: list[Path] = []
         self._left: list[Path] = []
         self._folders: set[Path] = set()
 
     def put(self, name: str, data: bytes, known: KnownFile | None) -> Looks:
-        """Write a file where ``known`` was, or where none was."""
+        """Write a file in place of ``known``, or a new one."""
         path = self.folder.place(name)
         self._make_folder(path.parent)
         temporary = temporary_beside(path)
@@ -219,13 +219,13 @@ class FileChanges:
         return Looks(status.st_mtime_ns, status.st_size).settled(time.time_ns())
 
     def take(self, name: str, known: KnownFile | None) -> None:
-        """Remove a file; whatever it holds, when ``known`` is not given."""
+        """Remove a file; without ``known``, whatever its content."""
         path = self.folder.place(name)
         temporary = temporary_beside(path)
         try:
             path.rename(temporary)
         except FileNotFoundError:
-            return  # gone already, as it should be
+            return  # it is gone already
         except OSError as error:
             raise StoreError(f"{path} cannot be removed: {error.strerror}", hint="Check its folder.") from error
         self._replaced.append(temporary)
@@ -250,7 +250,7 @@ class FileChanges:
         self._folders |= {path.parent, target.parent}
 
     def settle(self) -> None:
-        """See that the names are on the disk too."""
+        """Make sure that the names are on the disk, too."""
         if self.durable and os.name == "posix":
             for folder in self._folders:
                 handle = os.open(folder, os.O_RDONLY)
@@ -267,9 +267,9 @@ class FileChanges:
             self._drop_empty(folder)
 
     def undo(self) -> None:
-        """Put everything back as it was, but never over what somebody else wrote since."""
+        """Put everything back as it was, except where somebody else wrote in the meantime."""
         for back, temporary in reversed(self._undo):
-            with suppress(OSError):  # what cannot be put back stays under its temporary name, and is recovered later
+            with suppress(OSError):  # a file that cannot be put back keeps its temporary name, and is recovered later
                 back()
                 if temporary is not None:
                     temporary.unlink(missing_ok=True)
@@ -284,7 +284,7 @@ class FileChanges:
         except OSError as error:
             raise StoreError(
                 f"the knowledge folder {folder} cannot be made: {error.strerror}",
-                hint="Name another with knowledge.folder, or set knowledge.enabled to false.",
+                hint="Set knowledge.folder to another folder, or knowledge.enabled to false.",
             ) from error
 
     def _drop_empty(self, folder: Path) -> None:
@@ -300,7 +300,7 @@ class FileChanges:
 def _swap_back(kept: Path, path: Path, written: str) -> None:
     swap(kept, path)
     if hash_of(read_regular(kept)) != written:
-        swap(kept, path)  # it was changed in between: that stays
+        swap(kept, path)  # somebody changed it in between, and that is kept
 
 
 def _unmake(path: Path, written: str) -> None:
@@ -312,14 +312,14 @@ def _unmake(path: Path, written: str) -> None:
 
 
 def claim(left: Leftover) -> Path:
-    """Take over a leftover: only one process can."""
+    """Take over a leftover; only one process succeeds."""
     mine = temporary_beside(left.path)
     left.path.rename(mine)
     return mine
 
 
 def _is_known(path: Path, known: KnownFile) -> bool:
-    """Whether a file is what was known of it."""
+    """Whether a file has the content that is known."""
     status = path.lstat()
     if (status.st_mtime_ns, status.st_size) == (known.mtime, known.size):
         return True

@@ -1,8 +1,8 @@
-"""What a killed process left beside the files of a knowledge folder, and how it is put right.
+"""Recovers the temporary files that a killed process left in a knowledge folder.
 
 A file is replaced by exchanging it with a new one, and only then compared with what was expected. A process that is
-killed between the two leaves the replaced file under a temporary name. It may hold what a person saved a moment before,
-so it becomes a version of its item before it is removed. A text that is in the history already is not taken in again.
+killed in between leaves the replaced file under a temporary name. That file may hold what a person saved a moment
+before, so it becomes a version of its item before it is removed, unless its text is in the history already.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from ricordo.memory.knowledge_folder import KnowledgeFolder, Leftover, claim
 from ricordo.store.base import Store
 
 ABANDONED_SECONDS = 3600
-"""After so long a leftover is taken for abandoned, also when a process has the number that is in its name."""
+"""An older leftover is taken for abandoned, even if a process with the number in its name is running."""
 
 
 def recover(store: Store, folder: KnowledgeFolder, take_in: Callable[[str], None]) -> list[str]:
-    """Put right what killed processes left; ``take_in`` syncs one file. Answers the names of the files concerned."""
+    """Recover what killed processes left; ``take_in`` syncs one file. Returns the names of the files concerned."""
     concerned = []
     for left in sorted(folder.leftovers, key=lambda one: one.path.name):
         if is_abandoned(left):
-            with suppress(OSError):  # another process may be at it too
+            with suppress(OSError):  # another process may recover the same file
                 mine = claim(left)
                 _recover_one(store, folder, mine, left.name, take_in)
                 concerned.append(left.name)
@@ -46,7 +46,7 @@ def is_abandoned(left: Leftover) -> bool:
     if os.name != "posix" or left.pid == os.getpid():
         return False
     try:
-        os.kill(left.pid, 0)  # sends nothing
+        os.kill(left.pid, 0)  # signal 0 sends nothing; it only checks that the process exists
     except ProcessLookupError:
         return True
     except OSError:
@@ -60,7 +60,7 @@ def _recover_one(store: Store, folder: KnowledgeFolder, mine: Path, name: str, t
     is_kept = _is_in_history(store, mine, name, None if row is None else row.item)
     if not os.path.lexists(target):
         if is_kept and row is None:
-            mine.unlink()  # its item was removed, and that was done
+            mine.unlink()  # its item was removed, so the file is not needed
         else:
             place(mine, target)
             take_in(name)
@@ -76,7 +76,7 @@ def _recover_one(store: Store, folder: KnowledgeFolder, mine: Path, name: str, t
 
 
 def _is_in_history(store: Store, file: Path, name: str, n: int | None) -> bool:
-    """Whether some version of the item says what the file says."""
+    """Whether a version of the item has the text of the file."""
     try:
         says = knowledge_files.read(read_regular(file), name)
         if n is None and says.id:
@@ -88,4 +88,4 @@ def _is_in_history(store: Store, file: Path, name: str, n: int | None) -> bool:
             store.items.get(n, version=version.number).content == says.text for version in store.items.history(n)
         )
     except (Error, OSError):
-        return False  # what cannot be read is kept rather than removed
+        return False  # a file that cannot be read is kept

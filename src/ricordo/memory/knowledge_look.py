@@ -1,6 +1,6 @@
-"""Comparing the knowledge folder with what the store knows of it: cheap enough to be done before every search.
+"""Compares the knowledge folder with what the store knows about it; this is fast enough to do before every search.
 
-A file with the time and size it was known with is not opened. Nothing is parsed, and nothing written.
+A file whose time and size are the known ones is not opened. Nothing is parsed or written.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from ricordo.values.items import KnownFile
 
 @dataclass(slots=True)
 class FolderLook:
-    """The folder as it is beside what is known of it."""
+    """The differences between the folder and what is known about it."""
 
     known: int
     """How many files are known."""
     fresh: list[str] = field(default_factory=list)
     """Names of files that are new or changed."""
     touched: list[KnownFile] = field(default_factory=list)
-    """Files that hold what they held, as they look now."""
+    """Files with the known content, but another time, as they are now."""
     gone: dict[str, KnownFile] = field(default_factory=dict)
 
     @property
@@ -53,7 +53,7 @@ def look(store: Store, folder: KnowledgeFolder, only: Collection[str] | None = N
 def _compare(folder: KnowledgeFolder, row: KnownFile, found: FolderLook) -> None:
     try:
         read = folder.read(row.name, known=row.hash)
-    except OSError:  # whoever reads it to take it in says what is wrong
+    except OSError:  # the code that takes it in reports what is wrong
         found.fresh.append(row.name)
         return
     if read.hash != row.hash:

@@ -1,10 +1,10 @@
-"""Memories, notes and articles are mirrored in Markdown files: each change of such an item writes its file first.
+"""Mirrors memories, notes and articles in Markdown files: each change of such an item writes its file first.
 
 The store tells the mirror which items a transaction touched, just before it commits; the mirror puts their files in
-place, and the transaction commits. The store's one write lock keeps all processes in order. When the process is killed
-in between, the file is ahead of the store, and the next sync takes it in. A file that somebody edited meanwhile is
-never overwritten: the transaction is rolled back, the edit becomes a version, and then the write is done on top of it,
-and says so.
+place, and the transaction commits. The store has one write lock, so processes do this one after the other. If the
+process is killed in between, the file is newer than the store, and the next sync takes it in. A file that somebody
+edited meanwhile is never overwritten: the transaction is rolled back, the edit becomes a version, and then the write is
+done again on top of it and reports that.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class KnowledgeMirror:
         self._take_in = take_in
 
     def placed(self, item: PreparedItem) -> PreparedItem:
-        """The item with the lines of its chunks counted as in its file."""
+        """The item with the line numbers of its chunks as they are in its file."""
         if not belongs(item.draft):
             return item
         first = first_line(item.draft)
@@ -43,7 +43,7 @@ class KnowledgeMirror:
 
     @contextmanager
     def committing(self, touched: frozenset[int], *, durable: bool) -> Iterator[None]:
-        """Write the files of the touched items; undone when the commit inside the block fails."""
+        """Write the files of the touched items; they are put back if the commit inside the block fails."""
         rows = self.store.knowledge.files_of(touched)
         now = self.store.knowledge.items_in_transaction(
             {*rows, *self.store.knowledge.belonging(touched, tuple(KNOWLEDGE_FOLDERS), tuple(DRIVES_WITH_FILES))}
@@ -58,7 +58,7 @@ class KnowledgeMirror:
             yield
 
     def tried_again(self, write: Callable[[], list[Saved]]) -> list[Saved]:
-        """Do a write; when a file was edited in the same moment, take the edit in and do the write again."""
+        """Do a write. If a file was edited at the same moment, take in the edit and do the write again."""
         edited: set[str] = set()
         for _ in range(_ATTEMPTS):
             try:
@@ -73,14 +73,14 @@ class KnowledgeMirror:
         )
 
     def _with_reasons(self, answers: Sequence[Saved], edited: Collection[str]) -> list[Saved]:
-        """Say it when an edit of the file was taken in just before."""
+        """Add to the result that an edit of the file was taken in just before."""
         numbers = {row.item for row in self.store.knowledge.files(edited).values() if row.item is not None}
         ids = {item.id for item in self.store.items.get_many(sorted(numbers)).values()}
         return [_with_reason(saved) if saved.status == "updated" and saved.id in ids else saved for saved in answers]
 
 
 def _with_reason(saved: Saved) -> Saved:
-    meanwhile = f"its file was changed meanwhile: that is kept as version {saved.previous_version}"
+    meanwhile = f"its file was changed meanwhile; that change is kept as version {saved.previous_version}"
     return replace(saved, reason=f"{saved.reason}; {meanwhile}" if saved.reason else meanwhile)
 
 
@@ -98,7 +98,9 @@ class _Files:
         self.gone: list[str] = []
 
     def write(self, now: Mapping[int, Item]) -> None:
-        """Bring the files to what the items are now; those that go make room first."""
+        """Write the items as they are now into their files; files that go are removed first, so that their names are
+        free.
+        """
         for n, row in self.rows.items():
             item = now.get(n)
             if item is None or item.state == "deleted" or not belongs(item):
@@ -126,7 +128,7 @@ class _Files:
         return (before.ref, before.kind) == (item.ref, item.kind)
 
     def _new_name(self, item: Item) -> str:
-        """A name that is free, whatever the system makes of capital letters."""
+        """A free name; names that differ only in case count as the same, because some systems take them so."""
         best = file_name(item.ref, item.kind)
         given = {row.name.casefold() for row in self.seen}
         for number in count(1):
@@ -138,9 +140,10 @@ class _Files:
 
 
 def _sound(row: KnownFile) -> KnownFile:
-    """A file that cannot be read holds something that is not in the store, and is not written over."""
+    """Refuse to overwrite a file that could not be read, because its content is not in the store."""
     if row.problem:
         raise Conflict(
-            f"{row.name} was changed by hand, and {row.problem}; nothing was written", hint="Mend it, then try again."
+            f"{row.name} was changed by hand, and {row.problem}; nothing was written",
+            hint="Correct it, then try again.",
         )
     return row

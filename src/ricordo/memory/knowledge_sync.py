@@ -1,9 +1,9 @@
-"""Taking in what people did to the files of the knowledge folder: edits, new files, renames, deletions.
+"""Takes in what people changed in the knowledge folder: edits, new files, renames, deletions.
 
 1. Look at the folder (``knowledge_look``).
 2. Read what is new or changed.
-3. Say which item each file stands for: by the id in it, by its name, or by the bytes of a file that vanished.
-4. Files that vanished take their items to the bin; changed ones become versions; new ones become items.
+3. Find the item of each file: by the id in it, by its name, or by the bytes of a file that is gone.
+4. The items of files that are gone go to the bin; changed files become versions; new files become items.
 
 Files are never written here. A file that cannot be read is reported, and its item stays as it was.
 """
@@ -29,7 +29,9 @@ from ricordo.values.reports import Synced, SyncReport
 CREATED_AT_ONCE = 100
 REMOVED_AT_ONCE = 200
 VANISHED_PAUSE = 0.1
-"""An editor may take a file away for a moment while it saves."""
+"""Seconds to wait before a missing file counts as gone, because editors may remove a file for a moment while they
+save.
+"""
 MOST_VANISHED = 20
 EMPTIED_SECONDS = 2.0
 """A file that became empty a moment ago is probably being saved: some programs empty a file before they write it."""
@@ -38,7 +40,7 @@ _ATTEMPTS = 5
 
 @frozen
 class FileFound:
-    """A file that was read: what it says, how it looked, and what was known of it."""
+    """A file that was read: its content, its time and size, and what was known about it."""
 
     name: str
     read: ReadFile
@@ -47,7 +49,7 @@ class FileFound:
 
 
 class Sync:
-    """One taking in, and the report it builds up."""
+    """One sync of files into the store, and the report it builds up."""
 
     def __init__(
         self,
@@ -69,19 +71,21 @@ class Sync:
         self.notes: list[str] = []
 
     def run(self, seen: FolderLook, only: Collection[str] | None = None) -> SyncReport:
-        """Take in what a look found; what was in the way, or taken in by another process, is looked at again."""
+        """Take in what a look found. Files that could not be taken in yet, or that another process took in, are looked
+        at again.
+        """
         for attempt in range(_ATTEMPTS):
             again = self._once(seen, is_last=attempt == _ATTEMPTS - 1)
             if not again:
                 break
             seen = look(self.store, self.folder, only=again)
-        self._tell_problems(only)
+        self._report_problems(only)
         listed = {one.file for one in self.done}
         unchanged = len(self.store.knowledge.files().keys() - listed) if only is None else 0
         return SyncReport(str(self.folder.path), tuple(self.done), unchanged, tuple(self.notes))
 
     def _once(self, seen: FolderLook, *, is_last: bool) -> set[str]:
-        """One pass; the names that have to be looked at once more."""
+        """One pass; returns the names of files that have to be looked at again."""
         gone = self._really_gone(seen)
         found = self._read_all(seen)
         self.store.knowledge.note(seen.touched)
@@ -95,7 +99,7 @@ class Sync:
     # 1. and 2. What is there, and what it says
 
     def _really_gone(self, seen: FolderLook) -> dict[str, KnownFile]:
-        """The files that are gone for good; too many at once are believed only when somebody asked."""
+        """The files that are gone; if very many are gone at once, only an explicit ``sync`` removes their items."""
         if not seen.gone:
             return {}
         time.sleep(VANISHED_PAUSE)
@@ -131,7 +135,7 @@ class Sync:
         try:
             read = self.folder.read(name, known=known.hash if known else "")
         except FileNotFoundError:
-            return None  # it went in this moment; the next look tells
+            return None  # it was removed just now; the next look finds that
         except OSError as error:
             self._fail(name, Unreadable(f"{name} cannot be read: {error.strerror}", hint="Check its permissions."))
             return None
@@ -139,7 +143,9 @@ class Sync:
             self._fail(name, Unreadable(f"{name} is too large", hint="Raise ingest.max_file_mb to take it in."))
             return None
         if not read.data.strip() and (known is None or known.size) and self._is_being_saved(read):
-            self.notes.append(f"{name} is empty, as if it were being saved just now; it is looked at again")
+            self.notes.append(
+                f"{name} is empty, perhaps because it is being saved just now; it will be looked at again"
+            )
             return None
         return read
 
@@ -154,18 +160,21 @@ class Sync:
             [replace(row, mtime=looks.mtime, size=looks.size, hash=read.hash, problem=error.message)]
         )
 
-    def _tell_problems(self, only: Collection[str] | None) -> None:
+    def _report_problems(self, only: Collection[str] | None) -> None:
         """Report every file that cannot be read, at each sync."""
         for name, row in self.store.knowledge.files().items():
             if row.problem and (only is None or name in only):
-                self._fail(name, Unreadable(row.problem, hint="Mend its front matter; what was known of it is kept."))
+                self._fail(
+                    name,
+                    Unreadable(row.problem, hint="Correct its front matter; until then, the item stays as it was."),
+                )
 
     # 3. Which item it is
 
     def _assigned(
         self, found: Sequence[FileFound], gone: dict[str, KnownFile]
     ) -> tuple[list[tuple[FileFound, int]], list[FileFound], dict[str, KnownFile]]:
-        """Files with their items' numbers, files that are new, and the files whose items go."""
+        """Files with the numbers of their items, files that are new, and files whose items are removed."""
         left = dict(gone)
         names = {row.item: name for name, row in self.store.knowledge.files().items() if row.item is not None}
         ids = {one.name: one.says.id for one in found}
@@ -184,7 +193,7 @@ class Sync:
             claimed[n] = one.name
             left.pop(names.get(n, ""), None)
             existing.append((one, n))
-        # An item whose file now stands for another, and that no other file stands for, has lost its file.
+        # An item has lost its file if that file now belongs to another item and no other file belongs to it.
         taken = [one.known for one in (*(one for one, _ in existing), *new.values()) if one.known is not None]
         left |= {row.name: row for row in taken if row.item is not None and row.item not in claimed}
         return existing, list(new.values()), left
@@ -192,7 +201,9 @@ class Sync:
     def _without_id(
         self, one: FileFound, gone: Mapping[str, KnownFile], names: Mapping[int, str], claimed: Collection[int]
     ) -> int | None:
-        """The item of a file that names none: it had its name, or its bytes, or has its ref and no file."""
+        """The item of a file without an id: the one that had this file name or these bytes, or that has this ref and no
+        file.
+        """
         candidates = (
             one.known.item if one.known is not None else self._by_bytes(one, gone),
             self._by_ref(one, names),
@@ -202,7 +213,7 @@ class Sync:
     def _by_id(
         self, one: FileFound, names: Mapping[int, str], ids: Mapping[str, str], claimed: Collection[int]
     ) -> tuple[int | None, FileFound]:
-        """The item with the id that a file names; a copy of a file that still has that id is a file of its own."""
+        """The item with the id in a file; a copy of a file that has the same id becomes an item of its own."""
         ref = self.store.items.ref_by_id(one.says.id) if one.says.id else None
         n = self._number_of(ref, one.says.id) if ref is not None else None
         original = names.get(n) if n is not None else None
@@ -212,7 +223,7 @@ class Sync:
         return n, one
 
     def _as_copy(self, one: FileFound, original: str) -> FileFound:
-        self.notes.append(f"{one.name} has the id of {original}: it is taken as an item of its own")
+        self.notes.append(f"{one.name} has the same id as {original}: it becomes an item of its own")
         return replace(one, says=replace(one.says, id="", ref=ref_of(one.name)))
 
     def _number_of(self, ref: Ref, identity: str) -> int | None:
@@ -224,12 +235,12 @@ class Sync:
             return next(iter(self.store.knowledge.items_in_transaction((), [identity])), None)
 
     def _by_bytes(self, one: FileFound, gone: Mapping[str, KnownFile]) -> int | None:
-        """The item of a file that vanished and held the same."""
+        """The item of a file that is gone and had the same content."""
         digest = one.read.hash
         return next((row.item for row in gone.values() if row.hash == digest and one.read.data), None)
 
     def _by_ref(self, one: FileFound, names: Mapping[int, str]) -> int | None:
-        """The item that has the file's ref, if no file stands for it."""
+        """The item that has the file's ref, if no file belongs to it."""
         n = self.store.items.number(one.says.ref)
         if n is None or n in names or self.store.items.get_many([n])[n].state == "deleted":
             return None
@@ -245,7 +256,7 @@ class Sync:
                 items = self.store.knowledge.items_in_transaction([n for n in batch if n is not None])
                 there = [n for n, item in items.items() if item.state != "deleted"]
                 refused = self.store.changes.remove_many(there)
-                # A file that must not go is forgotten too: it is written again.
+                # The file of a protected item is forgotten as well, so that it is written again.
                 self.store.knowledge.note((), list(gone)[at : at + REMOVED_AT_ONCE])
             for n in there:
                 if n in refused:
@@ -254,7 +265,7 @@ class Sync:
                     self.done.append(Synced(str(items[n].ref), "removed", batch[n], items[n].version))
 
     def _update(self, one: FileFound, n: int) -> Synced | None:
-        """Give an item what its file says."""
+        """Update an item from its file."""
         item = self.store.items.get(n)
         prepared = self._prepared(one)
         state = "archived" if one.says.archived else "live"
@@ -321,7 +332,7 @@ class Sync:
         return self.pipeline.prepare(Incoming(says.ref, parsed, says.kind, says.fields))
 
     def _times(self, one: FileFound, item: Item | None, *, is_text_same: bool) -> tuple[datetime, datetime]:
-        """When an item was made and when its text changed: as the file says, else as its own time says."""
+        """When an item was made and when its text changed: as the front matter says, else as the file's time says."""
         changed = datetime.fromtimestamp(one.read.changed / 1e9, UTC)
         created = one.says.created or (item.created_at if item is not None else changed)
         if one.says.updated is not None:
@@ -329,7 +340,7 @@ class Sync:
         return created, item.updated_at if item is not None and is_text_same else max(changed, created)
 
     def _settled(self, one: FileFound, n: int, *, is_last: bool) -> bool:
-        """Update an item; whether that is done. Not when its new ref is still taken, or another process was faster."""
+        """Update an item. Returns False if its new ref is still taken, or if another process was faster."""
         try:
             said = self._update(one, n)
         except Conflict as error:

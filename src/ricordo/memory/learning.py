@@ -1,7 +1,7 @@
-"""How far feedback moves the weights of a profile: pure functions, nothing is read or written here.
+"""Computes how far feedback changes the weights of a profile. These are pure functions; nothing is read or written.
 
-With at least 30 verdicts that count, the weight of the text signal is the profile's own plus
-(rate - 0.5) · 0.30, which is at most ±0.15; the other weights keep their proportions and fill up to 1.
+With at least 30 verdicts that count, the weight of the text signal is the profile's own plus (rate - 0.5) · 0.30, which
+is at most ±0.15; the other weights keep their proportions, and all weights add up to 1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def acceptance(counts: Mapping[str, int]) -> float | None:
 
 
 def shift_for(counts: Mapping[str, int]) -> float | None:
-    """How far the text weight stands from the profile's own; None while there is too little to learn from.
+    """How far the text weight is moved from the profile's own; None while there are too few verdicts.
 
     >>> shift_for({"accepted": 40}), shift_for({"accepted": 29})
     (0.15, None)
@@ -39,7 +39,7 @@ def shift_for(counts: Mapping[str, int]) -> float | None:
 def shifted(weights: Mapping[str, float], text_signal: str, shift: float) -> dict[str, float]:
     """Weights that sum to 1, with the text signal's moved by ``shift`` and the others rescaled.
 
-    A weight of 0 stays 0, and a text signal that stands alone stays 1.
+    A weight of 0 stays 0, and a text signal that is the only one stays 1.
 
     >>> shifted({"lexical": 0.5, "vector": 0.25, "recency": 0.25}, "lexical", 0.125)
     {'lexical': 0.625, 'vector': 0.1875, 'recency': 0.1875}

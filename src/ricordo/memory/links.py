@@ -1,6 +1,6 @@
-"""Links between items by hand, and what lies around an item: types, both directions, distances, suggestions.
+"""Makes links between items by hand, and shows the links around an item: types, directions, distances, suggestions.
 
-Links that stand in texts are found when an item is saved (``link_targets`` and the store); here they are only shown.
+Links in texts are found when an item is saved (by the store); here they are only shown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _TYPE = re.compile(r"[a-z][a-z0-9_-]{1,40}")
 
 
 def checked_type(text: str) -> str:
-    """A built-in type of link or one of the user's own; anything else is a usage error."""
+    """A type of link, built in or the user's own; anything else is a usage error."""
     if not _TYPE.fullmatch(text):
         raise UsageError(
             f"'{text}' is not a type of link",
@@ -43,7 +43,7 @@ def _is(one: Link, target: Item, type_: str) -> bool:
 
 
 def unlink(store: Store, source: int, target: int, type_: str | None) -> int:
-    """Take away what ``link`` made, of one type or of all; how many links there were."""
+    """Remove links that ``link`` made, of one type or of all; returns how many there were."""
     if type_ is not None:
         checked_type(type_)
     removed = store.links.remove(source, target, type_)
@@ -52,7 +52,7 @@ def unlink(store: Store, source: int, target: int, type_: str | None) -> int:
     left = [one for one in store.links.of([source]) if (one.source, one.target) == (source, target)]
     names = f"{store.items.get(source).ref} to {store.items.get(target).ref}"
     if any(one.origin != "manual" and type_ in (None, one.type) for one in left):
-        raise Conflict(f"the link from {names} stands in the text", hint="Edit the text to take it out.")
+        raise Conflict(f"the link from {names} is part of the text", hint="Edit the text to remove it.")
     if left:
         others = ", ".join(sorted({one.type for one in left}))
         raise NotFound(f"there is no link '{type_}' from {names}", hint=f"There is: {others}.")
@@ -60,7 +60,7 @@ def unlink(store: Store, source: int, target: int, type_: str | None) -> int:
 
 
 def around(store: Store, n: int, depth: int) -> LinkReport:
-    """The links of an item and of what it is linked with, up to a distance; near ones first."""
+    """The links of an item and of the items it is linked with, up to a distance; near ones first."""
     if not 1 <= depth <= DEEPEST:
         raise UsageError(f"the depth cannot be {depth}", hint=f"A number from 1 to {DEEPEST}.")
     distances = {n: 0}
@@ -84,7 +84,7 @@ def around(store: Store, n: int, depth: int) -> LinkReport:
 
 
 def _far_ends(edges: Sequence[StoredLink], near: set[int]) -> Iterator[tuple[StoredLink, bool, int]]:
-    """Each link with whether it leads away from the near items, and the item at its other end."""
+    """For each link, whether it leads away from the near items, and the item at its other end."""
     for edge in edges:
         if edge.target is not None:
             forward = edge.source in near
@@ -108,7 +108,7 @@ def _link(items: dict[int, Item], distance: int, forward: bool, far: int, edge: 
 
 
 def without_linked(store: Store, n: int, answer: Answer, limit: int) -> Answer:
-    """An answer about items like one, without those it is linked with already."""
+    """An answer with similar items, without those that are linked already."""
     known = {str(item.ref) for item in store.items.get_many(list(store.links.neighbours([n], 1))).values()}
     hits = tuple(hit for hit in answer.hits if hit.ref not in known)[:limit]
     return replace(answer, hits=hits, meta=replace(answer.meta, returned=len(hits)))

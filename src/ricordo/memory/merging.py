@@ -1,8 +1,8 @@
-"""Two texts about the same thing made one: every statement of both, none of them twice.
+"""Merges two texts about the same thing: the result has every statement of both, and none twice.
 
-Statements count as the same when they differ in case, punctuation, articles or a slip of the keyboard. Of two that are
-nearly the same the one that says all of the other stays. Wherever they differ in a number, a name or any other word,
-both stay, for both may be facts.
+Statements count as the same if they differ only in case, punctuation, articles or a typing error. If one of two similar
+statements says all that the other says, it is kept alone. If they differ in a number, a name or any other word, both
+are kept, because both may be facts.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _TURNING = frozenset(
         "rarely", "nicht", "kein", "nie", "ohne", "pas", "ne", "sans", "jamais", "sin", "nunca", "non", "senza", "mai",
     )
 )  # fmt: skip
-"""Words that make a statement say something else."""
+"""Words that change the meaning of a statement."""
 _TELLING_LENGTH = 4
-"""In shorter statements every word counts."""
+"""In statements with fewer words, every word counts."""
 _SLIP_LENGTH = 6
-"""Shorter words that differ by a letter are mostly other words."""
+"""Shorter words that differ in one letter are mostly different words, not typing errors."""
 
 
 def merged_text(old: str, new: str) -> str:
-    """The old text, and after it what only the new one says; the old text itself when that is nothing.
+    """The old text, followed by what only the new one says; the old text alone if there is nothing new.
 
     >>> merged_text("Keys rotate quarterly.", "The keys rotate quarterly. Ask Ada.")
     'Keys rotate quarterly. Ask Ada.'
@@ -62,14 +62,14 @@ def merged_text(old: str, new: str) -> str:
 
 
 def holds_all(text: str, other: str) -> bool:
-    """Whether every statement of another text stands in this one."""
+    """Whether this text contains every statement of another."""
     known = [_words(statement) for line in _lines(text) for statement in _statements(line)]
     asked = [_words(statement) for line in _lines(other) for statement in _statements(line)]
     return all(any(_same(words, one) for one in known) for words in asked)
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Lines with something in them; a fenced block counts as one line."""
+    """The lines that are not empty; a fenced block counts as one line."""
     fence: list[str] = []
     for line in text.splitlines():
         is_mark = line.lstrip().startswith(("```", "~~~"))
@@ -104,7 +104,7 @@ def _same(one: list[str], other: list[str]) -> bool:
 
 
 def _says_all(more: list[str], less: list[str]) -> bool:
-    """Whether a statement has every word of a shorter one in order, and little more: nothing that turns it round."""
+    """Whether a statement has every word of a shorter one in order, and few others that do not change its meaning."""
     if len(less) < _TELLING_LENGTH or not 0 < len(more) - len(less) <= max(1, len(more) // 5):
         return False
     rest = iter(enumerate(map(fold, more)))
@@ -119,7 +119,7 @@ def _says_all(more: list[str], less: list[str]) -> bool:
 
 
 def _is_slip(one: str, other: str) -> bool:
-    """Whether two words are one, mistyped: names and numbers never are."""
+    """Whether two words differ only by a typing error; names and numbers never do."""
     if min(len(one), len(other)) < _SLIP_LENGTH or not all(word.isalpha() and word.islower() for word in (one, other)):
         return False
     from rapidfuzz.distance import OSA
@@ -128,7 +128,7 @@ def _is_slip(one: str, other: str) -> bool:
 
 
 def merged_fields(old: Fields, new: Mapping[str, Any], origin: Mapping[str, Any]) -> Fields:
-    """The old item's fields, completed by the new text's: all tags, the higher importance, what was empty filled in.
+    """The old item's fields with those of the new text: all tags, the higher importance, and values for empty fields.
 
     ``origin`` is added to ``merged_from`` in the metadata: where the new text came from.
     """

@@ -1,9 +1,9 @@
-"""Remembering a text: redact it, name it, see whether it is known, and write it so that it stays.
+"""Remembers a text: removes secrets, names it, checks whether it is known, and writes it durably.
 
-1. Check the fields and take secrets out (``memory_of``).
+1. Check the fields and remove secrets (``memory_of``).
 2. Give it a ref that is free, or take the one that was asked for.
-3. Look for the same text, then for nearly the same; decide as asked.
-4. Write it durably. If another process took the ref or said nearly the same meanwhile, begin again at 2.
+3. Look for the same text, then for nearly the same; do what the caller asked for in that case.
+4. Write it durably. If another process took the ref or saved nearly the same meanwhile, begin again at 2.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ LONGEST_NAME = 60
 """A line this short can be the name of an entity."""
 
 VECTOR_SECONDS = 5.0
-"""Longer than this a save does not wait for the vector it compares with; then words alone decide."""
+"""How long a save waits for the vector to compare with; after that, only words are compared."""
 
 _ATTEMPTS = 100
 
 
 @frozen
 class Memory:
-    """A text about to be remembered: checked, and clean of secrets."""
+    """A text about to be remembered: its fields are checked, and its secrets removed."""
 
     text: str
     kind: str
@@ -51,12 +51,12 @@ class Memory:
 
     @property
     def name(self) -> str:
-        """What its ref is made of when none was given."""
+        """The text from which its ref is made if none was given."""
         return slug(str(self.fields.get("title") or "")) or slug(self.text) or self.kind
 
 
 def memory_of(text: str, kind: str, ref: Ref | None, fields: Mapping[str, Any], *, allow_secrets: bool) -> Memory:
-    """Check what was given, and redact it unless secrets are allowed or the kind is not one that agents write."""
+    """Check the fields, and remove secrets unless they are allowed or agents do not write items of this kind."""
     if not text.strip():
         raise UsageError("there is nothing to remember", hint="Give the text, or - to read it from standard input.")
     given = checked_fields({name: value for name, value in fields.items() if value is not None})
@@ -67,23 +67,23 @@ def memory_of(text: str, kind: str, ref: Ref | None, fields: Mapping[str, Any], 
 
 
 def drive_of(kind: str) -> str:
-    """Where what is remembered lives: a drive for each kind; documents are an agent's own."""
+    """The drive for a kind of item; documents go to the drive of agents."""
     return "agent" if kind == "document" else kind
 
 
-_NOT_TOLD = ("title", "source", "source_adapter", "metadata", "mime_type", "is_textual")
-"""What names a text or says where it comes from, and tells nothing new about a text that is known."""
+_NAMING_FIELDS = ("title", "source", "source_adapter", "metadata", "mime_type", "is_textual")
+"""Fields that name a text or its origin; for a text that is stored already, they say nothing new."""
 
 
 def _new_about(known: Item, memory: Memory) -> dict[str, Any]:
-    """The fields that were given for a text that is known, and differ; tags are added to the others."""
+    """The given fields that differ from those of the stored text; tags are added to the stored ones."""
     if known.fields.immutable or plain_text(known.content) != plain_text(memory.text):
         return {}
     changes: dict[str, Any] = {}
     for name, value in memory.fields.items():
         before = getattr(known.fields, name, None)
         wanted = tuple(dict.fromkeys((*known.fields.tags, *value))) if name == "tags" else value
-        if name not in _NOT_TOLD and wanted not in (before, None, "", ()):
+        if name not in _NAMING_FIELDS and wanted not in (before, None, "", ()):
             changes[name] = wanted
     return changes
 
@@ -111,18 +111,18 @@ class Keeper:
         self.embedder = embedder
         self.finder = DuplicateFinder(store)
         self.embedder_is_late = False
-        """Whether the embedder did not answer in time; then nobody should wait for it after the save either."""
+        """Whether the embedder did not answer in time; then the caller should not wait for it after the save either."""
 
     def keep(self, memory: Memory, on_duplicate: str | None) -> Saved:
-        """Save a memory, or say why not; what is nearly the same is decided on as asked."""
+        """Save a memory, or say why not; the caller chose what happens if nearly the same is stored."""
         return self._written(memory, lambda item: self._decide(memory, item, on_duplicate))
 
     def succeed(self, old: int, memory: Memory, link: str) -> Saved:
-        """Save a memory in the place of an item, which is archived and linked."""
+        """Save a memory that replaces an item; that item is archived, and the two are linked."""
         return self._written(memory, lambda item: self.store.changes.succeed(old, item, link, backlog=self.backlog))
 
     def _written(self, memory: Memory, write: Callable[[PreparedItem], Saved]) -> Saved:
-        """Prepare under a free ref and write; again under another when that one is gone by then."""
+        """Prepare the memory under a free ref and write it; try another ref if that one was taken meanwhile."""
         for attempt in range(_ATTEMPTS):
             try:
                 saved = write(self._prepared(memory))
@@ -150,7 +150,7 @@ class Keeper:
         if known is not None:
             reason = f"the same text is saved as {known.ref}"
             if changes := _new_about(known, memory):
-                return self._tell_more(known, changes)
+                return self._update_fields(known, changes)
             return Saved(str(known.ref), "skipped", known.id, known.version, None, known.content_hash, reason=reason)
         if memory.ref is not None:
             self._refuse_taken(memory.ref)
@@ -171,8 +171,8 @@ class Keeper:
             str(item.draft.ref), "needs_decision", reason=f"nearly the same is saved as {best.ref}", candidates=near
         )
 
-    def _tell_more(self, known: Item, changes: Mapping[str, Any]) -> Saved:
-        """Give a text that is saved already what is newly said about it; history keeps what was said before."""
+    def _update_fields(self, known: Item, changes: Mapping[str, Any]) -> Saved:
+        """Update the fields of a text that is stored already; the history keeps the old ones."""
         n = self.store.items.require(known.ref)
         draft = self.store.items.draft(n, known.version)
         changed = self.pipeline.prepare_draft(replace(draft, fields=draft.fields.with_changes(changes)))
@@ -189,12 +189,12 @@ class Keeper:
     def _refuse_latecomer(
         self, item: PreparedItem, vector: tuple[str, Array] | None, seen: int, *, is_any: bool
     ) -> None:
-        """Asked once nobody else can write: whether another process said the same since it was last looked for."""
+        """Check, while nobody else can write, that no other process has saved the same since the last look."""
         if self.store.changes_seen() == seen:
             return
         alike = self.finder.alike(item)
         if self.finder.identical(item, alike) or (not is_any and self.finder.near(item, alike, vector)):
-            raise StaleVersion("nearly the same was saved in this moment", hint="Look again.")
+            raise StaleVersion("nearly the same was saved at this moment", hint="Look again.")
 
     def _create(self, item: PreparedItem, still_new: Callable[[], None] | None = None) -> Saved:
         saved = self.store.changes.save(
@@ -205,7 +205,7 @@ class Keeper:
         return saved
 
     def _vector(self, item: PreparedItem) -> tuple[str, Array] | None:
-        """The text's vector where others have one to compare with; what cannot be embedded is compared by words."""
+        """The text's vector, if the store has vectors to compare it with; None means that only words are compared."""
         try:
             embedder = self.embedder()
             if embedder is None or len(item.chunks) != 1:
@@ -219,7 +219,7 @@ class Keeper:
                 return fingerprint, known[chunk.embed_hash]
             text = embedded_text(chunk.prefix, chunk.text)
             vector = call_within(VECTOR_SECONDS, lambda: embedder.embed_documents([text])[0], "ricordo-vector")
-            # Kept at once: what is saved, now or when its duplicate is decided on, is not embedded a second time.
+            # The vector is stored at once, so that the text is not embedded again when it is saved, now or later.
             self.store.jobs.finish(fingerprint, [], {chunk.embed_hash: vector})
             return fingerprint, vector
         except TimeoutError:
@@ -229,7 +229,7 @@ class Keeper:
             return None
 
     def _merge(self, memory: Memory, item: PreparedItem, best: Duplicate) -> Saved:
-        """Add what is new to the item that is nearly the same, as its next version; history keeps both."""
+        """Add what is new to the item that is nearly the same, as its next version; the history keeps the old one."""
         for attempt in range(_ATTEMPTS):
             n = self.store.items.require(Ref.parse(best.ref))
             old = self.store.items.get(n)

@@ -32,7 +32,7 @@ def slug(text: str, longest: int = LONGEST) -> str:
 
 
 def _joined(words: list[str], longest: int) -> str:
-    """As many words as fit; the first is cut if it must be."""
+    """As many words as fit, joined by dashes; the first is cut if it is too long."""
     name = words[0][:longest] if words else ""
     for word in words[1:]:
         if len(name) + 1 + len(word) > longest:

@@ -1,7 +1,7 @@
-"""Remembering use after the answer: never late, never in the way.
+"""Records the use of items after the answer was given, so that it never delays an answer.
 
-What is to be remembered waits in memory; one thread, started when there is something to do and gone when there is
-nothing left, writes it down. Whatever goes wrong there costs the record, never the answer.
+Records wait in memory until a thread writes them; the thread starts when there is something to write and ends when
+nothing is left. If writing fails, the record is lost, but never the answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ricordo.values.use import Use
 
 LINGER_SECONDS = 0.1
-"""How long the thread waits for more before it writes: searches in quick succession cost one transaction."""
+"""How long the thread waits for more before it writes, so that quick searches share one transaction."""
 
 CLOSE_SECONDS = 2.0
 """How long closing waits for what is still to be written."""
@@ -31,7 +31,7 @@ ATTEMPT_SECONDS = 0.5
 
 ATTEMPTS = 20
 MOST_WAITING = 10_000
-"""Past so many, new records are dropped: the store has been busy for very long."""
+"""If more records wait, new ones are dropped, because the store has been busy for very long."""
 
 
 class Tracker:
@@ -47,7 +47,7 @@ class Tracker:
         self._last_attempt: float | None = None
 
     def searched(self, answer: Answer, *, text: str, tool: str, settings: UsageSettings, opened: bool = False) -> None:
-        """Note what a search answered; ``opened`` when its profile counts being found as being opened."""
+        """Note what a search found; ``opened`` if its profile counts being found as being opened."""
         from ricordo.values.use import Use, UsedItem
 
         items = tuple(UsedItem(hit.id, hit.version, hit.score) for hit in answer.hits)
@@ -62,7 +62,7 @@ class Tracker:
         self._record(Use((UsedItem(item.id, item.version),), "get", opened=True, logged=settings.log), settings)
 
     def flush(self, seconds: float = CLOSE_SECONDS) -> bool:
-        """Wait until all is written; answers whether it is."""
+        """Wait until all is written; returns whether it is."""
         with self._lock:
             thread = self._thread
             if thread is not None:
@@ -72,7 +72,7 @@ class Tracker:
         return thread is None or not thread.is_alive()
 
     def close(self) -> None:
-        """Write what is left, within bounds; nothing is taken after this."""
+        """Write what is left, within a time limit; no records are taken after this."""
         with self._lock:
             self._last_attempt = time.monotonic() + CLOSE_SECONDS - 2 * ATTEMPT_SECONDS
         self.flush()

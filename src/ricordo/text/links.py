@@ -22,7 +22,7 @@ from ricordo.frozen import frozen
 from ricordo.values.items import Ref
 
 MOST_TARGETS = 1_000
-"""So many links of one text are kept; a longer list is an index of everything, and says as much."""
+"""At most this many links of one text are kept; a text with more links is an index, and its links say little."""
 
 _LINKING_TYPES = frozenset({None, "", "text/plain", "text/markdown", "application/x-ipynb+json"})
 _LONGEST = 300
@@ -54,7 +54,7 @@ class LinkTarget:
 
 @frozen
 class LinkCandidate:
-    """An item that goes by a name."""
+    """An item that has a name to which a link may lead."""
 
     n: int
     ref: Ref
@@ -109,7 +109,7 @@ def _markdown_targets(prose: str, ref: Ref) -> Iterator[LinkTarget]:
 
 
 def _target_of_path(written: str, ref: Ref) -> Iterator[LinkTarget]:
-    """A link to a file, a ref or an address; one within the page, or of another scheme, is none."""
+    """The target of a link to a file, a ref or an address; None for a link within the page or of another scheme."""
     target = _ESCAPED.sub(r"\1", written.strip("<>").strip())
     if not target or target.startswith("#") or len(target) > 4 * _LONGEST:
         return
@@ -135,12 +135,12 @@ def _name_at(drive: str, path: str) -> str | None:
 def _absolute(page: str, target: str) -> str:
     try:
         return urljoin(page, target)
-    except ValueError:  # a page or a target that is no URL at all
+    except ValueError:  # the page's address or the target is not a URL
         return target
 
 
 def without_code(text: str) -> str:
-    """The text with fenced and inline code blanked out, every other character in its place."""
+    """The text with fenced and inline code replaced by blanks, so that all positions stay the same."""
     if "`" not in text and "~~~" not in text:
         return text
     lines = text.split("\n")
@@ -227,7 +227,7 @@ def best_candidate(target: LinkTarget, source: Ref, candidates: Iterable[LinkCan
 
 
 def _match(target: LinkTarget, source: Ref, candidate: LinkCandidate) -> int | None:
-    """How a candidate answers to a target, the surest way first; None when it does not."""
+    """How surely a candidate matches a target (lower is surer); None if it does not match."""
     if "/" in target.name:
         return 0
     wanted = _path_words(target.text)
@@ -260,7 +260,7 @@ def _joined(folder: Sequence[str], relative: Sequence[str]) -> list[str]:
 
 
 def _distance(source: Ref, other: Ref) -> int:
-    """Folders to walk from one item to another; another drive is farther than any folder."""
+    """The number of folders between two items; another drive is farther than any folder."""
     if source.drive != other.drive:
         return 1_000_000 + other.path.count("/")
     here, there = source.path.split("/")[:-1], other.path.split("/")[:-1]

@@ -1,4 +1,4 @@
-"""Whether a text holds a phrase or a word that begins in a given way; case, accents and what stands between ignored."""
+"""Finds out whether a text contains a phrase, or a word with a given beginning; case and accents are ignored."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from ricordo.text.words import fold, folded_words
 
 
 def holds_phrase(sources: Iterable[str], phrase: str) -> bool:
-    """Whether one of the texts holds the words of a phrase one after another, whatever stands between them."""
+    """Whether one of the texts contains the words of a phrase in a row; spaces and punctuation between them are
+    ignored.
+    """
     words = folded_words(phrase)
     if not words:
         needle = fold(phrase)
@@ -22,7 +24,7 @@ def holds_phrase(sources: Iterable[str], phrase: str) -> bool:
 
 
 def holds_prefix(sources: Sequence[str], prefix: str) -> bool:
-    """Whether one of the texts holds a word that begins so; in scripts without spaces, whether it stands anywhere."""
+    """Whether one of the texts contains a word with this beginning; in scripts without spaces, anywhere in the text."""
     start = fold(prefix)
     return any(word.startswith(start) for source in sources for word in folded_words(source)) or any(
         start in fold(source) for source in sources

@@ -1,7 +1,7 @@
-"""Which scripts are written without spaces between words: the one table that all who ask use.
+"""The one table of scripts that are written without spaces between words.
 
-Text in them is searched by pairs of characters instead of words, and a name in it may stand anywhere. Korean has
-spaces, but its words carry endings, so that pairs of characters serve it better too.
+Text in them is searched by pairs of characters instead of words, and a name may be anywhere in it. Korean has spaces,
+but its words have endings, so pairs of characters work better for it, too.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ UNSPACED = (
     "\uac00-\ud7a3\u1100-\u11ff"  # Hangul
     "\U00020000-\U0003ffff"  # rare Han
 )
-"""The ranges, as they stand inside ``[…]`` in a regular expression."""
+"""The ranges, to be put inside ``[…]`` in a regular expression."""
 
 
 @cache
 def unspaced_runs() -> re.Pattern[str]:
-    """Finds runs of such characters; compiled when the first text needs it, for most stores have none."""
+    """An expression that finds runs of such characters; compiled when first needed, because most stores have none."""
     return re.compile(f"[{UNSPACED}]+")
 
 

@@ -1,16 +1,16 @@
-"""Which known words a word that stands nowhere may mean: a slip of the keys, the start of a code, another ending."""
+"""Finds known words that an unknown word may mean: it may be mistyped, the start of a code, or have another ending."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 SHORTEST = 5
-"""Shorter words are one letter away from too many others."""
+"""Shorter words are not corrected, because too many words differ from them in one letter."""
 LONG = 8
 """From this length on, two letters may be wrong."""
 SHORTEST_CODE = 4
 SAME_START = 0.6
-"""Words of a language that the store does not stem are taken as one when so much of them is the same."""
+"""Two words count as forms of one word if this share of their letters, from the start, is the same."""
 MOST = 3
 MOST_LOOKED_AT = 4 * MOST
 """So many are looked up: some of them may have stood only in texts that are gone."""
@@ -50,5 +50,5 @@ def _start(one: str, other: str) -> int:
 
 
 def first_letters(words: Sequence[str]) -> list[str]:
-    """The letters that the words begin with: a slip seldom hits the first."""
+    """The first letters of the words, because typing errors seldom concern the first letter."""
     return sorted({word[0] for word in words if word})

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 
 def tfidf_cosine(query: Mapping[str, int], text: Mapping[str, int], idf: Mapping[str, float]) -> float:
-    """Cosine of the TF-IDF vectors of a query and a text; terms without an idf are unknown to both."""
+    """Cosine of the TF-IDF vectors of a query and a text; terms without an idf are ignored."""
     dot = sum(count * text[term] * idf[term] ** 2 for term, count in query.items() if term in text and term in idf)
     if not dot:
         return 0.0

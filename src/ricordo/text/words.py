@@ -23,7 +23,7 @@ from ricordo.text.scripts import unspaced_runs
 from ricordo.text.stopwords import STOP_WORDS
 
 MAX_TERM = 64
-"""Longer runs (base64, hashes) are cut on both sides alike, so that they still match."""
+"""Longer runs (base64, hashes) are cut to this length in texts and in queries, so that they still match."""
 
 _CACHE_LIMIT = 300_000
 _WORD = re.compile(r"\w+(?:['’\-]\w+)*")
@@ -51,7 +51,9 @@ def languages() -> tuple[str, ...]:
 
 
 class _Cache(dict[str, tuple[str, ...]]):
-    """Words already analysed; a miss analyses, so that counting a text needs no loop in Python."""
+    """Caches the terms of words; a missing word is analysed on access, so that counting a text needs no loop in
+    Python.
+    """
 
     def __init__(self, analyse: Callable[[str], tuple[str, ...]]) -> None:
         self._analyse = analyse
@@ -79,15 +81,15 @@ class Analyzer:
         self._stem = Stemmer.Stemmer(language, 0).stemWord if language != "none" else str
         self._cache = _Cache(self._analyse)
         self.stemmed: dict[str, str] = {}
-        """Words met since this was last emptied whose term is another string: what prefix searches look up."""
+        """Words found since this was last emptied that differ from their term; searches by prefix look them up."""
         self._stop = frozenset(map(fold, STOP_WORDS.get(language, ())))
 
     def counts(self, text: str) -> dict[str, int]:
-        """How often each term stands in the text."""
+        """How often each term occurs in the text."""
         return Counter(chain.from_iterable(map(self._cache.__getitem__, _WORD.findall(text))))
 
     def content_counts(self, text: str) -> dict[str, int]:
-        """How often each term stands in the text, stop words left out."""
+        """How often each term occurs in the text, without stop words."""
         words = (word for word in _WORD.findall(text) if not self.is_stop_word(word))
         return Counter(chain.from_iterable(map(self._cache.__getitem__, words)))
 

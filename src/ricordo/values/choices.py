@@ -18,7 +18,7 @@ ON_CONFLICT: tuple[str, ...] = ("skip", "overwrite", "error")
 ON_DUPLICATE: tuple[str, ...] = ("save", "skip", "merge", "supersede")
 """What to do when nearly the same is known already."""
 VERDICTS: Mapping[str, float | None] = {"accepted": 1.0, "modified": 0.5, "dismissed": 0.0, "failed": None}
-"""What each verdict counts for; ``failed`` says that something broke, which is no opinion on the item."""
+"""The value of each verdict; ``failed`` has none, because it says that something broke, not whether the item helped."""
 IMPORT_FORMATS = (
     "ricordo", "obsidian", "basic-memory", "mem0", "memory-server", "memory-service", "zep", "letta", "claude",
     "chatgpt",

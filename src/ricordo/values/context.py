@@ -10,7 +10,7 @@ from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, Plain
 
 @frozen
 class Skill(Plain):
-    """A skill as one sees it before reading it: its name, what it is for, and where it lies."""
+    """A skill in a list: its name, what it is for, and where it is."""
 
     name: str
     description: str
@@ -18,14 +18,14 @@ class Skill(Plain):
     location: str = ""
     """The SKILL.md it was read from, or the address a listing gave; relative paths in a skill start there."""
     scope: str = ""
-    """Whose it is: workspace, user, system or listed."""
+    """Where it comes from: workspace, user, system or listed."""
     tier: str = ""
     score: float | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)
 
 
 @frozen
 class ContextPart(Plain):
-    """One piece of a context: why it is there, whose it is, which lines, and what it costs with its label."""
+    """One piece of a context: its section, item and lines, and how many tokens it takes with its label."""
 
     section: str
     """always, contextual, passage, skill, tool or recent."""
@@ -35,14 +35,14 @@ class ContextPart(Plain):
     tokens: int = 0
     score: float | None = None
     fenced: bool = False
-    """Whether it comes from outside, and so stands in a fence as data."""
+    """Whether it comes from outside, and so is put into a fence as data."""
     cut: bool = False
     """Whether only its beginning is there."""
 
 
 @frozen
 class LeftOut(Plain):
-    """Something that would have belonged there, and why it does not stand there."""
+    """An item that would belong into the context, and why it is not in it."""
 
     ref: str
     reason: str
@@ -50,7 +50,7 @@ class LeftOut(Plain):
 
 @frozen
 class ContextReport(Plain):
-    """The text to put before an agent, never more than ``budget`` tokens, and how it came about."""
+    """The text for an agent, never more than ``budget`` tokens, and how it was made."""
 
     text: str
     tokens: int
@@ -60,5 +60,5 @@ class ContextReport(Plain):
     warnings: tuple[str, ...] = field(default=())
 
     def spent(self, *sections: str) -> int:
-        """Tokens of the parts of these sections, labels included, headings of sections not."""
+        """Tokens of the parts of these sections, with labels, without the headings of sections."""
         return sum(part.tokens for part in self.parts if part.section in sections)

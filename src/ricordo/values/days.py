@@ -13,7 +13,7 @@ SPOKEN = rf"(?:last|this)[ _-](?:week|month|year|{'|'.join(WEEKDAYS)})|\d{{1,5}}
 
 
 def spoken_day(text: str, now: datetime) -> datetime | None:
-    """When a day begins that is named in words, in the time zone of ``now``; None for anything else.
+    """The beginning of a day that is named in words, in the time zone of ``now``; None for other text.
 
     A weekday is the latest one, today included. "last monday" is the latest one before today.
 

@@ -1,4 +1,4 @@
-"""What a search is asked and what it answers: filters, hits, their passages and their explanation."""
+"""The input and output of a search: filters, hits, their passages and their explanation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Filters:
     drives: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     also_paths: tuple[str, ...] = ()
-    """A second group of paths: an item must lie at one path of each group."""
+    """A second group of paths; an item must be below one path of each group."""
     threads: tuple[str, ...] = ()
     loadings: tuple[str, ...] = ()
     tiers: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Filters:
 
 @frozen
 class TermShare(Plain):
-    """What one query word gave to a hit: in which fields it stands, how rare it is, what it added."""
+    """What one query word added to a hit: in which fields it occurs, how rare it is, and its part of the score."""
 
     term: str
     frequencies: Mapping[str, int]
@@ -63,7 +63,7 @@ class SignalShare(Plain):
 
 @frozen
 class Explain(Plain):
-    """Why a hit stands where it does. ``signals`` add up exactly to ``value``; ``steps`` lead from it to the score."""
+    """Why a hit has its rank. ``signals`` add up exactly to ``value``; ``steps`` lead from it to the score."""
 
     value: float
     signals: tuple[SignalShare, ...] = ()
@@ -98,7 +98,7 @@ class Elsewhere(Plain):
 
 @frozen
 class Hit(Plain):
-    """One ranked item with the passage that earned its place."""
+    """One ranked item with its best passage."""
 
     ref: str
     id: str
@@ -114,7 +114,7 @@ class Hit(Plain):
     tier: str = ""
     place: str = ""
     validity: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
-    """Why the item does not hold now: ``no longer valid`` or ``not valid yet``."""
+    """Why the item is not valid now: ``no longer valid`` or ``not valid yet``."""
     token_estimate: int = 0
     corrected_by: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     superseded_by: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
@@ -128,7 +128,7 @@ class Hit(Plain):
 
 @frozen
 class SearchMeta(Plain):
-    """How an answer came about: counts, time, profile, tiers, and what could not be used."""
+    """How an answer was found: counts, time, profile, tiers, and what could not be used."""
 
     candidates: int
     returned: int
@@ -142,7 +142,7 @@ class SearchMeta(Plain):
 
 @frozen
 class Answer(Plain):
-    """The answer to a search: its hits, best first, and how it came about. One can iterate over it."""
+    """The answer to a search: its hits, best first, and how they were found. It can be iterated over."""
 
     hits: tuple[Hit, ...]
     meta: SearchMeta

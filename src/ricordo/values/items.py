@@ -1,4 +1,4 @@
-"""Refs, fields, drafts, items and versions: what is kept, and what a save answers."""
+"""Refs, fields, drafts, items and versions: what is stored, and the result of a save."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Ref:
 
 @frozen
 class Fields(Plain):
-    """What an item may carry beside its content; every one of these is part of a version."""
+    """What an item has besides its content; all of it is part of a version."""
 
     title: str = ""
     description: str = ""
@@ -147,7 +147,7 @@ def _spoken(text: str) -> datetime | None:
     from ricordo.values.days import spoken_day
 
     try:
-        return spoken_day(text, datetime.now())  # local, as all times that are not marked
+        return spoken_day(text, datetime.now())  # local time, as for all times without a time zone
     except OverflowError:
         return None
 
@@ -162,7 +162,7 @@ class Mark:
 
 @frozen
 class Parsed:
-    """What a parser makes of a file: text to keep and chunk, and what it learned on the way.
+    """The result of a parser: the text to keep and chunk, and what else the parser found.
 
     ``structure`` says how to chunk (markdown, rst, html, code, table, text); ``first_line`` is the line of the
     original file where ``text`` starts (front matter is left out of ``text``, but counted).
@@ -205,7 +205,7 @@ class Draft:
 
 @frozen
 class Entry:
-    """A text handed over by a program rather than read from a file: ``Entry("agent:/plan", "...", kind="note")``."""
+    """A text that a program passes, and that is not read from a file: ``Entry("agent:/plan", "...", kind="note")``."""
 
     ref: str
     content: str
@@ -213,12 +213,12 @@ class Entry:
     fields: Mapping[str, Any] = field(default_factory=dict)
     structure: str = "text"
     times: tuple[datetime, datetime] | None = None
-    """When it was made and last changed, for a text that is older than the store's knowledge of it."""
+    """When it was made and last changed, for a text that is older than its item in the store."""
 
 
 @frozen
 class Duplicate(Plain):
-    """An item that says nearly the same: how alike the texts are, and their meanings where both have a vector."""
+    """An item that says nearly the same: how alike the texts are, and, if both have a vector, their meanings."""
 
     ref: str
     title: str
@@ -240,11 +240,11 @@ class Saved(Plain):
     reason: str | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)
     error: Mapping[str, str] | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)
     chunks: int = field(default=0, metadata=NOT_SHOWN)
-    """How many chunks were written; those it shares with the version before are not."""
+    """How many chunks were written; chunks that are the same as in the version before are not counted."""
     candidates: tuple[Duplicate, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
     """With needs_decision: what is nearly the same."""
     redacted: tuple[str, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
-    """The kinds of secrets that were taken out of the text and its fields."""
+    """The kinds of secrets that were removed from the text and its fields."""
 
 
 LONGEST_TITLE = 70
@@ -269,7 +269,7 @@ def first_words(text: str) -> str:
 
 @frozen
 class Item(Plain):
-    """One thing worth knowing, as it stands in one version (the current one unless asked otherwise)."""
+    """One thing worth knowing, in one of its versions (the current one unless another was asked for)."""
 
     id: str
     ref: Ref
@@ -284,7 +284,7 @@ class Item(Plain):
     first_line: int = 1
     indexed_at: datetime | None = None
     has_embedding: bool | None = None
-    """Whether every passage has its vector; looked up for an item that is read on its own, None in lists."""
+    """Whether every passage has its vector; only for an item that is read on its own, None in lists."""
     retrieval_count: int = 0
     last_retrieved_at: datetime | None = None
     access_count: int = 0
@@ -298,7 +298,7 @@ class Item(Plain):
     """The beginning of the text, in lists, which leave the text out."""
     corrected_by: str = ""
     superseded_by: str = ""
-    """The ref of what took the place of an archived item: the newest, where that was replaced as well."""
+    """The ref of the item that replaced an archived one; if that was replaced, too, the newest."""
 
     @property
     def title(self) -> str:
@@ -306,7 +306,7 @@ class Item(Plain):
         return self.fields.title or self.first_words() or self.ref.path.rstrip("/").rpartition("/")[2]
 
     def first_words(self) -> str:
-        """What a memory without a title is called; empty for other kinds, and where the text was not read."""
+        """The name of a memory without a title; empty for other kinds, and if the text was not read."""
         return first_words(self.content or self.opening) if self.kind in REMEMBERED_KINDS else ""
 
     def validity(self, now: datetime) -> str:
@@ -367,7 +367,7 @@ class Version(Plain):
 
 @frozen
 class TreeNode(Plain):
-    """A folder of refs: how many items stand below it, and its parts."""
+    """A folder of refs: how many items are below it, and its parts."""
 
     name: str
     path: str

@@ -14,11 +14,11 @@ class Kind:
 
     name: str
     folder: str = ""
-    """Where its Markdown files lie in the knowledge folder; empty for kinds that have none."""
+    """The folder of its Markdown files in the knowledge folder; empty for kinds that have none."""
     is_remembered: bool = False
     """Whether people and agents save it with verbs of memory; it is one chunk while it fits the model's window."""
     is_redacted: bool = False
-    """Whether secrets are taken out of it by default."""
+    """Whether secrets are removed from it by default."""
     mentions: bool = False
     """Whether entities that its text names are linked to it."""
 
@@ -80,13 +80,13 @@ OUTSIDE_DRIVES = frozenset(drive.name for drive in _DRIVES if drive.is_outside)
 DRIVES_WITH_FILES = frozenset(drive.name for drive in _DRIVES if drive.has_files)
 
 CHECKPOINT = "checkpoint"
-"""The category of points in sessions to fork from: kept beside everything else, found only when it is asked for."""
+"""The category of checkpoints (points in sessions to fork from); a search finds them only if it asks for them."""
 SESSION = "session"
-"""The category of the item that stands for a whole session; its turns have none."""
+"""The category of the item that describes a whole session; the items of its turns have none."""
 
 
 def kind_of_drive(drive: str) -> str:
-    """The kind of a new item on a drive, when nobody says another."""
+    """The kind of a new item on a drive, unless another is given."""
     return drive if drive in KIND_DRIVES else "document"
 
 

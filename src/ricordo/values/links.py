@@ -1,4 +1,4 @@
-"""Links between items: their types, one link, and what lies around an item."""
+"""Links between items: their types, one link, and the links around an item."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Link(Plain):
 
 @frozen
 class LinkReport(Plain):
-    """What lies around an item; ``unresolved`` are targets in its text that no item answers to yet."""
+    """The links around an item; ``unresolved`` are targets in its text for which there is no item yet."""
 
     ref: str
     depth: int

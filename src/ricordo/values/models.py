@@ -1,4 +1,4 @@
-"""What is known of models: which can be used, whether one works, and what switching to one would cost."""
+"""What is known about models: which can be used, whether one works, and what switching to one would cost."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class ModelTest(Plain):
 
 @frozen
 class ModelSwitch(Plain):
-    """What using a model comes to: ``chunks`` to embed, some ``tokens``, and about so many ``seconds``.
+    """What switching to a model takes: ``chunks`` to embed, about so many ``tokens`` and ``seconds``.
 
-    ``settings`` are what is written (None takes one out), ``is_written`` whether that was done, ``embedding`` what
-    embedding came to, if it was asked for.
+    ``settings`` are written to the file (None removes one), ``is_written`` says whether that was done, and
+    ``embedding`` is the report of embedding, if it was asked for.
     """
 
     provider: str

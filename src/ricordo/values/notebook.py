@@ -1,4 +1,6 @@
-"""How an answer looks in a notebook: a table of hits, as HTML. Every text in it is escaped, for it may be anybody's."""
+"""How an answer looks in a notebook: a table of hits, as HTML. Every text in it is escaped, because anybody may have
+written it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ LONGEST = 240
 
 
 def html_of(answer: Answer) -> str:
-    """The hits as a table: score, title and ref, kind, passage; below it how the answer came about."""
+    """The hits as a table: score, title and ref, kind, passage; below it how the answer was found."""
     rows = [
         "<tr>"
         f'<td style="text-align:right">{hit.score:.3f}</td>'

@@ -1,9 +1,9 @@
-"""One way for every value to become JSON.
+"""The one way in which every value becomes JSON.
 
 A value that inherits ``Plain`` has ``to_dict``: its fields by name, with times in ISO form, refs as text, tuples as
-lists, and values inside it in the same way. A field says what differs with its ``metadata``: ``LEFT_OUT_WHEN_EMPTY``,
-``NOT_SHOWN``, ``rounded(3)``, ``named("works")``, ``NULL_WHEN_EMPTY``. A class that shows more than its fields
-extends the result.
+lists, and values inside it in the same way. The ``metadata`` of a field say what is different for it:
+``LEFT_OUT_WHEN_EMPTY``, ``NOT_SHOWN``, ``rounded(3)``, ``named("works")``, ``NULL_WHEN_EMPTY``. A class that shows more
+than its fields extends the result.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Plain:
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The value as JSON can hold it."""
+        """The value as JSON types."""
         shown: dict[str, Any] = {}
         for one in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
             how = one.metadata
@@ -50,7 +50,7 @@ class Plain:
 
 
 def plain(value: Any) -> Any:
-    """A value, or what holds values, as JSON can hold it."""
+    """A value, or a collection of values, as JSON types."""
     if isinstance(value, Plain):
         return value.to_dict()
     if isinstance(value, tuple | list):

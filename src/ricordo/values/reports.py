@@ -1,4 +1,4 @@
-"""What long jobs answer: refreshing, watching, embedding, exporting, importing, backing up, tidying."""
+"""The results of long jobs: refreshing, watching, embedding, exporting, importing, backing up, vacuuming."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ExportReport(Plain):
     bytes: int
     records: Mapping[str, int]
     left_out: tuple[str, ...] = ()
-    """With ``salvage``: what could not be read, and what is not what was saved."""
+    """With ``salvage``: what could not be read, and what is no longer as it was saved."""
 
 
 @frozen
@@ -46,7 +46,7 @@ class BackupReport(Plain):
     seconds: float = field(metadata=rounded(3))
     items: int = 0
     damaged: tuple[str, ...] = ()
-    """What the check of the copy found damaged: it was so in the store already."""
+    """What the check of the copy found damaged; it was damaged in the store already."""
 
 
 @frozen
@@ -65,7 +65,7 @@ class MigrateReport(Plain):
 
 @frozen
 class VacuumReport(Plain):
-    """What was thrown away, and what the store takes on the disk before and after."""
+    """What was erased, and how much disk space the store took before and after."""
 
     bytes_before: int
     bytes_after: int
@@ -77,7 +77,7 @@ class VacuumReport(Plain):
     segments_before: int = 0
     segments_after: int = 0
     rewritten: bool = False
-    """Whether the file was written anew; not when there was next to nothing to gain."""
+    """Whether the file was rewritten; it is not if that would free next to nothing."""
     seconds: float = field(default=0.0, metadata=rounded(3))
 
 
@@ -153,7 +153,7 @@ class SyncReport(Plain):
 
 @frozen
 class WatchEvent:
-    """What a batch of changes came to."""
+    """The result of a batch of changes."""
 
     report: RefreshReport
     paths: tuple[str, ...] = field(default=())
@@ -179,7 +179,7 @@ class EmbedReport(Plain):
     stopped: str = ""
     enqueued: int = 0
     fallback: int = 0
-    """Texts that got a vector of the fallback while the first embedder was gone."""
+    """Texts that got a vector from the fallback because the first embedder could not be used."""
 
     def to_dict(self) -> dict[str, Any]:
         return Plain.to_dict(self) | {"rate": round(self.embedded / self.seconds if self.seconds else 0.0, 1)}
@@ -187,7 +187,7 @@ class EmbedReport(Plain):
 
 @frozen
 class JobsReport:
-    """The backlog as it stands."""
+    """The backlog as it is now."""
 
     summary: Mapping[str, Any]
 
@@ -275,7 +275,7 @@ class Damage(Plain):
 
 @frozen
 class DoctorReport(Plain):
-    """All checks of a store; ``ok`` when each is well or was repaired."""
+    """All checks of a store; ``ok`` if each found nothing wrong or was repaired."""
 
     checks: tuple[Check, ...]
 

@@ -1,6 +1,6 @@
-"""What passes between the parts about sessions: events, facets, what happened when, points to fork from.
+"""Values about sessions: events, facets, timelines, checkpoints.
 
-They hold data and say how it is spelled; reading transcripts, judging them and keeping them happens elsewhere.
+They only hold data; other modules read transcripts, judge them and store them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from ricordo.frozen import frozen
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, Plain, named
 
 LONGEST_RESULT = 1_000
-"""So much is kept of a tool's output; it is mostly long, and seldom asked for."""
+"""How many characters of a tool's output are kept; outputs are mostly long, and seldom needed."""
 
 
 def shortened(text: str, limit: int) -> str:
-    """The beginning and the end of a text that is too long, with what is missing said in between."""
+    """The beginning and the end of a text that is too long, with a note in between that says how much is missing."""
     if len(text) <= limit:
         return text
     tail = limit // 4
@@ -27,10 +27,10 @@ def shortened(text: str, limit: int) -> str:
 
 @frozen
 class SessionEvent:
-    """One thing that was said or done, as a transcript has it.
+    """One thing that was said or done, as it is in a transcript.
 
-    ``key`` tells it from all others of the session, whenever it is read again. A key that starts with ``~`` is made of
-    what the line says, so that a line that stands there twice is two events.
+    ``key`` identifies it within the session, however often it is read. A key that starts with ``~`` is made from the
+    content of its line; a line that occurs twice is two events.
     """
 
     session: str
@@ -44,15 +44,17 @@ class SessionEvent:
     tool: str = ""
     files: tuple[str, ...] = ()
     is_request: bool = False
-    """A person's own words: what the agent then works on."""
+    """Whether the user wrote it; the agent then works on it."""
     is_aside: bool = False
-    """Said between the agent and a helper of its own, not with the person."""
+    """Whether it was said between the agent and a sub-agent, not with the user."""
     is_error: bool = False
 
 
 @frozen
 class SessionHint:
-    """What a line says of the whole session; ``about`` names the event that a title must belong to, if one is named."""
+    """What a line says about the whole session; ``about`` is the event to which a title belongs, if the line names
+    one.
+    """
 
     session: str
     title: str = ""
@@ -64,7 +66,9 @@ class SessionHint:
 
 @frozen
 class TurnFacets(Plain):
-    """How a person took what came before: ``sentiment`` from -1 to 1, and what the words amount to."""
+    """How a user judged the answer before: ``sentiment`` from -1 to 1, and whether it is a correction, frustration or
+    praise.
+    """
 
     sentiment: float = 0.0
     correction: bool = False
@@ -103,7 +107,7 @@ class Checkpoint:
 
 @frozen
 class Turn(Plain):
-    """An event as it is kept."""
+    """An event as it is stored."""
 
     ref: str
     seq: int
@@ -118,7 +122,9 @@ class Turn(Plain):
 
 @frozen
 class Session:
-    """A session as it is kept; ``turns`` are there when one was asked for, ``count`` always says how many there are."""
+    """A session as it is stored; ``turns`` are given only for a single session, ``count`` always says how many there
+    are.
+    """
 
     id: str
     ref: str
@@ -170,7 +176,9 @@ class Timeline(Plain):
 
 @frozen
 class Fork(Plain):
-    """A point to fork from that suits a task: ``quality`` from 0 to 1 says how it went on, .5 that nobody said."""
+    """A checkpoint that fits a task. ``quality`` is from 0 (it went badly) to 1 (it went well), and .5 if nobody
+    said.
+    """
 
     session: str
     turn: int
@@ -186,7 +194,7 @@ class Fork(Plain):
 
 @frozen
 class Routes(Plain):
-    """The points to fork from for a task, the best first."""
+    """The checkpoints for a task, the best first."""
 
     task: str
     forks: tuple[Fork, ...] = field(metadata=named("routes"))
@@ -204,12 +212,12 @@ class ThreadSpan:
 
 @dataclass(slots=True)
 class ReadCounts:
-    """What reading a transcript came to, beside its events."""
+    """What reading a transcript found apart from events."""
 
     skipped: dict[str, int] = field(default_factory=dict)
     """Lines of unknown kinds, by kind."""
     bad: list[int] = field(default_factory=list)
-    """Numbers of lines (counted from where reading began) that are no JSON."""
+    """Numbers of lines (counted from where reading began) that are not JSON."""
     bad_total: int = 0
     unfinished: bool = False
     """Whether the last line is still being written."""
@@ -221,10 +229,10 @@ class ReadCounts:
         notes = []
         if self.skipped:
             kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.skipped.items())[:6])
-            notes.append(f"{name}: passed over {_lines(sum(self.skipped.values()))} of unknown kinds ({kinds})")
+            notes.append(f"{name}: skipped {_lines(sum(self.skipped.values()))} of unknown kinds ({kinds})")
         if self.bad_total:
             places = ", ".join(map(str, self.bad[:5]))
-            notes.append(f"{name}: passed over {_lines(self.bad_total)} that cannot be read (line {places})")
+            notes.append(f"{name}: skipped {_lines(self.bad_total)} that cannot be read (line {places})")
         return tuple(notes)
 
 
