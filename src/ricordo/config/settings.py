@@ -190,9 +190,7 @@ class LearningSettings:
 class RerankSettings:
     """Ranking the best hits a second time, with a slower method."""
 
-    kind: str = setting(
-        "none", "What ranks the best hits again: none, cross-encoder, llm, or a plugin's name.", sensitive=True
-    )
+    kind: str = setting("none", "What ranks them again: none, cross-encoder, llm, or a plugin's name.", sensitive=True)
     model: str = setting("", "Model name or path; empty is the kind's default.", sensitive=True)
     budget_ms: int = setting(500, "How long it may take; after that, the first order is kept.", minimum=1)
     llm_budget_ms: int = setting(10_000, "The same for a language model.", minimum=1)
@@ -280,9 +278,7 @@ class HooksSettings:
 
 @frozen
 class SkillsSettings:
-    """Where skills are found: folders with SKILL.md files (the first skill of a name wins), and a command that lists
-    more.
-    """
+    """Where skills are found: folders with SKILL.md files (the first of a name wins), and a command that lists more."""
 
     workspace: tuple[str, ...] = setting(
         (".claude/skills", ".agents/skills", ".codex/skills", "skills"),

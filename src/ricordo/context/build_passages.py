@@ -67,7 +67,7 @@ def fitting(answer: Answer) -> tuple[Hit, ...]:
 
 
 def if_valid(hit: Hit) -> float:
-    """What a hit would score if it held now."""
+    """What a hit would score if it were valid now."""
     return hit.score / OUT_OF_TIME if hit.validity else hit.score
 
 

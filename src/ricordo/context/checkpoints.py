@@ -62,9 +62,9 @@ class CheckpointMaker:
     def take(
         self, event: SessionEvent, seq: int, text: str, at: datetime, facets: TurnFacets | None = None
     ) -> Checkpoint | None:
-        """Follow an event; the checkpoint of the request that it ends, if it ends one worth forking from.
+        """Take in an event; returns a checkpoint if the event ends a request that is worth forking from.
 
-        ``facets`` is how a request takes what came before it, where somebody else than the rules said so.
+        ``facets`` says how a request judges the answer before it, if a language model judged it instead of the rules.
         """
         if event.is_aside or event.role == "system":
             return None
@@ -116,7 +116,7 @@ def _mark(text: str) -> str:
 
 
 HEARD = (1.0, 0.5, 0.25)
-"""What the first, second and third thing that a person says about a request after its checkpoint count for."""
+"""The weights of the first, second and third message of the user about a request after its checkpoint."""
 
 
 def quality(reactions: Sequence[TurnFacets]) -> float:

@@ -1,6 +1,6 @@
-"""What sessions and turns are like, by small sets of rules (docs/sessions.md); where a language model is set, it says.
+"""Describes sessions and turns by small sets of rules (docs/sessions.md), or with a language model if one is set.
 
-The phrases that the rules look for, and in which languages, stand in ``facet_rules``.
+``facet_rules`` has the phrases that the rules look for, and their languages.
 """
 
 from __future__ import annotations

@@ -310,7 +310,7 @@ class Item(Plain):
         return first_words(self.content or self.opening) if self.kind in REMEMBERED_KINDS else ""
 
     def validity(self, now: datetime) -> str:
-        """Why it does not hold at a time: ``not valid yet`` or ``no longer valid``; empty while it does."""
+        """Why it is not valid at a time: ``not valid yet`` or ``no longer valid``; empty if it is valid."""
         return validity_at(self.fields.valid_from, self.fields.valid_until, now)
 
     @property
