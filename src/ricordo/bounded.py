@@ -39,7 +39,7 @@ class PendingCall(Generic[T]):
         self._cancelled = True
 
     def wait(self, seconds: float) -> bool:
-        """Wait for no longer than that; answers whether the call is done."""
+        """Wait for at most this long; returns whether the call is done."""
         return self._done.wait(seconds)
 
     def result(self) -> T:

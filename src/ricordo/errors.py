@@ -114,7 +114,7 @@ class ContractError(Error):
 
 
 def from_dict(plain: Mapping[str, str]) -> Error:
-    """The error that ``to_dict`` described: for a caller that wants it raised."""
+    """The error that ``to_dict`` described, for callers that want to raise it again."""
     known = (UsageError, NotFound, Conflict, PathConflict, StaleVersion, Unavailable, Unreadable, Forbidden)
     kinds = {kind.code: kind for kind in known}
     return kinds.get(plain["code"], Error)(plain["message"], hint=plain.get("hint", ""))

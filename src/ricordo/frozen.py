@@ -38,7 +38,7 @@ def frozen(cls: type[T]) -> type[T]:
 
 
 def _init_of(cls: Any) -> Any:
-    """The constructor, written and compiled: a generic one would cost every object that is made."""
+    """The constructor, generated and compiled, because a generic one would slow down every object that is made."""
     parameters: list[str] = []
     body: list[str] = []
     known: dict[str, Any] = {"_set": object.__setattr__, "_MISSING": MISSING}

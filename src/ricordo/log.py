@@ -1,8 +1,8 @@
-"""What went wrong without stopping the work, written down with its trace for whoever looks into it.
+"""Logs what went wrong without stopping the work, with its trace.
 
-The faces say where that goes: always to ``ricordo.log`` in the folder for logs, and with ``--verbose`` to standard
-error too. A program that uses Ricordo as a library gets the same records from Python's ``logging``, under the name
-``ricordo``. Nothing is opened, and ``logging`` is not imported, before there is something to write.
+Commands and servers write it to ``ricordo.log`` in the folder for logs, and with ``--verbose`` to standard error, too.
+A program that uses Ricordo as a library gets the same records from Python's ``logging``, under the name ``ricordo``.
+Nothing is opened, and ``logging`` is not imported, before there is something to write.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _logger() -> logging.Logger:
             logger.addHandler(handler)
         _made_for = wanted
     if not logger.handlers:
-        logger.addHandler(logging.NullHandler())  # a library prints nothing that it was not asked for
+        logger.addHandler(logging.NullHandler())  # a library prints nothing unless it is asked to
     return logger
 
 
@@ -72,7 +72,9 @@ def _make_handlers(path: Path | None, screen: TextIO | None) -> Iterator[logging
 
 
 def _file_handler(path: Path) -> logging.Handler | None:
-    """Writes to the file, readable by its owner alone; None where that is impossible, which must not stop the work."""
+    """A handler that writes to the file, which only its owner can read; None if that is impossible, which stops
+    nothing.
+    """
     import logging
     from logging.handlers import RotatingFileHandler
 

@@ -1,6 +1,6 @@
-"""The boundary to plugins: packages of others that bring embedders, rerankers or sources.
+"""Calls into plugins: packages of others that provide embedders, rerankers or sources.
 
-What a plugin raises has no common base. It becomes one of our errors, which names the plugin, and its trace is logged.
+A plugin may raise anything. It becomes one of our errors, which names the plugin, and its trace is logged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where names become things: stores, sources and models are imported here, when they are first needed."""
+"""Makes stores, sources and models by their names, and imports each when it is first needed."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def _server_store(address: str, config: Config, *, create: bool) -> Store:
 
 
 def token_counter() -> TokenCounter:
-    """What counts tokens for the chunker: the shipped model's tokenizer."""
+    """The tokenizer of the shipped model, which counts tokens for the chunker."""
     from ricordo.models.local_onnx import shipped_counter
 
     return shipped_counter()
 
 
 def embedder(config: Config) -> Embedder | None:
-    """The embedder that is set, not loaded yet; None when vectors are switched off."""
+    """The embedder that is set, not loaded yet; None if vectors are switched off."""
     from ricordo.models.providers import make_embedder
 
     return make_embedder(config.embedding, models_folder(config))
@@ -100,7 +100,7 @@ def embedder_ahead(config: Config) -> Embedder | None:
 
 
 def fallback_embedder(config: Config) -> Embedder | None:
-    """The embedder for when the first is gone, not loaded yet; None when there is none."""
+    """The embedder to use if the first cannot be used, not loaded yet; None if none is set."""
     from ricordo.models.providers import fallback_settings, make_embedder
 
     settings = fallback_settings(config.embedding)
@@ -125,9 +125,9 @@ def models_folder(config: Config) -> Path:
 
 
 def llm(config: Config, *, unset: str = "none") -> LLM:
-    """The language model that is set, not asked yet; an error says what it lacks.
+    """The language model that is set, not called yet; an error says what is missing.
 
-    ``unset`` is the provider where nobody said anything: for what is itself a wish for a language model.
+    ``unset`` is the provider to use if none is set, for functions that cannot do without a language model.
     """
     from ricordo.models.llm_providers import provided
 
@@ -188,21 +188,21 @@ def loader(
 
 
 def profiles(config: Config) -> dict[str, Profile]:
-    """The ways to rank, by name; for this no store is needed."""
+    """The ranking profiles by name; no store is needed for this."""
     from ricordo.search.profile import profiles
 
     return profiles(config)
 
 
 def profile(name: str, config: Config) -> Profile:
-    """One way to rank; others may be broken."""
+    """One ranking profile; that another one is broken does not matter."""
     from ricordo.search.profile import find_profile
 
     return find_profile(config, name)
 
 
 def worker_name() -> str:
-    """How this process signs its leases."""
+    """The name under which this process leases jobs."""
     from ricordo.store.sqlite.jobs import worker_name
 
     return worker_name()
@@ -238,7 +238,7 @@ def url_ref(url: str, config: Config) -> Ref:
 
 
 def web(config: Config) -> Web:
-    """The web as the settings allow it to be reached; nothing is connected yet."""
+    """The object that fetches pages as the settings allow; it opens no connection yet."""
     from ricordo.sources.web import OpenWeb
 
     return OpenWeb(config.fetch)

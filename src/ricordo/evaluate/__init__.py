@@ -1,4 +1,4 @@
-"""How well a profile ranks: retrieval sets in, figures out.
+"""Measures how well a profile ranks, on judged sets of queries.
 
 ``evaluate`` measures one set and ``evaluate_all`` several; ``compare`` and ``compare_profiles`` say whether a
 difference is more than chance.

@@ -49,7 +49,7 @@ def compare(
     metrics: Sequence[str] = ("ndcg@10",),
     seed: int = 0,
 ) -> Comparison:
-    """Pair two runs by set and by query, and profile by profile.
+    """Compare two runs, query by query, for each set and profile.
 
     Profiles are paired by name; where each run has just one, they are paired whatever their names. Queries
     that only one of the runs has are left out, with a note.

@@ -1,8 +1,8 @@
-"""Retrieval sets on disk: a folder with ``corpus.jsonl``, ``queries.jsonl`` and ``qrels.tsv``, as in BEIR.
+"""Reads retrieval sets from disk: a folder with ``corpus.jsonl``, ``queries.jsonl`` and ``qrels.tsv``, as in BEIR.
 
-A document is ``{"_id", "title", "text", "metadata"}``, a query ``{"_id", "text", "metadata"}``, a judgement
-``query-id <tab> corpus-id <tab> grade``. ``metadata.conversation`` puts a document into a thread and scopes a
-query to it. Reading only: nothing is indexed or searched here.
+A document is ``{"_id", "title", "text", "metadata"}``, a query ``{"_id", "text", "metadata"}``, a judgement ``query-id
+<tab> corpus-id <tab> grade``. ``metadata.conversation`` puts a document into a thread and limits a query to it. Nothing
+is indexed or searched here.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Question:
 class Dataset:
     """A retrieval set: documents, the queries that have a relevant document, and their judgements.
 
-    ``digest`` is of all three files, ``corpus_digest`` of the corpus alone: an index depends on nothing else.
+    ``digest`` is the hash of all three files, ``corpus_digest`` that of the corpus alone, on which an index depends.
     """
 
     name: str
@@ -109,7 +109,7 @@ def _digest(*files: Path) -> str:
 
 
 def _records(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Each line's number and object; blank lines are passed over."""
+    """Each line's number and object; blank lines are skipped."""
     with file.open("rb") as stream:
         for number, line in enumerate(stream, start=1):
             if not line.strip():
@@ -126,7 +126,7 @@ def _records(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def _broken(file: Path, number: int, what: str) -> Unreadable:
-    return Unreadable(f"{file}, line {number} {what}", hint=f"Mend or remove that line. {_SHAPE}")
+    return Unreadable(f"{file}, line {number} {what}", hint=f"Correct or remove that line. {_SHAPE}")
 
 
 def _identity(file: Path, number: int, record: Mapping[str, Any]) -> str:
@@ -185,7 +185,7 @@ def _read_questions(file: Path) -> tuple[Question, ...]:
 
 
 def _read_judgements(file: Path) -> dict[str, dict[str, float]]:
-    """Query, document and grade, or the four columns of TREC; a first line without a grade is passed."""
+    """Query, document and grade, or the four columns of TREC; a first line without a grade is a header and skipped."""
     judgements: dict[str, dict[str, float]] = {}
     with file.open(encoding="utf-8-sig", errors="strict", newline=None) as stream:
         try:
@@ -220,8 +220,8 @@ def _checked(
 ) -> tuple[dict[str, dict[str, float]], list[str]]:
     """Judgements of known queries with a relevant document, and notes on ids that the set does not have.
 
-    A relevant document that the corpus lacks stays in the ideal ranking, as trec_eval counts it: leaving it
-    out would make an incomplete corpus look easier than it is.
+    A relevant document that is not in the corpus still counts in the ideal ranking, as in trec_eval; otherwise an
+    incomplete corpus would look easier than it is.
     """
     known_documents = {document.id for document in documents}
     known_questions = {question.id for question in questions}

@@ -16,10 +16,10 @@ METRICS: tuple[str, ...] = ("ndcg@10", "recall@10", "recall@100", "mrr@10")
 
 
 def ndcg(ranked: Sequence[str], judged: Mapping[str, float], depth: int = 10) -> float:
-    """Discounted gain of the first ``depth`` over the best attainable, with linear gain as trec_eval has it.
+    """Discounted gain of the first ``depth`` documents, divided by the best possible one; linear gain, as in trec_eval.
 
-    The gain of a document is its grade, its discount log2(rank + 1); the ideal order is taken over everything
-    judged, also over what was not found.
+    The gain of a document is its grade, its discount log2(rank + 1); the ideal order includes all judged documents,
+    also those that were not found.
 
     >>> ndcg(["a", "x"], {"a": 1, "b": 1})
     0.6131471927654584
@@ -36,7 +36,7 @@ def _discounted(grades: Sequence[float]) -> float:
 
 
 def recall(ranked: Sequence[str], judged: Mapping[str, float], depth: int) -> float:
-    """The share of all relevant documents that stand among the first ``depth``."""
+    """The share of all relevant documents that are among the first ``depth``."""
     relevant = {document for document, grade in judged.items() if grade > 0}
     return len(relevant.intersection(ranked[:depth])) / len(relevant) if relevant else 0.0
 
@@ -96,7 +96,7 @@ class Significance:
 
     @property
     def significant(self) -> bool:
-        """Whether chance alone would show such a difference in fewer than one of twenty tries."""
+        """Whether chance alone would give such a difference in fewer than one of twenty cases."""
         return self.p_value < 0.05
 
     def to_dict(self) -> dict[str, Any]:
@@ -117,9 +117,8 @@ class Significance:
 def significance(a: Sequence[float], b: Sequence[float], *, rounds: int = 10_000, seed: int = 0) -> Significance:
     """Compare two scores per query, in the same order of queries.
 
-    The randomisation test asks how often a difference at least as large arises when each query's pair is
-    swapped by a coin; it assumes nothing about how the scores are distributed. The same seed gives the
-    same answer.
+    The randomisation test counts how often a difference at least as large arises when each query's pair is swapped at
+    random; it assumes nothing about how the scores are distributed. The same seed gives the same answer.
     """
     import numpy as np
 
@@ -133,12 +132,12 @@ def significance(a: Sequence[float], b: Sequence[float], *, rounds: int = 10_000
     random = np.random.default_rng(seed)
     at_least = 0
     resampled = np.empty(rounds)
-    # Blocks keep the random numbers of a large query set within a few megabytes.
+    # Random numbers are made in blocks, so that they take only a few megabytes for a large set of queries.
     block = max(1, min(rounds, 2_000_000 // count))
     for start in range(0, rounds, block):
         size = min(block, rounds - start)
         signs = random.integers(0, 2, size=(size, count), dtype=np.int8) * 2 - 1
-        # The tolerance makes a swap that only reorders the sum count as equal, whatever the rounding.
+        # The tolerance lets a swap that only reorders the sum count as equal, despite rounding.
         at_least += int((np.abs(signs @ gains) / count >= abs(observed) - 1e-12).sum())
         picks = random.integers(0, count, size=(size, count))
         resampled[start : start + size] = gains[picks].mean(axis=1)

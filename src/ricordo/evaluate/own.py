@@ -1,7 +1,7 @@
-"""A judged set of one's own: past queries, with the items that were opened after them or given a verdict.
+"""Makes a judged set from the user's own log: past queries, with items that were opened after them or got a verdict.
 
-It shows which profile serves this user. Openings favour what the ranking of that day showed first, so that small
-differences mean little; with few queries, none do.
+It shows which profile suits this user best. People mostly open what was shown first, so openings favour the profile
+that was used then; small differences mean little, and with few queries no difference means anything.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ricordo.search.profile import find_profile
 from ricordo.values.reports import Progress
 
 SOON = 30 * 60.0
-"""An item that is opened so many seconds after a query showed it counts as what was looked for."""
+"""An item that is opened within this many seconds after a query showed it counts as relevant."""
 
 ENOUGH = 30
 """With fewer queries, the difference between two profiles is mostly chance."""
@@ -28,7 +28,7 @@ OWN_PROFILES = ("bm25", "vector", "default")
 
 
 def own_judgements(engine: Ricordo) -> dict[str, dict[str, float]]:
-    """For each query that was asked: the items that belong to it, and how well. A verdict counts before an opening."""
+    """The relevant items of each query, with their grades; a verdict takes precedence over an opening."""
     judged: dict[str, dict[str, float]] = {}
     for one in engine.store.usage.judged(within_seconds=SOON):
         if one.verdict in GRADES:
@@ -42,7 +42,7 @@ def evaluate_own(
     profiles: Sequence[str] = OWN_PROFILES,
     progress: Callable[[Progress], None] | None = None,
 ) -> Report:
-    """Measure profiles on the user's own queries, in the store as it is. Nothing of it is tracked."""
+    """Measure profiles on the user's own queries, in the store as it is. This is not recorded as use."""
     for name in profiles:
         if name not in BASELINES:
             find_profile(engine.config, name)

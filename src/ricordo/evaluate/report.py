@@ -1,6 +1,6 @@
-"""What an evaluation found: per query, per profile, per set, and the file that keeps it for later comparison.
+"""The results of an evaluation by query, profile and set, and the file that keeps them for a later comparison.
 
-Values and their spelling only; ``run`` fills them, ``compare`` reads them.
+These are only values; ``run`` makes them, ``compare`` reads them.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Report:
 
 @frozen
 class Suite:
-    """Several sets' results; every set weighs the same in the mean, however many queries it has."""
+    """The results of several sets; every set has the same weight in the mean, however many queries it has."""
 
     reports: tuple[Report, ...]
 
@@ -88,7 +88,7 @@ class Suite:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """One set's own shape; for several, the same shape holding the mean, with each set under ``sets``."""
+        """The result of a single set; for several sets, the mean in the same form, with each set under ``sets``."""
         if len(self.reports) == 1:
             return self.reports[0].to_dict()
         return {
@@ -100,12 +100,14 @@ class Suite:
 
 
 def _rounded(profiles: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    """Six digits: enough for any comparison, and two runs' files differ only where their results do."""
+    """Round to six digits, which is enough for any comparison; files of two runs then differ only if their results
+    do.
+    """
     return {name: {column: round(value, 6) for column, value in row.items()} for name, row in profiles.items()}
 
 
 def write_results(reports: Sequence[Report], file: str | Path) -> None:
-    """Keep every query's result, one JSON object a line; ``read_results`` takes the file back."""
+    """Write every query's result as one line of JSON; ``read_results`` reads the file."""
     lines = (
         json.dumps({"dataset": report.dataset, "digest": report.digest, **result.to_dict()}, ensure_ascii=False)
         for report in reports

@@ -1,4 +1,4 @@
-"""Runs every query of a set with each profile, by the same search that users have, and scores the answers."""
+"""Runs every query of a set with each profile, with the search that users have, and scores the answers."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ BASELINES: Mapping[str, Mapping[str, Any]] = {
     "bm25": {"backend": "lexical", "profile": "bm25"},
     "vector": {"profile": "vector"},
 }
-"""Ways to search that stand beside the profiles: substring, keywords alone, meaning alone."""
+"""Ways to search that profiles are compared with: substring, keywords alone, meaning alone."""
 
 WORDS_ALONE = frozenset({"grep", "bm25"})
-"""Baselines that need no vectors; a run with no others does not compute any."""
+"""Baselines that need no vectors; a run with only these does not compute any."""
 
 DEFAULT_PROFILES: tuple[str, ...] = ("grep", "bm25", "default")
 
@@ -60,7 +60,7 @@ def evaluate(
     settings = replace(settings, usage=replace(settings.usage, log=False), knowledge=in_store)
     for name in profiles:
         if name not in BASELINES:
-            find_profile(settings, name)  # refuses an unknown one before anything is built
+            find_profile(settings, name)  # an unknown profile is an error before anything is built
     dataset = read_dataset(folder)
     store = cached_store(dataset, settings, cache_dir=cache_dir, progress=progress)
     questions = _spread(dataset.questions, limit_queries)
@@ -81,7 +81,9 @@ def evaluate_all(folders: Sequence[str | Path], **options: Any) -> Suite:
 
 
 def _spread(questions: Sequence[Question], limit: int | None) -> Sequence[Question]:
-    """Sets are often sorted by topic or conversation: the first few would be a poor sample."""
+    """Queries spread evenly over the set; the first ones would be a poor sample, because sets are often sorted by
+    topic.
+    """
     if limit is None or limit >= len(questions):
         return questions
     return [questions[place * len(questions) // limit] for place in range(limit)]

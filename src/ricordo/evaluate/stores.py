@@ -1,8 +1,8 @@
 """The stores that evaluations search, built once per corpus and kept in the user's cache folder.
 
-A cached store is a folder ``<corpus>-<settings>/`` with ``store.db`` in it. It is built beside its place and
-renamed when it is whole, so that a run that was interrupted leaves nothing half-made to be searched. Its name
-covers the corpus and every setting that reaches the index; what only ranking reads is free to change.
+A cached store is a folder ``<corpus>-<settings>/`` with ``store.db`` in it. It is built under a temporary name and
+renamed when it is complete, so that an interrupted run never leaves an incomplete store. Its name depends on the corpus
+and on every setting that affects the index, but not on settings that only ranking reads.
 """
 
 from __future__ import annotations
@@ -39,22 +39,21 @@ INDEXING_CODE: tuple[str, ...] = (
     "store/sqlite/schema.py",
     "store/sqlite/postings.py",
 )
-"""The files of this package whose change makes another index."""
+"""The source files that decide what the index holds; if one changes, the store is built again."""
 
 _DRIVE = "eval"
 
 
 def ref_of(position: int) -> str:
-    """The ref of the document at this place in the corpus.
+    """The ref of the document at this position in the corpus.
 
-    Documents are numbered because a path is indexed text: the set's own ids could give an answer away, or
-    hide it.
+    Documents are numbered because paths are indexed: the set's own ids could make an answer easier or harder to find.
     """
     return f"{_DRIVE}:/{position:07d}"
 
 
 def position_of(ref: str) -> int:
-    """The place in the corpus that ``ref_of`` made a ref from."""
+    """The position in the corpus from which ``ref_of`` made a ref."""
     return int(ref.rpartition("/")[2])
 
 
@@ -65,10 +64,10 @@ def make_vectors(
     cache_dir: Path | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> str:
-    """Work off the backlog of a cached store; answers why it stopped early, or nothing.
+    """Make the vectors that a cached store lacks; returns why it stopped early, or an empty text.
 
-    Vectors are kept apart as well, by corpus and fingerprint: neither an interrupted run nor a store that is
-    built anew for another tokenizer has to compute them again.
+    Vectors are also kept outside the store, by corpus and fingerprint, so that they need not be computed again after an
+    interrupted run or when the store is built again.
     """
     embedder = registry.embedder(engine.config)
     if embedder is None:
@@ -123,7 +122,7 @@ def cached_store(
 
 
 def index_settings(config: Config) -> dict[str, str]:
-    """All that decides what stands in the index of a given corpus."""
+    """All settings that decide what the index of a given corpus holds."""
     embedder = registry.embedder(config)
     return {
         "chunker": config.ingest.chunker,
@@ -136,8 +135,8 @@ def index_settings(config: Config) -> dict[str, str]:
 def _code_digest() -> str:
     """A hash of the code that makes chunks, terms and tables.
 
-    It stands for the versions of chunker and schema, and covers an edit that raised neither: whoever tries a
-    change wants its figures, not those of the store before it.
+    It replaces version numbers of chunker and schema, and also covers an edit that changed no version number, so that
+    somebody who tries a change gets the figures of that change.
     """
     digest = hashlib.sha256()
     package = Path(__file__).parents[1]
@@ -177,7 +176,7 @@ def _fields(document: Document) -> dict[str, object]:
 
 
 def _put_in_place(building: Path, folder: Path) -> None:
-    """Rename a whole store; when another process was faster, its store is as good and stays."""
+    """Move the complete store to its place; if another process was faster, its store is kept."""
     try:
         building.rename(folder)
     except OSError:

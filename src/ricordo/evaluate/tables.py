@@ -9,7 +9,7 @@ from ricordo.evaluate.report import COLUMNS, Report, Suite
 
 
 def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
-    """Rows under a header; the first ``left`` columns are set left, the others right."""
+    """Rows under a header; the first ``left`` columns are aligned left, the others right."""
     widths = [max(len(row[column]) for row in (header, *rows)) for column in range(len(header))]
 
     def line(cells: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """An embedder that keeps its vectors on disk, so that a store can be built again without the model.
 
-Documents only; a query is always computed, because its time is part of what is measured. One file per batch, so
-that two processes never write to the same one and an interrupted run keeps what it had.
+Only vectors of documents are kept; a query is always computed, because its time is measured. There is one file per
+batch, so that two processes never write the same file and an interrupted run keeps what it computed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What an agent can do with a memory, as four functions that every framework can make tools of.
+"""What an agent can do with a memory: four functions from which every framework can make tools.
 
-Their names, types and docstrings are what a model reads. They answer with text; what goes wrong is text, too, with what
-to do about it, because an exception would end most agents' runs.
+A model reads their names, types and docstrings. They return text. An error is returned as text, too, with a hint,
+because an exception would end the run of most agents.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ LONGEST = 20_000
 
 
 def missing(extra: str, framework: str) -> MissingExtra:
-    """The error of an adapter whose framework is not there."""
+    """The error of an adapter whose framework is not installed."""
     return MissingExtra(extra, f"adapters for {framework}")
 
 
 def passage_of(hit: Hit) -> str:
-    """The passages that earned a hit its place, in the order of the text."""
+    """The passages of a hit that matched, in the order of the text."""
     parts = sorted(hit.evidence, key=lambda one: one.lines)
     return "\n\n".join(one.text for one in parts) or hit.snippet
 
 
 def facts_of(hit: Hit) -> dict[str, Any]:
-    """What a framework may want to know of a hit beside its text."""
+    """What a framework may want to know about a hit besides its text."""
     plain: dict[str, Any] = {"ref": hit.ref, "title": hit.title, "kind": hit.kind, "score": round(hit.score, 4)}
     return plain | {"lines": list(hit.lines), "tags": list(hit.tags)}
 
 
 def answers_errors(function: Callable[..., str]) -> Callable[..., str]:
-    """The function with its errors as text."""
+    """The function, changed so that it returns errors as text."""
 
     @functools.wraps(function)
     def call(*arguments: Any, **named: Any) -> str:
@@ -56,7 +56,7 @@ def actions(memory: Ricordo) -> tuple[Callable[..., str], ...]:
 
     @answers_errors
     def search_memory(query: str, limit: int = 5) -> str:
-        """Find what is known by words and meaning. Answers refs with a passage each; read_memory reads one whole.
+        """Find what is known by words and meaning. Returns refs with a passage each; read_memory reads a whole item.
 
         Args:
             query: A question, or the name of a thing.

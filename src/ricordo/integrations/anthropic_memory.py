@@ -28,7 +28,7 @@ _MANY = 10_000
 
 
 class _Problem(Exception):  # noqa: N818 - its words are the answer; it never leaves this module
-    """What Claude is told when a command cannot be carried out."""
+    """Why a command cannot be carried out, as a message to Claude."""
 
 
 class RicordoMemoryTool(BetaAbstractMemoryTool):
@@ -39,7 +39,7 @@ class RicordoMemoryTool(BetaAbstractMemoryTool):
         self.memory = memory
 
     def execute(self, command: Any) -> Any:
-        """Carry out a command; what goes wrong is told to Claude in words."""
+        """Carry out a command; an error becomes a message to Claude."""
         try:
             return super().execute(command)
         except _Problem as problem:
@@ -76,7 +76,7 @@ class RicordoMemoryTool(BetaAbstractMemoryTool):
         return f"File created successfully at: {path}"
 
     def str_replace(self, command: Any) -> str:
-        """Replace a text that stands in a file once."""
+        """Replace a text that occurs in a file once."""
         path = _checked(command.path)
         text = self._file(path)
         count = text.count(command.old_str) if command.old_str else 0
@@ -108,7 +108,7 @@ class RicordoMemoryTool(BetaAbstractMemoryTool):
         return f"The file {path} has been edited."
 
     def delete(self, command: Any) -> str:
-        """A file, or a folder with all that is below it, to the bin."""
+        """Move a file, or a folder with everything in it, to the bin."""
         path = _checked(command.path)
         if path == ROOT:
             raise _Problem(f"Cannot delete the {ROOT} directory itself")
@@ -133,7 +133,7 @@ class RicordoMemoryTool(BetaAbstractMemoryTool):
         return f"Successfully renamed {old} to {new}"
 
     def clear_all_memory(self) -> str:
-        """Everything below /memories to the bin."""
+        """Move everything below /memories to the bin."""
         refs = [_ref(path) for path in self._below(ROOT)]
         if refs:
             self.memory.rm(*refs)

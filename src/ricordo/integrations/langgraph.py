@@ -1,7 +1,7 @@
 """LangGraph: a store for long-term memory, with search by meaning.
 
-A value is kept as an item ``agent:/langgraph/NAMESPACE…/KEY``: its texts are what is searched, and the value itself is
-metadata, so that it comes back as it was put. Items that live for a time only (``ttl``) are not supported.
+A value is kept as an item ``agent:/langgraph/NAMESPACE…/KEY``: its texts are searched, and the value itself is kept as
+metadata, so that it is returned unchanged. Items that expire (``ttl``) are not supported.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class RicordoStore(BaseStore):
         return [self._do(op) for op in ops]
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """The same in a thread: the store below blocks."""
+        """The same in a thread, because the store blocks."""
         return await asyncio.to_thread(self.batch, list(ops))
 
     def _do(self, op: Op) -> Result:
@@ -143,7 +143,9 @@ def _search_item(item: Kept, score: float | None) -> SearchItem:
 
 
 def _texts(value: Any) -> Iterable[str]:
-    """The texts in a value, in their order; numbers and yes or no say little without their names, which come along."""
+    """The texts in a value, in their order; numbers and booleans are given with their names, because alone they say
+    little.
+    """
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):

@@ -37,7 +37,7 @@ class RicordoRetriever(BaseRetriever):
 
 
 class RicordoMemoryBlock(BaseMemoryBlock[str]):
-    """Long-term memory: what fits the last message is told, and messages that leave the short-term memory are kept.
+    """Long-term memory: it gives what fits the last message, and keeps messages that leave the short-term memory.
 
     ``Memory.from_defaults(memory_blocks=[RicordoMemoryBlock(memory=memory)])``. Messages are kept as
     ``agent:/llama-index/SESSION/NUMBER``, in the thread of their session.
@@ -47,7 +47,7 @@ class RicordoMemoryBlock(BaseMemoryBlock[str]):
     memory: Any
     """An open ``Ricordo``."""
     budget: int = 800
-    """The most tokens to tell."""
+    """The most tokens that it gives."""
 
     async def _aget(self, messages: list[ChatMessage] | None = None, **block_kwargs: Any) -> str:
         said = [message.content for message in messages or () if message.role == "user" and message.content]

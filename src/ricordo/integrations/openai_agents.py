@@ -69,7 +69,7 @@ class RicordoSession(SessionABC):
 
     def _write(self, items: list[Any]) -> None:
         plain = json.loads(json.dumps(items, default=str))
-        # Without the words themselves: an agent that searches would find its own question first.
+        # The words are not indexed, because an agent that searches would find its own question first.
         text = f"{len(plain)} parts"
         fields = {"title": f"Conversation {self.session_id}", "source": "agent", "metadata": {"items": plain}}
         self.memory.save(self._ref, text, fields=fields, on_conflict="overwrite", wait=False)

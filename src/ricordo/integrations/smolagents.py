@@ -19,7 +19,7 @@ _NUMBER = {"type": "integer", "nullable": True}
 
 class _SearchMemory(Tool):
     name = "search_memory"
-    description = "Find what is known by words and meaning. Answers refs with a passage each, as JSON."
+    description = "Find what is known by words and meaning. Returns refs with a passage each, as JSON."
     inputs: ClassVar[dict[str, Any]] = {
         "query": {**_TEXT, "description": "A question, or the name of a thing."},
         "limit": {**_NUMBER, "description": "How many to find at most."},

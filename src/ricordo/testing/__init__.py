@@ -1,6 +1,6 @@
 """For people who write plugins and stores: fakes of the models, and the contract that every store must keep.
 
-Needs pytest, which an installed Ricordo does not bring. A store is tested by a class of three lines::
+It needs pytest, which is not installed with Ricordo. A store is tested by a class of three lines::
 
     class TestMyStore(StoreContract):
         def open_store(self, folder: Path, **options: object) -> Store:

@@ -1,7 +1,7 @@
 """The contract of a store: one class of tests that every store must pass.
 
 A subclass says how a store is opened. The same tests then run on SQLite, on PostgreSQL and on whatever comes next, so
-that a store which passes can stand in for another.
+that a store that passes can replace another one.
 """
 
 from __future__ import annotations

@@ -304,7 +304,7 @@ class ItemsContract(StoreFixtures):
 
 
 class _Mirror:
-    """Lists what it is told."""
+    """A mirror that keeps a list of the items it is called with."""
 
     def __init__(self, *, broken: bool = False) -> None:
         self.touched: list[set[int]] = []

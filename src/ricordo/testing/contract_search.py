@@ -1,4 +1,6 @@
-"""What every store answers to a search: exact scores on both sides, filters before the best, and three calls."""
+"""What every store must do in a search: exact scores by words and by meaning, filters first, and at most three
+calls.
+"""
 
 from __future__ import annotations
 

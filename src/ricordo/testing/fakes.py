@@ -18,8 +18,8 @@ from ricordo.text.words import folded_words
 class FakeEmbedder:
     """Vectors from words alone: texts that share words are near each other, others are not.
 
-    ``synonyms`` lets words stand for one another: ``FakeEmbedder(synonyms={"car": "automobile"})``. ``calls`` lists
-    the batches it was asked for. While ``broken`` is set, every call raises ``Unavailable`` with that message.
+    ``synonyms`` makes words count as the same: ``FakeEmbedder(synonyms={"car": "automobile"})``. ``calls`` lists the
+    batches it was asked for. While ``broken`` is set, every call raises ``Unavailable`` with that message.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class FakeEmbedder:
 
 
 class FakeReranker:
-    """Gives every text the opinion that ``opinion`` has of it; without one, the share of the query's words it holds."""
+    """Scores every text with the function ``opinion``; without one, by the share of the query's words in the text."""
 
     def __init__(self, opinion: Callable[[str, str], float] | None = None) -> None:
         self.opinion = opinion

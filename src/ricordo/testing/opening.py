@@ -1,4 +1,4 @@
-"""How the tests of the contract open stores. A subclass says how one is opened; the rest follows."""
+"""How the tests of the contract open stores. A subclass only says how a store is opened."""
 
 from __future__ import annotations
 

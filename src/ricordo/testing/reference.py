@@ -1,4 +1,4 @@
-"""The keyword score written plainly, to hold stores against: BM25F over passages, as docs/search.md states it."""
+"""A plain implementation of the keyword score, to compare stores with: BM25F over passages, as in docs/search.md."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FIELDS = ("title", "path", "description", "tags", "context", "body")
 def bm25f(
     items: Mapping[str, PreparedItem], terms: Sequence[str], scoring: Scoring | None = None
 ) -> tuple[dict[str, float], float]:
-    """The best score of each item that holds any of the terms, by its ref, and the highest score there can be."""
+    """By ref, the best score of each item that contains any of the terms; and the highest possible score."""
     scoring = scoring or Scoring()
     passages = [(ref, chunk.counts) for ref, item in items.items() for chunk in item.chunks if chunk.counts is not None]
     count = len(passages)

@@ -1,7 +1,7 @@
-"""Whether arguments fit a tool's input schema, found out before anything is sent, in bounded work.
+"""Checks arguments against a tool's input schema before anything is sent, with a limit on the work.
 
-The schema is the server's. Patterns in it are not tried (one can be written that takes years), what it refers to
-elsewhere is not fetched, and a schema that needs too many steps is refused as such.
+The server wrote the schema, so it may be hostile. Regular expressions in it are ignored, because one may take for ever;
+references to other schemas are not fetched; and a schema that takes too many steps to check is an error.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def given_arguments(given: object) -> dict[str, Any]:
 
 
 def check_arguments(name: str, arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
-    """Refuse arguments that the tool's own schema refuses, with what would be right."""
+    """Refuse arguments that do not fit the tool's schema, with a hint that shows what it takes."""
     from jsonschema.exceptions import SchemaError, relevance
     from referencing import Registry
     from referencing.exceptions import Unresolvable
@@ -91,7 +91,7 @@ def _without_patterns(schema: Any, depth: int = 0) -> Any:
         dropped = {"pattern"} if isinstance(schema.get("pattern"), str) else set()
         if isinstance(schema.get("patternProperties"), Mapping):
             dropped |= {"patternProperties", "additionalProperties", "unevaluatedProperties"}
-        dropped.add("$schema")  # it would choose another draft, whose checks are not counted
+        dropped.add("$schema")  # it would select another draft of JSON Schema, whose steps are not counted
         return {key: _without_patterns(value, depth + 1) for key, value in schema.items() if key not in dropped}
     if isinstance(schema, list):
         return [_without_patterns(value, depth + 1) for value in schema]

@@ -1,6 +1,6 @@
-"""How tools are looked for: a task in general words, and tools before resources and prompts.
+"""How tools are found: the task is put in general words, and tools come before resources and prompts.
 
-Ranking itself is the search's. ``bench/tools.py`` measures what each of these is worth.
+The search does the ranking. ``bench/tools.py`` measures how much each of these helps.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from ricordo.values.tools import ToolEntry
 
 MORE = 3
-"""So many times as many as asked for are looked at, because resources and prompts give way afterwards."""
+"""How many times more hits than asked for are fetched, because resources and prompts are moved back afterwards."""
 NOT_A_TOOL = 0.6
-"""What the score of a resource or a prompt is multiplied by: a task mostly needs something that does something."""
+"""The score of a resource or a prompt is multiplied by this, because a task mostly needs a tool."""
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)\S+", re.IGNORECASE)
 _FILE = re.compile(r"(?<![\w/.])(?:~|\.{1,2})?[\w./-]*\w\.[A-Za-z][A-Za-z0-9]{1,4}\b(?![\w/])")
 
 
 def in_general(task: str) -> str:
-    """The task with addresses and names of files put as what they are.
+    """The task with addresses and file names replaced by general words.
 
     >>> in_general("rename draft.md, then read https://example.org/news")
     'rename file, then read web page URL'
@@ -28,7 +28,7 @@ def in_general(task: str) -> str:
 
 
 def tools_first(found: Sequence[ToolEntry], limit: int) -> tuple[ToolEntry, ...]:
-    """The best of them, with resources and prompts further back."""
+    """The best hits, with resources and prompts moved back."""
     return tuple(sorted(found, key=_rank)[:limit])
 
 

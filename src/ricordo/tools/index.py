@@ -1,7 +1,7 @@
-"""How a tool becomes an item: what a server says of it, doubted, as one short text that is found by a task.
+"""Turns a tool into an item: what its server says about it, checked, as one short text that a search can find.
 
-Names, descriptions and schemas come from servers: they are data. Control characters go, lengths are bounded, and a
-tool that cannot be used safely is left out with a reason.
+Servers write names, descriptions and schemas, so they are only data: control characters are removed, lengths are
+limited, and a tool that cannot be used safely is left out with a reason.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ricordo.values.items import Entry
 DRIVE = "tool"
 KIND = "tool"
 LARGEST_SCHEMA = 64_000
-"""Bytes of an input schema; a larger one would cost an agent more than its whole context."""
+"""The most bytes of an input schema; a larger one would not fit into an agent's context."""
 LONGEST_NAME = 128
 LONGEST_DESCRIPTION = 4_000
 LONGEST_PARAMETER = 300
 MOST_PARAMETERS = 60
 SHORT = 300
-"""Letters of the description that are told beside a name."""
+"""How many letters of the description are shown beside a name."""
 _NAME = re.compile(r"\w")
 _UNFIT = re.compile(r"[^\w.@-]+")
 _CONTROLS = re.compile(
@@ -43,7 +43,7 @@ class Listing:
 
 
 def listing_of(server: str, offered: Iterable[ServerTool]) -> Listing:
-    """The items for what a server offers; the first of two by one name counts."""
+    """The items for what a server offers; if two have the same name, the first is used."""
     entries: dict[str, Entry] = {}
     notes: list[str] = []
     for one in offered:
@@ -52,7 +52,7 @@ def listing_of(server: str, offered: Iterable[ServerTool]) -> Listing:
             continue
         entry = entry_of(server, one)
         if entry.ref in entries:
-            notes.append(f"{one.what} {shown(one.name)}: there are two by this name; the first counts")
+            notes.append(f"{one.what} {shown(one.name)}: there are two with this name; the first is used")
             continue
         entries[entry.ref] = entry
     return Listing(tuple(entries.values()), tuple(notes))
@@ -76,7 +76,7 @@ def entry_of(server: str, one: ServerTool) -> Entry:
     words = as_words(one.name)
     title = clean(one.title)[:LONGEST_NAME] or words
     if (server_words := as_words(server)).casefold() not in words.casefold():
-        title = f"{server_words}: {title}"  # what the server is about says what the tool is about
+        title = f"{server_words}: {title}"  # the name of the server often says what the tool is about
     description = clean(one.description)[:LONGEST_DESCRIPTION]
     lines = [] if title.casefold().endswith(words.casefold()) else [words]
     lines += [description, *parameter_lines(one.schema)]
@@ -94,15 +94,15 @@ def entry_of(server: str, one: ServerTool) -> Entry:
         "source_adapter": "mcp",
         "metadata": metadata,
     }
-    # The title stands before the text when it is embedded. Saying it, or the description, twice costs recall.
+    # The title is embedded in front of the text. Repeating it, or the description, lowers recall.
     text = "\n".join(filter(None, lines)) or words
     return Entry(ref_of(server, one.what, one.name), text, KIND, fields)
 
 
 def ref_of(server: str, what: str, name: str) -> str:
-    """The ref of a tool; resources and prompts stand in folders of their own, for they may share a tool's name."""
+    """The ref of a tool; resources and prompts have folders of their own, because they may have the name of a tool."""
     fit = _UNFIT.sub("-", name).strip("-.") or "unnamed"
-    if fit != name:  # two names must not become one
+    if fit != name:  # two names must not become the same
         fit = f"{fit}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:6]}"
     folder = {"resource": "resources/", "prompt": "prompts/"}.get(what, "")
     return f"{DRIVE}:/{server}/{folder}{fit}"
@@ -128,7 +128,7 @@ def as_words(name: str) -> str:
 
 
 def clean(text: str) -> str:
-    """A text without characters that steer a terminal or hide what is written."""
+    """A text without characters that control a terminal or hide text."""
     return _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 

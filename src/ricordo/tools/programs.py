@@ -1,6 +1,6 @@
-"""Which MCP servers the user's programs know: one table of their settings files, read and nothing else.
+"""Finds the MCP servers that the user's programs know: a table of their settings files, which are only read.
 
-Reading starts nothing. A file that is missing or broken is left out, with a note when it is broken.
+No server is started. A missing file is ignored; a broken one is left out with a note.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ricordo.frozen import frozen
 _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
 LARGEST_FILE = 20_000_000
-"""Claude Code keeps much beside the servers in its file."""
+"""The largest file that is read; Claude Code keeps much more than servers in its file."""
 
 
 @frozen
 class SettingsFile:
-    """A settings file: whose it is, what it is called there, and whether it lies in a project."""
+    """A settings file: its program, the key of its servers, and whether it belongs to a project."""
 
     program: str
     path: Path
@@ -117,7 +117,7 @@ def _tables(path: Path, note: Callable[[str], None]) -> dict[str, Any]:
         text = content.decode("utf-8-sig")
         data = tomllib.loads(text) if path.suffix == ".toml" else json_with_comments(text)
         if not isinstance(data, dict):
-            raise ValueError("it is no object")
+            raise ValueError("it is not an object")
     except (ValueError, RecursionError, OSError, Error) as problem:
         note(f"{path} is left out: {problem}")
         return {}

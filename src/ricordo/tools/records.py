@@ -1,6 +1,6 @@
-"""What is kept of calls: a log line for each, and whole results that were too long to tell, readable by id.
+"""Keeps a log line for each call, and the whole text of results that were too long to show, which can be read by id.
 
-Both are files of the user's own, in the folder of logs. The log rolls over once; of the results the newest stay.
+Both are files in the user's folder of logs. One older log is kept, and the newest results.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class CallRecords:
         return found
 
     def keep(self, text: str) -> str:
-        """Keep a whole result; its id."""
+        """Keep a whole result; returns its id."""
         folder = self.folder / RESULTS
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         name = secrets.token_hex(6)
@@ -86,7 +86,7 @@ class CallRecords:
     def result(self, name: str) -> str:
         """A result that was kept, whole."""
         if not _ID.fullmatch(name):
-            raise UsageError(f"'{name[:40]}' is not the id of a result", hint="call_tool answers the id, 12 letters.")
+            raise UsageError(f"'{name[:40]}' is not the id of a result", hint="call_tool returns the id, 12 letters.")
         try:
             return (self.folder / RESULTS / f"{name}.txt").read_text(encoding="utf-8")
         except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""The servers whose tools the user takes in: one file of the user's own, ``tool-servers.json`` beside the settings.
+"""The servers whose tools the user added: they are kept in ``tool-servers.json`` beside the user's settings.
 
-An entry stands there because the user said yes to what it starts. What a project or another program changes later
-counts only after the user said yes again: the entry here is what is started, never the other file.
+An entry is there because the user agreed to what it starts. Only this entry is started, never that of another file: if
+a project or a program changes its own file later, the user has to agree again.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Registered:
         return what_starts(self.entry)
 
     def server(self, env: Environment | None = None) -> McpServer:
-        """Ready to be started; an entry that cannot be is an error that says why."""
+        """The server, ready to be started; an error says why an entry cannot be used."""
         try:
             server = server_of(self.name, self.entry, os.environ if env is None else env)
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            hint = f"Look at '{self.name}' in {FILE} beside your settings, or take it out: ricordo tools remove."
+            hint = f"Look at '{self.name}' in {FILE} beside your settings, or remove it: ricordo tools remove."
             raise Unreadable(f"the server '{self.name}' cannot be started: {problem}", hint=hint) from None
         if server is None:
             raise Unreadable(f"the server '{self.name}' is switched off, or is Ricordo itself")
@@ -80,7 +80,7 @@ class ServerFile:
         return servers[name]
 
     def put(self, new: list[Registered]) -> None:
-        """Keep these; an entry by the same name is replaced."""
+        """Keep these entries; an entry with the same name is replaced."""
         self._change({one.name: _written(one) for one in new}, ())
 
     def drop(self, *names: str) -> None:
@@ -104,19 +104,21 @@ def _written(one: Registered) -> dict[str, Any]:
 
 
 def to_register(named: Named, taken: Mapping[str, Registered]) -> Registered:
-    """An entry of a program's file as it would stand in ours; a name that another server has gets the program's."""
+    """An entry of a program's file in the form of our file; if the name is taken, the program's name is added to it."""
     entry = {key: named.entry[key] for key in _KEPT if key in named.entry}
     if "url" not in entry and (url := named.entry.get("httpUrl") or named.entry.get("serverUrl")):
-        entry["url"] = url  # Gemini's and Windsurf's words for it
+        entry["url"] = url  # the names that Gemini and Windsurf use
     if headers := named.entry.get("http_headers"):
-        entry["headers"] = headers  # Codex's
+        entry["headers"] = headers  # the names that Codex uses
     if named.place.project is not None:
         entry.setdefault("cwd", str(named.place.project))
         folder = json.dumps(str(named.place.project))[1:-1]
-        entry = json.loads(json.dumps(entry).replace("${workspaceFolder}", folder))  # VS Code's and Cursor's word
+        entry = json.loads(
+            json.dumps(entry).replace("${workspaceFolder}", folder)
+        )  # the name that VS Code and Cursor use
     name = fit_name(named.name)
     if not name:
-        raise UsageError(f"{named.place.path} names a server without a name that can be used")
+        raise UsageError(f"{named.place.path} has a server whose name cannot be used")
     other = taken.get(name)
     if other is not None and dict(other.entry) != entry and other.path != str(named.place.path):
         name = f"{name}@{named.place.program}"
@@ -129,7 +131,9 @@ def fit_name(name: str) -> str:
 
 
 def what_starts(entry: Mapping[str, Any]) -> str:
-    """What an entry runs or reaches, on one line, for a person to say yes to; values of variables are not shown."""
+    """What an entry runs or reaches, on one line, so that a person can agree to it; values of variables are not
+    shown.
+    """
     if url := entry.get("url"):
         return _line(f"reaches {url}")
     words = [str(entry.get("command", "")), *map(str, entry.get("args") or ())]

@@ -15,7 +15,7 @@ NOT_READ_ONLY = "it does not say that it only reads"
 
 
 def entry_from(item: Item, allow: Sequence[str], score: float | None = None) -> ToolEntry:
-    """What an item of kind tool says."""
+    """The tool that an item of kind tool describes."""
     known = item.fields.metadata
     server, name, what = (str(known.get(key) or "") for key in ("server", "name", "what"))
     called = called_by(server, name, what)
@@ -39,7 +39,7 @@ def entry_from(item: Item, allow: Sequence[str], score: float | None = None) -> 
 
 
 def called_by(server: str, name: str, what: str) -> str:
-    """The name that find answers and call takes: ``SERVER/NAME``, with the folder of a resource or prompt."""
+    """The name that find returns and call takes: ``SERVER/NAME``, with the folder of a resource or prompt."""
     folder = {"resource": "resources/", "prompt": "prompts/"}.get(what, "")
     return f"{server}/{folder}{name}"
 
@@ -51,7 +51,7 @@ def may_call(name: str, hints: Mapping[str, bool], allow: Sequence[str]) -> bool
 
 
 def refuse(name: str) -> Forbidden:
-    """The answer to a call of a tool that may not be called."""
+    """The error for a call of a tool that may not be called."""
     return Forbidden(
         f"{name} was not called: {NOT_READ_ONLY}",
         hint=f"Only the user can allow it, in their own settings: ricordo config set tools.allow '{name}'",
@@ -62,7 +62,7 @@ def pick(name: str, known: Sequence[ToolEntry]) -> ToolEntry:
     """The tool that a name means: ``SERVER/NAME``, its ref, or the bare name where only one server has it."""
     wanted = name.strip()
     if not wanted:
-        raise UsageError("there is no name", hint="Name a tool as find_tools shows it: SERVER/NAME.")
+        raise UsageError("the name is empty", hint="Name a tool as find_tools shows it: SERVER/NAME.")
     exact = [one for one in known if wanted in (one.name, one.ref)]
     bare = exact or [one for one in known if one.name.rpartition("/")[2] == wanted]
     if len(bare) == 1:
@@ -88,7 +88,7 @@ def part_of(text: str, start: int, most: int) -> tuple[str, int | None]:
 
 
 def plain_hints(hints: Mapping[str, Any]) -> str:
-    """What a server says of a tool's effects, in words."""
+    """What a server says about a tool's effects, as text."""
     words = {
         ("read_only", True): "only reads",
         ("read_only", False): "changes things",

@@ -1,4 +1,4 @@
-"""Servers that are started when they are first needed, stay warm for the next call, and end with the program."""
+"""Starts servers when they are first needed, keeps them running for the next call, and ends them with the program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ricordo.tools.registered import Registered
 
 
 class OpenServers:
-    """The servers that are open, each behind a lock of its own: a slow start of one holds up no other."""
+    """The running servers; each has a lock of its own, so that a slow start of one does not delay the others."""
 
     def __init__(self, seconds: Callable[[], float]) -> None:
         self._seconds = seconds
@@ -32,7 +32,7 @@ class OpenServers:
             raise
 
     def tool(self, one: Registered, what: str, name: str) -> tuple[ServerTool, bool]:
-        """A tool as its server describes it now, and whether the server said meanwhile that its list changed."""
+        """A tool as its server describes it now, and whether the server said in the meantime that its list changed."""
         connections, _ = self._connections(one)
         changed = one.name in connections.changed
         offered = self.offered(one) if changed else connections.offered
@@ -42,7 +42,7 @@ class OpenServers:
         return found, changed
 
     def call(self, one: Registered, tool: ServerTool, arguments: Mapping[str, Any]) -> Result:
-        """Use it. A server that does not answer is ended, and started anew by the next call."""
+        """Call a tool. A server that does not answer is ended, and the next call starts it again."""
         connections, _ = self._connections(one)
         try:
             if tool.what == "resource":
@@ -52,7 +52,7 @@ class OpenServers:
             return connections.call(one.name, tool.name, arguments)
         except Unavailable as error:
             self.end(one.name)
-            hint = "The server was ended and starts anew at the next call; or use another tool."
+            hint = "The server was ended and starts again at the next call; or use another tool."
             raise Unavailable(error.message, hint=hint) from None
 
     def end(self, name: str) -> None:
@@ -63,7 +63,7 @@ class OpenServers:
             held[2].close()
 
     def close(self) -> None:
-        """End all of them; none is started any more."""
+        """End all servers; no server is started after this."""
         with self._lock:
             self._closed = True
             names = list(self._open)
@@ -86,7 +86,7 @@ class OpenServers:
             if problem := connections.problems.get(one.name):
                 stack.close()
                 hint = "Start its command by hand to see what it says; 'ricordo tools list --verbose' shows it."
-                raise Unavailable(f"the MCP server '{one.name}' is not there: {problem}", hint=hint)
+                raise Unavailable(f"the MCP server '{one.name}' cannot be used: {problem}", hint=hint)
             with self._lock:
                 self._open[one.name] = (one.entry, connections, stack)
             return connections, True

@@ -1,4 +1,4 @@
-"""Tools of other MCP servers: what is known of one, what a call came to, and what became of their servers."""
+"""Tools of other MCP servers: what is known about a tool, the result of a call, and reports about servers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, Plain
 
 @frozen
 class ToolEntry(Plain):
-    """A tool, resource or prompt of a server as one sees it before calling it."""
+    """A tool, resource or prompt of a server, as it is listed."""
 
     name: str
     """``SERVER/NAME``: what describe and call take."""
@@ -24,7 +24,7 @@ class ToolEntry(Plain):
     """tool, resource or prompt."""
     callable: bool = False
     why_not: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
-    """What stands in the way of a call, if something does."""
+    """Why it cannot be called, if it cannot."""
     schema: Mapping[str, Any] = field(default_factory=dict, metadata=LEFT_OUT_WHEN_EMPTY)
     hints: Mapping[str, bool] = field(default_factory=dict, metadata=LEFT_OUT_WHEN_EMPTY)
     score: float | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)
@@ -32,7 +32,7 @@ class ToolEntry(Plain):
 
 @frozen
 class ToolResult(Plain):
-    """What a call came to. ``text`` is at most as long as was asked for; the whole is kept under ``id``."""
+    """The result of a call. ``text`` is at most as long as was asked for; the whole is kept under ``id``."""
 
     name: str
     text: str
@@ -55,9 +55,9 @@ class ServerFound(Plain):
     path: str
     starts: str
     known: bool = False
-    """Whether the user allowed it before, just as it stands now."""
+    """Whether the user allowed it before, exactly as it is now."""
     from_project: bool = False
-    """Whether a project's own file names it: somebody else may have written that."""
+    """Whether it is in a project's file, which somebody else may have written."""
 
 
 @frozen

@@ -1,6 +1,6 @@
-"""Values that tell what was asked, found, judged and learned.
+"""Values about use: what was asked, found, judged and learned.
 
-First what the store is given and keeps, then the answers of ``stats``, ``feedback`` and ``learn``.
+First come the values that the store keeps, then the results of ``stats``, ``feedback`` and ``learn``.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class UsedItem:
 
 @frozen
 class Use:
-    """One search, or an opening by name (``text`` is None), to be remembered.
+    """One search, or an item opened by name (``text`` is None), to be recorded.
 
-    Without ``logged`` the items' counts rise, and nothing else is kept.
+    Without ``logged``, only the counts of the items are updated.
     """
 
     items: tuple[UsedItem, ...]
@@ -61,7 +61,7 @@ class Learned:
 
 @frozen
 class Move:
-    """A change of weights about to be made; ``restart`` lets only later verdicts count from then on."""
+    """A change of weights about to be made; after ``restart``, only later verdicts count."""
 
     shift: float
     reason: str
@@ -126,7 +126,9 @@ class Retrieval(Plain):
 
 @frozen
 class Judged:
-    """A query and an item that belong together: ``verdict`` says how; empty, it was opened after the query."""
+    """A query and an item that belongs to it: by a ``verdict``, or, if that is empty, because it was opened after the
+    query.
+    """
 
     query: str
     ref: str

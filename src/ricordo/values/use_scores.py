@@ -1,6 +1,6 @@
-"""What use and feedback say about an item, as numbers in [0, 1]: pure functions that the store and the ranking share.
+"""Turns the use of an item and the feedback on it into numbers in [0, 1]: pure functions for the store and the ranking.
 
-Counting uses and keeping verdicts is the store's; moving the weights of a profile is ``memory.learning``'s.
+The store counts uses and keeps verdicts; ``memory.learning`` adjusts the weights of a profile.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ OPENING = 0.1
 """What one opening adds to the decay score, up to 1."""
 
 PRIOR_ENTRIES = 4.0
-"""So many verdicts of "no opinion" stand behind every item, so that a single one does not decide."""
+"""Every item counts as if it had this many neutral verdicts, so that a single verdict does not decide."""
 
 
 def decayed(score: float, idle_days: float, *, protected: bool = False) -> float:
@@ -51,7 +51,7 @@ def tally(counts: Mapping[str, int]) -> tuple[int, float]:
 
 
 def feedback_prior(counts: Mapping[str, int]) -> float:
-    """What the verdicts on an item say, drawn towards 0.5 while there are few: (sum + 0.5·4) / (entries + 4).
+    """What the verdicts on an item say; near 0.5 while there are few: (sum + 0.5·4) / (entries + 4).
 
     >>> feedback_prior({}), feedback_prior({"accepted": 1}), feedback_prior({"dismissed": 4})
     (0.5, 0.6, 0.25)
