@@ -285,3 +285,20 @@ def test_what_happened_lately_is_told_on_request_and_from_sessions_as_data(engin
     [inside] = fenced_texts(context.text)
     assert inside.count("\n- ") == len(context.parts) - 1
     assert engine.context("anything", recent=True, budget=12).tokens <= 12
+
+
+def test_the_store_is_asked_for_the_passages_of_all_hits_at_once(
+    engine: Ricordo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asked(count: int) -> int:
+        for number in range(count):
+            engine.save(f"note:/{count}/{number}", f"Tea number {number} is brewed for {number + 2} minutes, not more.")
+        calls: list[int] = []
+        index = engine.store.index
+        passages = type(index).passages
+        monkeypatch.setattr(type(index), "passages", lambda *a, **o: calls.append(1) or passages(*a, **o))
+        assert engine.context("brew tea", budget=4000).parts
+        monkeypatch.setattr(type(index), "passages", passages)
+        return len(calls)
+
+    assert asked(2) == asked(20)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ricordo import registry
 from ricordo.errors import Unavailable
 from ricordo.models.base import Embedder, TokenCounter
 from ricordo.models.local_onnx import SHIPPED, TEXTS_PER_SLICE, TOKENS_PER_RUN, LocalEmbedder, WordPieceCounter
@@ -263,3 +264,8 @@ def damage(file: Path) -> None:
     before = file.stat().st_mtime_ns
     file.write_bytes(content)
     os.utime(file, ns=(before + 1_000_000, before + 1_000_000))
+
+
+def test_the_tokenizer_is_read_once_for_the_embedder_and_for_all_that_count() -> None:
+    assert registry.token_counter() is registry.token_counter()
+    assert LocalEmbedder().tokenizer is registry.token_counter()
