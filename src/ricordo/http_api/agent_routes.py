@@ -1,4 +1,4 @@
-"""The verbs of the API that tell agents what they need, and what agents did."""
+"""The verbs of the API that give agents what they need, and show what agents did."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ async def session(
     first: Annotated[int, Query(ge=1, le=10_000_000)] = 1,
     limit: bodies.Limit = 200,
 ) -> Response:
-    """A session with its turns from one on."""
+    """A session, with its turns from a given one on."""
     return await here.answer(lambda engine: engine.session(id, first=first, limit=limit))
 
 
@@ -98,5 +98,5 @@ async def recent(
 
 @reads(agents, "/route", shapes.RoutesShape)
 async def route(here: Here, task: Task, limit: bodies.Limit = 5) -> Response:
-    """Points in sessions to fork from for a task."""
+    """Checkpoints: points in sessions to fork from for a task."""
     return await here.answer(lambda engine: engine.route(task, limit))

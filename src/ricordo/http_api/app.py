@@ -34,7 +34,7 @@ DESCRIPTION = (
 
 
 def app_for(serving: Serving, *, host: str = "127.0.0.1", port: int = 0, names: Sequence[str] = ()) -> ASGIApp:
-    """The whole application, with its door guarded."""
+    """The whole application, behind the guard."""
     mcp = mcp_http.app_for(serving.service, serving.threads, host=host, names=names)
     app = web_app(serving, mcp)
     return Guard(
@@ -64,7 +64,7 @@ def web_app(serving: Serving, mcp: Any = None) -> FastAPI:
         version=__version__,
         description=DESCRIPTION,
         openapi_url="/api/v1/openapi.json",
-        docs_url=None,  # the usual pages for it load scripts from elsewhere
+        docs_url=None,  # the usual pages for the API load scripts from other servers
         redoc_url=None,
         lifespan=lifespan,
         generate_unique_id_function=_operation_id,
@@ -82,7 +82,7 @@ def web_app(serving: Serving, mcp: Any = None) -> FastAPI:
 def _install_probes(app: FastAPI) -> None:
     @app.get("/healthz", tags=["probes"], responses={200: {"model": shapes.HealthShape}})
     async def health() -> dict[str, str]:
-        """The server is up. Needs no token, and tells nothing else."""
+        """The server is up. This needs no token, and says nothing else."""
         return {"status": "ok", "version": __version__}
 
     @app.get("/metrics", tags=["probes"], dependencies=[needs("read")], response_class=Response)

@@ -1,4 +1,4 @@
-"""The server in the background: starting and stopping it, and the units that start it with the session of the user."""
+"""Starts and stops the server in the background, and writes the units that start it when the user logs in."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def is_answering(running: RunningServer, seconds: float = 2.0) -> bool:
 
 
 def required() -> RunningServer:
-    """The server that runs; an error when none does."""
+    """The running server; an error if there is none."""
     running = read_running()
     if running is None:
         raise NotFound("no server runs", hint="Start one with 'ricordo serve --background'.")
@@ -100,7 +100,7 @@ def new_link(running: RunningServer) -> str:
 
 
 def stop() -> RunningServer:
-    """End the server well, and wait until it is gone."""
+    """End the server gracefully, and wait until it is gone."""
     running = required()
     os.kill(running.pid, signal.SIGTERM)
     until = time.monotonic() + STOP_SECONDS
@@ -139,7 +139,7 @@ def launchd_plist(arguments: Sequence[str], log: Path) -> str:
 
 
 def unit_place(platform: str, env: Mapping[str, str]) -> Path:
-    """Where the unit of this platform stands."""
+    """The path of the unit on this platform."""
     home = Path(env.get("HOME") or Path.home())
     if platform == "darwin":
         return home / "Library" / "LaunchAgents" / f"{LABEL}.plist"
@@ -147,12 +147,12 @@ def unit_place(platform: str, env: Mapping[str, str]) -> Path:
         base = Path(env["XDG_CONFIG_HOME"]) if env.get("XDG_CONFIG_HOME") else home / ".config"
         return base / "systemd" / "user" / UNIT_NAME
     raise UsageError(
-        "units are written for systemd and launchd alone", hint="Let your system run: ricordo serve --background"
+        "units can be written only for systemd and launchd", hint="Let your system run: ricordo serve --background"
     )
 
 
 def install_unit(arguments: Sequence[str], *, platform: str = sys.platform) -> tuple[Path, tuple[str, ...]]:
-    """Write the unit; answers where, and the commands that switch it on."""
+    """Write the unit; returns its path, and the commands that switch it on."""
     place = unit_place(platform, os.environ)
     if platform == "darwin":
         text = launchd_plist(arguments, state_home(os.environ) / LOG_NAME)
@@ -165,7 +165,7 @@ def install_unit(arguments: Sequence[str], *, platform: str = sys.platform) -> t
 
 
 def uninstall_unit(*, platform: str = sys.platform) -> tuple[Path, tuple[str, ...]]:
-    """Take the unit away; answers where it was, and the command that ends what it started."""
+    """Remove the unit; returns its path, and the command that ends what it started."""
     place = unit_place(platform, os.environ)
     if not place.exists():
         raise NotFound(f"there is no unit {place}", hint="'ricordo service install' writes it.")

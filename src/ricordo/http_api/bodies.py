@@ -21,12 +21,12 @@ Text = Annotated[str, Field(max_length=20_000_000)]
 Short = Annotated[str, Field(max_length=100_000)]
 Names = Annotated[list[Annotated[str, Field(max_length=1000)]], Field(max_length=100)]
 WaitParameter = Annotated[
-    float, Query(ge=0, le=25, description="Wait so many seconds for the task to end before answering.")
+    float, Query(ge=0, le=25, description="Wait up to this many seconds for the task to end before answering.")
 ]
 
 
 class Parameters(BaseModel):
-    """Unknown names are refused: they are mostly misspelt."""
+    """Unknown names are refused, because they are mostly misspelt."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -82,8 +82,8 @@ class SemanticParameters(FilterParameters):
     offset: Offset = 0
     min_score: float | None = Field(default=None, ge=0, le=1)
     as_of: str | None = Field(default=None, max_length=40, description="Search what was current then.")
-    explain: bool = Field(default=False, description="Say why each hit stands where it does.")
-    track: bool | None = Field(default=None, description="Remember what was found; the setting decides otherwise.")
+    explain: bool = Field(default=False, description="Say why each hit has its rank.")
+    track: bool | None = Field(default=None, description="Record what was found; if not given, the setting decides.")
 
 
 class SearchParameters(SemanticParameters):
@@ -106,10 +106,10 @@ class SearchParameters(SemanticParameters):
     boost_domain: str | None = Field(default=None, max_length=1000)
     diverse: bool = Field(default=False, description="Prefer hits that differ from one another.")
     rerank: Literal["none", "cross-encoder", "llm"] | None = None
-    memories: bool = Field(default=False, description="Search memories and sessions apart (profile vault).")
+    memories: bool = Field(default=False, description="Search memories and sessions separately (profile vault).")
 
     def options(self) -> dict[str, Any]:
-        """The arguments of ``Ricordo.search`` beside the query."""
+        """The arguments of ``Ricordo.search`` besides the query."""
         same = (
             "limit", "offset", "min_score", "as_of", "explain", "track", "mode", "lexical", "vectors", "profile",
             "literal", "backend", "boost_tags", "boost_domain", "diverse", "rerank", "memories",
@@ -130,7 +130,7 @@ def weights_from(text: str) -> dict[str, float]:
         except ValueError:
             equals = ""
         if not equals:
-            raise UsageError(f"'{part}' is no weight", hint="Write vector=0.5,recency=0.")
+            raise UsageError(f"'{part}' is not a weight", hint="Write vector=0.5,recency=0.")
     return weights
 
 
@@ -168,7 +168,7 @@ class RememberBody(Parameters):
     loading: Literal["always", "contextual"] | None = None
 
     def fields(self) -> dict[str, Any]:
-        """What the item carries beside its text; only what was given."""
+        """The fields of the item that were given."""
         names = (
             "title", "description", "tags", "category", "domain", "severity", "importance", "context", "valid_from",
             "valid_until", "loading",
@@ -177,7 +177,7 @@ class RememberBody(Parameters):
 
 
 class CorrectBody(Parameters):
-    """What is right, in the place of an item."""
+    """A correct text that replaces an item."""
 
     ref: Ref = Field(examples=["memory:/keys"])
     text: Text = Field(min_length=1, examples=["Rotate the signing keys every month."])
@@ -232,14 +232,14 @@ class ForgetBody(Parameters):
 
 
 class RestoreBody(Parameters):
-    """An item or one of its versions, to be the current one again."""
+    """An item to restore, or one of its versions that becomes the current one again."""
 
     ref: Ref = Field(examples=["note:/keys"])
     version: int | None = Field(default=None, ge=1, le=2**31)
 
 
 class SupersedeBody(Parameters):
-    """One item in the place of another."""
+    """An item that replaces another."""
 
     old: Ref
     new: Ref
@@ -254,7 +254,7 @@ class LinkBody(Parameters):
 
 
 class UnlinkBody(Parameters):
-    """A link to take away; without a type, all between the two."""
+    """A link to remove; without a type, all links between the two."""
 
     source: Ref
     target: Ref
@@ -262,7 +262,7 @@ class UnlinkBody(Parameters):
 
 
 class FeedbackBody(Parameters):
-    """What became of an item that a query found."""
+    """A verdict on an item that a query found."""
 
     query: Short = Field(min_length=1, examples=["how are keys rotated?"])
     ref: Ref = Field(examples=["note:/keys"])
@@ -305,7 +305,7 @@ class FileBody(Parameters):
 
 
 class SettingBody(Parameters):
-    """A setting, or a part of a profile, to be written to the user's file; null takes it out."""
+    """A setting, or a part of a profile, to be written to the user's file; null removes it."""
 
     name: str = Field(min_length=1, max_length=200, examples=["search.limit"])
     value: str | None = Field(max_length=10_000, examples=["20"])

@@ -1,6 +1,6 @@
-"""Who may ask: tokens that people make, and browsers that signed in. Only hashes are kept, in one private file.
+"""Keeps tokens and signed-in browsers, which may use the server. Only hashes are kept, in one private file.
 
-The secrets are long and random, so a plain SHA-256 is enough: there is nothing to guess.
+The secrets are long and random, so they cannot be guessed, and a plain SHA-256 is enough.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DAY = 86_400.0
 
 @frozen
 class Caller:
-    """Somebody who proved who they are: ``way`` is token, session or local (a program of the same user)."""
+    """A caller that proved its identity; ``way`` is token, session or local (a program of the same user)."""
 
     id: str
     name: str
@@ -43,7 +43,7 @@ class Caller:
 
 @frozen
 class Credential:
-    """A token or a signed-in browser as it is kept."""
+    """A token or a signed-in browser, as it is stored."""
 
     id: str
     name: str
@@ -85,7 +85,7 @@ class Credentials:
         return Caller(found.id, found.name, found.scope, found.way)
 
     def add(self, name: str, scope: str, *, way: str = "token", days: float | None = None) -> tuple[str, Credential]:
-        """Make a credential; the secret is told this once."""
+        """Make a credential; its secret is given only now."""
         if scope not in SCOPES:
             raise UsageError(f"there is no scope '{scope}'", hint=f"One of: {', '.join(SCOPES)}.")
         if not name.strip():
@@ -100,7 +100,7 @@ class Credentials:
         return secret, made
 
     def remove(self, name: str) -> list[Credential]:
-        """Take away a credential by its id, or all of a name."""
+        """Remove a credential by its id, or all with a name."""
         with locked(self.path):
             known = self._read()
             gone = [one for one in known if name in (one.id, one.name)]
@@ -110,7 +110,7 @@ class Credentials:
         return gone
 
     def all(self, way: str | None = None) -> list[Credential]:
-        """What is kept, the oldest first, without what is over."""
+        """The credentials that have not expired, the oldest first."""
         now = time.time()
         return [one for one in self._read() if not one.is_over(now) and way in (None, one.way)]
 
@@ -156,7 +156,7 @@ class SignInCodes:
         return code
 
     def redeem(self, code: str) -> bool:
-        """Whether the code is good; it is not good again."""
+        """Whether the code is valid; it is used up by this."""
         with self._lock:
             self._drop_old()
             return self._until.pop(digest(code), None) is not None
@@ -167,7 +167,7 @@ class SignInCodes:
 
 
 def digest(secret: str) -> str:
-    """What is kept of a secret."""
+    """The hash of a secret, which is stored in its place."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 

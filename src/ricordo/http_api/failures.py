@@ -42,15 +42,15 @@ WORDS: Mapping[int, str] = {
     405: "The path has no such method.",
     409: "The item was changed meanwhile, or is there already.",
     413: "The request is too large.",
-    421: "The server is not called by that name.",
+    421: "The server does not answer to that host name.",
     422: "The call does not fit the schema.",
-    429: "The caller asks too much.",
+    429: "The caller sends too many requests.",
     501: "An optional part is not installed.",
     502: "A model or another service broke its contract.",
     503: "The store or a service cannot be reached now.",
     504: "It took too long.",
 }
-"""What each status means; every route may answer them."""
+"""What each status means; every route may return them."""
 
 log = logging.getLogger("ricordo.http")
 
@@ -66,7 +66,7 @@ def shape(code: str, message: str, hint: str = "", **more: Any) -> dict[str, Any
 
 
 def install(app: FastAPI) -> None:
-    """Let every failure of the application be answered in the one shape."""
+    """Make the application answer every failure in the one shape."""
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse
     from starlette.exceptions import HTTPException
@@ -76,7 +76,7 @@ def install(app: FastAPI) -> None:
         return JSONResponse(printable(shape(error.code, error.message, error.hint)), status_of(error))
 
     async def late(request: Request, error: Exception) -> JSONResponse:
-        hint = "A write may still end well: look before you repeat it. serve.seconds is the bound."
+        hint = "A write may still succeed: check before you repeat it. The limit is serve.seconds."
         return JSONResponse(shape("timeout", "this took too long", hint), 504)
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:
@@ -105,7 +105,7 @@ def install(app: FastAPI) -> None:
 
 
 def printable(plain: Any) -> Any:
-    """The same in what UTF-8 can hold: half characters become question marks."""
+    """The same text with lone surrogates, which UTF-8 cannot encode, as question marks."""
     if isinstance(plain, str):
         return plain.encode("utf-8", "replace").decode()
     if isinstance(plain, Mapping):

@@ -1,8 +1,8 @@
-"""The door of the server: which requests come in at all, and who sent them.
+"""Decides which requests the server accepts, and who sent them.
 
-Five things are checked, in this order: that the request uses one of the server's host names (a foreign page could
-point a host name of its own at this machine), that it does not come from another site, that it is small enough, who
-sends it, and that this caller does not send too many. A request that is let in has its caller in ``scope["state"]``.
+Five things are checked, in this order: that the request uses one of the server's host names (another site could point a
+host name of its own at this machine), that it does not come from another site, that it is small enough, who sends it,
+and that this caller does not send too many. A request that is let in has its caller in ``scope["state"]``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 OPEN_PATHS = ("/healthz", "/sign-in", "/favicon.ico")
 OPEN_FOLDER = "/static/"
 FAILURES_PER_MINUTE = 30
-"""So many wrong tokens or codes are answered from one address; then it has to wait."""
+"""After this many wrong tokens or codes, an address has to wait."""
 MOST_CALLERS = 10_000
 SECURITY_HEADERS = (
     (
@@ -43,14 +43,14 @@ SECURITY_HEADERS = (
 
 @frozen
 class RequestLimits:
-    """How much is taken from a caller."""
+    """How much one caller may send."""
 
     body: int = 64_000_000
     per_minute: int = 30_000
 
 
 class Bucket:
-    """Counts requests by caller: so many a minute, filled up again all the time."""
+    """Limits the requests of each caller to a number per minute, as a bucket that refills steadily."""
 
     def __init__(self) -> None:
         self._left: dict[str, tuple[float, float]] = {}
@@ -134,7 +134,7 @@ class Guard:
         return host
 
     def _refuse_other_origins(self, headers: Mapping[bytes, str], host: str) -> None:
-        """A browser says which page a request comes from; pages of others have no business here."""
+        """A browser says which page a request comes from; requests from pages of other sites are refused."""
         origin = headers.get(b"origin")
         if origin is not None and origin.lower() not in (f"http://{host}", f"https://{host}"):
             raise Refused(403, "wrong_origin", "this request comes from another site", "Open the page itself.")
@@ -174,7 +174,9 @@ class Guard:
 
     @staticmethod
     def _refuse_without_origin(headers: Mapping[bytes, str]) -> None:
-        """A cookie is sent along by the browser whoever asks, so a change must show that our own page asks."""
+        """Refuse a change without an Origin header: browsers send the cookie from any page, so the request must show
+        that it comes from ours.
+        """
         if b"origin" not in headers and headers.get(b"sec-fetch-site") != "same-origin":
             raise Refused(403, "wrong_origin", "the request does not say which page sent it", "Send an Origin header.")
 
@@ -182,7 +184,7 @@ class Guard:
         name = caller.id if caller is not None else _address(scope)
         if not self._bucket.take(name, limits.per_minute):
             raise Refused(
-                429, "too_many", "too many requests", "Wait a moment; serve.requests_per_minute is the bound."
+                429, "too_many", "too many requests", "Wait a moment; the limit is serve.requests_per_minute."
             )
 
     def _count_failure(self, scope: Scope) -> None:
@@ -193,7 +195,7 @@ class Guard:
         path = scope["path"]
         if caller is not None or path in OPEN_PATHS or path.startswith(OPEN_FOLDER):
             if path == "/sign-in" and b"code=" in scope.get("query_string", b""):
-                self._count_failure(scope)  # a good code is asked for once, so guesses are what is counted
+                self._count_failure(scope)  # a valid code is used once, so this counts guesses
             return
         raise Refused(
             401,
@@ -228,7 +230,7 @@ def without_port(host: str) -> str:
 
 
 def cookies(header: str) -> dict[str, str]:
-    """The cookies of a header; what is no cookie is left out."""
+    """The cookies of a header; other text in it is ignored."""
     pairs = (part.strip().partition("=") for part in header.split(";"))
     return {name: value.strip('"') for name, equals, value in pairs if equals}
 
@@ -248,7 +250,7 @@ def _too_large(limit: int) -> Refused:
 
 
 class BoundedBody:
-    """Stops reading a body that says it is small, or says nothing, and is large; the answer is then ours."""
+    """Stops reading a body that is larger than it declared or than is allowed, and answers with an error."""
 
     def __init__(self, receive: Receive, send: Send, limit: int) -> None:
         self._receive = receive
@@ -258,13 +260,13 @@ class BoundedBody:
         self._answered = False
 
     async def receive(self) -> Message:
-        """The next part; past the limit, as if the sender had gone."""
+        """The next part of the body; beyond the limit, it acts as if the sender had disconnected."""
         message = await self._receive()
         self._taken += len(message.get("body", b""))
         return {"type": "http.disconnect"} if self._taken > self._limit else message
 
     async def send(self, message: Message) -> None:
-        """What the application answers, unless the body was too large."""
+        """Pass on the application's answer, unless the body was too large."""
         if self._taken <= self._limit:
             await self._send(message)
         elif not self._answered:

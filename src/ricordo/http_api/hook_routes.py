@@ -28,7 +28,7 @@ hooks = APIRouter(prefix="/api/v1", include_in_schema=False)
 
 
 class HookBody(BaseModel):
-    """What a hook was given, and where."""
+    """The input of a hook, and the folder in which it runs."""
 
     payload: str = Field(max_length=10_000_000)
     folder: str = Field(max_length=4096)
@@ -56,7 +56,7 @@ def own_variables() -> dict[str, str]:
 
 
 def answered(stores: HookStores, event: str, body: HookBody) -> dict[str, Any]:
-    """Run the hook on an open store; the last answer that it offers counts."""
+    """Run the hook on an open store; the last answer that it offers is used."""
     offered: list[bytes] = []
     outlet = Outlet(offered.append, time.monotonic())
     folder = Path(body.folder)

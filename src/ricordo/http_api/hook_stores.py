@@ -1,4 +1,4 @@
-"""The stores that hooks ask, kept open: a hook of any project of the user may ask the one server there is."""
+"""Keeps the stores open that hooks use; hooks of all projects of the user ask the same server."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class HookStores:
 
     @contextmanager
     def opened(self, folder: Path, store: str | None, tier: str | None) -> Iterator[Ricordo]:
-        """The store that is meant in a folder. It stays open afterwards."""
+        """The store that belongs to a folder. It stays open afterwards."""
         key = (store or "", tier or "", str(nearest_project(folder) or ""))
         with self._lock:
             found = self._open.get(key)

@@ -1,4 +1,4 @@
-"""The verbs of the API that look after a store: how it is, settings, learning, models, tokens, moving out and in."""
+"""The verbs of the API that maintain a store: status, settings, learning, models, tokens, export and import."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ async def change_learning(
     change: Literal["freeze", "unfreeze", "rollback"],
     id: Annotated[int | None, Query(ge=1, le=2**31, description="Roll back this change.")] = None,  # noqa: A002
 ) -> Response:
-    """Freeze what was learned, let it move again, or undo it."""
+    """Freeze what was learned, continue learning, or undo it."""
 
     def work(engine: Ricordo) -> dict[str, Any]:
         if change == "rollback":
@@ -141,13 +141,13 @@ async def config(here: Here) -> Response:
 
 @writes(look_after, "/config", shapes.ListOf, scope="admin")
 async def set_config(here: Here, body: bodies.SettingBody) -> Response:
-    """Change one setting in the user's file, or take it out."""
+    """Change one setting in the user's file, or remove it."""
     return await here.answer(lambda engine: change_setting(body.name, body.value))
 
 
 @begins(look_after, "/embed")
 async def embed(here: Here, wait: bodies.WaitParameter = 0) -> Response:
-    """Work off the backlog of texts without a vector."""
+    """Make the vectors of texts that have none yet."""
     return await here.begin("embed", lambda engine, tell: engine.embed(progress=tell), about="", wait=wait)
 
 
@@ -159,7 +159,7 @@ async def reembed(here: Here, wait: bodies.WaitParameter = 0) -> Response:
 
 @begins(look_after, "/relink", scope="admin")
 async def relink(here: Here, wait: bodies.WaitParameter = 0) -> Response:
-    """Find the links in all texts anew."""
+    """Find the links in all texts again."""
     return await here.begin("relink", lambda engine, tell: {"count": engine.relink()}, about="", wait=wait)
 
 
@@ -171,13 +171,13 @@ async def doctor(here: Here, wait: bodies.WaitParameter = 0) -> Response:
 
 @begins(look_after, "/doctor/repair", scope="admin")
 async def repair(here: Here, wait: bodies.WaitParameter = 0) -> Response:
-    """Check the store, and mend what can be rebuilt."""
+    """Check the store, and repair what can be rebuilt."""
     return await here.begin("doctor", lambda engine, tell: engine.doctor(repair=True), about="repair", wait=wait)
 
 
 @begins(look_after, "/vacuum", scope="admin")
 async def vacuum(here: Here, wait: bodies.WaitParameter = 0) -> Response:
-    """Throw away what nothing needs, and give the space back."""
+    """Erase what is not needed any more, and free the space."""
     return await here.begin("vacuum", lambda engine, tell: engine.vacuum(), about="", wait=wait)
 
 
@@ -267,7 +267,7 @@ async def list_tokens(here: Here) -> Response:
 
 @writes(look_after, "/tokens", shapes.TokenShape, scope="admin")
 async def add_token(here: Here, body: bodies.TokenBody) -> Response:
-    """Make a token; its secret is told this once."""
+    """Make a token; its secret is shown only now."""
 
     def work(engine: Ricordo) -> dict[str, Any]:
         secret, made = here.credentials.add(body.name, body.scope, days=body.days)
@@ -278,5 +278,5 @@ async def add_token(here: Here, body: bodies.TokenBody) -> Response:
 
 @writes(look_after, "/tokens/{name}/remove", shapes.CountShape, scope="admin")
 async def remove_token(here: Here, name: str) -> Response:
-    """Take a token away, by its id or name; whoever uses it is refused from then on."""
+    """Remove a token by its id or name; requests with it are refused from then on."""
     return await here.answer(lambda engine: {"count": len(here.credentials.remove(name))})

@@ -59,7 +59,7 @@ class Metrics:
 
 
 class Measured:
-    """Counts every request of an application; the route is its pattern, so that refs make no new lines."""
+    """Counts every request of an application by the pattern of its route, so that refs make no new lines."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app

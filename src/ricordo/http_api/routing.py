@@ -1,4 +1,4 @@
-"""How a verb becomes a route: where it stands, who may ask, what it answers, and which failures it may have."""
+"""Makes routes of verbs: their paths, who may call them, what they return, and how they may fail."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def router(tag: str) -> APIRouter:
 
 
 def reads(group: APIRouter, path: str, shape: type[shapes.Shape], **more: Any) -> Callable[[Any], Any]:
-    """``GET``: changes nothing but what is remembered of use."""
+    """``GET``: changes nothing except the records of use."""
     return _route(group, "GET", path, shape, "read", more)
 
 
@@ -43,12 +43,12 @@ def begins(group: APIRouter, path: str, scope: str = "write", **more: Any) -> Ca
 
 
 def only_known_parameters(request: Request) -> None:
-    """Refuse a parameter that the route does not have: what it asks for would silently not be done."""
+    """Refuse a parameter that the route does not have, because it would be ignored silently."""
     route = request.scope.get("route")
     known = list(route.dependant.query_params) if isinstance(route, APIRoute) else []
     if any(isinstance(field.field_info.annotation, type) and issubclass(field.field_info.annotation, BaseModel)
            for field in known):  # fmt: skip
-        return  # a model of parameters refuses others itself
+        return  # a model of parameters refuses unknown ones itself
     names = {field.alias for field in known}
     for name in request.query_params:
         if name not in names:

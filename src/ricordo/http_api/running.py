@@ -17,7 +17,7 @@ FILE_NAME = "server.json"
 
 
 class RunningServer(NamedTuple):
-    """A server of this user: where it listens, what it is asked with, and which store its page shows."""
+    """A running server of this user: its address, its token, and the store that its page shows."""
 
     pid: int
     host: str
@@ -33,7 +33,7 @@ class RunningServer(NamedTuple):
 
 
 def state_file(env: Mapping[str, str] | None = None) -> Path:
-    """The file; whether or not a server runs."""
+    """The path of the file, whether or not a server is running."""
     from ricordo.config.files import state_home
 
     return state_home(os.environ if env is None else env) / FILE_NAME
@@ -61,7 +61,7 @@ def write_running(running: RunningServer, env: Mapping[str, str] | None = None) 
 
 
 def forget_running(pid: int, env: Mapping[str, str] | None = None) -> None:
-    """Take the file away, if it is still about this process."""
+    """Remove the file, if it is still about this process."""
     path = state_file(env)
     with suppress(OSError, ValueError):
         if json.loads(path.read_bytes()).get("pid") == pid:
@@ -69,7 +69,7 @@ def forget_running(pid: int, env: Mapping[str, str] | None = None) -> None:
 
 
 def ask(running: RunningServer, path: str, body: bytes, seconds: float, *, method: str = "POST") -> tuple[int, bytes]:
-    """One request to the server, by hand: the libraries for it cost more to import than the answer takes.
+    """Send one request to the server without an HTTP library, because importing one would take longer than the answer.
 
     Raises ``OSError`` when the server does not answer in time, ``ValueError`` when it answers nonsense.
     """
@@ -107,7 +107,7 @@ def _unchunked(content: bytes) -> bytes:
 
 def _is_alive(pid: int) -> bool:
     if os.name != "posix":
-        return True  # connecting will tell
+        return True  # connecting will show whether it is running
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""Runs the server: listens, says where it is, follows folders, drains the backlog, and ends well."""
+"""Runs the server: it listens, writes its address to a file, follows folders, makes vectors, and ends gracefully."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def serve(
     toolsets: Sequence[str] = (),
     said: Callable[[str, str], None],
 ) -> None:
-    """Serve until interrupted. ``said`` is told the address and the link that signs a browser in."""
+    """Serve until interrupted. ``said`` is called with the address and the link that signs a browser in."""
     require_server()
     refuse_open_door(host, Credentials())
     import uvicorn
@@ -55,7 +55,7 @@ def serve(
 
     token = secrets.token_urlsafe(32)
     serving = Serving(Service(toolsets, store=store, tier=tier), local_token=token)
-    serving.service.engine()  # a store that cannot be opened is told before the port is taken
+    serving.service.engine()  # if the store cannot be opened, this raises the error before the port is taken
     listening = mcp_http.listen(host, port)
     real_port = listening.getsockname()[1]
     serving.address = f"http://{mcp_http.bracketed(_reachable(host))}:{real_port}"
@@ -85,11 +85,11 @@ def serve(
 
 
 def _heard(number: int, frame: object) -> None:
-    """uvicorn ends the server on a signal, and then raises it again: by then there is nothing left to do."""
+    """Handle the signal that uvicorn raises again after it ended the server; nothing is left to do then."""
 
 
 def refuse_open_door(host: str, credentials: Credentials) -> None:
-    """An address that others can reach needs a token that they can show."""
+    """Refuse to listen on an address that other machines can reach unless there is a token."""
     from ricordo.mcp_server.http import is_loopback
 
     if is_loopback(host) or credentials.all("token"):
@@ -101,12 +101,12 @@ def refuse_open_door(host: str, credentials: Credentials) -> None:
 
 
 def _reachable(host: str) -> str:
-    """Where this machine itself reaches the server."""
+    """The address under which this machine itself reaches the server."""
     return {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1", "localhost": "127.0.0.1"}.get(host, host)
 
 
 class Attendant:
-    """Warms the store up, follows the folders that were added, and sees to texts without vectors."""
+    """Loads the model, follows the folders that were added, and makes missing vectors."""
 
     def __init__(self, serving: Serving) -> None:
         self._serving = serving
@@ -118,11 +118,11 @@ class Attendant:
         serving.when_added = self._look.set
 
     def start(self) -> None:
-        """Begin, beside the server."""
+        """Start in threads beside the server."""
         self._begin(self._work)
 
     def stop(self) -> None:
-        """End; what is under way in a folder is finished first, for a moment."""
+        """End; work in a folder that has begun may finish for a moment."""
         self._ending.set()
         self._look.set()
         self._stop_following.set()
@@ -143,7 +143,7 @@ class Attendant:
             self._look.clear()
 
     def _warm_up(self) -> None:
-        """The first question of a person should not be the one that loads the model."""
+        """Load the model, so that the first search does not have to wait for it."""
         with suppress(Error, OSError):
             engine = self._serving.service.engine()
             engine.search("warming up", limit=1, explain=True, track=False)
@@ -152,7 +152,7 @@ class Attendant:
                 for_hooks.context("warming up", budget=100)
 
     def _follow(self) -> None:
-        """Follow the folders that are known now; begin anew when they are others."""
+        """Follow the known folders; start again when other folders are added or removed."""
         try:
             engine = self._serving.service.engine()
             wanted = self._serving.config.serve.watch

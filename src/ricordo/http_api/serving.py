@@ -1,4 +1,4 @@
-"""What all routes share: the open store, the threads that ask it, tasks, credentials and counts."""
+"""What all routes share: the open store, the threads that use it, tasks, credentials and counts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Serving:
         try:
             return self.config.serve.seconds
         except Error:
-            return 30.0  # settings that cannot be read are told by the call itself
+            return 30.0  # the call itself reports settings that cannot be read
 
     def limits(self) -> RequestLimits:
         """How much one caller may send and ask."""
@@ -63,11 +63,11 @@ class Serving:
         return RequestLimits(int(settings.max_body_mb * 1_000_000), settings.requests_per_minute)
 
     async def ask(self, work: Callable[[Ricordo], T]) -> T:
-        """The result of something asked of the engine, in a thread, within the bound of time."""
+        """The result of work on the engine, done in a thread within the time limit."""
         return await self.threads.run(lambda: work(self.service.engine()), self.seconds)
 
     async def answer(self, work: Callable[[Ricordo], Any], *, writes: bool = False, status: int = 200) -> Response:
-        """The same as a JSON answer; what has ``to_dict`` is turned into it."""
+        """The same as a JSON answer; values are converted with ``to_dict``."""
 
         def written(engine: Ricordo) -> bytes:
             return to_json(work(engine))
@@ -78,14 +78,14 @@ class Serving:
         return Response(body, status, media_type="application/json")
 
     async def begin(self, verb: str, work: Callable[[Ricordo, Tells], Any], *, about: str, wait: float) -> Response:
-        """Begin long work. 202 and the task; 200 when it ended within the seconds that the caller waits."""
+        """Begin long work. Answers 202 and the task, or 200 if it ended within the seconds that the caller waits."""
         task = self.start(verb, work, about=about)
         await self.tasks.wait(task, min(wait, LONGEST_WAIT))
         where = {"Location": f"/api/v1/tasks/{task.id}"}
         return Response(to_json(task), 200 if task.is_over else 202, where, media_type="application/json")
 
     def start(self, verb: str, work: Callable[[Ricordo, Tells], Any], *, about: str = "") -> Task:
-        """Begin long work, and say nothing yet."""
+        """Begin long work without an answer."""
         return self.tasks.start(verb, lambda tell: work(self.service.engine(), tell), about)
 
     def _after_task(self, task: Task) -> None:
@@ -93,7 +93,7 @@ class Serving:
         self.when_added()
 
     def close(self) -> None:
-        """End well: no new work, then the store."""
+        """End: accept no new work, then close the store."""
         self.tasks.close()
         self.threads.close()
         if not self.threads.busy and not self.tasks.busy:
@@ -123,7 +123,7 @@ def caller_of(request: Request) -> Caller:
 
 
 def needs(scope: str) -> Any:
-    """A route's condition: callers without the scope are refused."""
+    """A condition of a route that refuses callers without the scope."""
 
     def check(caller: Annotated[Caller, Depends(caller_of)]) -> None:
         if not caller.may(scope):

@@ -28,7 +28,7 @@ def settings_in_force(config: Config) -> list[dict[str, Any]]:
 
 
 def change_setting(name: str, value: str | None) -> dict[str, Any]:
-    """Write one setting or a part of a profile to the user's file; None takes it out."""
+    """Write one setting or a part of a profile to the user's file; None removes it."""
     if entry := profile_entry(name):
         if value is None:
             return {"name": entry.name, "removed": unset_entry(entry, scope="user")}

@@ -1,5 +1,5 @@
-"""What is answered, as OpenAPI tells it. Answers are written from the engine's values as they are, so that nothing
-new in them is lost on the way; tests hold them to these shapes.
+"""The shapes of answers, as OpenAPI describes them. Answers are made directly from the engine's values, so that new
+fields appear without a change here; tests check that they fit these shapes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class HitShape(Shape):
 
 
 class MetaShape(Shape):
-    """How an answer came about."""
+    """How an answer was found."""
 
     candidates: int
     returned: int
@@ -108,7 +108,7 @@ class ItemsShape(Shape):
 
 
 class SavedShape(Shape):
-    """What became of one text."""
+    """The result for one text."""
 
     ref: str
     status: Literal["created", "updated", "skipped", "failed", "needs_decision"] | str
@@ -119,7 +119,7 @@ class SavedShape(Shape):
 
 
 class SavedManyShape(Shape):
-    """What became of several items."""
+    """The results for several items."""
 
     created: int
     updated: int
@@ -176,7 +176,7 @@ class MatchesShape(Shape):
 
 
 class LinksShape(Shape):
-    """What lies around an item."""
+    """The links around an item."""
 
     ref: str
     depth: int
@@ -263,7 +263,7 @@ class FeedbackShape(Shape):
 
 
 class TaskShape(Shape):
-    """Long work; ``result`` is what the verb answers once it is done."""
+    """Long work; ``result`` is the answer of the verb once it is done."""
 
     id: str
     verb: str
@@ -321,7 +321,7 @@ class TokensShape(Shape):
 
 
 class TokenShape(Shape):
-    """A token that was just made; its secret is told this once."""
+    """A token that was just made; its secret is shown only now."""
 
     id: str
     name: str

@@ -1,4 +1,6 @@
-"""Long work: it goes on after the request that began it, tells how far it is, and keeps its result for a while."""
+"""Runs long work: it continues after the request that began it, reports its progress, and keeps its result for a
+while.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,9 @@ from ricordo.errors import Error, NotFound, Unavailable
 from ricordo.values.reports import Progress
 
 AT_ONCE = 2
-"""So many tasks run at a time; others wait their turn."""
+"""How many tasks run at a time; others wait."""
 KEPT = 200
-"""So many tasks are remembered; the oldest that ended go first."""
+"""How many tasks are remembered; the oldest that have ended are dropped first."""
 MOST_WAITING = 100
 LOOK_SECONDS = 0.1
 HEARTBEAT_SECONDS = 15.0
@@ -85,7 +87,7 @@ class Tasks:
         self._ending = threading.Event()
 
     def start(self, verb: str, work: Work, about: str = "") -> Task:
-        """Begin a task, or put it in line."""
+        """Begin a task, or put it into the queue."""
         task = Task(verb, about[:200])
         with self._lock:
             if sum(one.state == "waiting" for one in self._tasks.values()) >= MOST_WAITING:
@@ -117,7 +119,9 @@ class Tasks:
         return counts
 
     def close(self) -> None:
-        """Begin nothing more; what runs is finished by the process' end, or goes on from the backlog next time."""
+        """Begin no more tasks; a running task ends with the process, and its rest is done from the backlog next
+        time.
+        """
         self._ending.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
@@ -163,7 +167,7 @@ class Tasks:
         except OSError as error:
             where = f": {error.filename}" if error.filename else ""
             task.error = {"code": "system", "message": f"{error.strerror or error}{where}", "hint": ""}
-        except Exception as error:  # the last boundary: whoever waits gets an answer, the log the trace
+        except Exception as error:  # nothing above catches it: the caller gets an answer, and the log gets the trace
             log.exception("the task %s failed", task.verb)
             hint = "This is a fault of the server; its log has more."
             task.error = {"code": "unexpected", "message": f"{type(error).__name__}: {error}"[:500], "hint": hint}

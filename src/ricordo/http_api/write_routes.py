@@ -73,7 +73,7 @@ async def edit(here: Here, body: bodies.EditBody) -> Response:
 
 @writes(write, "/correct", shapes.SavedShape)
 async def correct(here: Here, body: bodies.CorrectBody) -> Response:
-    """Put what is right in the place of an item, which is archived."""
+    """Save a correct text in place of an item, which is archived."""
     return await here.answer(
         lambda engine: engine.correct(body.ref, body.text, allow_secrets=body.allow_secrets, wait=False), writes=True
     )
@@ -129,13 +129,13 @@ async def link(here: Here, body: bodies.LinkBody) -> Response:
 
 @writes(write, "/unlink", shapes.CountShape)
 async def unlink(here: Here, body: bodies.UnlinkBody) -> Response:
-    """Take a link away."""
+    """Remove a link."""
     return await here.answer(lambda engine: {"count": engine.unlink(body.source, body.target, body.type)}, writes=True)
 
 
 @writes(write, "/feedback", shapes.FeedbackShape)
 async def feedback(here: Here, body: bodies.FeedbackBody) -> Response:
-    """Say what became of an item that a query found."""
+    """Give a verdict on an item that a query found."""
     return await here.answer(lambda engine: engine.feedback(body.query, body.ref, body.verdict), writes=True)
 
 
@@ -164,7 +164,7 @@ async def add(here: Here, who: Who, body: bodies.AddBody, wait: bodies.WaitParam
 async def upload(
     here: Here,
     files: Annotated[list[UploadFile], File(description="The files, under their own names.")],
-    folder: Annotated[str, Form(max_length=1000, description="Where they stand below agent:/uploads.")] = "",
+    folder: Annotated[str, Form(max_length=1000, description="The folder below agent:/uploads.")] = "",
     wait: bodies.WaitParameter = 0,
 ) -> Response:
     """Take in files that are sent along, as ``agent:/uploads/NAME``. The server's own files are not touched."""
@@ -220,7 +220,7 @@ def edited(
     base: int | None,
     allow_secrets: bool = False,
 ) -> Saved:
-    """Change an item unless it was changed since ``base``: whoever edits then sees both before one wins."""
+    """Change an item unless it was changed since ``base``; then the user sees both texts and decides."""
     current = engine.get(ref, track=False).version
     if base is not None and base != current:
         raise StaleVersion(
@@ -231,7 +231,7 @@ def edited(
 
 
 def refuse_files(who: Caller, sources: list[str]) -> None:
-    """A token that may write must not read the files of the server's machine through it."""
+    """Refuse files of the server's machine, because a token that may only write must not read them."""
     files = [one for one in sources if not one.lower().startswith(("http://", "https://"))]
     if files and not who.may("admin"):
         raise Forbidden(
@@ -251,7 +251,9 @@ def allowed_ref(engine: Ricordo, who: Caller, ref: str) -> Ref:
 
 
 async def uploaded(here: Serving, files: list[UploadFile], folder: str) -> tuple[Any, str]:
-    """Put files aside, and say what is to be done with them; their names are names, never paths."""
+    """Store uploaded files in a temporary folder and return the work to do with them; only the last part of a name is
+    used.
+    """
     names = [safe_name(file.filename or "") for file in files]
     place = Path(tempfile.mkdtemp(prefix="ricordo-upload-"))
     base = "/".join(["uploads", *(safe_name(part) for part in PurePath(folder).parts if part.strip("/\\. "))])
@@ -280,10 +282,10 @@ async def uploaded(here: Serving, files: list[UploadFile], folder: str) -> tuple
 
 
 def safe_name(name: str) -> str:
-    """The last part of a file's name, without what could lead elsewhere."""
+    """The last part of a file's name, without anything that could lead to another folder."""
     last = name.replace("\\", "/").rpartition("/")[2]
     clean = "".join(char for char in last if char.isprintable()).strip().lstrip(".")[:200]
     clean = clean.encode("utf-8", "replace").decode()
     if not clean:
-        raise UsageError(f"'{name[:100]}' is no file's name", hint="Give the file a name such as notes.md.")
+        raise UsageError(f"'{name[:100]}' cannot be the name of a file", hint="Give the file a name such as notes.md.")
     return clean

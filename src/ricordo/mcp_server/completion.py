@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ricordo.engine import Ricordo
 
 MOST = 100
-"""The protocol allows so many values."""
+"""The most values that the protocol allows."""
 LOOKED_THROUGH = 1000
 SPANS = ("1d", "7d", "30d", "90d", "365d")
 

@@ -134,7 +134,7 @@ def context_edit(
         content = before.replace(old_text, new_text)
         try:
             return shapes.written(engine, engine.edit(ref, content, fields, base=item.version, wait=False))
-        except StaleVersion:  # somebody else changed it meanwhile: replace in what it says now
+        except StaleVersion:  # somebody else changed it meanwhile: replace in the new text
             if attempt == _ATTEMPTS - 1:
                 raise
     raise AssertionError("the last attempt returns or raises")

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 REMEMBERED = (*REMEMBERED_KINDS, "article")
 OBJECT = answer()
-"""The output schema of these tools. It says no more than this, because the list is paid for in every conversation."""
+"""The output schema of these tools. It says only this much, because the list of tools takes tokens in every
+conversation.
+"""
 MOST_CHARACTERS = 20_000
 MOST_REFS = 100
 FACTS = ("store", "items", "chunks", "kinds", "drives", "archived", "in_bin", "backend", "profile", "secrets")

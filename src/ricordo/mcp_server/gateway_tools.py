@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FOUND = 5
 DESCRIPTION = 160
 ANSWER = {"type": "object"}
-"""Every word of a schema costs every agent at every start, so answers are only said to be objects."""
+"""The output schema: only that it is an object, because every word of a schema takes tokens of every agent."""
 _REST = re.compile(r"result/([0-9a-f]{12})/([0-9]{1,9})")
 LONGEST_TEXT = 4_000
 
@@ -67,17 +67,17 @@ def call_tool(engine: Ricordo, name: str, arguments: dict[str, Any] | None = Non
 
 
 class ToolFailed(UsageError):  # noqa: N818 - named like the rest of the tree
-    """The other server's own error, handed on."""
+    """The error of the other server, passed on."""
 
     code = "tool_failed"
 
     def __init__(self, text: str, server: str) -> None:
         hint = f"These are the words of {server}. describe_tool shows what the tool takes."
-        super().__init__(text.strip() or "the tool failed without a word", hint=hint)
+        super().__init__(text.strip() or "the tool failed without a message", hint=hint)
 
 
 def _plain(result: ToolResult) -> dict[str, Any]:
-    """The text; of a longer result also its size, and the name that call_tool takes to read on."""
+    """The text; for a longer result also its size, and the name with which call_tool reads on."""
     if result.next_char is None:
         return {"text": result.text}
     rest = f"result/{result.id}/{result.next_char}"

@@ -99,7 +99,7 @@ def allowed_hosts(host: str, names: Sequence[str]) -> list[str]:
 
 
 def bracketed(host: str) -> str:
-    """The host as it stands in an address."""
+    """The host as it is written in an address."""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host
 
 
@@ -111,7 +111,7 @@ def listen(host: str, port: int) -> socket.socket:
         listening = socket.socket(place[0], place[1])
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(place[4])
-        listening.listen(2048)  # whoever connects from now on waits for the server, and is not refused
+        listening.listen(2048)  # connections from now on wait for the server and are not refused
     except (OSError, UnicodeError) as error:
         if listening is not None:
             listening.close()
@@ -121,14 +121,14 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 class OwnHost:
-    """Refuses requests whose Host is none of our names with a port, or whose Origin is another place than that Host.
+    """Refuses requests whose Host is not one of our names with a port, or whose Origin differs from that Host.
 
-    With ``other_ports``, pages that other programs of this machine serve may ask too: they need the token then.
+    With ``other_ports``, pages of other programs on this machine may send requests, too, if they have the token.
     """
 
     def __init__(self, app: ASGIApp, names: Sequence[str], *, other_ports: bool = False) -> None:
         self.inner = app
-        """What is guarded: its lifespan is run by whoever mounts this."""
+        """The guarded application; the code that mounts it runs its lifespan."""
         self._other_ports = other_ports
         self._host = re.compile(rf"(?:{'|'.join(map(re.escape, names))})(?::\d{{1,5}})?", re.IGNORECASE)
 

@@ -148,7 +148,7 @@ def batch_embed(
     type: str | None = None,  # noqa: A002 - the argument's name
     limit: int = 100,
 ) -> dict[str, Any]:
-    """Make missing vectors; answers how many were made, by type."""
+    """Make missing vectors; returns how many were made, by type."""
     counts: dict[str, int] = {}
     failed, stopped = 0, ""
     for kind in (type,) if type else TYPES:

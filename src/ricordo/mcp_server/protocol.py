@@ -1,6 +1,6 @@
 """Answers MCP requests: lists and calls tools, reads items as resources, offers prompts and completions.
 
-Requests and answers are dictionaries as they stand on the wire; ``sdk`` turns them into the SDK's types. We use the
+Requests and answers are dictionaries in the form of the protocol; ``sdk`` turns them into the SDK's types. We use the
 SDK's low-level server because its high-level one writes longer tool descriptions and its own error texts. Calls run in
 threads with a time limit, so that a slow call does not delay the others.
 """
@@ -122,7 +122,7 @@ class Reporter:
         self._ended = False
 
     def __call__(self, progress: Progress) -> None:
-        """Called by the engine, in a worker thread. A client must see the number grow, so others are left out."""
+        """Called by the engine, in a worker thread. The number must grow for the client, so a lower one is left out."""
         before, done = self._sent
         is_last = progress.total is not None and progress.done >= progress.total
         if self._ended or progress.done <= done or (time.monotonic() - before < PROGRESS_SECONDS and not is_last):
@@ -151,7 +151,7 @@ def _wrong_cursor() -> Exception:
 
 
 def result_of(outcome: Outcome) -> dict[str, Any]:
-    """An outcome as MCP has it: text, and for a success also structured content.
+    """An outcome in the form of MCP: text, and for a success also structured content.
 
     An error is text alone: structured content must match the tool's output schema, and clients that check it would
     show the model a schema error in place of ours.

@@ -1,4 +1,4 @@
-"""The page that takes things in: files by drop, text by paste, pages by URL, folders by name; with live progress."""
+"""The page to add things: dropped files, pasted text, pages by URL, folders by name; with live progress."""
 
 from __future__ import annotations
 
@@ -83,5 +83,5 @@ async def add_text(
 
 @shows(adding, "/task")
 async def task_part(request: Request, here: Here, id: Annotated[str, Query(max_length=64)]) -> Response:  # noqa: A002
-    """One task as it stands."""
+    """One task as it is now."""
     return page(request, "task_part.html", task=here.tasks.get(id))

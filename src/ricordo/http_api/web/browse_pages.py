@@ -21,13 +21,13 @@ MOST_CHILDREN = 300
 MOST_EVENTS = 100
 MOST_NODES = 80
 MOST_STARTS = 60
-"""So many of the newest items are asked for their links when the graph has no centre."""
+"""How many of the newest items are drawn with their links if the graph has no centre."""
 SPANS = {"1d": "a day", "7d": "7 days", "30d": "30 days", "365d": "a year"}
 
 
 @shows(browsing, "/browse")
 async def browse(request: Request, here: Here, prefix: Annotated[str, Query(max_length=4096)] = "") -> Response:
-    """Drives, folders and items below one place; a folder with nothing but one folder is passed through."""
+    """Drives, folders and items below one place; a folder that holds only one folder is skipped."""
 
     def work(engine: Ricordo) -> Any:
         node = engine.tree(prefix or None, depth=1)

@@ -1,4 +1,4 @@
-"""What can be done to an item on its page: editing with conflicts told, verdicts, links, putting away, restoring."""
+"""What can be done with an item on its page: editing (conflicts are shown), verdicts, links, removing, restoring."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def give_feedback(
     q: Annotated[str, Form(min_length=1, max_length=10_000)],
     verdict: Annotated[str, Form(max_length=20)],
 ) -> Response:
-    """Say what became of an item that a query found."""
+    """Give a verdict on an item that a query found."""
     report = await here.ask(lambda engine: engine.feedback(q, ref, cast("Any", verdict)))
     return page(request, "feedback_part.html", ref=ref, q=q, given=report)
 
@@ -116,7 +116,7 @@ async def take_link(
     target: RefField,
     type: Annotated[str, Form(max_length=100)] = "",  # noqa: A002 - the field's name
 ) -> Response:
-    """Take a link away."""
+    """Remove a link."""
     await here.ask(lambda engine: engine.unlink(source, target, type or None))
     return RedirectResponse(item_address(ref, view="links", said="unlinked"), 303)
 

@@ -1,6 +1,6 @@
-"""Where things stand in a drawing: bars of a hit, charts over days, and a graph of links. Templates write the SVG.
+"""Computes the positions in drawings: bars of a hit, charts over days, and a graph of links. Templates write the SVG.
 
-Charts are drawn here, not in the browser: they need no script, can be read without one, and print.
+Charts are drawn by the server, so that they need no script and can be printed.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from ricordo.frozen import frozen
 
 HUES = 8
-"""So many colours for signals, ``s0`` to ``s7`` in the style sheet."""
+"""The number of colours for signals: ``s0`` to ``s7`` in the style sheet."""
 LABEL_WIDTH, LABEL_HEIGHT = 150.0, 34.0
-"""What the name of a point in a graph takes."""
+"""The space that the name of a point in a graph takes."""
 _KNOWN_HUES = {"vector": 0, "lexical": 1, "semantic": 1, "fts": 1, "bm25": 1, "text": 1, "recency": 2, "importance": 3}
 
 
@@ -80,7 +80,7 @@ class Chart:
 
 
 def by_day(values: Mapping[str, float], days: int, today: date) -> Chart:
-    """A column for each of the last days; days without a value are there, and empty."""
+    """A column for each of the last days; days without a value have an empty column."""
     names = [(today - timedelta(days=back)).isoformat() for back in range(days - 1, -1, -1)]
     top = max([values.get(name, 0.0) for name in names], default=0.0)
     step = Chart.WIDTH / len(names)
@@ -142,7 +142,7 @@ class Graph:
 
 
 def laid_out(titles: Mapping[str, str], links: Sequence[tuple[str, str, str]], centre: str = "") -> Graph:
-    """Items so that linked ones stand near one another and none on another; the same input gives the same picture."""
+    """Place items so that linked ones are near each other and none overlap; the same input gives the same picture."""
     refs = list(titles)
     place = {ref: at for at, ref in enumerate(refs)}
     pairs = [(place[a], place[b]) for a, b, _ in links if a in place and b in place and a != b]
@@ -161,7 +161,7 @@ def laid_out(titles: Mapping[str, str], links: Sequence[tuple[str, str, str]], c
 
 
 def _settled(count: int, pairs: Sequence[tuple[int, int]], centre: int | None) -> Any:
-    """Positions by pulling linked points together and pushing all apart, ever more gently."""
+    """Positions found by pulling linked points together and pushing all others away, in ever smaller steps."""
     if not count:
         return np.zeros((0, 2))
     turns = np.arange(count) * 2.399963  # the golden angle spreads the start evenly
@@ -172,7 +172,7 @@ def _settled(count: int, pairs: Sequence[tuple[int, int]], centre: int | None) -
         offsets = spots[:, None, :] - spots[None, :, :]
         distance = np.maximum(np.sqrt((offsets**2).sum(-1)), 1e-3)
         force = (offsets / distance[..., None] ** 2 * wanted**2).sum(1)
-        force -= spots * 0.9  # nothing drifts away
+        force -= spots * 0.9  # a pull to the centre, so that nothing drifts away
         if len(ends):
             pull = spots[ends[:, 0]] - spots[ends[:, 1]]
             strength = np.sqrt((pull**2).sum(-1, keepdims=True)) / wanted
@@ -186,7 +186,7 @@ def _settled(count: int, pairs: Sequence[tuple[int, int]], centre: int | None) -
 
 
 def _fitted(spots: Any) -> Any:
-    """The same positions in the field, with a border for the names."""
+    """The positions scaled to the field, with a border for the names."""
     low, high = spots.min(0), spots.max(0)
     span = np.maximum(high - low, 1e-6)
     border = np.array([90.0, 40.0])
@@ -197,7 +197,7 @@ def _fitted(spots: Any) -> Any:
 
 
 def _readable(spots: Any, border: Any) -> Any:
-    """The same, with points that stand side by side moved up and down until their names can be read."""
+    """The same, with points that are side by side moved up and down until their names can be read."""
     room = np.array([LABEL_WIDTH, LABEL_HEIGHT])
     for _ in range(40):
         offsets = spots[:, None, :] - spots[None, :, :]

@@ -1,4 +1,4 @@
-"""How the store and the server are: what is kept, what waits, what runs; and the list of the API's verbs."""
+"""The state of the store and the server: what is stored, waiting and running; and the list of the API's verbs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What use says: what is asked and found, what is asked and missing, what helps, and what was learned from it."""
+"""What the records of use show: what is asked and found, what is not found, what helps, and what was learned."""
 
 from __future__ import annotations
 

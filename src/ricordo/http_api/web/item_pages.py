@@ -1,4 +1,4 @@
-"""The page of one item: its text, passages, versions and differences, links, what is like it, its fields."""
+"""The page of one item: its text, passages, versions and differences, links, similar items, and fields."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Markdown as safe HTML: raw HTML is shown as text, scripts have no way in, and nothing is loaded from elsewhere.
+"""Turns Markdown into safe HTML: raw HTML is shown as text, scripts cannot get in, and nothing is loaded from
+elsewhere.
 
-Two walls: the renderer makes no HTML of what it is given, and what it made is cleaned against a list of allowed tags.
+Two things ensure this: the renderer passes on no HTML from the text, and its output is reduced to allowed tags.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def _renderer() -> MarkdownIt:
 
 
 def _image(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> str:
-    """A picture is named, not loaded: the page asks nobody for anything."""
+    """Show the name of a picture in its place, because the page loads nothing from other servers."""
     from html import escape
 
     token = tokens[at]
@@ -69,7 +70,7 @@ def _link(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> 
 
 
 def _heading(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> str:
-    """One level down: the page's own heading is the item's title."""
+    """Move a heading one level down, because the page's own heading is the item's title."""
     token = tokens[at]
     token.tag = f"h{min(6, int(token.tag[1]) + 1)}"
     rendered: str = self.renderToken(tokens, at, options, env)
@@ -77,7 +78,7 @@ def _heading(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) 
 
 
 def leads_to(target: str, ref: str) -> str:
-    """Where a link in an item leads: to a page elsewhere as it is, else to the item that it names."""
+    """The target of a link in an item: an address on another site as it is, else the page of the item that it names."""
     if target.startswith("#") or (":" in target.partition("/")[0] and not Ref.looks_like(target)):
         return target
     if Ref.looks_like(target):

@@ -1,4 +1,4 @@
-"""Marks the words of a query in a text, as the search understood them: by their stems, not letter by letter."""
+"""Marks the words of a query in a text, as the search understood them: by their stems."""
 
 from __future__ import annotations
 

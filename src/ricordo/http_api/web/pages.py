@@ -75,15 +75,15 @@ def page(request: Request, template: str, code: int = 200, /, **values: Any) -> 
 
 
 def failed(request: Request, error: Error) -> HTMLResponse:
-    """What a page says when something went wrong."""
+    """The page for an error."""
     template = "failure_part.html" if "HX-Request" in request.headers else "failure.html"
-    # htmx shows nothing of an answer with an error status, so a part says it with 200.
+    # htmx does not show an answer with an error status, so a part of a page is sent with status 200.
     status = 200 if "HX-Request" in request.headers else status_of(error)
     return page(request, template, status, error=error)
 
 
 def shows(group: APIRouter, path: str, method: str = "GET") -> Callable[[Any], Any]:
-    """A route of the page; errors of the engine become a page that says them."""
+    """A route of the page; errors of the engine become a page that shows them."""
     from functools import wraps
 
     def decorate(function: Any) -> Any:
@@ -163,7 +163,7 @@ def _install_frame(app: FastAPI) -> None:
 
 
 def sign_in_page() -> ASGIApp:
-    """What a browser sees that has not signed in."""
+    """The page for a browser that has not signed in."""
 
     async def shown(scope: Any, receive: Any, send: Any) -> None:
         await page(Request(scope), "sign_in.html", 401, tried=False)(scope, receive, send)
@@ -196,7 +196,7 @@ def _bytes(count: float) -> str:
 
 
 def _short(ref: str, most: int = 60) -> str:
-    """A ref whose end is to be seen: names stand there."""
+    """A ref shortened so that its end is visible, because names are at the end."""
     return ref if len(ref) <= most else f"{ref[: ref.find(':') + 1]}…{ref[-(most - 10) :]}"
 
 

@@ -1,4 +1,4 @@
-"""Ranking: profiles and their weights, tried on one's own recent queries, and two profiles side by side."""
+"""Ranking: profiles and their weights, tried on the user's recent queries, and two profiles side by side."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NAME = re.compile(r"^[a-z][a-z0-9_-]{0,40}$")
 
 @frozen
 class Moved:
-    """A hit, and where it stood in the other answer (None when it was not there)."""
+    """A hit, and its place in the other answer (None if it was not in it)."""
 
     hit: Hit
     rank: int
@@ -101,7 +101,7 @@ def _weights(pairs: Sequence[tuple[str, Any]]) -> dict[str, float]:
             try:
                 weights[name.removeprefix(_WEIGHT)] = float(str(value))
             except ValueError:
-                raise UsageError(f"'{value}' is no weight", hint="A number from 0 on.") from None
+                raise UsageError(f"'{value}' is not a weight", hint="Give a number of 0 or more.") from None
     return weights
 
 
@@ -114,11 +114,11 @@ async def save_profile(
     name: Annotated[str, Form(max_length=41)],
     use: Annotated[bool, Form()] = False,
 ) -> Response:
-    """Save the weights as a profile of one's own, and rank with it if asked."""
+    """Save the weights as a profile of the user's own, and rank with it if asked."""
     if not who.may("admin"):
         raise Forbidden("changing settings needs the scope 'admin'")
     if not _NAME.match(name):
-        raise UsageError(f"'{name}' is no name for a profile", hint="Letters, digits, - and _, such as mine.")
+        raise UsageError(f"'{name}' cannot be the name of a profile", hint="Letters, digits, - and _, such as mine.")
     weights = _weights(list((await request.form()).multi_items()))
 
     def work(engine: Ricordo) -> None:

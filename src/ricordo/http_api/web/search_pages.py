@@ -1,4 +1,4 @@
-"""The search page, and the part of it that changes while one types."""
+"""The search page, and the part of it that changes while the user types."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ searching = page_router()
 
 PAGE = 20
 POOL = 50
-"""So many hits are counted for the facets."""
+"""How many hits are counted for the facets."""
 MOST_TAGS = 10
 Many = Annotated[list[str] | None, Query(max_length=20)]
 
 
 @frozen
 class Asked:
-    """What the search page is asked: the query, the facets that are chosen, the profile."""
+    """The input of the search page: the query, the chosen facets, the profile."""
 
     q: str = ""
     kind: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Asked:
         return Filters(kinds=self.kind, drives=self.drive, tags_any=self.tag, tiers=self.tier)
 
     def parameters(self) -> list[tuple[str, str]]:
-        """As they stand in an address."""
+        """The parameters as they are in an address."""
         pairs = [("q", self.q)] if self.q else []
         for name in ("kind", "drive", "tag", "tier"):
             pairs += [(name, value) for value in getattr(self, name)]
@@ -53,7 +53,7 @@ class Asked:
         return path + (f"?{urlencode(pairs)}" if pairs else "")
 
     def toggled(self, name: str, value: str) -> Asked:
-        """The same with one value of a facet more, or less."""
+        """The same with one value of a facet added or removed."""
         from dataclasses import replace
 
         chosen: tuple[str, ...] = getattr(self, name)
@@ -75,7 +75,7 @@ class Facet:
 
 
 def facets_of(asked: Asked, answer: Answer) -> dict[str, list[Facet]]:
-    """What the hits can be narrowed by, with how many of the first hits have it."""
+    """The values that the hits can be narrowed to, with how many of the first hits have each."""
     counted: Mapping[str, Counter[str]] = {
         "kind": Counter(hit.kind for hit in answer.hits),
         "drive": Counter(hit.ref.partition(":")[0] for hit in answer.hits),
@@ -106,7 +106,7 @@ def facets_of(asked: Asked, answer: Answer) -> dict[str, list[Facet]]:
 def searched(engine: Ricordo, asked: Asked, *, offset: int, track: bool) -> dict[str, Any]:
     """What the results show.
 
-    One search gives the hits and the facets while somebody types. A search that is remembered asks for one page alone,
+    While somebody types, one search gives both hits and facets. A search that is recorded asks for one page only,
     because every hit it returns counts as found; its facets come from a second search.
     """
     options: dict[str, Any] = {"filters": asked.filters(), "profile": asked.profile or None, "tool": "page"}
@@ -177,7 +177,7 @@ async def hits(
     profile: Annotated[str, Query(max_length=100)] = "",
     offset: Annotated[int, Query(ge=0, le=1000)] = 0,
 ) -> Response:
-    """The results alone, while one types; nothing is remembered of words that are not finished yet."""
+    """Only the results, while the user types; a query that is not finished yet is not recorded."""
     asked = asked_from(q, kind, drive, tag, tier, profile)
     found = await here.ask(lambda engine: searched(engine, asked, offset=offset, track=False))
     answer = page(request, "more_hits.html" if offset else "results.html", **found)
@@ -188,7 +188,7 @@ async def hits(
 
 @shows(searching, "/settled")
 async def settled(request: Request, here: Here, q: Annotated[str, Query(max_length=10_000)] = "") -> Response:
-    """Remember a query on which somebody rested; what is typed on the way there is not a question."""
+    """Record a query that the user stopped at; what was typed before it is not a query."""
     if q.strip():
         await here.ask(lambda engine: engine.search(q, limit=PAGE, track=True, tool="page"))
     return Response(status_code=204)

@@ -21,7 +21,7 @@ settings = page_router()
 
 @shows(settings, "/settings")
 async def settings_page(request: Request, here: Here, who: Who) -> Response:
-    """All settings by section, and who may ask this server."""
+    """All settings by section, and the tokens and browsers that may use this server."""
     found = await here.ask(lambda engine: settings_in_force(engine.config))
     sections = [(name, list(rows)) for name, rows in groupby(found, key=lambda row: str(row["name"]).partition(".")[0])]
     credentials = here.credentials.all() if who.may("admin") else []
@@ -60,7 +60,7 @@ async def new_token(
     name: Annotated[str, Form(min_length=1, max_length=100)],
     scope: Annotated[str, Form(max_length=20)] = "read",
 ) -> Response:
-    """Make a token and show it this once."""
+    """Make a token and show it, which is done only once."""
     _refuse_others(who)
     secret, made = await here.ask(lambda engine: here.credentials.add(name, scope))
     return page(request, "token_part.html", secret=secret, made=made)
@@ -73,7 +73,7 @@ async def remove_token(
     who: Who,
     id: Annotated[str, Form(min_length=1, max_length=100)],  # noqa: A002
 ) -> Response:
-    """Take a token or a browser's session away."""
+    """Remove a token or a browser's session."""
     _refuse_others(who)
     gone = await here.ask(lambda engine: here.credentials.remove(id))
     return page(request, "said_part.html", words=f"{gone[0].name} may not ask any more.")
