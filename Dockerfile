@@ -12,11 +12,13 @@ COPY src src
 RUN pip wheel --no-cache-dir --wheel-dir /wheels '.[server,documents]'
 
 FROM python:3.13-slim
+# Versions are those of the wheels that the first stage made; nothing else can be installed.
+# hadolint ignore=DL3013
 RUN --mount=type=bind,from=build,source=/wheels,target=/wheels \
     pip install --no-cache-dir --no-index --find-links /wheels 'ricordo[server,documents]' \
     && useradd --uid 10001 --create-home ricordo \
     && install -d -o ricordo -g ricordo -m 700 /data
-USER ricordo
+USER 10001:10001
 WORKDIR /data
 ENV RICORDO_DATA_HOME=/data/store RICORDO_CONFIG_HOME=/data/config RICORDO_STATE_HOME=/data/state PYTHONUNBUFFERED=1
 VOLUME /data

@@ -90,3 +90,47 @@ def test_a_session_of_qwen_code_comes_in_without_its_thoughts(engine: Ricordo, t
     assert "2 failed" in text
     assert "secret musing" not in text
     assert "/app" in text
+
+
+def test_a_message_that_gemini_cli_writes_again_with_its_tool_calls_comes_in_once(
+    engine: Ricordo, tmp_path: Path
+) -> None:
+    path = tmp_path / "chats" / "session-1.jsonl"
+    context = "<session_context>\nThis is the CLI\n- **Workspace Directories:**\n  - /home/me/app\n</session_context>"
+    first = {"id": "c", "timestamp": TIME, "type": "user", "content": [{"text": context}]}
+    answer = {"id": "g1", "timestamp": TIME, "type": "gemini", "content": "I look."}
+    call = {"id": "call", "name": "glob", "args": {"pattern": "*.py"}, "status": "error", "result": [{"text": "no"}]}
+    start = {"sessionId": "fe2d8087-e8c5-4e2b-859c-9e7718e0c938", "projectHash": "35b", "startTime": TIME}
+    asked = {"id": "u1", "timestamp": TIME, "type": "user", "content": [{"text": "Where are the files?"}]}
+    lines = [start, {"$set": {"messages": [first]}}, asked, answer]
+    engine.sessions_add(written(path, *lines))
+    engine.sessions_add(written(path, *lines, answer | {"toolCalls": [call]}))
+    session = engine.session("fe2d8087-e8c5-4e2b-859c-9e7718e0c938")
+    assert [turn.text for turn in session.turns] == ["Where are the files?", "I look.", "glob: *.py", "no"]
+    assert session.folder == "/home/me/app"
+
+
+def test_a_session_of_an_older_gemini_cli_is_one_json_file_that_grows(engine: Ricordo, tmp_path: Path) -> None:
+    path = tmp_path / "tmp" / "35b" / "chats" / "session-2025-10-01T10-00-fe2d8087.json"
+    path.parent.mkdir(parents=True)
+    about = {"sessionId": "fe2d8087-e8c5-4e2b-859c-9e7718e0c938", "projectHash": "35b", "startTime": TIME}
+    asked = {"id": "u1", "timestamp": TIME, "type": "user", "content": "Fix the zanzibar login bug"}
+    answer: dict[str, Any] = {"id": "g1", "timestamp": TIME, "type": "gemini", "content": "I look."}
+    path.write_text(json.dumps(about | {"messages": [asked, answer]}, indent=2))
+    assert [saved.reason for saved in engine.sessions_add(tmp_path).items] == ["2 new events"]
+    call = {
+        "id": "call",
+        "name": "glob",
+        "args": {"pattern": "*.py"},
+        "status": "success",
+        "result": [{"text": "a.py"}],
+    }
+    last = {"id": "g2", "timestamp": TIME, "type": "gemini", "content": "Mended."}
+    path.write_text(json.dumps(about | {"messages": [asked, answer | {"toolCalls": [call]}, last]}, indent=2))
+    assert [saved.reason for saved in engine.sessions_add(tmp_path).items] == ["3 new events"]
+    told = [turn.text for turn in engine.session(about["sessionId"]).turns]
+    assert told == ["Fix the zanzibar login bug", "I look.", "glob: *.py", "a.py", "Mended."]
+    assert [saved.reason for saved in engine.sessions_add(tmp_path).items] == ["unchanged"]
+    broken = path.with_name("session-broken.json")
+    broken.write_text('{"messages": [')
+    assert [saved.status for saved in engine.sessions_add(broken).items] == ["failed"]

@@ -31,6 +31,8 @@ pytestmark = [
 ]
 FACT = "The signing keys rotate every quarter, on the first Monday."
 PROMPT = "When do we rotate the signing keys?"
+TRIES = 3
+"""Programs give a server five seconds to start and a hook ten to answer: too short now and then on a busy machine."""
 PACKAGES = {
     "claude-code": ("@anthropic-ai/claude-code", "claude"),
     "codex": ("@openai/codex", "codex"),
@@ -99,7 +101,7 @@ class Machine:
             [str(self.program), *args],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
             check=False,
             cwd=self.project,
             env={**os.environ, **env},
@@ -122,9 +124,14 @@ def test_the_program_reads_the_server_that_install_wrote(
     agent: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Claude Code, Qwen Code and opencode start it, too; the others only list it."""
-    printed = Machine(tmp_path, agent, monkeypatch).run("mcp", "list")
-    line = next((line for line in printed.splitlines() if "ricordo" in line), printed)
-    assert words in line
+    machine = Machine(tmp_path, agent, monkeypatch)
+    line = printed = ""
+    for _ in range(TRIES):
+        printed = machine.run("mcp", "list")
+        line = next((line for line in printed.splitlines() if "ricordo" in line), "")
+        if words in line:
+            break
+    assert words in line, printed
 
 
 @pytest.mark.parametrize("agent", ["claude-code", "codex", "gemini", "qwen"])
@@ -132,9 +139,21 @@ def test_the_program_tells_its_model_what_the_hook_of_a_prompt_answered(
     agent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: RefusingModel
 ) -> None:
     machine = Machine(tmp_path, agent, monkeypatch)
+    printed = ""
+    for _ in range(TRIES):
+        printed = ask(machine, agent, model)
+        if any(FACT in request for request in model.requests):
+            break
+    asked = [request for request in model.requests if PROMPT in request]
+    assert asked, printed
+    assert any(FACT in request for request in asked), printed
+
+
+def ask(machine: Machine, agent: str, model: RefusingModel) -> str:
+    """Give the program a prompt; what it prints."""
     if agent == "claude-code":
-        printed = machine.run("-p", PROMPT, ANTHROPIC_BASE_URL=model.url, ANTHROPIC_API_KEY="sk-ant-none")
-    elif agent == "codex":
+        return machine.run("-p", PROMPT, ANTHROPIC_BASE_URL=model.url, ANTHROPIC_API_KEY="sk-ant-none")
+    if agent == "codex":
         provider = {"name": "x", "base_url": f"{model.url}/v1", "wire_api": "responses"}
         settings = [f"model_providers.x.{name}={value}" for name, value in provider.items()]
         settings += ["model_provider=x", "model=x"]
@@ -142,14 +161,11 @@ def test_the_program_tells_its_model_what_the_hook_of_a_prompt_answered(
         flags = ["--dangerously-bypass-hook-trust", "--skip-git-repo-check"]
         printed = machine.run("exec", *flags, *chosen, PROMPT, OPENAI_API_KEY="none")
         assert "clamping" not in printed
-    elif agent == "gemini":
+        return printed
+    if agent == "gemini":
         path = machine.home / ".gemini" / "settings.json"
         settings_now = json.loads(path.read_text(encoding="utf-8"))
         path.write_text(json.dumps(settings_now | {"security": {"auth": {"selectedType": "gemini-api-key"}}}))
-        printed = machine.run("--skip-trust", "-p", PROMPT, GEMINI_API_KEY="none", GOOGLE_GEMINI_BASE_URL=model.url)
-    else:
-        keys = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{model.url}/v1", "OPENAI_MODEL": "x"}
-        printed = machine.run("--auth-type", "openai", "-p", PROMPT, **keys)
-    asked = [request for request in model.requests if PROMPT in request]
-    assert asked, printed
-    assert any(FACT in request for request in asked), printed
+        return machine.run("--skip-trust", "-p", PROMPT, GEMINI_API_KEY="none", GOOGLE_GEMINI_BASE_URL=model.url)
+    keys = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": f"{model.url}/v1", "OPENAI_MODEL": "x"}
+    return machine.run("--auth-type", "openai", "-p", PROMPT, **keys)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
+import os
 import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from ricordo._version import __version__
 from ricordo.mcp_server import core_tools
@@ -33,14 +35,72 @@ def test_versions_and_names_agree_everywhere() -> None:
     assert [tool["name"] for tool in manifest["tools"]] == [tool.name for tool in core_tools.TOOLS]
 
 
-def test_the_entry_for_the_registry_has_what_its_schema_asks_for() -> None:
+TEXT = {"type": "string"}
+INPUT = {
+    "type": "object",
+    "properties": {
+        "description": TEXT,
+        "format": {"enum": ["string", "number", "boolean", "filepath"]},
+        "isRequired": {"type": "boolean"},
+        "isSecret": {"type": "boolean"},
+        "value": TEXT,
+    },
+}
+POSITIONAL = {
+    "allOf": [INPUT, {"properties": {"type": {"const": "positional"}}, "required": ["type"]}],
+    "anyOf": [{"required": ["value"]}, {"required": ["valueHint"]}],
+}
+NAMED = {"allOf": [INPUT, {"properties": {"type": {"const": "named"}, "name": TEXT}, "required": ["type", "name"]}]}
+ENTRY = {
+    "type": "object",
+    "required": ["name", "description", "version"],
+    "properties": {
+        "name": {"type": "string", "minLength": 3, "maxLength": 200, "pattern": "^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$"},
+        "title": {"type": "string", "minLength": 1, "maxLength": 100},
+        "description": {"type": "string", "minLength": 1, "maxLength": 100},
+        "version": {"type": "string", "maxLength": 255, "pattern": "^[0-9]+[.][0-9]+[.][0-9]+"},
+        "packages": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["registryType", "identifier", "transport"],
+                "properties": {
+                    "version": {"type": "string", "minLength": 1, "not": {"const": "latest"}},
+                    "transport": {"properties": {"type": {"const": "stdio"}}, "required": ["type"]},
+                    "packageArguments": {"type": "array", "items": {"anyOf": [POSITIONAL, NAMED]}},
+                    "environmentVariables": {
+                        "type": "array",
+                        "items": {"allOf": [INPUT, {"properties": {"name": TEXT}, "required": ["name"]}]},
+                    },
+                },
+            },
+        },
+    },
+}
+"""What the registry's schema of 2025-12-11 asks of the parts that our entry has."""
+
+
+def registry_schema() -> dict[str, Any]:
+    """The registry's own schema where it was fetched (``RICORDO_REGISTRY_SCHEMA``), else what we know of it."""
+    given = os.environ.get("RICORDO_REGISTRY_SCHEMA")
+    return json.loads(Path(given).read_text(encoding="utf-8")) if given else ENTRY
+
+
+def test_the_entry_for_the_registry_fits_its_schema() -> None:
     listed = json.loads((ROOT / "server.json").read_text())
-    assert re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", listed["name"])
-    assert 1 <= len(listed["description"]) <= 100
-    for package in listed["packages"]:
-        assert {"registryType", "identifier", "transport", "version"} <= set(package)
-        assert package["transport"] == {"type": "stdio"}
+    check = Draft202012Validator(registry_schema())
+    assert [error.message for error in check.iter_errors(listed)] == []
+    assert listed["$schema"].endswith("/2025-12-11/server.schema.json")
     assert f"mcp-name: {listed['name']}" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [("name", "no-namespace"), ("description", "x" * 101), ("packages", [{"registryType": "pypi"}]), ("version", 1)],
+)
+def test_a_wrong_entry_for_the_registry_would_be_noticed(place: str, value: object) -> None:
+    listed = json.loads((ROOT / "server.json").read_text()) | {place: value}
+    assert not Draft202012Validator(registry_schema()).is_valid(listed)
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="Node is not installed")
@@ -55,7 +115,7 @@ def test_the_bundle_passes_its_own_tools_check_and_can_be_packed(tmp_path: Path)
 
 def test_the_container_runs_as_a_user_of_its_own_and_copies_what_is_there() -> None:
     lines = (ROOT / "Dockerfile").read_text().splitlines()
-    assert "USER ricordo" in lines
+    assert "USER 10001:10001" in lines  # a number, so that a cluster can see that it is not root
     assert any(line.startswith("HEALTHCHECK") for line in lines)
     copied = [word for line in lines if line.startswith("COPY ") for word in line.split()[1:-1]]
     assert copied

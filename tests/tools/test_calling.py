@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from ricordo import ContractError, Forbidden, NotFound, Ricordo, Unavailable, UsageError
+from ricordo.cli.program import program
 from ricordo.tools.arguments import check_arguments
 from ricordo.tools.finding import in_general, tools_first
 from ricordo.tools.index import as_words
@@ -97,6 +99,31 @@ def test_a_projects_settings_can_never_allow_a_tool_not_even_trusted_ones(
     assert "tools.allow" in config.untrusted
 
 
+def test_a_project_gets_no_tool_called_that_the_user_did_not_allow(
+    with_server: Maker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_server().close()
+    project = tmp_path / "project"
+    (project / ".ricordo").mkdir(parents=True)
+    file = project / ".ricordo" / "config.toml"
+    file.write_text('[tools]\nallow = ["*"]\nseconds = 20.0\n')
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
+
+    def run(*words: str) -> dict[str, Any]:
+        answer: dict[str, Any] = json.loads(CliRunner().invoke(program, [*words, "--json"]).stdout)
+        return answer
+
+    call = ("tools", "call", "raw/delete_everything", "--store", str(tmp_path / "store.db"))
+    assert run(*call)["error"]["code"] == "forbidden"
+    assert run("config", "trust", str(file))["ok"]
+    assert run(*call)["error"]["code"] == "forbidden"
+    assert calls_of(tmp_path) == []
+    assert run("config", "set", "tools.allow", "raw/delete_*")["ok"]
+    assert run(*call)["data"]["text"] == "delete_everything: "
+    assert "raw/delete_" not in file.read_text()
+
+
 def test_arguments_are_checked_before_anything_is_sent(with_server: Maker, tmp_path: Path) -> None:
     engine = with_server()
     for wrong in ({}, {"text": 3}, "[]", "no json"):
@@ -145,6 +172,36 @@ def test_refresh_writes_nothing_when_nothing_changed(with_server: Maker) -> None
     engine.tools.remove("raw")
     assert engine.tools.list() == ()
     assert engine.tools.servers() == ()
+
+
+def test_refresh_asks_the_servers_again_and_keeps_what_changed_as_versions(with_server: Maker, tmp_path: Path) -> None:
+    engine = with_server()
+    unchanged = engine.refresh(all=True)
+    assert {one.status for one in unchanged.items} == {"unchanged"}
+    (tmp_path / "changed").write_text("yes")
+    report = engine.refresh("tool:/raw")
+    became = {one.ref.rpartition("/")[2]: one.status for one in report.items}
+    assert became.pop("new_tool") == "created"
+    assert became.pop("say_words") == "updated"
+    assert set(became.values()) == {"removed"}
+    assert report.notes == ("the MCP server 'raw' was asked again for what it offers: 1 new, 1 changed, 5 gone",)
+    assert len(engine.history("tool:/raw/say_words")) == 2
+    assert [one.name for one in engine.tools.list()] == ["raw/new_tool", "raw/say_words"]
+    assert engine.tools.find("came later")[0].name == "raw/new_tool"
+
+
+def test_refresh_names_a_server_that_does_not_answer_and_keeps_its_tools(with_server: Maker, tmp_path: Path) -> None:
+    engine = with_server()
+    engine.tools.close()
+    servers = json.loads((tmp_path / "servers.json").read_text())
+    broken = servers["mcpServers"]["raw"] | {"command": str(tmp_path / "gone")}
+    (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": {"raw": broken}}))
+    engine.tools._warm = None
+    engine.tools.add(agree=lambda found: True, files=[tmp_path / "servers.json"])
+    report = engine.refresh(all=True)
+    assert [(one.ref, one.status) for one in report.items] == [("tool:/raw", "failed")]
+    assert "raw" in (report.items[0].error or {})["message"]
+    assert len(engine.tools.list()) == 6
 
 
 def test_a_name_that_is_nearly_right_is_answered_with_the_right_one(with_server: Maker) -> None:

@@ -118,12 +118,23 @@ def _standard_input(sources: tuple[str, ...], as_ref: str | None) -> bytes | Non
     return sys.stdin.buffer.read()
 
 
-@verb("refresh", examples=["ricordo refresh --all", "ricordo refresh notes/ url:/https://example.org/page"])
+@verb(
+    "refresh",
+    examples=[
+        "ricordo refresh --all",
+        "ricordo refresh notes/ url:/https://example.org/page",
+        "ricordo refresh tool:/git",
+    ],
+)
 @click.argument("refs", nargs=-1, type=REF, metavar="REF...")
-@click.option("--all", "everything", is_flag=True, help="Refresh every item that came from a file or page.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Refresh every item that came from a file, a page or an MCP server."
+)
 @click.option("--prune", is_flag=True, help="Also remove items whose file is gone.")
 def refresh(call: Call, refs: tuple[str, ...], everything: bool, prune: bool) -> int:
-    """Items whose file or page did not change are left as they are. New files in added folders are added, too."""
+    """Items whose file or page did not change are left as they are. New files in added folders are added, too. MCP
+    servers whose tools you took in are started and asked again for what they offer.
+    """
     if not refs and not everything:
         raise UsageError("say what to refresh", hint="Name refs or folders, or use --all.")
     with call.engine() as engine, ProgressLine.for_call(call) as progress:

@@ -17,6 +17,42 @@ if TYPE_CHECKING:
 MOST = 60
 """So many refs are offered at once."""
 
+BASH = r"""# Completion of ricordo for bash 4.4 or newer.
+_ricordo_completion() {
+    local IFS=$'\n' response completion type value word current before="" i glue=""
+    local -a words=()
+    # Bash ends a word at a colon, and refs have one: put the pieces together again.
+    for ((i = 0; i <= COMP_CWORD; i++)); do
+        word="${COMP_WORDS[i]}"
+        if [[ ${#words[@]} -gt 0 && ($glue == yes || $word == ":") ]]; then
+            words[${#words[@]}-1]+="$word"
+        else
+            words+=("$word")
+        fi
+        [[ $word == ":" ]] && glue=yes || glue=""
+    done
+    current="${words[${#words[@]}-1]}"
+    if [[ $current == *:* && $current != [\"\']* && $COMP_WORDBREAKS == *:* ]]; then
+        before="${current%"${current##*:}"}"
+    fi
+    response=$(env COMP_WORDS="${words[*]}" COMP_CWORD=$((${#words[@]} - 1)) _RICORDO_COMPLETE=bash_complete "$1")
+    for completion in $response; do
+        IFS=',' read -r type value <<< "$completion"
+        if [[ $type == dir ]]; then
+            compopt -o dirnames
+        elif [[ $type == file ]]; then
+            compopt -o default
+        elif [[ $type == plain ]]; then
+            [[ $value == */ ]] && compopt -o nospace
+            value="${value#"$before"}"
+            [[ $current == [\"\']* ]] || printf -v value '%q' "$value"
+            COMPREPLY+=("$value")
+        fi
+    done
+}
+complete -o nosort -F _ricordo_completion ricordo
+"""
+
 
 class RefType(click.Path):
     """A ref, an item's id, a URL or a path; shells offer refs that begin so, and files."""
@@ -45,6 +81,7 @@ def _refs(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     """A drive is completed to its name, a path to refs below it."""
     from click.shell_completion import CompletionItem
 
+    from ricordo.cli.terminal import one_line
     from ricordo.errors import Error
     from ricordo.values.hits import Filters
     from ricordo.values.kinds import DRIVES
@@ -58,7 +95,7 @@ def _refs(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
             items = engine.list(filters=below, limit=MOST)
     except (Error, OSError):
         return []
-    return [CompletionItem(str(item.ref), help=item.title) for item in items]
+    return [CompletionItem(str(item.ref), help=one_line(item.title)) for item in items]
 
 
 def _opened(ctx: click.Context) -> Ricordo:

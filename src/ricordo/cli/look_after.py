@@ -82,9 +82,10 @@ def completion(call: Call, shell: str) -> int:
     """Put the script where your shell looks for completions, then start a new shell."""
     from click.shell_completion import get_completion_class
 
+    from ricordo.cli.completing import BASH
     from ricordo.cli.program import program
 
     complete = get_completion_class(shell)
     assert complete is not None, "the choices above are the shells click knows"
-    script = complete(program, {}, "ricordo", "_RICORDO_COMPLETE").source()
+    script = BASH if shell == "bash" else complete(program, {}, "ricordo", "_RICORDO_COMPLETE").source()
     return call.answer({"shell": shell, "script": script}, lambda screen: screen.line(script))

@@ -39,8 +39,8 @@ _NARROWED = together(
 @click.option("--allow-secrets", is_flag=True, help="Do not redact keys, tokens and passwords.")
 @click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or later with embed.")
 def add(call: Call, paths: tuple[str, ...], **given: Any) -> int:
-    """Files or folders; without any, what Claude Code and Codex keep on this machine. Each event is taken in once:
-    again and again is fine, also while a session goes on.
+    """Files or folders; without any, what Claude Code, Codex, Gemini CLI, Qwen Code and opencode keep on this machine.
+    Each event is taken in once: again and again is fine, also while a session goes on.
     """
     from ricordo.cli.present_reports import show_saved
     from ricordo.cli.progress import ProgressLine

@@ -84,8 +84,12 @@ class WritingVerbs(OpenEngine):
         prune: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> RefreshReport:
-        """Read items again from where they came from, and take in what is new below added folders."""
-        return self._adding.refresh(*refs, all=all, prune=prune, progress=progress)
+        """Read items again from where they came from, and take in what is new below added folders.
+
+        Tools of MCP servers that the user took in are asked for again, which starts those servers.
+        """
+        report = self._adding.refresh(*refs, all=all, prune=prune, progress=progress)
+        return self.tools.asked_again(report) if any(one.ref.startswith("tool:/") for one in report.items) else report
 
     def watch(
         self,
@@ -307,7 +311,7 @@ class WritingVerbs(OpenEngine):
         allow_secrets: bool = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> AddReport:
-        """Take in what is new in transcripts: files, folders, or the known places of Claude Code and Codex.
+        """Take in what is new in transcripts: files, folders, or where agents' programs keep them.
 
         Each event is taken in once, however often this is called. Without ``wait`` vectors are left to the backlog.
         """

@@ -41,7 +41,7 @@ class SessionVerbs:
         progress: Callable[[Progress], None] | None = None,
     ) -> AddReport:
         from ricordo.context.sessions import SessionTaker
-        from ricordo.sources.sessions.reading import find_transcripts, is_helpers, known_places
+        from ricordo.sources.sessions.reading import find_transcripts, known_places
 
         taker = SessionTaker(
             self._context.unsynced_store,  # hooks call this with little time, and it reads no knowledge files
@@ -51,13 +51,11 @@ class SessionVerbs:
             llm=self._facet_model() if wait else None,
         )
         named = [Path(path).expanduser() for path in paths]
-        places = named or [place for place in known_places() if place.is_dir()]
+        places = named or [place for place in known_places() if place.exists()]
         files = list(dict.fromkeys(file for place in places for file in find_transcripts(place)))
-        if not named:
-            files = [file for file in files if not is_helpers(file)]
         answers: list[Saved] = []
         for number, file in enumerate(files, start=1):
-            answers += self._take_transcript(taker, file, is_named=file in named)
+            answers += self._take_transcript(taker, file, is_named=file in named, with_helpers=bool(named))
             if progress is not None:
                 progress(Progress(number, len(files), file.name, "sessions"))
         if not files and not named:
@@ -70,25 +68,28 @@ class SessionVerbs:
             )
         return self._context.embed_after(AddReport(tuple(answers), tuple(taker.notes)), wait, progress)
 
-    def _take_transcript(self, taker: SessionTaker, file: Path, *, is_named: bool) -> list[Saved]:
+    def _take_transcript(self, taker: SessionTaker, file: Path, *, is_named: bool, with_helpers: bool) -> list[Saved]:
         """One file; in a folder, one that is no transcript is passed over."""
-        from ricordo.sources.sessions.reading import open_transcript
+        from ricordo.sources.sessions.reading import open_transcripts
 
+        answers: list[Saved] = []
         try:
-            transcript = open_transcript(file)
-            answers = taker.take(transcript)
-            taker.notes.extend(transcript.counts.notes(file.name))
+            for transcript in open_transcripts(file):
+                if transcript.is_helpers and not with_helpers:
+                    continue
+                answers += taker.take(transcript)
+                taker.notes.extend(transcript.counts.notes(file.name))
             return answers
         except Unreadable as error:
             name = str(registry.disk_ref(file))
             if not is_named:
-                return [Saved(name, "skipped", reason=error.message)]
-            return [Saved(name, "failed", error=error.to_dict())]
+                return [*answers, Saved(name, "skipped", reason=error.message)]
+            return [*answers, Saved(name, "failed", error=error.to_dict())]
         except Error as error:
-            return [Saved(str(registry.disk_ref(file)), "failed", error=error.to_dict())]
+            return [*answers, Saved(str(registry.disk_ref(file)), "failed", error=error.to_dict())]
         except OSError as error:
             problem = Unreadable(f"{file} cannot be read: {error.strerror or error}", hint="Check its permissions.")
-            return [Saved(str(registry.disk_ref(file)), "failed", error=problem.to_dict())]
+            return [*answers, Saved(str(registry.disk_ref(file)), "failed", error=problem.to_dict())]
 
     def _facet_model(self) -> LLM | None:
         """The language model that says what a session was about, where one is set."""

@@ -9,6 +9,7 @@ import builtins
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from ricordo.tools.registered import Registered, ServerFile, check_startable, to
 from ricordo.tools.rules import called_by, entry_from, may_call, part_of, pick, plain_hints, refuse
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item
+from ricordo.values.reports import Refreshed, RefreshReport
 from ricordo.values.tools import ServerFound, ServerReport, ToolEntry, ToolResult, ToolsReport
 
 if TYPE_CHECKING:
@@ -192,27 +194,57 @@ class Tools:
 
     def index(self, server: str, offered: Iterable[ServerTool], *, wait: bool = True) -> ServerReport:
         """Keep what a server offers as items: new ones, changed ones as versions; those that are gone go to the bin."""
+        return self._kept(server, offered, wait)[0]
+
+    def _kept(
+        self, server: str, offered: Iterable[ServerTool], wait: bool
+    ) -> tuple[ServerReport, builtins.list[Refreshed]]:
         from ricordo.tools.index import listing_of
 
         listing = listing_of(server, offered)
         before = {str(item.ref) for item in self._items(Filters(kinds=("tool",), domains=(server,)))}
-        report = self._writing.save_many(listing.entries, on_conflict="overwrite", wait=wait)
+        saved = self._writing.save_many(listing.entries, on_conflict="overwrite", wait=wait)
         gone = sorted(before - {entry.ref for entry in listing.entries})
         if gone:
             self._removing.rm(*gone)
         kinds = [entry.fields["category"] for entry in listing.entries]
-        failed = tuple(f"{one.ref}: {one.error['message']}" for one in report.items if one.error)
-        return ServerReport(
+        failed = tuple(f"{one.ref}: {one.error['message']}" for one in saved.items if one.error)
+        report = ServerReport(
             server,
             "listed",
             tools=kinds.count("tool"),
             resources=kinds.count("resource"),
             prompts=kinds.count("prompt"),
-            created=report.count("created"),
-            updated=report.count("updated"),
+            created=saved.count("created"),
+            updated=saved.count("updated"),
             removed=len(gone),
             notes=(*listing.notes, *failed),
         )
+        items = [
+            Refreshed(one.ref, "unchanged" if one.status == "skipped" else one.status, one.error, one.chunks)
+            for one in saved.items
+        ]
+        return report, items + [Refreshed(ref, "removed") for ref in gone]
+
+    def asked_again(self, report: RefreshReport) -> RefreshReport:
+        """The report of a refresh, in which the tools that it came by were asked for again at their servers."""
+        registered = self._file.all()
+        tools = {one.ref: _server_in(one.ref) for one in report.items if one.ref.startswith("tool:/")}
+        items = [one for one in report.items if tools.get(one.ref) not in registered]
+        notes = builtins.list(report.notes)
+        for name in dict.fromkeys(server for server in tools.values() if server in registered):
+            try:
+                listed, found = self._kept(name, self._running.offered(registered[name]), True)
+            except Error as error:
+                items.append(Refreshed(f"tool:/{name}", "failed", error.to_dict()))
+                continue
+            items += found
+            notes.append(
+                f"the MCP server '{name}' was asked again for what it offers: {listed.created} new,"
+                f" {listed.updated} changed, {listed.removed} gone"
+            )
+            notes += [f"{name}: left out: {note}" for note in listed.notes]
+        return replace(report, items=tuple(items), notes=tuple(notes)) if tools else report
 
     def _index(self, one: Registered, offered: Iterable[ServerTool], wait: bool) -> ServerReport:
         return self.index(one.name, offered, wait=wait)
@@ -286,6 +318,11 @@ class Tools:
     def log(self, limit: int = 50) -> builtins.list[dict[str, Any]]:
         """The last calls, newest first: when, which tool, with what, what came of it."""
         return self.records.calls(limit)
+
+
+def _server_in(ref: str) -> str:
+    """The server that the ref of a tool names."""
+    return ref.removeprefix("tool:/").partition("/")[0]
 
 
 def _place(path: Path) -> SettingsFile:

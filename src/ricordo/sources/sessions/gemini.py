@@ -2,6 +2,8 @@
 
 Gemini CLI: ``~/.gemini/tmp/<project>/chats/session-*.jsonl``. The first line names the session, a line with an ``id``
 is a message (``user`` or ``gemini``, with its tool calls), and lines with ``$set`` hold internal state of the program.
+A message is written a second time when its tools have answered. Older versions wrote one JSON object with the same
+messages (``session-*.json``).
 
 Qwen Code: ``~/.qwen/projects/<folder>/chats/<session>.jsonl``. A line is a message with a uuid, as in Claude Code, and
 its content is in ``parts``, as in Gemini's API. Thoughts are left out of both.
@@ -9,9 +11,13 @@ its content is in ``parts``, as in Gemini's API. Thoughts are left out of both.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+from ricordo.errors import Unreadable
 from ricordo.sources.sessions.lines import (
     Line,
     LineContent,
@@ -21,13 +27,17 @@ from ricordo.sources.sessions.lines import (
     kept,
     key_of,
     result_text,
+    session_id,
     text_of,
     time_of,
 )
+from ricordo.sources.sessions.records import Record, RecordsTranscript
 from ricordo.values.sessions import SessionEvent, SessionHint
 
 _ADDED = ("<session_context>", "<system-reminder>", "<hook_context>")
 """Beginnings of texts that the program sends in the user's name."""
+_WORKSPACE = re.compile(r"\A<session_context>.*?\n- \*\*Workspace Directories:\*\*\n\s*- ([^\n]+)", re.DOTALL)
+LARGEST_FILE = 64 << 20
 
 
 def is_gemini(line: Line) -> bool:
@@ -50,8 +60,11 @@ class GeminiFormat:
 
     def __init__(self, session: str) -> None:
         self.session = session
+        self._told: set[str] = set()
 
     def read(self, line: Line) -> Iterable[LineContent] | None:
+        if folder := _folder(line.get("$set")):
+            return [SessionHint(self.session, folder=folder)]
         if "$set" in line or "$rewindTo" in line or ("sessionId" in line and "type" not in line):
             return ()
         kind = line.get("type")
@@ -59,7 +72,10 @@ class GeminiFormat:
             return ()
         if kind not in ("user", "gemini"):
             return None
-        return list(self._message(line, "user" if kind == "user" else "assistant"))
+        events = list(self._message(line, "user" if kind == "user" else "assistant"))
+        fresh = [event for event in events if event.key not in self._told]  # the same message stands there again
+        self._told.update(event.key for event in fresh)
+        return fresh
 
     def _message(self, line: Line, role: str) -> Iterator[SessionEvent]:
         text = kept(text_of(line.get("content")))
@@ -75,6 +91,32 @@ class GeminiFormat:
             if result := _result(call.get("result")):
                 failed = call.get("status") == "error"
                 yield _event(self.session, line, 2 * place, "tool", result, tool=name, is_error=failed)
+
+
+def gemini_file(path: Path) -> RecordsTranscript:
+    """A session that an older version wrote as one JSON object."""
+    state = path.stat()
+    try:
+        plain = json.loads(path.read_bytes()) if state.st_size <= LARGEST_FILE else None
+    except (ValueError, RecursionError):
+        plain = None
+    messages = plain.get("messages") if isinstance(plain, Mapping) else None
+    if not isinstance(plain, Mapping) or not is_gemini(plain) or not isinstance(messages, list):
+        raise Unreadable("it is no session of Gemini CLI", hint="Name a file session-….json in a folder 'chats'.")
+    session = session_id(_string(plain, "sessionId"))
+    reads = GeminiFormat(session)
+
+    def records() -> list[Record]:
+        lines = [line for line in messages if isinstance(line, Mapping)]
+        # A message may grow while the session goes on; the key says what it holds, so that it is then read anew.
+        return [Record(key_of(line), reads.read(line), str(line.get("type"))) for line in lines]
+
+    return RecordsTranscript(path, "gemini-cli", session, state.st_mtime_ns, state.st_size, records)
+
+
+def is_gemini_file(path: Path) -> bool:
+    """Whether a file is one of those, by its name and place."""
+    return path.suffix == ".json" and path.name.startswith("session-") and path.parent.name == "chats"
 
 
 class QwenFormat:
@@ -129,6 +171,14 @@ def _result(value: object) -> str:
             response = response.get("output") or response.get("error") or response.get("text") or ""
         return result_text(response if isinstance(response, str | list) else "")
     return result_text(value) if isinstance(value, str) else ""
+
+
+def _folder(books: object) -> str:
+    """The folder that the program names in its first words to the model."""
+    messages = books.get("messages") if isinstance(books, Mapping) else None
+    first = messages[0] if isinstance(messages, list) and messages else None
+    found = _WORKSPACE.search(text_of(first.get("content"))) if isinstance(first, Mapping) else None
+    return clean(found[1]).strip() if found else ""
 
 
 def _string(line: Line, name: str) -> str:

@@ -23,10 +23,10 @@ CLEARANCE = 4_000
 """So many more characters of a tool's output are read than are kept, so that a secret at the cut is found whole."""
 
 _ARGUMENTS = (
-    "command", "cmd", "file_path", "notebook_path", "path", "pattern", "query", "url", "prompt", "description",
-    "skill", "input",
+    "command", "cmd", "file_path", "filePath", "absolute_path", "notebook_path", "path", "pattern", "query", "url",
+    "prompt", "description", "skill", "input",
 )  # fmt: skip
-_FILES = ("file_path", "notebook_path", "path", "filename", "target_file", "absolute_path")
+_FILES = ("file_path", "filePath", "notebook_path", "path", "filename", "target_file", "absolute_path")
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.MULTILINE)
 MOST_FILES = 40
 

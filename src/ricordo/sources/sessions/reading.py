@@ -18,9 +18,11 @@ from typing import BinaryIO
 from ricordo.errors import NotFound, Unreadable
 from ricordo.sources.sessions.claude import ClaudeFormat, is_claude
 from ricordo.sources.sessions.codex import CodexFormat, is_codex, named_session
-from ricordo.sources.sessions.gemini import GeminiFormat, QwenFormat, is_gemini, is_qwen
+from ricordo.sources.sessions.gemini import GeminiFormat, QwenFormat, gemini_file, is_gemini, is_gemini_file, is_qwen
 from ricordo.sources.sessions.lines import Format, Line, LineContent, session_id
+from ricordo.sources.sessions.opencode import is_opencode, opencode_files, opencode_places, opencode_transcripts
 from ricordo.sources.sessions.plain import PlainFormat, is_plain
+from ricordo.sources.sessions.records import RecordsTranscript
 from ricordo.values.own_tools import is_own_tool
 from ricordo.values.sessions import ReadCounts, SessionEvent
 
@@ -49,6 +51,7 @@ class Transcript:
     """What the file looked like up to there."""
     before: int = 0
     """The position of the line that is being read. All lines before it were already reported."""
+    is_helpers: bool = False
 
     def grew_from(self, offset: int, check: str) -> bool:
         """Whether the file begins with what was read before."""
@@ -89,6 +92,17 @@ class Transcript:
             self.check = _check(file, self.offset)
 
 
+def open_transcripts(path: Path) -> Iterator[Transcript | RecordsTranscript]:
+    """The sessions of a file: a database holds many, other files one. A file that holds none is refused."""
+    try:
+        if is_opencode(path):
+            yield from opencode_transcripts(path)
+            return
+        yield gemini_file(path) if is_gemini_file(path) else open_transcript(path)
+    except FileNotFoundError:
+        raise NotFound(f"there is no file {path}", hint="Check the spelling.") from None
+
+
 def open_transcript(path: Path) -> Transcript:
     """Find the format of a file from its first lines; a file that holds no session is an error."""
     try:
@@ -101,13 +115,15 @@ def open_transcript(path: Path) -> Transcript:
     for adapter, belongs, session, makes in _formats(path):
         if any(belongs(line) for line in head):
             name = session(head)
-            return Transcript(path, adapter, name, state.st_mtime_ns, state.st_size, makes(name))
+            form = makes(name)
+            return Transcript(path, adapter, name, state.st_mtime_ns, state.st_size, form, is_helpers=is_helpers(path))
     if not head and _is_blank(path):
         name = session_id(path.stem)
         return Transcript(path, "jsonl", name, state.st_mtime_ns, state.st_size, PlainFormat(name))
     raise Unreadable(
         "it is not a transcript of a session",
-        hint="It reads those of Claude Code, Codex, Gemini CLI and Qwen Code, and JSON lines with role and content.",
+        hint="It reads those of Claude Code, Codex, Gemini CLI, Qwen Code and opencode, and JSON lines with role and"
+        " content.",
     )
 
 
@@ -229,18 +245,21 @@ def _check(file: BinaryIO, offset: int) -> str:
 
 
 def find_transcripts(path: Path) -> list[Path]:
-    """The files that may hold a session: the one named, or every ``.jsonl`` below a folder."""
+    """The files that may hold sessions: the one named, or those below a folder that are named like transcripts."""
     if not path.is_dir():
         return [path]
-    return sorted(found for found in path.rglob("*.jsonl") if found.is_file())
+    found = [*path.rglob("*.jsonl"), *filter(is_gemini_file, path.rglob("session-*.json")), *opencode_files(path)]
+    return sorted(file for file in found if file.is_file())
 
 
 def known_places() -> list[Path]:
-    """Where Claude Code, Codex, Gemini CLI and Qwen Code keep their transcripts on this machine."""
-    claude = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "projects"
-    codex = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
-    others = [Path.home() / ".gemini" / "tmp", Path.home() / ".qwen" / "projects"]
-    return [claude, codex / "sessions", codex / "archived_sessions", *others]
+    """Where Claude Code, Codex, Gemini CLI, Qwen Code and opencode keep their transcripts on this machine."""
+    home = Path.home()
+    claude = Path(os.environ.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects"
+    codex = Path(os.environ.get("CODEX_HOME") or home / ".codex")
+    share = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
+    others = [home / ".gemini" / "tmp", home / ".qwen" / "projects"]
+    return [claude, codex / "sessions", codex / "archived_sessions", *others, *opencode_places(share)]
 
 
 def is_helpers(path: Path) -> bool:
