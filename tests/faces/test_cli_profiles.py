@@ -155,7 +155,7 @@ def test_a_profile_of_ones_own_is_made_by_config(notes: Any) -> None:
         ("profiles.mine.colour", "red", "no setting 'profiles.mine.colour'"),
         ("profiles..base", "brain", "no setting"),
         ("profiles.mine", "brain", "whole profile"),
-        ("profiles.mine.weights", "1", "no table"),
+        ("profiles.mine.weights", "1", "is not a table"),
     ],
 )
 def test_config_writes_no_profile_that_cannot_be_used(notes: Any, name: str, value: str, words: str) -> None:

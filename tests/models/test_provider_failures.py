@@ -121,7 +121,7 @@ class TestFallback:
         assert engine.store.vectors.counts(others)["embedded"] == 3
         answer = engine.search("how much flour for bread", lexical=False)
         assert answer.hits[0].ref == "note:/bread"
-        assert any("stands in, for 3 of 3 passages" in reason for reason in answer.meta.degraded)
+        assert any("is used instead, for 3 of 3 passages" in reason for reason in answer.meta.degraded)
         assert second.asked[-1].texts == ["search_query: how much flour for bread"]
         # What waits for the first still waits, and nothing waits for the second.
         assert engine.jobs().summary["pending"] == 3

@@ -144,7 +144,7 @@ def test_a_judge_past_its_time_is_left_behind_and_the_answer_says_so(
     appoint(Judge(lambda texts: stuck.wait(60)))
     answer = ask(engine, rerank="cross-encoder")
     assert refs(answer) == ["one", "two", "three"]
-    assert answer.meta.degraded == ("rerank: no answer within 20 ms; the first order stands",)
+    assert answer.meta.degraded == ("rerank: no answer within 20 ms; the first order is kept",)
     assert answer.meta.milliseconds < 30_000
     assert all(hit.explain is not None and hit.explain.steps == () for hit in answer.hits)
 
@@ -279,7 +279,7 @@ def test_a_language_model_that_talks_nonsense_changes_nothing(engine: Ricordo, a
     appoint(ListwiseReranker(lambda prompt: "As a model of language, I would rather not."))
     answer = ask(fill(engine), rerank="llm")
     assert refs(answer) == ["one", "two", "three"]
-    assert answer.meta.degraded == ("rerank: the model named no passage; the first order stands",)
+    assert answer.meta.degraded == ("rerank: the model named no passage; the first order is kept",)
 
 
 def test_a_language_model_that_cannot_be_reached_changes_nothing(
@@ -291,7 +291,7 @@ def test_a_language_model_that_cannot_be_reached_changes_nothing(
     appoint(ListwiseReranker(complete))
     answer = ask(fill(engine), rerank="llm")
     assert refs(answer) == ["one", "two", "three"]
-    assert answer.meta.degraded == ("rerank: the provider does not answer; the first order stands",)
+    assert answer.meta.degraded == ("rerank: the provider does not answer; the first order is kept",)
 
 
 def test_a_long_passage_is_cut_and_stays_on_its_line() -> None:

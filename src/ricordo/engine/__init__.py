@@ -1,6 +1,6 @@
 """``Ricordo``, the one object that the command line, the MCP server and programs call.
 
-Its public methods stand in ``facade_reading``, ``facade_writing`` and ``facade_upkeep``. Each calls a verb class, which
+Its public methods are in ``facade_reading``, ``facade_writing`` and ``facade_upkeep``. Each calls a verb class, which
 has the open context (``context``) and does the work. The engine holds no SQL, no scoring and no parsing. What a verb
 needs is imported when it is called, because every hook and every command pays for its imports.
 """

@@ -101,7 +101,7 @@ class AddVerbs:
         )
 
     def _loader(self, transcript: Callable[[str], None] | None) -> Loader | None:
-        """What brings pages by other ways than plain HTTP, where a language model is set."""
+        """What loads pages by other ways than plain HTTP, if a language model is set."""
         if self._context.config.llm.provider == "none":
             return None
         return registry.loader(self._context.config, self._context.models.llm, self._context.start, transcript)
@@ -179,6 +179,6 @@ class AddVerbs:
         return RefreshReport(items, notes=tuple(note for report in done for note in report.notes))
 
     def _embed_some(self, limit: int) -> int:
-        """Make up to so many vectors of the backlog; how many were made."""
+        """Make up to so many vectors of the backlog; returns how many were made."""
         done = self._context.embed_waiting(limit=limit)
         return 0 if done.stopped else done.embedded + done.cached

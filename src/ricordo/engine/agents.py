@@ -38,7 +38,7 @@ MOST_SKILLS = 8
 EVENTS = 20
 SHOWN_AS_PASSAGES = tuple(kind for kind in KINDS if kind not in ("skill", "tool"))
 HAPPENINGS = tuple(kind for kind in KINDS if kind not in ("skill", "document", "tool"))
-"""What was said and saved; adding a folder would drown it."""
+"""The kinds of happenings shown: what was said and saved. Files that were added are not, because there are too many."""
 _SKILLS = Filters(kinds=("skill",))
 _TOOLS = Filters(kinds=("tool",))
 
@@ -250,7 +250,7 @@ class AgentVerbs:
         from ricordo.context.skills import edited
 
         if places := edited(store):
-            with suppress(StoreError, Unavailable):  # a busy store goes on; the next call tries again
+            with suppress(StoreError, Unavailable):  # the store is busy; the next call tries again
                 self._collector().collect(places)
                 self._context.took_in_edits = True
 
@@ -318,12 +318,12 @@ class AgentVerbs:
 
 
 def _any(stores: Mapping[str, Store], filters: Filters) -> bool:
-    """Whether it is worth asking: most stores have none of some kinds, and a search is not free."""
+    """Whether a search is worth it: most stores have no items of some kinds."""
     return any(store.items.listing(filters, 1, 0) for store in stores.values())
 
 
 def _skill_of(item: Item, *, tier: str = "", score: float | None = None) -> Skill:
-    """An item of kind skill as one sees it before reading it."""
+    """The skill that an item holds, as it is listed."""
     from ricordo.values.context import Skill
 
     metadata = item.fields.metadata
@@ -334,7 +334,7 @@ def _skill_of(item: Item, *, tier: str = "", score: float | None = None) -> Skil
 
 
 def _expired(hits: Sequence[Hit]) -> list[LeftOut]:
-    """The hits that would be told if they held now: those that come near the best."""
+    """The hits that would be shown if they were valid now: those whose score is near the best."""
     from ricordo.context.build_passages import if_valid
     from ricordo.values.context import LeftOut
 

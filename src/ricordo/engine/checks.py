@@ -28,7 +28,7 @@ _CALLED = {str: "a text", int: "a whole number", float: "a number", Mapping: "a 
 
 
 def check_type(name: str, value: object, wanted: type, *, optional: bool = False) -> None:
-    """Refuse an argument of the wrong type by its name, before something inside stumbles over it."""
+    """Refuse an argument of the wrong type by its name, before it causes an error further inside."""
     is_number = wanted is float and isinstance(value, int)
     if (value is None and optional) or is_number or (isinstance(value, wanted) and not isinstance(value, bool)):
         return

@@ -94,7 +94,7 @@ class EngineContext:
                         self.unreported.append(report)
 
     def unseen_edits(self) -> tuple[str, ...]:
-        """Why the last look at the knowledge files failed, if it did: answers tell it."""
+        """Why the last look at the knowledge files failed, if it did; answers mention it."""
         problems = (knowledge.problem for knowledge in self._with_files)
         return tuple(f"knowledge files: edits were not taken in ({problem})" for problem in problems if problem)
 
@@ -187,7 +187,7 @@ class EngineContext:
         """How many texts wait for a vector of the model in force, without those that failed before."""
         stores = (self.unsynced_store, *self._stores_with_files())
         if not any(_waits(store) for store in stores):
-            return 0  # most often; the embedder need not be asked for its fingerprint
+            return 0  # the usual case, in which the embedder need not be asked for its fingerprint
         backlog = self.models.backlog()
         return sum(store.jobs.waiting(backlog.fingerprint) for store in stores if _waits(store)) if backlog else 0
 
@@ -205,7 +205,9 @@ class EngineContext:
     def embed_after(
         self, report: AddReport, wait: bool, progress: Callable[[Progress], None] | None = None
     ) -> AddReport:
-        """Make the vectors of what was just written, or waits since before; a failure is a note, for texts are kept."""
+        """Make the vectors of what was just written, or waits since before; a failure becomes a note, because the texts
+        are kept.
+        """
         is_written = report.count("created") or report.count("updated")
         if not wait or not (is_written or _waits(self.unsynced_store)):
             return report
@@ -250,7 +252,7 @@ def open_or_error(located: Located, config: Config, *, create: bool) -> Store | 
     is_named_file = located.location.origin == "flag" and not located.location.address
     named = located.location.path if is_named_file else None
     if create and named is not None and not named.parent.exists():
-        # A misspelt name must not leave folders behind; settings name a place on purpose, and once.
+        # A misspelt name must not create folders; a place in the settings was written on purpose.
         hint = f"Check the spelling, or make it: mkdir -p {named.parent}"
         raise StoreError(f"there is no folder {named.parent}", hint=hint)
     try:

@@ -1,4 +1,4 @@
-"""The public verbs of ``Ricordo`` that look after a store: health, knowledge files, vectors, models, and moving it."""
+"""The public verbs of ``Ricordo`` that maintain a store: health, knowledge files, vectors, models, and moving it."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 class UpkeepVerbs(OpenEngine):
-    """What keeps a store sound and complete, and takes it elsewhere."""
+    """Keeps a store sound and complete, and moves it elsewhere."""
 
     def status(self) -> dict[str, Any]:
         """What the store holds and how it is."""
         return self._health.status()
 
     def doctor(self, *, repair: bool = False) -> DoctorReport:
-        """Check the store, and with ``repair`` mend what can be rebuilt."""
+        """Check the store, and with ``repair`` rebuild what can be rebuilt."""
         return self._health.doctor(repair=repair)
 
     def profiles(self) -> dict[str, Profile]:
@@ -80,10 +80,10 @@ class UpkeepVerbs(OpenEngine):
         search_missing: bool = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> EmbedReport:
-        """Work off the backlog of texts without a vector. Any number of processes may do so at once.
+        """Make the vectors of texts that have none. Any number of processes may do so at once.
 
-        Without ``search_missing`` only what was put on the backlog when it was written: a store is not looked through.
-        What waits in other tiers' stores because their files were edited is embedded then, too.
+        With ``search_missing`` it looks through the store for them; without it, only texts in the backlog are embedded,
+        also those in the stores of other tiers whose files were edited.
         """
         return self._vectors.embed(
             workers=workers,
@@ -95,10 +95,10 @@ class UpkeepVerbs(OpenEngine):
         )
 
     def see_to_waiting(self, *, few: int = 64) -> int:
-        """Make the vectors of texts that wait, if there are only a ``few``; answers how many still wait.
+        """Make the vectors of texts that wait, if there are only a ``few``; returns how many still wait.
 
-        Reads take in edits of knowledge files, and hooks leave sessions, without waiting for vectors. Whoever ends
-        a piece of work on a store calls this, so that such texts are found by meaning next time.
+        Reads take in edits of knowledge files, and hooks leave sessions, without waiting for vectors. Commands call
+        this at their end, so that such texts are found by meaning next time.
         """
         return self._vectors.see_to_waiting(few=few)
 
@@ -111,7 +111,7 @@ class UpkeepVerbs(OpenEngine):
         return self._vectors.jobs()
 
     def retry_jobs(self) -> int:
-        """Put failed jobs back; answers how many."""
+        """Put failed jobs back; returns how many."""
         return self._vectors.retry_jobs()
 
     def models(self) -> tuple[ModelState, ...]:
@@ -152,7 +152,7 @@ class UpkeepVerbs(OpenEngine):
     ) -> ExportReport:
         """Write everything the store holds as JSON lines: to a file of its own, or to an open one.
 
-        ``log`` says whether the logs of queries and openings are among it. With ``salvage``, rows of a damaged store
+        ``log`` says whether the logs of queries and openings are included. With ``salvage``, rows of a damaged store
         that cannot be read are left out and named in the report, instead of ending the export.
         """
         return self._moving.export(target, log=log, force=force, salvage=salvage)
@@ -172,7 +172,8 @@ class UpkeepVerbs(OpenEngine):
 
         Secrets in what other programs remember are redacted unless they are allowed. Of an export, folders to refresh,
         the files that items came from, ``loading`` and "written by the user" are left out unless you ``trust`` it:
-        whoever made the file could have any file read, and agents told anything. The report says what was left out.
+        otherwise the author of the file could make Ricordo read any file, and show any text to agents. The report says
+        what was left out.
         """
         return self._moving.import_(
             source,
@@ -203,5 +204,5 @@ class UpkeepVerbs(OpenEngine):
         return self._migrating.promote(name, tier, on_conflict)
 
     def vacuum(self, *, full: bool = False) -> VacuumReport:
-        """Empty the bin of what is past its days, drop what nothing needs any more, and give the space back."""
+        """Erase items that were in the bin for long enough and data that is not needed any more, and free the space."""
         return self._moving.vacuum(full=full)

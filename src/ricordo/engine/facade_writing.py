@@ -51,11 +51,11 @@ class WritingVerbs(OpenEngine):
         """Take in files, folders and URLs, or ``text`` under the ref ``as_ref``. One bad one never stops the rest.
 
         Links in a folder that lead out of it are left out and named, unless ``follow_links`` or the setting
-        ``ingest.follow_symlinks`` says otherwise.
-        From a URL, ``depth`` follows the links of its site so many steps, ``sitemap`` takes what the site's sitemap
-        names, both up to ``max_pages``. ``prompt_addition`` goes to a model that loads pages, and ``transcript`` is
-        called with what that model does. Under the ref of a memory or note, secrets are redacted unless allowed.
-        With ``dry_run`` nothing is read or written: the report says what would be.
+        ``ingest.follow_symlinks`` says otherwise. From a URL, ``depth`` follows the links of its site so many steps,
+        ``sitemap`` takes what the site's sitemap names, both up to ``max_pages``. ``prompt_addition`` goes to a model
+        that loads pages, and ``transcript`` is called with what that model does. Under the ref of a memory or note,
+        secrets are redacted unless allowed. With ``dry_run`` nothing is read or written; the report says what would be
+        added.
         """
         return self._adding.add(
             *sources,
@@ -269,7 +269,7 @@ class WritingVerbs(OpenEngine):
         wait: bool = True,
         **fields: Unpack[MemoryFields],
     ) -> Saved:
-        """Save what is right in the place of an item, which is archived and linked (``corrects``).
+        """Save a correct text in place of an item, which is archived and linked (``corrects``).
 
         The new item takes over the old one's fields, but for those given here.
         """
@@ -284,11 +284,11 @@ class WritingVerbs(OpenEngine):
         return self._links.link(source, target, type)
 
     def unlink(self, source: str | Ref, target: str | Ref, type: str | None = None) -> int:  # noqa: A002
-        """Take a link made by ``link`` away, of one type or of all; how many there were."""
+        """Remove links made by ``link``, of one type or of all; returns how many there were."""
         return self._links.unlink(source, target, type)
 
     def relink(self) -> int:
-        """Find the links in all texts anew; how many items were looked at."""
+        """Find the links in all texts again; returns how many items were looked at."""
         return self._links.relink()
 
     @property
@@ -297,11 +297,11 @@ class WritingVerbs(OpenEngine):
         return self._use.learn
 
     def feedback(self, query: str, ref: str | Ref, verdict: Verdict) -> FeedbackReport:
-        """Say what became of an item that a query found: accepted, modified, dismissed or failed."""
+        """Give a verdict on an item that a query found: accepted, modified, dismissed or failed."""
         return self._use.feedback(query, ref, verdict)
 
     def clear_log(self) -> int:
-        """Erase the log of queries and of what they found; answers how many queries it held."""
+        """Erase the log of queries and of what they found; returns how many queries it held."""
         return self._use.clear_log()
 
     def sessions_add(

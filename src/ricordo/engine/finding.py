@@ -108,7 +108,7 @@ class FindVerbs:
         return ()
 
     def _tracked(self, answer: Answer, text: str, tool: str, track: bool | None, *, opens: bool = False) -> Answer:
-        """Record what an answer held, if ``track`` or the setting says so; answers it again.
+        """Record what an answer held, if ``track`` or the setting says so; returns the answer.
 
         If edits of knowledge files could not be taken in before, the answer says so.
         """
@@ -278,7 +278,9 @@ class FindVerbs:
 
 
 def _some_lines(item: Item, lines: tuple[int, int]) -> Item:
-    """The item with these lines of its original alone; front matter, which is not in the content, is counted."""
+    """The item with only these lines of its original; lines of front matter count, although the content leaves them
+    out.
+    """
     first, last = lines
     if not 1 <= first <= last:
         raise UsageError(
@@ -289,7 +291,7 @@ def _some_lines(item: Item, lines: tuple[int, int]) -> Item:
     if first > end or last < item.first_line:
         raise NotFound(
             f"{item.ref} has no line {first if first > end else last}",
-            hint=f"Its text stands in the lines {item.first_line}-{end}.",
+            hint=f"Its text has the lines {item.first_line}-{end}.",
         )
     kept = texts[max(first - item.first_line, 0) : last - item.first_line + 1]
     return replace(item, content="".join(kept), first_line=max(first, item.first_line))

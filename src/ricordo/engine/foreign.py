@@ -1,4 +1,4 @@
-"""Importing what other programs keep: a vault's notes stay files, the others' texts become notes and memories."""
+"""Imports what other programs keep: a vault's notes stay files, texts of other programs become notes and memories."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class ForeignImport:
                 )
 
     def _relate(self, relations: Sequence[Relation]) -> int:
-        """Link what was saved; how many links are new."""
+        """Link what was saved; returns how many links are new."""
         made = 0
         for relation in relations:
             ends = [self._context.store.items.number(Ref.parse(ref)) for ref in (relation.source, relation.target)]
@@ -124,7 +124,7 @@ def _folder(source: Source, what: str) -> Path:
 
 
 def _without_secrets(entries: Sequence[Entry], *, allow_secrets: bool) -> tuple[list[Entry], tuple[str, ...]]:
-    """The texts as they may be stored, and what is to be said about it."""
+    """The texts without secrets, and notes about what was removed."""
     from ricordo.ingest.redact import redact_item
 
     clean = []

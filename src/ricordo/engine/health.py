@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ricordo.search.profile import Profile
 
 MOST_NAMED = 20
-"""So many items that hold secrets are named."""
+"""How many items that hold secrets are named."""
 
 
 class HealthVerbs:
@@ -106,7 +106,7 @@ def check_store(store: Store, location: str, *, repair: bool) -> list[Check | No
 
 
 def _run(name: str, check: Callable[[bool], Check | None], repair: bool) -> Check | None:
-    """One check; whatever it meets in a damaged store becomes what it says, so that the others still run."""
+    """Run one check; an error in a damaged store becomes its result, so that the other checks still run."""
     try:
         return check(repair)
     except Error as error:

@@ -1,8 +1,8 @@
-"""What an export claims beyond its texts: folders to read, files and pages that items came from, what is always told.
+"""What an export claims beyond its texts: folders to read, files and pages that items came from, what every agent gets.
 
-Whoever made the file decides what stands in it. Taken at its word, a later ``refresh`` would read any file of this
-machine into the store, and every agent would be told what somebody else wrote. So these claims are dropped unless the
-user says that the file is to be trusted, and the report says what was dropped.
+The author of the file decides what is in it. If these claims were trusted, a later ``refresh`` could read any file of
+this machine into the store, and every agent would get texts that somebody else wrote. So these claims are dropped
+unless the user says that the file is to be trusted, and the report says what was dropped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MANY = {
 
 
 class Claims:
-    """Takes the claims out of records as they are read, and counts them."""
+    """Removes the claims from records as they are read, and counts them."""
 
     def __init__(self, *, trust: bool) -> None:
         self.trust = trust
@@ -59,7 +59,7 @@ class Claims:
 
 
 def _harmless_version(item: ItemRecord, version: VersionRecord) -> VersionRecord:
-    """A version that is not always told, and not taken for what the user wrote by hand."""
+    """A version without the claims that every agent gets it, or that the user wrote it by hand."""
     from ricordo.store.prepare import version_hash
     from ricordo.values.items import Draft
 

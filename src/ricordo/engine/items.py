@@ -1,4 +1,4 @@
-"""Verbs for single items: save, edit, move. What each does for callers is said at the facade."""
+"""Verbs for single items: save, edit, move. The facade describes what each does for callers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ricordo.ingest.adding import Adding
 
 MOST_MENTIONING = 10_000
-"""So many texts that name a new entity are linked to it."""
+"""How many texts that name a new entity are linked to it."""
 _ATTEMPTS = 20
 
 
@@ -115,7 +115,7 @@ class ItemVerbs:
         return self._change(self._context.number(ref), moved, wait)
 
     def _change(self, n: int, changed: Callable[[Draft], PreparedItem], wait: bool, base: int | None = None) -> Saved:
-        """Make an item's next version of its current one; of that made meanwhile elsewhere, if there is one."""
+        """Make an item's next version from its current one; if another process made one meanwhile, from that."""
         for attempt in range(_ATTEMPTS):
             item = self._context.store.items.get(n)
             refuse_put_away(item)
@@ -165,7 +165,7 @@ class ItemVerbs:
 
 
 def _set_fields(item: Item) -> dict[str, Any]:
-    """The fields that were set on an item; a new text in its place keeps them, because they are not the text's."""
+    """The fields that people set on an item; a new text keeps them, because they did not come from the old text."""
     empty = Fields().to_dict()
     fields = item.fields.to_dict()
     return {

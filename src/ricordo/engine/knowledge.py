@@ -31,6 +31,8 @@ class KnowledgeVerbs:
             )
         report = knowledge.sync(write=write)
         if not wait or not (report.count("created", "updated", "moved", "conflict") or self._context.waiting()):
-            return report  # what an earlier read took in may still wait, so the report alone does not tell
+            return (
+                report  # texts that an earlier read took in may still wait for vectors, which the report does not show
+            )
         done = self._context.embed_waiting(progress)
         return replace(report, notes=(*report.notes, f"vectors: {done.stopped}")) if done.stopped else report

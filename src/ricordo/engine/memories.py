@@ -45,7 +45,7 @@ class MemoryFields(TypedDict, total=False):
 
 
 class RememberOptions(MemoryFields, total=False):
-    """What ``remember`` and its likes take beside the text and its kind."""
+    """What ``remember`` and similar verbs take besides the text and its kind."""
 
     ref: str | Ref | None
     links: Sequence[tuple[str, str | Ref]]
@@ -141,7 +141,7 @@ class MemoryVerbs:
         )
 
     def _memory_ref(self, ref: str | Ref | None, kind: str) -> Ref | None:
-        """The ref that was asked for; a bare name stands on the kind's own drive."""
+        """The ref that was asked for; a bare name is on the drive of its kind."""
         from ricordo.memory.remember import drive_of
 
         if isinstance(ref, str) and not (Ref.looks_like(ref) or is_id(ref) or "://" in ref):

@@ -1,7 +1,7 @@
-"""Putting damaged texts right, for ``doctor --repair``: from the file they came from, else by an older version.
+"""Repairs damaged texts for ``doctor --repair``: from the file they came from, else from an older version.
 
-A text from a file counts only when the hash of the damaged version says that it is the very text that was saved. Where
-no file has it, the newest version that is whole becomes the current one again; the damaged one stays in the history.
+A text from a file counts only when the hash of the damaged version says that it is the very text that was saved. If no
+file has it, the newest undamaged version becomes the current one again; the damaged one stays in the history.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Restore = Callable[[Ref, int], object]
 
 
 def mend_damage(context: EngineContext, restore: Restore) -> Check | None:
-    """What was mended, and what could not be; nothing when all is sound."""
+    """What was repaired, and what could not be; empty if nothing is damaged."""
     store = context.unsynced_store
     lines = [
         f"{one.ref} version {one.number}: from its file"

@@ -39,9 +39,10 @@ class MigrateVerbs:
         self._context = context
 
     def migrate(self, target: str | Path, progress: OnProgress) -> MigrateReport:
-        """Items in batches, each whole or not at all; then what refers to them, then vectors; then both are compared.
+        """Copy items in batches, each in one transaction, then what refers to them, then vectors; then compare both
+        stores.
 
-        A run that was interrupted is taken up again: items that are there already are passed over.
+        An interrupted run can be continued: items that are already in the target are skipped.
         """
         from ricordo.values.reports import MigrateReport
 
@@ -88,7 +89,7 @@ class MigrateVerbs:
 
 
 def _refuse_strangers(source: Store, target: Store) -> None:
-    """Refuse a target that holds items which are not the source's: nothing of them may be covered up."""
+    """Refuse a target that holds items that are not in the source, because they must not be overwritten."""
     for record in _items(target.transfer.records(log=False)):
         if source.items.ref_by_id(record.id) is None:
             raise PathConflict(
@@ -98,7 +99,7 @@ def _refuse_strangers(source: Store, target: Store) -> None:
 
 
 def _copy(source: Store, target: Store, progress: OnProgress) -> tuple[int, Backlog | None]:
-    """Copy every record; answers how many items were new, and the model whose vectors the source uses."""
+    """Copy every record; returns how many items were new, and the model whose vectors the source uses."""
     from ricordo.exchange.records import Header, ItemRecord
 
     model: Backlog | None = None
@@ -146,7 +147,7 @@ def _written(saved: Sequence[Saved]) -> int:
 
 
 def _copy_vectors(source: Store, target: Store, model: Backlog | None) -> int:
-    """Bring the vectors along, so that nothing need be embedded again; what has none keeps waiting."""
+    """Copy the vectors, so that nothing need be embedded again; texts without a vector keep waiting."""
     if model is None:
         return 0
     copied = 0
@@ -162,7 +163,7 @@ def _copy_vectors(source: Store, target: Store, model: Backlog | None) -> int:
 
 
 def _compare(source: Store, target: Store) -> Counter[str]:
-    """Count every kind of record on both sides, and compare what each item is, version by version."""
+    """Count every kind of record in both stores, and compare each item, version by version."""
     from ricordo.exchange.records import TYPE_NAMES
 
     sides = []
@@ -184,7 +185,7 @@ def _compare(source: Store, target: Store) -> Counter[str]:
 
 
 def _identity(record: Record) -> bytes:
-    """What makes an item: its id, its state and the hashes of its versions."""
+    """What identifies an item: its id, its state and the hashes of its versions."""
     from ricordo.exchange.records import ItemRecord
 
     if not isinstance(record, ItemRecord):

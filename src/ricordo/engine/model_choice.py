@@ -1,4 +1,4 @@
-"""Models as the settings have them: which there are, whether one works, and what using another would cost.
+"""The models that the settings name: which there are, whether one works, and what switching to another would cost.
 
 ``Models`` needs the settings alone; with a store it also counts what a switch would embed there.
 """
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 SENTENCE = "The quick brown fox jumps over the lazy dog."
 SAMPLE = 16
-"""Passages of the store that are embedded to tell how fast a model is."""
+"""How many passages of the store are embedded to measure how fast a model is."""
 CHARACTERS_PER_TOKEN = 4
 CROSS_ENCODER = "cross-encoder"
 OWN_TO_A_PROVIDER = ("model", "api_keys", "base_url", "batch_size", "input_type", "dimensions")
-"""Settings that mean something to one provider alone; above all, a key is never sent to another."""
+"""Settings that belong to one provider; above all, a key is never sent to another provider."""
 
 
 class Models:
-    """Models as the settings have them; ``kept_in`` is where a hub's are."""
+    """The models that the settings name; ``kept_in`` is the folder for models from a hub."""
 
     def __init__(self, config: Config, kept_in: Path, start: Path, store: Store | None = None) -> None:
         self.config = replace(config, embedding=replace(config.embedding, folder=str(kept_in)))
@@ -58,7 +58,7 @@ class Models:
             return ModelTest(settings.provider, shown, error=error.to_dict())
 
     def plan(self, provider: str, *, model: str = "", dimensions: int = 0) -> tuple[ModelSwitch, Embedder | None]:
-        """What using a model would come to. It is tried first: one that does not work is an error."""
+        """What switching to a model would take. The model is tried first; if it does not work, that is an error."""
         settings = self._settings(provider, model, dimensions)
         changes = self._changes(settings)
         if provider == "none":
@@ -67,7 +67,7 @@ class Models:
         shown = settings.model or self._default(provider)
         tested = self._tested(embedder, provider, shown)
         if getattr(getattr(embedder, "shape", None), "dimensions", tested.dimensions) is None:
-            # Nobody knew how long its vectors are; from now on the settings say it.
+            # The length of its vectors was not known; from now on, the settings name it.
             settings = replace(settings, dimensions=tested.dimensions)
             changes["embedding.dimensions"] = str(tested.dimensions)
             embedder = self._embedder(settings)
@@ -78,7 +78,7 @@ class Models:
         return (self._counted(switch, embedder) if self.store is not None else switch), embedder
 
     def write(self, switch: ModelSwitch, scope: str) -> ModelSwitch:
-        """Put the switch into a settings file; what wins over it there is noted."""
+        """Write the switch to a settings file; if another source overrides it, that is noted."""
         notes = list(switch.notes)
         for name, value in switch.settings.items():
             if value is None:
@@ -155,7 +155,7 @@ class Models:
         return ModelTest(provider, model, length, (first - started) * 1e3, (time.perf_counter() - first) * 1e3)
 
     def _counted(self, switch: ModelSwitch, embedder: Embedder) -> ModelSwitch:
-        """With what there is to embed, and how fast that goes with some of the store's own passages."""
+        """The switch with the number of passages to embed, and the speed measured with some of them."""
         assert self.store is not None
         counts = self.store.vectors.counts(switch.fingerprint)
         chunks = max(0, counts["chunks"] - counts["embedded"])
@@ -184,7 +184,7 @@ class Models:
         return replace(now, dimensions=dimensions or now.dimensions)
 
     def _changes(self, settings: EmbeddingSettings) -> dict[str, str | None]:
-        """What differs from the settings in force, as it is written; None takes a setting out."""
+        """The settings that have to be written; None removes a setting."""
         now, plain = self.config.embedding, EmbeddingSettings()
         changes: dict[str, str | None] = {}
         for key in ("provider", *OWN_TO_A_PROVIDER):

@@ -92,7 +92,7 @@ class MoveVerbs:
         *,
         trust: bool,
     ) -> ImportReport:
-        """The file is read twice: nothing is written before all of it is known to be sound."""
+        """Import records. The file is read twice, so that nothing is written before all of it was checked."""
         from ricordo.exchange import lines as exchange
         from ricordo.values.reports import ImportReport
 
@@ -115,7 +115,7 @@ class MoveVerbs:
                 others.update(importer.others(rest))
         self._context.store.maintain()
         if not was_empty and self._context.store.items.entity_titles():
-            self._context.store.links.relink()  # what is here may speak of what came, and the other way round
+            self._context.store.links.relink()  # texts in the store may link to imported items, and the other way round
         notes = (*notes, *claims.notes())
         return ImportReport(AddReport(tuple(done), notes), {name: count for name, count in others.items() if count})
 
@@ -175,7 +175,7 @@ def _header(records: Iterator[Record]) -> Header:
 
 
 def _batches(records: Iterator[Record]) -> Iterator[tuple[list[ItemRecord], list[Record]]]:
-    """Items, and then the rest, in parts that one transaction takes."""
+    """Items, and then the other records, in batches of one transaction each."""
     from ricordo.exchange.records import Header, ItemRecord
 
     items: list[ItemRecord] = []
@@ -210,7 +210,7 @@ def _tell(progress: Callable[[Progress], None] | None, done: int, header: Header
 
 @contextmanager
 def _new_file(path: Path, *, force: bool) -> Iterator[BinaryIO]:
-    """A file that only its owner can read, and that has its name only once it is whole."""
+    """A new file that only its owner can read; it gets its name only when it is complete."""
     if not path.parent.is_dir():
         raise StoreError(f"there is no folder {path.parent}", hint=f"Make it first: mkdir -p {path.parent}")
     if path.is_dir():

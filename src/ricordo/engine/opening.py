@@ -1,4 +1,4 @@
-"""Opening and closing an engine, and what is known of it while it is open: the base of ``Ricordo``."""
+"""Opens and closes an engine, and says what is known about it while it is open: the base of ``Ricordo``."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class OpenEngine:
         return cls(context)
 
     def before_closing(self, work: Callable[[], None]) -> None:
-        """Have something done with the engine when it is closed; not when an error ends its ``with`` block."""
+        """Call something with the engine when it is closed, unless an error ended its ``with`` block."""
         self._last = work
 
     @property

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ARCHIVED_AT_ONCE = 500
 CHECKPOINTS = "checkpoints"
-"""The folder below a session that holds the points to fork from."""
+"""The folder below a session that holds its checkpoints."""
 
 
 class RemoveVerbs:
@@ -50,7 +50,7 @@ class RemoveVerbs:
             return AddReport(tuple(Saved(str(item.ref), "would be archived") for item in chosen.values()), notes)
         numbers = list(chosen)
         changes = self._context.store.changes
-        # Items that were named are archived in one transaction. A sweep goes in steps, so that none locks for long.
+        # Named items are archived in one transaction. Others are archived in steps, so that no step locks for long.
         step = len(numbers) if criteria.is_empty() else ARCHIVED_AT_ONCE
         parts = [changes.archive(numbers[at : at + step]) for at in range(0, len(numbers), step or 1)]
         return AddReport(tuple(saved for part in parts for saved in part), notes)
@@ -111,7 +111,7 @@ class RemoveVerbs:
         return AddReport(tuple(Saved(str(ref), "purged" if purge else "removed") for _, ref in named))
 
     def _leave_roots(self, names: Sequence[str | Ref]) -> None:
-        """Who removes all of a folder does not want its files back at the next refresh."""
+        """Forget folders of which everything was removed, so that the next refresh does not bring the files back."""
         files = self._context.store.files
         for text in [str(name) for name in names if str(name).endswith(("/", "/*")) and not self._is_page(str(name))]:
             folder = self._folder(text)
@@ -158,7 +158,9 @@ class RemoveVerbs:
 
     def restore(self, ref: str | Ref, version: int | None = None) -> Saved:
         n = self._context.number(ref)
-        item = self._context.store.items.get_many([n])[n]  # without its text, which may be why it is restored
+        item = self._context.store.items.get_many([n])[
+            n
+        ]  # without its text, which may be damaged and the reason to restore it
         saved = self._restore_one(item.ref, version)
         if _is_session(item.ref) and item.state != "live":
             self._restore_parts(item)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ricordo.store.base import FileState
 
 SAMPLE = 50
-"""So many items are looked at to tell whether, and from where, a project moved."""
+"""How many items are looked at to find out whether, and from where, a project was moved."""
 
 
 class RootVerbs:
@@ -60,7 +60,7 @@ class RootVerbs:
         return RefreshReport(tuple(done))
 
     def _moved(self, n: int, ref: Ref, path: str, states: Mapping[int, FileState]) -> Refreshed:
-        """Give one item its new name; its text, its vectors and its history stay."""
+        """Give one item its new ref; its text, its vectors and its history stay."""
         store = self._context.store
         target = Ref("disk", path)
         try:
@@ -94,7 +94,9 @@ class RootVerbs:
         return replace(report, notes=(note,))
 
     def _left_place(self, project: Path) -> str | None:
-        """Where the project was: most of the files that are missing stand below it at the same place as before."""
+        """The old folder of the project: most missing files were below it, at the path that they have in the project
+        now.
+        """
         items = self._context.store.items.refs_below("disk", "/")
         sample = items[:: max(1, len(items) // SAMPLE)][:SAMPLE]
         states = self._context.store.files.states([n for n, _, _ in sample])

@@ -69,7 +69,7 @@ class SessionVerbs:
         return self._context.embed_after(AddReport(tuple(answers), tuple(taker.notes)), wait, progress)
 
     def _take_transcript(self, taker: SessionTaker, file: Path, *, is_named: bool, with_helpers: bool) -> list[Saved]:
-        """One file; in a folder, one that is no transcript is passed over."""
+        """Take in one file; in a folder, a file that is not a transcript is skipped."""
         from ricordo.sources.sessions.reading import open_transcripts
 
         answers: list[Saved] = []
@@ -92,7 +92,7 @@ class SessionVerbs:
             return [*answers, Saved(str(registry.disk_ref(file)), "failed", error=problem.to_dict())]
 
     def _facet_model(self) -> LLM | None:
-        """The language model that says what a session was about, where one is set."""
+        """The language model that says what a session was about, if one is set."""
         config = self._context.config
         if config.llm.provider == "none":
             return None
@@ -155,7 +155,7 @@ class SessionVerbs:
         return self._with_replacements(found)
 
     def _with_replacements(self, found: Timeline) -> Timeline:
-        """The timeline with what took the place of items that are archived by now."""
+        """The timeline, with the items that replaced those that are archived by now."""
         store = self._context.store
 
         def with_replacement(event: Happening) -> Happening:

@@ -1,4 +1,4 @@
-"""What took the place of an item that was corrected or superseded: whoever reads the old one is led to it."""
+"""Finds the item that replaced one that was corrected or superseded, so that readers of the old one are led to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST_CHAIN = 100
 def replacement(store: Store, n: int) -> dict[str, Any]:
     """``{"corrected_by": ref}`` or ``{"superseded_by": ref}`` for an archived item that was replaced; else nothing.
 
-    Where the replacement was replaced as well, the ref is that of the newest, and the name tells how the first was.
+    If the replacement was replaced, too, the ref is that of the newest; the name says how the first one was replaced.
     """
     name, seen = "", {n}
     while len(seen) < _LONGEST_CHAIN and store.items.get_many([n])[n].state == "archived":

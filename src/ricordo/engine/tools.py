@@ -1,6 +1,6 @@
-"""The engine's verbs for tools of other MCP servers: take in, find, show, call. Reached as ``Ricordo.tools``.
+"""The engine's verbs for tools of other MCP servers: add, find, show, call. They are reached as ``Ricordo.tools``.
 
-It uses other verb classes for everything that is kept, and the package ``tools`` for servers and calls.
+It uses other verb classes to store and find items, and the package ``tools`` for servers and calls.
 """
 
 from __future__ import annotations
@@ -118,7 +118,8 @@ class Tools:
     def add(self, *names: str, agree: Agree, files: Iterable[str | Path] = (), wait: bool = True) -> ToolsReport:
         """Take in servers that the user's programs know: all, or those by these names; each only if ``agree`` says so.
 
-        ``agree`` is asked before anything is started, and not again for a server that was allowed just as it is.
+        ``agree`` is called before anything is started, but not again for a server that was allowed before and has not
+        changed.
         """
         notes: builtins.list[str] = []
         pairs = self._candidates(tuple(files), notes)
@@ -133,7 +134,7 @@ class Tools:
         return self._take_in(chosen, wait, notes)
 
     def refresh(self, *names: str, wait: bool = True) -> ToolsReport:
-        """Ask the servers again what they offer; what changed is a new version, what is gone goes to the bin."""
+        """Ask the servers again what they offer; changed tools get a new version, tools that are gone go to the bin."""
         servers = [self._file.get(name) for name in names] if names else builtins.list(self.servers())
         return self._take_in(servers, wait, [])
 
@@ -154,7 +155,7 @@ class Tools:
     def _candidates(
         self, files: tuple[str | Path, ...], notes: builtins.list[str]
     ) -> builtins.list[tuple[ServerFound, Registered]]:
-        """Each server once: of two entries that start the same, the first."""
+        """Each server once; if two entries start the same server, the first."""
         taken = self._file.all()
         named = (
             (one for file in files for one in servers_of(_place(Path(file)), self._context.start, notes.append))
@@ -278,7 +279,9 @@ class Tools:
             self.records.note(called[:200], given, outcome, (time.perf_counter() - started) * 1000, chars=size)
 
     def _called(self, entry: ToolEntry, given: Mapping[str, Any]) -> Result:
-        """Check what the user allows, then what the server says now, then the arguments; then call."""
+        """Check that the user allows the call, what the server says about the tool now, and the arguments; then call
+        it.
+        """
         from ricordo.tools.arguments import check_arguments
         from ricordo.tools.index import unfit
 
@@ -316,7 +319,7 @@ class Tools:
         return ToolResult("", text, False, id, len(whole), more)
 
     def log(self, limit: int = 50) -> builtins.list[dict[str, Any]]:
-        """The last calls, newest first: when, which tool, with what, what came of it."""
+        """The last calls, newest first: time, tool, arguments and outcome."""
         return self.records.calls(limit)
 
 

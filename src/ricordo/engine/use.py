@@ -64,6 +64,6 @@ class UseVerbs:
 
 
 def _own_weights(profile: Profile, *, vectors: bool) -> dict[str, float]:
-    """The weights that learning moves; those with vectors, where the text signal would otherwise stand alone."""
+    """The weights that learning changes; if the text signal would be the only one, those for searches with vectors."""
     weights = profile.weights(vectors=vectors)
     return profile.weights() if weights.get(profile.learns or "") == 1.0 else weights

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 FEW = 64
-"""So many texts are embedded by a command that only found that they wait."""
+"""How many waiting texts a command embeds if it was not asked to embed."""
 
 
 class VectorVerbs:
@@ -54,7 +54,7 @@ class VectorVerbs:
         return report
 
     def _still_waiting(self, kinds: Sequence[str]) -> str:
-        """What was left alone because it failed before; whoever mended the cause wants to know how to go on."""
+        """A note about texts that failed before and were left out, with the command that tries them again."""
         left = [
             row
             for row in self._context.store.jobs.summary()["kinds"]

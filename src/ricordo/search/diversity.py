@@ -1,4 +1,4 @@
-"""Hits that differ: maximal marginal relevance, a trade between being relevant and being new."""
+"""Orders hits so that they differ: maximal marginal relevance, which balances relevance and novelty."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How the two sides share their weight for one query: each by how well it tells this query's candidates apart.
+"""Divides the weight of a query between words and meaning, by how well each separates this query's candidates.
 
 A side's weight is the inverse of its spread over the pool, so the order is that of summed z-scores, while the value
-stays a convex combination of absolute scores that means the same from query to query. A pool of a handful says little
-about spreads: there, what is usual counts too, as if seen PRIOR more times. Pure functions.
+stays a convex combination of absolute scores that means the same from query to query. A small pool says little about
+spreads, so the usual spread is added as if it had been seen PRIOR times. Pure functions.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Values = Sequence[float] | npt.NDArray[Any]
 def spread_weights(
     lexical: Values, cosines: Values, shares: tuple[float, float], belief: float = 1.0
 ) -> tuple[float, float]:
-    """The weights ``(lexical, vector)`` of the two sides; together they stay what their shares sum to.
+    """The weights ``(lexical, vector)`` of the two sides; their sum stays the same.
 
-    ``belief`` is what of its share the keyword side has earned; the rest goes to the vector side.
+    ``belief`` is the part of its weight that the keyword side keeps; the rest goes to the vector side.
     """
     lexical_share, vector_share = shares
     together = lexical_share + vector_share
@@ -42,11 +42,11 @@ def spread_weights(
 
 
 def steadied_sides(lexical: Values, cosines: Values) -> tuple[float, float]:
-    """The spreads of both sides, steadied."""
+    """The spreads of both sides, mixed with the usual ones."""
     return steadied(lexical, USUAL_LEXICAL), steadied(cosines, USUAL_COSINES)
 
 
 def steadied(values: Values, usual: float) -> float:
-    """The spread of some values, with the usual one thrown in PRIOR times."""
+    """The spread of some values, with the usual one counted PRIOR times."""
     count = len(values)
     return math.sqrt((count * float(np.var(values)) + PRIOR * usual**2) / (count + PRIOR))

@@ -1,4 +1,4 @@
-"""The query's vector: made by the model that is set or, where that fails, by the fallback; and what to say of it."""
+"""Makes the query's vector with the model that is set or, if that fails, with the fallback; and notes what failed."""
 
 from __future__ import annotations
 
@@ -71,7 +71,9 @@ class QueryVectors:
             return QueryMeaning(vector, model, (f"vectors: {error.message}", *problems))
 
     def _fallback_vector(self, text: str) -> tuple[QueryVector | None, *tuple[str, ...]]:
-        """The query's vector by the second model, to be compared with that one's alone, and what to say of it."""
+        """The query's vector from the fallback, which is compared only with the fallback's vectors, and a note about
+        it.
+        """
         try:
             second = self.fallback()
             if second is None:
@@ -84,7 +86,7 @@ class QueryVectors:
         except (Unavailable, ContractError) as error:
             return None, f"vectors: the fallback fails too: {error.message}"
         share = f"{counts['embedded']:,} of {counts['chunks']:,} passages"
-        return vector, f"vectors: the fallback {second.fingerprint} stands in, for {share}"
+        return vector, f"vectors: the fallback {second.fingerprint} is used instead, for {share}"
 
 
 def _vector_of(embedder: Embedder, text: str) -> np.ndarray:

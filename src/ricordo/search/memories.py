@@ -1,4 +1,4 @@
-"""Memories and sessions searched on their own: by words alone, all with the same score, merged with the rest by score.
+"""Searches memories and sessions separately: by words, all with the same score, merged with the other hits by score.
 
 Only profiles with a ``memory_score`` do this, and only when asked to; to all others, memories are items like any other.
 """
@@ -21,7 +21,7 @@ NO_KIND = ("\x00none",)
 
 
 def score_of(profile: Profile) -> float:
-    """What a memory scores in this profile, or a usage error where it has no such score."""
+    """The score of a memory in this profile; a usage error if the profile has no such score."""
     if profile.memory_score is None:
         raise UsageError(
             f"the profile '{profile.name}' ranks memories with everything else",
@@ -33,7 +33,8 @@ def score_of(profile: Profile) -> float:
 def split(filters: Filters) -> tuple[Filters, Filters]:
     """The filters for everything but memories, and those for memories alone.
 
-    A filter by kind that names neither memories nor sessions does not bind them: they were asked for in addition.
+    A filter by kind that names neither memories nor sessions does not apply to them, because they were asked for in
+    addition.
     """
     kinds = filters.kinds or KINDS
     rest = tuple(kind for kind in kinds if kind not in ON_THEIR_OWN) or NO_KIND
@@ -42,7 +43,8 @@ def split(filters: Filters) -> tuple[Filters, Filters]:
 
 
 def merged(ranking: Ranking, found: Pool, score: float, as_of: datetime | None = None) -> Ranking:
-    """The order of both: by value, and among memories, which all have the same, by how well their words match.
+    """The order of all hits by value; memories, which all have the same value, are ordered by how well their words
+    match.
 
     The members of ``found`` become members of the ranking's pool.
     """

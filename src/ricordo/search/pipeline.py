@@ -3,10 +3,10 @@
 1. Take the query apart (words, phrases, exclusions, inline filters), and make its vector.
 2. Ask the store once for the candidates, by word and by meaning, with both exact values of each.
 3. Refine the values, and let the profile's signals weigh the candidates into one order, ties by ref.
-4. Look again at the best where asked to (a reranker, hits that differ), and cut to the page asked for.
+4. If asked to, rank the best again (with a reranker, or so that hits differ), and cut out the page that was asked for.
 5. Ask the store once for what the page shows, and explain.
 
-Nothing is written here; remembering use is the engine's, after the answer.
+Nothing is written here; the engine records use after the answer.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
 NOTHING_FITS = "nothing fits well: these are the nearest, and they may have nothing to do with the question"
 DIVERSE_WINDOW = 60
-"""So many of the best are put in an order in which they differ."""
+"""How many of the best hits are reordered so that they differ."""
 IN_THE_ARCHIVE = ("archived",)
-"""Points to fork from are in the archive from the start: no search sees them, and none is slower for them."""
+"""The state of checkpoints: they are archived from the start, so that other searches do not see them or get slower."""
 
 
 class Searcher:
@@ -105,7 +105,7 @@ class Searcher:
         config = self.config()
         profile = find_profile(config, request.profile)
         if request.memories:
-            memories.score_of(profile)  # refuses a profile that has none
+            memories.score_of(profile)  # an error if the profile has no such score
         if config.search.overfetch:
             profile = replace(profile, factor=0, minimum=config.search.overfetch)
         if request.weights:
@@ -159,10 +159,10 @@ class Searcher:
         return self._continued(ranking, ask, profile, request)
 
     def _continued(self, ranking: Ranking, ask: Ask, profile: Profile, request: Request) -> Ranking:
-        """The ranking with more behind it where a page asks for more than the pool holds.
+        """The ranking, continued if a page asks for more hits than the pool holds.
 
-        The pool is the same for every page, so that no page changes the order of another. What comes after it is
-        weighed as the pool was, and stays below it.
+        The pool is the same for every page, so that no page changes the order of another. Further hits are ranked with
+        the weights of the pool, and stay below it.
         """
         wanted, pool = request.limit + request.offset, ranking.pool
         if len(ranking.order) >= wanted or len(pool.members) < ask.per_side:
@@ -186,7 +186,7 @@ class Searcher:
         ask = replace(ask, by_word=sides.lexical, per_side=sides.limit, vector=meaning.vector, model=meaning.model)
         answer = index.candidates(ask)
         if meaning.model and known is None and answer.active is not None:
-            # Since the store was last asked, someone else gave it its first vectors.
+            # Another process gave the store its first vectors since it was last asked.
             meaning = self.vectors.meaning(ask.text, answer.active)
             ask = replace(ask, vector=meaning.vector)
             answer = index.candidates(ask)
@@ -196,14 +196,14 @@ class Searcher:
         if words_off and meaning.vector is None and not pool.degraded and not meaning.model:
             pool.degraded.append(SWITCHED_OFF)
         if answer.by_substring:
-            pool.notes.append("no word was found; texts that hold the query as a substring stand in")
+            pool.notes.append("no word was found; texts that contain the query as a substring are shown instead")
         pool.notes += [
-            f"'{word}' stands nowhere; looked for {' or '.join(terms)}" for word, terms in answer.respelled.items()
+            f"'{word}' was not found; looked for {' or '.join(terms)}" for word, terms in answer.respelled.items()
         ]
         return pool, ask
 
     def _page(self, ranking: Ranking, reader: HitReader, profile: Profile, request: Request, text: str) -> list[Ranked]:
-        """Look again where asked to, leave out what is then below the asked score, and cut the page."""
+        """Rank again if asked to, leave out hits below the lowest score, and cut out the page."""
         floor = max(request.min_score, profile.min_score) if ranking.weights else 0.0
         members = ranking.pool.members
         ranked = [
@@ -219,7 +219,7 @@ class Searcher:
         if _is_guarded(ranking.pool, profile, request.page or request.limit):
             ranking.pool.notes.append(SHOWS_ALL)
             if request.offset:
-                return []  # the first page showed all there is
+                return []  # the first page showed everything
             return [one for place, one in enumerate(ranked) if place < last or members[one.n].lexical > 0]
         return ranked[request.offset : last]
 
@@ -252,7 +252,9 @@ class Searcher:
 
 
 def _is_guarded(pool: Pool, profile: Profile, limit: int) -> bool:
-    """Whether a page would cut a small store to less than half of what its words found, where the profile minds."""
+    """Whether the profile's guard applies: the page would show less than half of what the words found in a small
+    store.
+    """
     count = sum(member.lexical > 0 for member in pool.members.values())
     return count < profile.guard and limit < count / 2
 
@@ -292,12 +294,12 @@ def _substring_share(value: float) -> SignalShare:
 
 
 def _with_archive(filters: Filters) -> Filters:
-    """The same filters; those that ask for points to fork from look where these are kept."""
+    """The same filters; if they ask for checkpoints, they include the archive, where checkpoints are."""
     return replace(filters, states=IN_THE_ARCHIVE) if CHECKPOINT in filters.categories else filters
 
 
 def _unheeded(profile: Profile, boosts: Boosts) -> list[str]:
-    """What was asked to count and has no weight in this profile."""
+    """What the caller asked for that has no weight in this profile."""
     weighed = {term.signal for term in profile.signals.values() if term.weight}
     return [
         f"the profile '{profile.name}' does not weigh {what}; vault does"

@@ -10,9 +10,11 @@ from ricordo.store.asking import Candidate, Candidates, QueryVector
 from ricordo.values.items import validity_at
 
 HELD = 0.5
-"""So much of a query's words, the rare ones counting more, must a passage hold to be an answer by its words."""
+"""The share of a query's words, weighted by rarity, that a passage must contain to count as an answer by its words."""
 EMBEDDED = 0.5
-"""While fewer of the items that the words found have a vector, words alone decide: meaning knows too few of them."""
+"""If a smaller share of the items that the words found has a vector, only words count, because too few can be compared
+by meaning.
+"""
 
 
 @dataclass(slots=True)
@@ -44,7 +46,7 @@ class Pool:
     has_vectors: bool = False
     """Whether meaning counts: there are vectors, and most of what the words found has one."""
     belief: float = 1.0
-    """How much of its share in the ranking the keyword side has earned, of at most 1."""
+    """The part of its weight that the keyword side keeps, at most 1."""
     notes: list[str] = field(default_factory=list)
     degraded: list[str] = field(default_factory=list)
 
@@ -61,14 +63,14 @@ class Pool:
         return any(member.lexical > 0 for member in self.members.values())
 
     def validity(self, n: int, moment: datetime) -> str:
-        """Why a member does not hold at a moment; empty where it does."""
+        """Why a member is not valid at a time; empty if it is valid."""
         window = self.answer.windows.get(n)
         return validity_at(*window, moment) if window is not None else ""
 
     def fits_badly(self, related: float) -> bool:
-        """Whether nothing was found that answers the query: no passage is near it, and none holds half of its words.
+        """Whether nothing was found that answers the query: no passage is near it, and none contains half of its words.
 
-        Words count by how rare they are. Where meaning does not count, words alone cannot tell.
+        Words are weighted by how rare they are. Without vectors, words alone cannot decide this.
         """
         if not self.has_vectors or self.answer.by_substring:
             return False
@@ -81,12 +83,12 @@ class Pool:
         return max(self.answer.coverage.values(), default=1.0)
 
     def best_coverage_of_sides(self) -> float:
-        """The same, without the items that only neighbours or links brought."""
+        """The same, without the items that were added only as neighbours or by links."""
         joined = {chunk for one in self.answer.found if one.joined for chunk in one.chunks}
         return max((value for chunk, value in self.answer.coverage.items() if chunk not in joined), default=1.0)
 
     def best_lexical_of_sides(self) -> float:
-        """The best keyword score, without the items that only neighbours or links brought."""
+        """The best keyword score, without the items that were added only as neighbours or by links."""
         return max((one.lexical for one in self.answer.found if not one.joined), default=0.0)
 
 

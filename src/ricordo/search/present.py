@@ -1,4 +1,4 @@
-"""From ranked items to hits: the passages that matched, their lines and places, and a snippet around the match."""
+"""Turns ranked items into hits: the passages that matched, their lines and pages, and a snippet around the match."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class HitReader:
         return self._read[entry.n].marks[entry.n]
 
     def best_text(self, entry: Ranked) -> str:
-        """The text of its best passage; "" where none stands out."""
+        """The text of its best passage; empty if no passage matched."""
         return next((part.text for part in self.texts(entry) if part.chunk == entry.best_chunk), "")
 
     def vector(self, entry: Ranked) -> Array | None:
@@ -95,11 +95,13 @@ class HitReader:
         return None if entry.best_chunk is None else self._read[entry.n].vectors.get(entry.best_chunk)
 
     def shares(self, entry: Ranked) -> Sequence[WordShare]:
-        """What the words of the query gave to the passage that matched them best."""
+        """What the words of the query added to the passage that matched them best."""
         return () if entry.matched is None else self._read[entry.n].shares.get(entry.matched, ())
 
     def title(self, entry: Ranked) -> str:
-        """Its title. Turns have none: shown is their session's, as it is now, with who spoke and when in it."""
+        """Its title. A turn has none, so it gets its session's present title, with the speaker and the number of the
+        turn.
+        """
         item = self.item(entry)
         if not item.is_untitled_turn:
             # A memory is one passage, so that its first words are those of the passage.
@@ -159,7 +161,7 @@ def _evidence(reader: HitReader, entry: Ranked, marker: Marker) -> tuple[Evidenc
 
 
 def place_of(marks: Sequence[tuple[int, str]], text: str, window: tuple[int, int], marker: Marker) -> str:
-    """The label of the page, slide or sheet in a stretch of text that has most of the words asked for."""
+    """The label of the page, slide or sheet in a part of a text that contains most of the query's words."""
     start, end = window
     best, most = "", -1
     ends = [at for at, _ in marks[1:]] + [len(text)]
@@ -184,7 +186,7 @@ class Marker(dict[str, bool]):
         return found
 
     def places(self, text: str) -> list[int]:
-        """Where the words asked for stand."""
+        """The positions of the words of the query."""
         wanted = set(filter(self.__getitem__, _WORD.findall(text)))
         spots = []
         for word in wanted:
@@ -196,7 +198,7 @@ class Marker(dict[str, bool]):
 
 
 def snippet_of(text: str, marker: Marker, size: int = SNIPPET) -> tuple[str, tuple[int, int]]:
-    """The stretch of a text that holds most of the query's words, and where it starts and ends."""
+    """The part of a text that contains most of the query's words, and where it starts and ends."""
     if len(text) <= size:
         return " ".join(text.split()), (0, len(text))
     places = marker.places(text)

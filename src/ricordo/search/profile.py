@@ -1,4 +1,4 @@
-"""Profiles: named ways to rank, as data. Built-in ones stand in ``profiles.toml``; users add theirs in the settings.
+"""Profiles: named ways to rank, as data. ``profiles.toml`` has the built-in ones; users add theirs in the settings.
 
 A user's profile starts from another one (``base``) and changes weights, or lists signals of its own::
 
@@ -6,7 +6,7 @@ A user's profile starts from another one (``base``) and changes weights, or list
     base = "brain"
     weights = { recency = 0.5, importance = 0 }
 
-How a table becomes a profile, and what is refused, stands in ``profile_tables``.
+``profile_tables`` turns a table into a profile, and checks it.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ SIGNALS: Mapping[str, str] = {
 SIDES = ("lexical", "vector")
 OF_VECTORS = frozenset({"vector", "vector_rank", "vector_nearness"})
 OF_WORDS = frozenset({"lexical", "lexical_rank", "lexical_relative", "lexical_reciprocal"})
-"""Signals that say nothing where their side found nothing."""
+"""Signals that have no value if their side found nothing."""
 USUAL_PAGE = 10
 """The page that a profile's factor multiplies."""
 STEPS = ("coverage", "neighbours", "evidence", "feedback")
-"""What a profile with fusion may do to its pool before it weighs it; ``refine`` says how."""
+"""The steps that a profile with fusion may apply to its pool before ranking; ``refine`` has them."""
 HEAVIEST = 1000
-"""Weights count relative to one another; far larger ones overflow when they are summed."""
+"""Weights count relative to each other; much larger ones would overflow in a sum."""
 
 
 @frozen
@@ -94,13 +94,13 @@ class Profile:
 
     @property
     def per_side(self) -> int:
-        """How many items each side brings into the pool, whatever page is asked for: else the page would decide the
-        order. A guard needs to see that there are fewer than it guards.
+        """How many items each side puts into the pool, whatever page is asked for, because the page must not change the
+        order. A profile with a guard needs as many as its guard.
         """
         return max(self.factor * USUAL_PAGE, self.minimum, self.guard)
 
     def weights(self, *, vectors: bool = True, words: bool = True) -> dict[str, float]:
-        """The weights in force, normalised to sum 1. What a side that found nothing weighs goes to the others."""
+        """The weights in force, normalised to sum 1. The weight of a side that found nothing is given to the others."""
         raw = {label: term.weight for label, term in self.signals.items()}
         for is_there, side in ((vectors, OF_VECTORS), (words, OF_WORDS)):
             if not is_there:
@@ -128,7 +128,7 @@ class Profile:
                 )
             signals[label] = replace(signals[label], weight=checked_weight(label, weight), without_vectors=None)
         refuse_no_weight(self.name, signals)
-        return replace(self, signals=signals, learns=None)  # weights that someone chose are not moved
+        return replace(self, signals=signals, learns=None)  # learning does not change weights that the caller chose
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -160,7 +160,7 @@ def checked_weight(label: str, weight: object) -> float:
 
 
 def refuse_no_weight(name: str, signals: Mapping[str, Term]) -> None:
-    """A profile in which nothing counts cannot rank."""
+    """Refuse a profile without any weight, because it cannot rank."""
     if not any(term.weight for term in signals.values()):
         raise UsageError(
             f"all weights of the profile '{name}' are 0", hint=f"Give at least one of {', '.join(signals)} a weight."
@@ -184,7 +184,7 @@ def profiles(config: Config) -> dict[str, Profile]:
 def find_profile(config: Config, name: str) -> Profile:
     """A profile by name, as the settings have it, or a usage error that names the ones there are.
 
-    Only the one asked for is made: a mistake in another does not stand in its way.
+    Only this profile is made, so that a mistake in another one does no harm.
     """
     return _found(config, name, ())
 

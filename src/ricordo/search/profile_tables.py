@@ -1,4 +1,4 @@
-"""From a table, built in or a user's, to a profile. What cannot be used is refused with what can.
+"""Turns a table, built in or a user's, into a profile. A value that cannot be used is an error that names what can.
 
 A user's table may hold ``base`` (the profile it starts from; without signals of its own that is ``default``),
 ``description``, ``weights``, ``signals``, ``sides``, ``per_side``, ``min_score`` and ``guard``.
@@ -36,7 +36,7 @@ def user_profile(name: str, table: Mapping[str, Any], find: Callable[[str], Prof
     _refuse_unknown(f"the profile '{name}'", table, USER_KEYS)
     base = table.get("base")
     if base is not None and not isinstance(base, str):
-        raise UsageError(f"the base of profile '{name}' is no name", hint='For example base = "brain"')
+        raise UsageError(f"the base of profile '{name}' is not a name", hint='For example base = "brain"')
     if base is None and "signals" in table:
         profile = Profile(name, _signals(name, table["signals"]))
     else:
@@ -85,7 +85,7 @@ def _signals(name: str, table: object) -> dict[str, Term]:
 
 def _table(name: str, key: str, value: object, example: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise UsageError(f"{key} of the profile '{name}' is no table", hint=f"For example {example}")
+        raise UsageError(f"{key} of the profile '{name}' is not a table", hint=f"For example {example}")
     return value
 
 

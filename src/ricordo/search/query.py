@@ -21,7 +21,7 @@ MAX_CHARACTERS = 20_000
 """Longer queries are cut here: no question is longer, and a pasted file would match everything anyway."""
 
 MOST_PARTS = 64
-"""How many phrases, word beginnings and excluded words count, each: every one is looked up by itself."""
+"""How many phrases, prefixes and excluded words are used, each, because every one is looked up separately."""
 
 _PART = re.compile(
     rf"""
@@ -108,7 +108,7 @@ def parse_query(text: str, *, literal: bool = False) -> ParsedQuery:
 
 
 def _few(parts: list[str], what: str, notes: list[str]) -> tuple[str, ...]:
-    """Each part once, and not more of them than a search can look up in good time."""
+    """Each part once, and at most so many that a search stays fast."""
     once = tuple(dict.fromkeys(parts))
     if len(once) > MOST_PARTS:
         notes.append(f"only the first {MOST_PARTS} {what} were used")
@@ -180,7 +180,7 @@ def _filters(conditions: list[tuple[str, str]]) -> Filters:
 
 
 def both(one: Filters, other: Filters) -> Filters:
-    """Filters that ask for all that both ask for."""
+    """Filters that require what both require."""
     changes: dict[str, Any] = {"tags_all": tuple(dict.fromkeys((*one.tags_all, *other.tags_all)))}
     for name in ("kinds", "categories", "domains", "severities", "drives", "threads", "tiers"):
         mine, theirs = getattr(one, name), getattr(other, name)

@@ -1,4 +1,4 @@
-"""From a pool to an order: every signal the profile names, weighed and added up, nothing hidden.
+"""Puts a pool in order: adds up every signal that the profile names, times its weight.
 
 ``rank`` gives each item its shares; their contributions, added in the order shown, are exactly the value it is ranked
 by. ``needs_of`` says what the signals of a profile need beyond the two scores; the store brings it with the candidates.
@@ -27,22 +27,22 @@ OF_THE_ITEM = frozenset(
 )
 """Signals that look at the item itself."""
 NO_ITEM = Item("", Ref("agent", "/"), "document", "live", 0, "", "", Fields(), datetime.min, datetime.min)
-"""Stands in where no signal looks at the item."""
+"""Used in place of the item if no signal looks at it."""
 MOST_MENTIONS = 1e12
-"""Metadata may hold anything; what is no count (negative, infinite, absurd) says nothing."""
+"""The largest number of mentions that is believed; metadata may hold anything, so other values are ignored."""
 
 
 @frozen
 class Weighed:
-    """An item with the value it is ranked by and, where that is to be explained, what made it up."""
+    """An item with the value it is ranked by and, if an explanation is wanted, the parts of that value."""
 
     n: int
     value: float
     shares: tuple[SignalShare, ...] = ()
     ceiling: float | None = None
-    """The score of the last of the pool, which an item from beyond it does not exceed."""
+    """The score of the last item of the pool, which an item from beyond the pool does not exceed."""
     validity: str = ""
-    """Why the item does not hold at the moment asked about; then only a part of its value counts."""
+    """Why the item is not valid at the time that was asked about; then only a part of its value counts."""
 
     @property
     def counted(self) -> float:
@@ -158,8 +158,8 @@ def rank(
 ) -> Ranking:
     """The pool in order of value, ties by ref; with the shares of each signal where they are to be explained.
 
-    ``weights`` are those of another pool, for items from beyond it. What does not hold now, or at the moment
-    ``as_of``, comes after what does and fits as well.
+    ``weights`` are those of another pool, for items from beyond it. Items that are not valid now, or at the time
+    ``as_of``, come after valid items that fit as well.
     """
     weights = _weights(pool, profile) if weights is None else weights
     context = _context(pool, boosts, profile.per_side)
@@ -181,13 +181,13 @@ def rank(
 def _weights(pool: Pool, profile: Profile) -> dict[str, float]:
     weights = profile.weights(vectors=pool.has_vectors, words=pool.has_words)
     if profile.fusion == "spread" and all(weights.get(side) for side in SIDES):
-        weights = _spread(pool, weights)  # a side that was given no weight gets none
+        weights = _spread(pool, weights)  # a side without weight keeps none
     shift = pool.answer.learned_shift
     return shifted(weights, profile.learns, shift) if profile.learns and shift else weights
 
 
 def _spread(pool: Pool, weights: Mapping[str, float]) -> dict[str, float]:
-    """Share what the two sides have together by how well each tells the members of this pool from one another."""
+    """Divide the weight of the two sides by how well each separates the members of this pool."""
     members = list(pool.members.values())
     lexical, vector = spread_weights(
         [member.lexical for member in members],

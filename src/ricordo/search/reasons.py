@@ -20,7 +20,7 @@ DEEP = 1_000
 def explain_item(
     search: Callable[[Request], Answer], searcher: Searcher, request: Request, n: int, *, tier: str
 ) -> Explanation:
-    """Search as asked (all tiers, say), but far deeper, and look for the item that ``searcher``'s store holds."""
+    """Do the same search with far more hits, and look for the item of ``searcher``'s store in it."""
     store = searcher.store
     item = store.items.get(n)
     ref = str(item.ref)

@@ -1,14 +1,14 @@
-"""What the pool says about itself before it is ranked: coverage, neighbours in a thread, the query moved to its best.
+"""Refines the scores of a pool before it is ranked: by coverage, by neighbours in a thread, and by moving the query.
 
 Each step was kept because it helped on most evaluation sets (docs/ranking.md has the figures):
 
-1. A chunk that holds more of what was asked for counts more; the better the best one covers the query, the more so.
-2. Turns of a conversation lend each other their values: the answer to a question often stands one line further.
-3. The keyword side is set against its best, scaled by how much of the query that best one covers.
-4. It counts the less, the less it found: the rarity of what its best match holds, in nats, and how much of the query.
-5. The query's vector moves towards the best matches, as far as those agree with each other, and cosines are taken anew.
+1. A chunk that contains more of the query's words counts more, the more so the better the best chunk covers the query.
+2. Neighbouring turns of a conversation raise each other's values, because an answer often follows its question.
+3. Keyword scores are divided by the best one, and scaled by how much of the query that best one covers.
+4. The keyword side counts less if its best match has only common words (measured in nats) or few words of the query.
+5. The query's vector moves towards the best matches, as far as those agree, and the cosines are computed again.
 
-Everything happens on the pool; the store is asked once more, for the last step alone.
+Everything happens in the pool; only the last step asks the store once more.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from ricordo.store.parts import SearchIndex
 Array = npt.NDArray[Any]
 REACH = 2
 LENT = (0.25, 0.10)
-"""What the better neighbour at one and at two places away gives; the item itself keeps the rest."""
+"""The share of the better neighbour at a distance of one and of two turns; the item's own value has the rest."""
 FEEDBACK_ITEMS = 5
 FEEDBACK_POOL = 60
-"""In a smaller pool the best few are not best of enough to say where the query should go."""
+"""In a smaller pool the query is not moved, because the best few say too little."""
 FEEDBACK = 0.6
 EVIDENCE = 6.0
-"""Nats: with a best keyword score of so much, half of what coverage leaves open is earned."""
+"""In nats: with a best keyword score of this much, the keyword side keeps half of what coverage leaves open."""
 RELATED = 0.35
 """The cosine from which best matches count as related to the query; below, they move it less, and not at all at 0."""
 
@@ -52,7 +52,7 @@ def refine(index: SearchIndex, pool: Pool, steps: Collection[str], lexical_share
     lexical = lend(numbers, near, np.array([_covered(m, pool, power) for m in pool.members.values()]))
     best = float(lexical.max(initial=0.0))
     if best > 0:
-        whole = pool.answer.by_substring  # the query stands there as it was written
+        whole = pool.answer.by_substring  # the query was found as it is written
         lexical = lexical / best * (1.0 if whole else math.sqrt(pool.best_coverage() * pool.answer.share))
     cosines = lend(numbers, near, np.array([max(m.cosine, 0.0) for m in pool.members.values()]))
     if "feedback" in steps:
@@ -65,8 +65,8 @@ def refine(index: SearchIndex, pool: Pool, steps: Collection[str], lexical_share
 def _moved(index: SearchIndex, pool: Pool, lexical: Array, cosines: Array, lexical_share: float) -> Array | None:
     """Each member's best cosine with the query moved towards the best matches; None where nothing moves it.
 
-    A member without a vector keeps the value that it was given in its place. The query moves little, so that the
-    passages nearest to where it stood are enough to ask.
+    A member without a vector keeps the value that replaces its cosine. The query moves little, so only the passages
+    nearest to its old position are compared again.
     """
     members = list(pool.members.values())
     if pool.vector is None or not pool.has_vectors or len(members) < FEEDBACK_POOL:
@@ -91,7 +91,8 @@ def _moved(index: SearchIndex, pool: Pool, lexical: Array, cosines: Array, lexic
 
 
 def belief(evidence: float, coverage: float) -> float:
-    """What of its share the keyword side has earned: a few common words of a long query say little about what it means.
+    """The part of its weight that the keyword side keeps: a few common words of a long query say little about its
+    meaning.
 
     >>> round(belief(4.0, 0.4), 2), round(belief(40.0, 0.4), 2), belief(4.0, 1.0)
     (0.64, 0.92, 1.0)
@@ -100,7 +101,7 @@ def belief(evidence: float, coverage: float) -> float:
 
 
 def _covered(member: Member, pool: Pool, power: float) -> float:
-    """The best keyword score of a member's chunks, each weighed by how much of the query it covers."""
+    """The best keyword score of a member's chunks, each multiplied by how much of the query it covers."""
     return max(
         (
             score * pool.answer.coverage.get(chunk, 1.0) ** power

@@ -17,7 +17,7 @@ SHOWS_ALL = "the store is small: everything that holds a word of the query is sh
 
 @frozen
 class Boosts:
-    """What the asker cares for, without filtering by it."""
+    """What should rank higher, without filtering by it."""
 
     tags: tuple[str, ...] = ()
     domain: str | None = None

@@ -1,7 +1,8 @@
-"""Looking again at the best hits with a slower, better judge, within a time budget.
+"""Ranks the best hits again with a slower, better judge, within a time limit.
 
-The judge's opinion is blended with the first order by position: the higher a hit stood, the more its own score counts,
-so that a confident first hit is not lost. Too slow or broken, and the first order stands, with the reason said.
+The judge's score is blended with the first score by position: the higher a hit was, the more its first score counts, so
+that a good first hit is not lost. If the judge is too slow or fails, the first order is kept and the reason is
+reported.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
     from ricordo.models.base import Reranker
 
 OWN_SHARE = ((3, 0.75), (10, 0.60), (math.inf, 0.40))
-"""Up to which position the first order's score counts how much; the judge has the rest."""
+"""Up to each position, the weight of the first score; the judge has the rest."""
 MAX_CHARACTERS = 2_000
 
 
 @frozen
 class Reranked:
-    """The page after the second look, and why it was not taken if it was not."""
+    """The page after ranking it again; or the first page, and why it was not ranked again."""
 
     page: list[Ranked]
     problem: str = ""
@@ -75,17 +76,17 @@ def _with_step(explain: Explain | None, opinion: float, value: float) -> Explain
 
 
 def _within(reranker: Reranker, query: str, texts: Sequence[str], seconds: float) -> list[float] | str:
-    """Opinions in [0, 1], or why there are none. A judge that does not answer in time is left behind."""
+    """The judge's scores in [0, 1], or why there are none. A judge that is too slow is not waited for."""
     call = BoundedCall(lambda: [float(opinion) for opinion in reranker.score(query, texts)], "ricordo-rerank")
     if not call.wait(seconds):
-        return f"rerank: no answer within {seconds * 1000:.0f} ms; the first order stands"
+        return f"rerank: no answer within {seconds * 1000:.0f} ms; the first order is kept"
     if isinstance(call.error, Error):
-        return f"rerank: {call.error.message}; the first order stands"
+        return f"rerank: {call.error.message}; the first order is kept"
     if call.error is not None:
         # A plugin's judge may raise anything, and that must not cost the hits.
         report("the reranker failed", call.error)
-        return f"rerank: the judge failed ({type(call.error).__name__}: {call.error}); the first order stands"
+        return f"rerank: the judge failed ({type(call.error).__name__}: {call.error}); the first order is kept"
     opinions = call.result()
     if len(opinions) != len(texts) or not all(math.isfinite(opinion) for opinion in opinions):
-        return "rerank: the judge gave an unusable answer; the first order stands"
+        return "rerank: the judge gave an unusable answer; the first order is kept"
     return [min(1.0, max(0.0, opinion)) for opinion in opinions]

@@ -1,4 +1,4 @@
-"""Looking at everything: regular expressions over stored text, and refs as a tree."""
+"""Goes through the whole store: regular expressions over stored text, and refs as a tree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import regex
 
 LONGEST_PATTERN = 5_000
-"""Characters of a pattern: compiling cannot be interrupted, so what is compiled is bounded."""
+"""The most characters of a pattern, because compiling one cannot be interrupted."""
 
 
 def grep_texts(
@@ -31,7 +31,7 @@ def grep_texts(
 ) -> list[GrepMatch]:
     """Matching lines with their numbers in the original, newest items first.
 
-    The search ends after so many seconds, whatever the pattern is: some patterns would take years on a short text.
+    The search ends after so many seconds, because some patterns would take years even on a short text.
     """
     expression = Expression(pattern, ignore_case=ignore_case, fixed=fixed, seconds=seconds)
     matches: list[GrepMatch] = []
@@ -59,7 +59,7 @@ class Expression:
         self._deadline = time.monotonic() + seconds
         try:
             self._compiled = regex.compile(regex.escape(pattern) if fixed else pattern, flags)
-            # A look at the whole text first saves looking at each line, where a match in a line is one in the text.
+            # Searching the whole text first saves searching each line, if a match in a line is one in the text, too.
             same_in_lines = fixed or not any(sign in pattern for sign in ("\\A", "\\Z", "(?"))
             self._in_text: regex.Pattern[str] | None = (
                 regex.compile(self._compiled.pattern, flags | regex.MULTILINE) if same_in_lines else None
@@ -114,7 +114,7 @@ def tree_of(store: Store, prefix: str | None, depth: int | None) -> TreeNode:
             drive, path = ref.drive, ref.path
         else:
             drive = prefix.removesuffix(":")
-            Ref(drive, "/")  # refuses what cannot be a drive
+            Ref(drive, "/")  # an error if it cannot be a drive
     root: dict[str, dict[str, object]] = {}
     leaves: dict[tuple[str, ...], tuple[str, str]] = {}
     for _, ref, title in store.items.refs_below(drive, path):

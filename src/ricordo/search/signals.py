@@ -1,4 +1,4 @@
-"""What an item has to say for itself, each as a pure function to [0, 1].
+"""The signals of ranking that come from an item itself: pure functions with values in [0, 1].
 
 A signal never decides alone: a profile names the ones it uses and weighs them. Nothing here reads a store.
 """
@@ -14,7 +14,7 @@ FRESHNESS_DAYS = 30.0
 DECAY_ZONE = 0.25
 """The last part of a validity window, over which an item fades."""
 OUT_OF_TIME = 0.3
-"""What counts of an item that does not hold at the moment asked about, in every profile."""
+"""The part of its value that counts for an item that is not valid at the time asked about, in every profile."""
 SEVERITY = {"critical": 1.0, "warning": 0.7, "suggestion": 0.4}
 GRAPH = {0: 1.0, 1: 0.5, 2: 0.33}
 _DAY = timedelta(days=1)
@@ -43,7 +43,7 @@ def validity(start: datetime, end: datetime, now: datetime) -> float:
 
 
 def temporal(start: datetime | None, end: datetime | None, changed: datetime, now: datetime) -> float:
-    """The validity window where both dates exist, else recency; one date alone counts too, outside of it is 0."""
+    """The validity window if both dates exist, else recency; with only one date, 0 outside of it."""
     if start is not None and end is not None:
         return validity(start, end, now)
     is_outside = (start is not None and now < start) or (end is not None and now >= end)

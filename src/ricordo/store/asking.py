@@ -152,7 +152,7 @@ class Candidates:
     """By passage: how much of what was asked for it holds, rare words counting more."""
     has_vectors: bool = False
     by_substring: bool = False
-    """Whether no word was found and texts that hold the query as a substring stand in."""
+    """Whether no word was found and texts that contain the query as a substring are shown instead."""
     prefix_terms: tuple[str, ...] = ()
     """The index terms that the prefixes stand for."""
     neighbours: Mapping[int, Sequence[tuple[int, int]]] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """How the PostgreSQL store answers an ask: one statement, whose answer fills the same pool as in the SQLite store.
 
 What only Python can judge is judged here: phrases on texts, and words that share a stem. Linked items and TF-IDF, which
-one profile needs, cost a second trip; texts that hold the query as a substring stand in only where no word was found.
+one profile needs, cost a second trip; so do texts that contain the query as a substring, if no word was found.
 """
 
 from __future__ import annotations
