@@ -20,6 +20,17 @@ def test_passages_cover_the_text_and_know_their_lines_and_headings(engine: Ricor
     assert {"Part 0", "Part 1", "Part 2"} <= {passage.heading.split(" › ")[-1] for passage in passages}
 
 
+def test_of_passages_that_match_nearly_alike_the_one_whose_heading_names_the_question_is_shown(engine: Ricordo) -> None:
+    filler = "Keep the lid closed and the kettle clean. " * 25
+    washing = "Brewing tea leaves spots; tea stains, so wash what brewing tea touched."
+    brewing = "Brewing takes some minutes."
+    text = f"# Kitchen\n\n## Washing up\n\n{washing} {filler}\n\n## Brewing tea\n\n{brewing} {filler}\n"
+    engine.save("note:/kitchen", text, structure="markdown", kind="document")
+    shown, other, *_ = engine.search("brewing tea").hits[0].evidence
+    assert shown.heading.endswith("Brewing tea")
+    assert shown.score < other.score, "its words alone would not have put it first"
+
+
 def test_the_passages_of_an_earlier_version_are_its_own(engine: Ricordo) -> None:
     engine.save("note:/a", "First text.")
     engine.edit("note:/a", "Second text.")

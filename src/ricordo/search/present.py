@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 SNIPPET = 240
 EVIDENCE = 3
+HEADED = 0.15
+"""By so much of its value a passage gains whose heading holds all that was asked for: it is shown before its like."""
 LONGEST_SESSION_TITLE = 80
 _WORD = re.compile(r"\w+(?:['’\-]\w+)*")
 
@@ -157,6 +159,8 @@ def _evidence(reader: HitReader, entry: Ranked, marker: Marker) -> tuple[Evidenc
         place = place_of([(at - part.start, label) for at, label in marks], part.text, window, marker)
         score = round(scores.get(part.chunk, 0.0), 6)
         parts.append(Evidence(part.chunk, part.lines, snippet, part.heading, place, score))
+    # The title says the same of all passages of an item; which of them answers, their headings say.
+    parts.sort(key=lambda one: -one.score * (1.0 + HEADED * marker.share_of(one.heading)))
     return tuple(parts)
 
 
@@ -184,6 +188,12 @@ class Marker(dict[str, bool]):
     def __missing__(self, word: str) -> bool:
         found = self[word] = not self.terms.isdisjoint(self.analyzer.terms_of(word))
         return found
+
+    def share_of(self, text: str) -> float:
+        """How many of the terms asked for stand in a short text, of at most 1."""
+        if not self.terms or not text:
+            return 0.0
+        return len(self.terms.intersection(self.analyzer.counts(text))) / len(self.terms)
 
     def places(self, text: str) -> list[int]:
         """The positions of the words of the query."""
