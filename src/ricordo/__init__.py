@@ -10,11 +10,12 @@ Names are loaded when first used, so that ``import ricordo`` costs nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from ricordo._version import __version__
 
+TYPE_CHECKING = False  # type checkers take it for true; importing typing would cost every hook a few milliseconds
 if TYPE_CHECKING:
+    from typing import Any
+
     from ricordo.config.loading import Config, ConfigProvider
     from ricordo.engine import Ricordo
     from ricordo.errors import (

@@ -7,6 +7,7 @@ shared flags, the modules named after groups hold the commands, and ``present_*`
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 GARBAGE = 50_000
@@ -20,6 +21,24 @@ def main() -> None:
         from ricordo.cli import hook_process  # every prompt waits for it, so it goes the short way
 
         hook_process.main(sys.argv[2:])
+    from ricordo.cli import asking
+
+    if asking.may_be_asked(sys.argv[1:], os.environ):
+        _ask_server(sys.argv[1:])
     from ricordo.cli.program import program
 
     program.main(prog_name="ricordo")
+
+
+def _ask_server(args: list[str]) -> None:
+    """Let a running server answer and end the process; come back when there is none that can."""
+    from ricordo.cli import asking
+
+    try:
+        code = asking.answered(args)
+    except KeyboardInterrupt:
+        from ricordo.cli.program import program
+
+        program.interrupted(args)
+    if code is not None:
+        os._exit(code)  # all is written, and there is nothing else to end

@@ -6,10 +6,12 @@ Every verb ends in ``Call.answer``: one JSON envelope, or lines for a person.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from ricordo.cli import streams
 from ricordo.cli.terminal import Screen
 
 if TYPE_CHECKING:
@@ -27,9 +29,12 @@ class Call:
     tier: str | None = None
     profile: str | None = None
     color: bool | None = None
+    no_server: bool = False
     command: str = ""
     started: float = field(default_factory=time.perf_counter)
     opened: Ricordo | None = None
+    lends: Callable[[str | None, str | None], AbstractContextManager[Ricordo]] | None = None
+    """Gives an engine that is open already, by --store and --tier: in a server that runs the commands of others."""
 
     def screen(self) -> Screen:
         return Screen(color=self.color, quiet=self.quiet or self.json, verbose=self.verbose)
@@ -39,6 +44,8 @@ class Call:
 
         ``meaning`` says that the query's vector will be asked for: the model loads while the engine is imported.
         """
+        if self.lends is not None:
+            return cast("Ricordo", self._borrowed(meaning=meaning))
         from ricordo.config.loading import ConfigProvider
 
         config = ConfigProvider({"search.profile": self.profile} if self.profile else None)
@@ -57,6 +64,15 @@ class Call:
         engine.before_closing(lambda: self._see_to_waiting(engine, meaning=meaning))
         self.opened = engine
         return engine
+
+    @contextmanager
+    def _borrowed(self, *, meaning: bool) -> Iterator[Ricordo]:
+        """An open engine for this command, with what ``engine`` does around one of its own."""
+        assert self.lends is not None
+        with self.lends(self.store, self.tier) as engine, engine.lent():
+            self.opened = engine
+            yield engine
+            self._see_to_waiting(engine, meaning=meaning)
 
     def _see_to_waiting(self, engine: Ricordo, *, meaning: bool) -> None:
         """Make the vectors of what this command took in, and of what hooks left where the model is loaded anyway."""
@@ -99,7 +115,6 @@ class Call:
 def write_envelope(call: Call, plain: object, error: Mapping[str, str] | None) -> None:
     """``{ok, command, data, error, ms}`` on standard output, in UTF-8, on one line."""
     import json
-    import sys
 
     envelope: dict[str, Any] = {
         "ok": error is None,
@@ -108,7 +123,7 @@ def write_envelope(call: Call, plain: object, error: Mapping[str, str] | None) -
         "error": dict(error) if error is not None else None,
         "ms": round((time.perf_counter() - call.started) * 1000, 3),
     }
-    sys.stdout.write(json.dumps(envelope, ensure_ascii=False, default=str) + "\n")
+    streams.current().out.write(json.dumps(envelope, ensure_ascii=False, default=str) + "\n")
 
 
 def some_failed(failed: int, total: int) -> dict[str, str]:

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn
 
+TYPE_CHECKING = False  # type checkers take it for true; importing typing costs milliseconds that every prompt waits
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any, NoReturn
 
 DEFAULT_SECONDS = 2.0
 """The limit until the settings have been read."""
@@ -57,7 +56,11 @@ class Outlet:
     def offer(self, answer: Mapping[str, Any]) -> None:
         import json
 
-        self._send(f"answer {json.dumps(answer)}\n".encode())
+        self.offer_text(json.dumps(answer).encode())
+
+    def offer_text(self, answer: bytes) -> None:
+        """The same for an answer that is JSON already, in one line."""
+        self._send(b"answer " + answer + b"\n")
 
     def note_shown(self) -> None:
         """Write down which items were shown to the agent."""
@@ -155,7 +158,7 @@ def answer(event: str, *, store: str | None, tier: str | None, started: float, w
         content = _standard_input()
         from_server = ask_server(event, content, store=store, tier=tier, seconds=outlet.seconds_for_server)
         if from_server is not None:
-            outlet.offer(from_server)
+            outlet.offer_text(from_server)
             return
         # numpy's BLAS library starts a thread for each core when it is imported, which costs more than a hook computes.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -186,16 +189,17 @@ def _say(event: str, answer: bytes) -> None:
     """Print the answer; a reader that is gone is no failure."""
     if event in SILENT:
         return
-    with suppress(OSError, ValueError, AttributeError):
+    try:
         sys.stdout.buffer.write(answer + b"\n")
         sys.stdout.buffer.flush()
         if answer == b"{}" and sys.stderr.isatty():  # a person tries it: an agent's program has no terminal
             sys.stderr.write(f"nothing to tell; where something went wrong, {_log_path()} says what\n")
+    except (OSError, ValueError, AttributeError):
+        return
 
 
 def _in_a_child(event: str, work: Callable[[Outlet], None], listener: _Listener, started: float) -> None:
     import select
-    import signal
 
     reader, writer = os.pipe()
     child = os.fork()
@@ -214,6 +218,8 @@ def _in_a_child(event: str, work: Callable[[Outlet], None], listener: _Listener,
             listener.hear(part)
             ended = not part
     if not ended:
+        import signal
+
         os.kill(child, signal.SIGKILL)
     _say(event, listener.answer)
     os.close(reader)
@@ -234,6 +240,8 @@ def _note(event: str, listener: _Listener, ended: bool) -> None:
 
 
 def _beside_a_clock(event: str, work: Callable[[Outlet], None], listener: _Listener, started: float) -> None:
+    import threading
+
     done = threading.Event()
     ending = threading.Lock()
 
@@ -280,6 +288,7 @@ def _write(handle: int, part: bytes) -> None:
 
 def log(event: str, reason: str) -> None:
     """Log why a hook had no answer, without any text of the user's. A log that cannot be written is no failure."""
+    from contextlib import suppress
     from datetime import datetime
 
     line = " ".join(f"{event or '(no event)'}: {reason}".split())[:_LONGEST_REASON]
@@ -295,6 +304,8 @@ def _log_path() -> Path:
 
 def open_log() -> Any:
     """The log, opened for appending; it is renamed first if it is too long."""
+    from contextlib import suppress
+
     path = _log_path()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with suppress(FileNotFoundError):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import suppress
+
+from ricordo.config.homes import state_folder
 
 NAME = "hooks.runs"
 MOST_BYTES = 100_000
@@ -16,17 +17,18 @@ IN_TIME, SAID_LESS, SAID_NOTHING = "in-time", "said-less", "said-nothing"
 
 def note(event: str, seconds: float, outcome: str) -> None:
     """Append a call; a file that cannot be written must not fail the hook."""
-    from ricordo.config.files import state_home
-
-    with suppress(OSError):
-        path = state_home(os.environ) / NAME
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with suppress(FileNotFoundError):
-            if path.stat().st_size > MOST_BYTES:
-                path.replace(path.with_name(f"{NAME}.1"))
+    folder = state_folder(os.environ)
+    path = os.path.join(folder, NAME)  # noqa: PTH118 - importing pathlib takes longer than all that is done here
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 - the same
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(handle, "ab") as file:
             file.write(f"{int(time.time())} {event or '-'} {seconds:.2f} {outcome}\n".encode())
+            is_long = file.tell() > MOST_BYTES
+        if is_long:
+            os.replace(path, f"{path}.1")  # noqa: PTH105 - the same
+    except OSError:
+        return
 
 
 def summary(days: int = 7) -> str:
@@ -46,6 +48,8 @@ def summary(days: int = 7) -> str:
 
 
 def _read(since: float) -> list[tuple[float, str]]:
+    from contextlib import suppress
+
     from ricordo.config.files import state_home
 
     path = state_home(os.environ) / NAME

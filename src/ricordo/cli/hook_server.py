@@ -6,29 +6,29 @@ does not answer in time, the hook does the work itself.
 
 from __future__ import annotations
 
-import json
 import os
-from typing import Any
 
+from ricordo._version import __version__
+from ricordo.http_api.packing import packed
 from ricordo.http_api.running import ask, read_running
 
 
-def ask_server(
-    event: str, content: bytes, *, store: str | None, tier: str | None, seconds: float
-) -> dict[str, Any] | None:
-    """The server's answer; None when no server runs, or when this one cannot answer for us."""
+def ask_server(event: str, content: bytes, *, store: str | None, tier: str | None, seconds: float) -> bytes | None:
+    """The server's answer, a JSON object; None when no server runs, or when this one cannot answer for us."""
     running = read_running()
-    if running is None:
+    if running is None or running.version != __version__:
         return None
     try:
-        asked = {
-            "payload": content.decode("utf-8", "replace"),
-            "store": os.path.abspath(store) if store and "://" not in store else store,  # noqa: PTH100 - pathlib is slow
-            "tier": tier,
-            "folder": os.getcwd(),  # noqa: PTH109 - the same
-            "env": {name: value for name, value in os.environ.items() if name.startswith("RICORDO_")},
-        }
-        status, body = ask(running, f"/api/v1/hook/{event}", json.dumps(asked).encode(), seconds)
-        return dict(json.loads(body)["answer"]) if status == 200 else None
-    except (OSError, ValueError, LookupError, TypeError):
+        folder = os.getcwd()  # noqa: PTH109 - pathlib is slow to import
+        if store and "://" not in store:
+            store = os.path.abspath(store)  # noqa: PTH100 - the same
+        body = packed((folder, store or "", tier or "", *own_variables()), content)
+        status, answer = ask(running, f"/api/v1/hook/{event}", body, seconds)
+    except (OSError, ValueError):
         return None
+    return answer if status == 200 and answer.startswith(b"{") else None
+
+
+def own_variables() -> list[str]:
+    """The variables that settings may come from, with their values."""
+    return [f"{name}={value}" for name, value in os.environ.items() if name.startswith("RICORDO_")]

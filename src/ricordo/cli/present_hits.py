@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo.cli.terminal import Screen, cells, clean, clip, clip_left, one_line, wrap
+from ricordo.config.files import current_folder
+from ricordo.errors import NotFound
 
 if TYPE_CHECKING:
     from ricordo.values.hits import Answer, Explain, Explanation, Hit
@@ -166,8 +168,8 @@ def short_ref(ref: str) -> str:
     if drive != "disk":
         return one_line(ref)
     try:
-        return one_line(str(Path(path).relative_to(Path.cwd())))
-    except (ValueError, OSError):
+        return one_line(str(Path(path).relative_to(current_folder())))
+    except (ValueError, NotFound):
         return one_line(path)
 
 

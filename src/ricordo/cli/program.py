@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -87,6 +87,15 @@ class Program(click.Group):
         except BrokenPipeError:
             code = _let_the_reader_go(code)
         sys.exit(code)
+
+    def run(self, args: Sequence[str], call: Call) -> int:
+        """Run a command line in this process and hand back its exit code."""
+        return self._run(call, list(args), args, "ricordo", {})
+
+    def interrupted(self, args: Sequence[str]) -> NoReturn:
+        """Say that a command was interrupted before it began here, and end the process."""
+        prepare_streams()
+        sys.exit(_interrupted(Call(command=args[0]), args))
 
     def _run(
         self,

@@ -6,7 +6,6 @@ It knows nothing of items or hits; ``present_*`` decide what to say.
 from __future__ import annotations
 
 import io
-import os
 import re
 import sys
 import unicodedata
@@ -14,6 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TextIO
 
 import click
+
+from ricordo.cli import streams
 
 MAX_WIDTH = 120
 """Lines longer than this are hard to read, however wide the window is."""
@@ -93,11 +94,12 @@ def wants_color(stream: TextIO, asked: bool | None) -> bool:
     """Whether colour codes may go to a stream: flag, then NO_COLOR and FORCE_COLOR, then what it is."""
     if asked is not None:
         return asked
-    if os.environ.get("NO_COLOR"):
+    env = streams.current().env
+    if env.get("NO_COLOR"):
         return False
-    if os.environ.get("FORCE_COLOR"):
+    if env.get("FORCE_COLOR"):
         return True
-    return stream.isatty() and os.environ.get("TERM") != "dumb"
+    return stream.isatty() and env.get("TERM") != "dumb"
 
 
 def prepare_streams() -> None:
@@ -112,14 +114,16 @@ class Screen:
     """Where a command speaks to a person: results on standard output, the rest on standard error."""
 
     def __init__(self, *, color: bool | None = None, quiet: bool = False, verbose: bool = False) -> None:
-        self.out: TextIO = sys.stdout
-        self.err: TextIO = sys.stderr
+        self._streams = streams.current()
+        self.out: TextIO = self._streams.out
+        self.err: TextIO = self._streams.err
         self.color = wants_color(self.out, color)
         self.err_color = wants_color(self.err, color)
         self.quiet = quiet
         self.verbose = verbose
         self.is_terminal = self.out.isatty()
-        self.width, self.height = _window()
+        columns, self.height = self._streams.window
+        self.width = min(columns, MAX_WIDTH)
 
     def style(self, text: str, **how: Any) -> str:
         """The text with colour codes if standard output takes them (``fg="green"``, ``bold=True``, …)."""
@@ -146,12 +150,10 @@ class Screen:
 
     def page(self, text: str, *, is_long: bool) -> None:
         """Write a text; one that is longer than the window goes through a pager, which shows its beginning first."""
-        if not is_long or not sys.stdin.isatty():
+        if not is_long or not self._streams.is_typed_at:
             self.out.write(text)
             return
-        os.environ.setdefault("LESS", "FRX")  # colours are shown, and the text stays on the screen at the end
-        self.out.flush()
-        click.echo_via_pager(text.rstrip("\n"), color=self.color)
+        self._streams.page(text, color=self.color)
 
     def write_bytes(self, data: bytes) -> None:
         """Bytes as they are, for a file or a pipe."""
@@ -205,14 +207,6 @@ class Screen:
                 parts.append(gap + shown if i in to_the_right else shown + gap)
             text = "  ".join(parts).rstrip()
             self.line(self.dim(text) if number == 0 else text)
-
-
-def _window() -> tuple[int, int]:
-    """Columns, at most ``MAX_WIDTH``, and lines."""
-    import shutil
-
-    columns, lines = shutil.get_terminal_size((100, 24))
-    return min(columns, MAX_WIDTH), lines
 
 
 def _fitted(widths: list[int], total: int) -> list[int]:

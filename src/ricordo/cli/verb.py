@@ -46,6 +46,7 @@ GLOBAL_OPTIONS: tuple[click.Option, ...] = (
     _global("--tier", metavar="NAME", help="Use this tier alone: agent, project or team."),
     _global("--profile", metavar="NAME", help="Rank with this profile.", shell_complete=_profile_names),
     _global("--no-color", "color", flag_value=False, is_flag=True, help="No colours (NO_COLOR does the same)."),
+    _global("--no-server", is_flag=True, help="Do the work in this process, also when a server runs."),
 )
 
 

@@ -11,9 +11,11 @@ import time
 import tomllib
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+from ricordo.config.homes import state_folder
 from ricordo.errors import NotFound, Unavailable, UsageError
 
 PROJECT_FOLDER = ".ricordo"
@@ -43,15 +45,8 @@ def data_home(env: Environment) -> Path:
 
 
 def state_home(env: Environment) -> Path:
-    """The folder of logs (``RICORDO_STATE_HOME``, else the platform's)."""
-    if given := env.get("RICORDO_STATE_HOME"):
-        return Path(given).expanduser()
-    if "linux" in sys.platform:  # the same path as platformdirs gives; importing it would slow down every hook
-        given = env.get("XDG_STATE_HOME", "").strip()
-        return (Path(given) if given else Path.home() / ".local" / "state") / "ricordo"
-    import platformdirs
-
-    return Path(platformdirs.user_state_dir("ricordo", appauthor=False))
+    """The folder of logs and of what runs now (``RICORDO_STATE_HOME``, else the platform's)."""
+    return Path(state_folder(env))
 
 
 def user_file(env: Environment) -> Path:
@@ -73,8 +68,23 @@ def nearest_project(start: Path, holding: str = "") -> Path | None:
     return None
 
 
+_callers_folder: ContextVar[Path | None] = ContextVar("folder of the caller", default=None)
+
+
+@contextmanager
+def standing_in(folder: Path) -> Iterator[None]:
+    """Names of files in this thread are meant as seen from there: a server does the work of commands run elsewhere."""
+    token = _callers_folder.set(folder)
+    try:
+        yield
+    finally:
+        _callers_folder.reset(token)
+
+
 def current_folder() -> Path:
-    """The folder in which the process runs; an error with a hint if it was removed meanwhile."""
+    """The folder in which the command runs; an error with a hint if it was removed meanwhile."""
+    if (folder := _callers_folder.get()) is not None:
+        return folder
     try:
         return Path.cwd()
     except FileNotFoundError:

@@ -93,6 +93,12 @@ class EngineContext:
                     if self.unreported is not None and knowledge is self.knowledge:
                         self.unreported.append(report)
 
+    def begin_anew(self) -> None:
+        """Look at the knowledge files now, as for a store that was just opened."""
+        self.took_in_edits = False
+        for knowledge in self._with_files:
+            knowledge.look_at_once()
+
     def unseen_edits(self) -> tuple[str, ...]:
         """Why the last look at the knowledge files failed, if it did; answers mention it."""
         problems = (knowledge.problem for knowledge in self._with_files)
@@ -139,6 +145,7 @@ class EngineContext:
         """Wait until the use records so far are written."""
         if self.tracker is not None:
             self.tracker.flush()
+        self.tiers.flush_trackers()
 
     @cached_property
     def pipeline(self) -> Pipeline:

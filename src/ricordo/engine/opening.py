@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from ricordo.config.files import current_folder
 from ricordo.config.loading import Config, ConfigProvider
 from ricordo.config.places import Located, locate
 from ricordo.engine.adding import AddVerbs
@@ -85,7 +87,7 @@ class OpenEngine:
         else:
             provider = config
         settings = provider()
-        folder = start or Path.cwd()
+        folder = start or current_folder()
         located = locate(str(store) if store is not None else None, settings, folder, tier)
         context = EngineContext(open_or_error(located, settings, create=create), located, provider, folder)
         if embedder is not None:
@@ -95,6 +97,18 @@ class OpenEngine:
     def before_closing(self, work: Callable[[], None]) -> None:
         """Call something with the engine when it is closed, unless an error ended its ``with`` block."""
         self._last = work
+
+    @contextmanager
+    def lent(self) -> Iterator[Self]:
+        """The open engine for one piece of work, as if the store had been opened for it, and left open.
+
+        Edits of knowledge files are seen however short ago the last look at them was, and use is written at the end.
+        """
+        self._context.begin_anew()
+        try:
+            yield self
+        finally:
+            self._context.flush_use()
 
     @property
     def took_in_edits(self) -> bool:

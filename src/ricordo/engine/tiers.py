@@ -38,6 +38,11 @@ class Tiers:
         states = [tier.state() for tier in self.federation.tiers]
         return tuple(replace(state, is_written=state.location == self._context.location) for state in states)
 
+    def flush_trackers(self) -> None:
+        """Wait until the use records of the other tiers are written."""
+        for tracker in tuple(self._trackers.values()):
+            tracker.flush()
+
     def close_trackers(self) -> None:
         """Write the use records of the other tiers."""
         for tracker in self._trackers.values():

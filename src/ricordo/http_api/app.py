@@ -13,6 +13,7 @@ from fastapi.routing import APIRoute
 from ricordo._version import __version__
 from ricordo.http_api import failures, shapes
 from ricordo.http_api.agent_routes import agents
+from ricordo.http_api.command_routes import commands
 from ricordo.http_api.find_routes import find
 from ricordo.http_api.guard import Guard
 from ricordo.http_api.hook_routes import hooks
@@ -71,7 +72,7 @@ def web_app(serving: Serving, mcp: Any = None) -> FastAPI:
     )
     app.state.serving = serving
     failures.install(app)
-    for group in (find, write, agents, look_after, hooks):
+    for group in (find, write, agents, look_after, hooks, commands):
         app.include_router(group)
     _install_probes(app)
     install_page(app)

@@ -1,30 +1,44 @@
-"""Where the running server is: a private file that hooks and commands of the same user read.
+"""Where the running server is: a private file that hooks and commands of the same user read; and one request to it.
 
-It imports next to nothing, because every hook reads it.
+It imports next to nothing, not even ``json``, because every hook and every command that reads waits for it.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import socket
 from collections.abc import Mapping
-from contextlib import suppress
-from pathlib import Path
-from typing import NamedTuple
+
+from ricordo._version import __version__
+from ricordo.config.homes import state_folder
+
+TYPE_CHECKING = False  # type checkers take it for true; importing typing would cost more than the rest of this module
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FILE_NAME = "server.json"
+NUMBERS = ("pid", "port")
 
 
-class RunningServer(NamedTuple):
-    """A running server of this user: its address, its token, and the store that its page shows."""
+class RunningServer:
+    """A running server of this user: its address, its token, its version, and the store that its page shows."""
 
-    pid: int
-    host: str
-    port: int
-    token: str
-    store: str
-    started: str = ""
+    def __init__(
+        self,
+        pid: int,
+        host: str,
+        port: int,
+        token: str,
+        store: str,
+        started: str = "",
+        version: str = __version__,
+    ) -> None:
+        self.pid = pid
+        self.host = host
+        self.port = port
+        self.token = token
+        self.store = store
+        self.started = started
+        self.version = version
 
     @property
     def address(self) -> str:
@@ -32,60 +46,96 @@ class RunningServer(NamedTuple):
         return f"http://{host}:{self.port}"
 
 
-def state_file(env: Mapping[str, str] | None = None) -> Path:
+def state_path(env: Mapping[str, str] | None = None) -> str:
     """The path of the file, whether or not a server is running."""
-    from ricordo.config.files import state_home
+    return os.path.join(state_folder(os.environ if env is None else env), FILE_NAME)  # noqa: PTH118 - pathlib is slow
 
-    return state_home(os.environ if env is None else env) / FILE_NAME
+
+def state_file(env: Mapping[str, str] | None = None) -> Path:
+    """The same as a path."""
+    from pathlib import Path
+
+    return Path(state_path(env))
 
 
 def read_running(env: Mapping[str, str] | None = None) -> RunningServer | None:
     """The server that the file names, if its process is alive and the file is this user's own."""
-    path = state_file(env)
     try:
-        found = path.stat()
-        if os.name == "posix" and (found.st_uid != os.getuid() or found.st_mode & 0o077):
-            return None  # somebody else could have written it, or could read the token
-        plain = json.loads(path.read_bytes())
-        running = RunningServer(**plain)
+        with open(state_path(env), encoding="utf-8") as file:  # noqa: PTH123 - pathlib is slow
+            found = os.fstat(file.fileno())
+            if os.name == "posix" and (found.st_uid != os.getuid() or found.st_mode & 0o077):
+                return None  # somebody else could have written it, or could read the token
+            running = RunningServer(**_fields(file.read()))  # type: ignore[arg-type]  # the file says which
     except (OSError, ValueError, TypeError):
         return None
     return running if _is_alive(running.pid) else None
 
 
+def _fields(text: str) -> dict[str, str | int]:
+    """The object that ``write_running`` wrote, with one field in each line, so that no library need be imported."""
+    fields: dict[str, str | int] = {}
+    for line in text.strip().strip("{}").strip().splitlines():
+        name, separator, value = line.removesuffix(",").partition(": ")
+        if not separator:
+            raise ValueError("not as it was written")
+        if "\\" in value:  # a path on Windows, or an odd one
+            import json
+
+            value = str(json.loads(value))
+        value = value.strip('"')
+        name = name.strip('"')
+        fields[name] = int(value) if name in NUMBERS else value
+    return fields
+
+
 def write_running(running: RunningServer, env: Mapping[str, str] | None = None) -> None:
     """Say where the server is."""
+    import json
+
     from ricordo.config.files import replace_file
 
-    replace_file(state_file(env), json.dumps(running._asdict()).encode())
+    replace_file(state_file(env), json.dumps(vars(running), indent=0, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def forget_running(pid: int, env: Mapping[str, str] | None = None) -> None:
     """Remove the file, if it is still about this process."""
-    path = state_file(env)
-    with suppress(OSError, ValueError):
-        if json.loads(path.read_bytes()).get("pid") == pid:
-            path.unlink()
+    try:
+        with open(state_path(env), encoding="utf-8") as file:  # noqa: PTH123 - as above
+            is_ours = _fields(file.read()).get("pid") == pid
+        if is_ours:
+            os.unlink(state_path(env))  # noqa: PTH108 - the same
+    except (OSError, ValueError):
+        return  # it is gone already
 
 
-def ask(running: RunningServer, path: str, body: bytes, seconds: float, *, method: str = "POST") -> tuple[int, bytes]:
+def ask(
+    running: RunningServer, path: str, body: bytes, seconds: float, *, method: str = "POST", first: float | None = None
+) -> tuple[int, bytes]:
     """Send one request to the server without an HTTP library, because importing one would take longer than the answer.
 
-    Raises ``OSError`` when the server does not answer in time, ``ValueError`` when it answers nonsense.
+    ``first`` bounds the wait for the beginning of the answer, ``seconds`` all of it. Raises ``OSError`` when the server
+    does not answer in time, ``ValueError`` when it answers nonsense.
     """
+    import socket
+    import time
+
     head = (
         f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nAuthorization: Bearer {running.token}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
+    deadline = time.monotonic() + seconds
     with socket.create_connection((running.host, running.port), timeout=min(seconds, 1.0)) as connection:
-        connection.settimeout(seconds)
+        connection.settimeout(seconds if first is None else min(first, seconds))
         connection.sendall(head.encode("ascii") + body)
         received = b""
         while part := connection.recv(65_536):
             received += part
+            if (left := deadline - time.monotonic()) <= 0:
+                raise TimeoutError("the server takes too long")
+            connection.settimeout(left)
     heading, separator, content = received.partition(b"\r\n\r\n")
-    first, _, fields = heading.partition(b"\r\n")
-    words = first.split()
+    first_line, _, fields = heading.partition(b"\r\n")
+    words = first_line.split()
     if not separator or len(words) < 2:
         raise ValueError("no HTTP answer")
     if b"transfer-encoding: chunked" in fields.lower():
@@ -95,14 +145,15 @@ def ask(running: RunningServer, path: str, body: bytes, seconds: float, *, metho
 
 def _unchunked(content: bytes) -> bytes:
     whole = b""
-    while content:
-        size, _, rest = content.partition(b"\r\n")
+    while True:
+        size, separator, rest = content.partition(b"\r\n")
         length = int(size.partition(b";")[0], 16)
+        if not separator or len(rest) < length:
+            raise ValueError("the answer was cut short")
         if not length:
-            break
+            return whole
         whole += rest[:length]
         content = rest[length + 2 :]
-    return whole
 
 
 def _is_alive(pid: int) -> bool:

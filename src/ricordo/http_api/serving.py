@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import Depends, Request, Response
 
+from ricordo.cli.hook_answers import for_hooks
 from ricordo.errors import Error, Forbidden
 from ricordo.http_api.credentials import Caller, Credentials, SignInCodes
 from ricordo.http_api.guard import RequestLimits
-from ricordo.http_api.hook_stores import HookStores
 from ricordo.http_api.metrics import Metrics
+from ricordo.http_api.open_stores import Embedders, OpenStores
 from ricordo.http_api.tasks import Task, Tasks, Tells
 from ricordo.mcp_server.service import Service
 from ricordo.mcp_server.threads import CallThreads
@@ -36,7 +37,9 @@ class Serving:
         self.codes = SignInCodes()
         self.metrics = Metrics()
         self.tasks = Tasks(self._after_task)
-        self.hook_stores = HookStores()
+        embedders = Embedders()
+        self.hook_stores = OpenStores(embedders, for_hooks)
+        self.command_stores = OpenStores(embedders)
         self.local_token = local_token
         self.address = ""
         self.port = 0
@@ -98,6 +101,7 @@ class Serving:
         self.threads.close()
         if not self.threads.busy and not self.tasks.busy:
             self.hook_stores.close()
+            self.command_stores.close()
             self.service.close()
 
 

@@ -59,6 +59,10 @@ class Knowledge:
         """Why the last check of the files failed, if it did."""
         store.mirror_to(self.mirror)
 
+    def look_at_once(self) -> None:
+        """Have the next ``catch_up`` look at the files, however short ago the last look was."""
+        self._next_look = 0.0
+
     def catch_up(self, *, at_once: bool = False) -> SyncReport | None:
         """Take in the changes to the files since the last look; this is fast when there are none."""
         started = time.monotonic()

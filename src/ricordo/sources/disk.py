@@ -15,6 +15,7 @@ import stat
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path, PurePath, PureWindowsPath
 
+from ricordo.config.files import current_folder
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 from ricordo.sources.ignores import Rules, glob_rules, opinion, rules_above, rules_in
@@ -301,7 +302,8 @@ def _reason(error: OSError) -> str:
 
 def absolute(path: PurePath) -> str:
     """The absolute path; symbolic links in it are not resolved."""
-    return os.path.abspath(path)  # noqa: PTH100 - resolve() would follow links, and a ref keeps the name given
+    whole = path if path.is_absolute() else current_folder() / path
+    return os.path.abspath(whole)  # noqa: PTH100 - resolve() would follow links, and a ref keeps the name given
 
 
 def _is_within(path: str, folder: str) -> bool:

@@ -1,0 +1,149 @@
+"""Stores that hooks and commands ask, kept open: those of any project of the user may ask the one server there is.
+
+Before each use it is checked that a fresh process would open the same: the same settings, the same files. Otherwise the
+store is opened anew.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy  # noqa: F401 - two threads that import it at the same time get in each other's way
+
+from ricordo.config.files import nearest_project
+from ricordo.config.loading import Config, ConfigProvider
+from ricordo.config.places import locate, places
+
+if TYPE_CHECKING:
+    from ricordo.engine import Ricordo
+
+MOST_STORES = 8
+"""How many stores stay open; the one that was used longest ago is closed first."""
+MOST_FOLDERS = 200
+"""How many folders' settings are kept."""
+
+
+@dataclass(slots=True)
+class _Open:
+    engine: Ricordo
+    made_from: tuple[Any, ...]
+    used: float
+    users: int = 0
+
+
+class Embedders:
+    """The models that open stores share, by their settings."""
+
+    def __init__(self) -> None:
+        self._made: dict[Any, Any] = {}
+
+    def of(self, config: Config) -> Any:
+        """The embedder of the settings, already loading; made once."""
+        from ricordo import registry
+
+        if config.embedding not in self._made:
+            self._made[config.embedding] = registry.embedder_ahead(config)
+        return self._made[config.embedding]
+
+
+class OpenStores:
+    """The stores that were asked for, kept open. ``adapted`` changes the settings that they are asked with."""
+
+    def __init__(self, embedders: Embedders, adapted: Callable[[Config], Config] = lambda config: config) -> None:
+        self._embedders = embedders
+        self._adapted = adapted
+        self._lock = threading.Lock()
+        self._open: dict[tuple[str, ...], _Open] = {}
+        self._settings: dict[Path, ConfigProvider] = {}
+
+    def settings(self, folder: Path) -> Config:
+        """The settings that hold in a folder now."""
+        return self._provider(folder)()
+
+    @contextmanager
+    def opened(self, folder: Path, store: str | None, tier: str | None) -> Iterator[Ricordo]:
+        """The store that is meant in a folder. It stays open afterwards."""
+        provider = self._provider(folder)
+        key = (store or "", tier or "", str(folder if store else nearest_project(folder) or ""))
+        with self._lock:
+            made_from = _made_from(provider(), folder, store, tier)
+            found = self._open.get(key)
+            if found is not None and found.made_from != made_from:
+                self._retire(key)
+                found = None
+            if found is None:
+                self._close_oldest()
+                engine = self._make(provider, folder, store, tier)
+                found = self._open[key] = _Open(engine, made_from, time.monotonic())
+            found.users += 1
+        try:
+            yield found.engine
+        finally:
+            with self._lock:
+                found.users -= 1
+                found.used = time.monotonic()
+                if not found.users and self._open.get(key) is not found:
+                    found.engine.close()  # another one took its place meanwhile
+
+    def close(self) -> None:
+        """Close all stores."""
+        with self._lock:
+            for one in self._open.values():
+                one.engine.close()
+            self._open.clear()
+
+    def _provider(self, folder: Path) -> ConfigProvider:
+        found = self._settings.get(folder)
+        if found is None:
+            if len(self._settings) >= MOST_FOLDERS:
+                self._settings.clear()
+            found = self._settings[folder] = ConfigProvider(start=folder)
+        return found
+
+    def _make(self, provider: ConfigProvider, folder: Path, store: str | None, tier: str | None) -> Ricordo:
+        from ricordo.engine import Ricordo
+
+        return Ricordo.open(
+            store,
+            config=lambda: self._adapted(provider()),
+            create=False,
+            start=folder,
+            tier=tier,
+            embedder=self._embedders.of(provider()),
+        )
+
+    def _retire(self, key: tuple[str, ...]) -> None:
+        """Close a store that is not the right one any more; one that is in use is closed by its last user."""
+        one = self._open.pop(key)
+        if not one.users:
+            one.engine.close()
+
+    def _close_oldest(self) -> None:
+        """Make room for one more store."""
+        idle = [key for key, one in self._open.items() if not one.users]
+        idle.sort(key=lambda key: self._open[key].used)
+        for key in idle[: max(0, len(self._open) + 1 - MOST_STORES)]:
+            self._retire(key)
+
+
+def _made_from(config: Config, folder: Path, store: str | None, tier: str | None) -> tuple[Any, ...]:
+    """All that decides what a fresh process would open: settings, places, and which files are there now."""
+    located = locate(store, config, folder, tier)
+    tiers = places(located, config)
+    files = (str(located.location.path), *(place.store for place in tiers))
+    return (config, located, tiers, *map(_identity, files))
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - called for every hook, and Path adds more than the call costs
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
