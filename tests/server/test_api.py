@@ -15,6 +15,7 @@ from ricordo import Ricordo, __version__
 VERBS_WITHOUT_A_ROUTE = {
     "close": "the server closes the store",
     "before_closing": "for programs in the same process",
+    "lent": "for programs in the same process",
     "see_to_waiting": "the server makes vectors by itself",
     "place_of": "the file is on the server's machine",
     "open": "the server opens the store",

@@ -159,8 +159,9 @@ class AgentVerbs:
         self, task: str, filters: Filters, limit: int, *, profile: str | None = None, backend: str | None = None
     ) -> Answer:
         return self._finding.search(
-            task, limit=limit, filters=filters, literal=True, track=False, profile=profile, backend=backend
-        )
+            task, limit=limit, filters=filters, literal=True, track=False, profile=profile, backend=backend,
+            snippets=False,
+        )  # fmt: skip
 
     def _offered(self, task: str) -> tuple[Skill, ...]:
         """The skills worth a line: those whose score comes near the best one's."""

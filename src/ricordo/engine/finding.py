@@ -54,6 +54,7 @@ class FindVerbs:
         memories: bool = False,
         opens: bool = False,
         tool: str = "search",
+        snippets: bool = True,
     ) -> Answer:
         check_type("query", query, str)
         for name, value, wanted in (
@@ -82,6 +83,7 @@ class FindVerbs:
             diverse=diverse,
             rerank=rerank,
             memories=memories,
+            snippets=snippets,
         )
         return self._tracked(self._context.tiers.federation.search(request), query, tool, track, opens=opens)
 

@@ -89,7 +89,8 @@ class Searcher:
             reader.read(page, contents=request.mode == "full")
             page = [_explained(entry, ranking, reader) for entry in page]
         terms = frozenset((*(word.term for word in ask.words), *pool.answer.prefix_terms))
-        hits = present(reader, page, Marker(terms, self.analyzer), full=request.mode == "full")
+        marker = Marker(terms, self.analyzer)
+        hits = present(reader, page, marker, full=request.mode == "full", snippets=request.snippets)
         meta = SearchMeta(
             pool.total,
             len(hits),

@@ -117,10 +117,12 @@ class HitReader:
         return f"{title} ({', '.join(filter(None, (who, f'turn {item.fields.seq}')))})"
 
 
-def present(reader: HitReader, page: Sequence[Ranked], marker: Marker, *, full: bool) -> tuple[Hit, ...]:
+def present(
+    reader: HitReader, page: Sequence[Ranked], marker: Marker, *, full: bool, snippets: bool = True
+) -> tuple[Hit, ...]:
     """The hits of a page, with what a reader needs to see of each; ``full`` adds the whole items."""
     reader.read(page, contents=full)
-    return tuple(_hit(reader, entry, _evidence(reader, entry, marker), full=full) for entry in page)
+    return tuple(_hit(reader, entry, _evidence(reader, entry, marker, snippets), full=full) for entry in page)
 
 
 def _hit(reader: HitReader, entry: Ranked, evidence: tuple[Evidence, ...], *, full: bool) -> Hit:
@@ -150,12 +152,13 @@ def _hit(reader: HitReader, entry: Ranked, evidence: tuple[Evidence, ...], *, fu
     )
 
 
-def _evidence(reader: HitReader, entry: Ranked, marker: Marker) -> tuple[Evidence, ...]:
+def _evidence(reader: HitReader, entry: Ranked, marker: Marker, snippets: bool) -> tuple[Evidence, ...]:
     scores = dict(entry.chunks)
     marks = reader.marks(entry)
     parts = []
     for part in reader.texts(entry):
-        snippet, window = snippet_of(part.text, marker)
+        # The stretch also decides which page or slide is named, where there are any.
+        snippet, window = snippet_of(part.text, marker) if snippets or marks else ("", (0, 0))
         place = place_of([(at - part.start, label) for at, label in marks], part.text, window, marker)
         score = round(scores.get(part.chunk, 0.0), 6)
         parts.append(Evidence(part.chunk, part.lines, snippet, part.heading, place, score))

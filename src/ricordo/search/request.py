@@ -54,6 +54,8 @@ class Request:
     diverse: bool = False
     rerank: str | None = None
     memories: bool = False
+    snippets: bool = True
+    """Off where the passages are read anyway: choosing the words to show takes as long as finding them."""
     page: int = 0
     """The limit that a person asked for, where ``limit`` is larger because tiers are merged; 0 is ``limit`` itself."""
 
