@@ -126,6 +126,23 @@ def test_the_name_of_a_sent_file_leads_nowhere_else(site: Site) -> None:
         assert [ref.rpartition("/")[0] for ref in refs] == ["agent:/uploads"]
 
 
+def test_a_name_that_leads_outside_shows_and_writes_nothing_there(
+    new_site: Callable[..., Site], tmp_path: Path
+) -> None:
+    folder = tmp_path / "home" / "knowledge"
+    site = new_site(**{"knowledge.folder": str(folder)})
+    (tmp_path / "secret.md").write_text("the crown jewels", encoding="utf-8")
+    for ref in ("note:/../../secret", "note:/../secret.md", f"disk:{tmp_path}/secret.md"):
+        for path in ("/api/v1/get", "/item", "/edit", "/api/v1/history"):
+            answer = site.client.get(path, params={"ref": ref})
+            assert (answer.status_code, "crown" in answer.text) == (404, False), f"{path} {ref}"
+    for ref in ("note:/../../outside", "note:/a/../../../outside.md", "memory:/..\\..\\outside", "note://etc/outside"):
+        site.client.post("/api/v1/save", json={"ref": ref, "content": "Written from outside."})
+    written = [path for path in tmp_path.rglob("*") if path.suffix == ".md" and path.name != "secret.md"]
+    assert written
+    assert all(folder in path.parents for path in written), written
+
+
 def test_static_files_are_those_of_a_list(site: Site) -> None:
     assert site.stranger().get("/static/app.css").status_code == 200
     for name in ("../pages.py", "..%2fpages.py", "htmx.LICENSE/..", "nothing.js"):
