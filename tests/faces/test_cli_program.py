@@ -182,7 +182,8 @@ def test_completion_offers_verbs_without_loading_them(house: Any) -> None:
 def test_help_and_version_import_nothing_but_click_and_the_table(imported: Callable[..., set[str]]) -> None:
     allowed = {
         "ricordo", "ricordo.cli", "ricordo.cli.program", "ricordo.cli.verb", "ricordo.cli.verbs",
-        "ricordo.cli.call", "ricordo.cli.terminal", "ricordo.errors", "ricordo._version", "ricordo.log",
+        "ricordo.cli.asking", "ricordo.cli.call", "ricordo.cli.streams", "ricordo.cli.terminal", "ricordo.errors",
+        "ricordo._version", "ricordo.log",
     }  # fmt: skip
     found = imported("--help")
     assert {name for name in found if name.split(".")[0] == "ricordo"} == allowed

@@ -34,10 +34,11 @@ def browser() -> Iterator[Any]:
         running.close()
 
 
-def serious_findings(page: Any) -> list[str]:
-    """What axe-core finds wrong with a page that keeps somebody from using it."""
+def serious_findings(page: Any, *rules: str) -> list[str]:
+    """What axe-core finds wrong with a page that keeps somebody from using it; by some of its rules, or by all."""
     page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    options = {"resultTypes": ["violations"], **({"runOnly": list(rules)} if rules else {})}
+    found = page.evaluate("options => axe.run(document, options)", options)
     return [
         f"{one['id']}: {node['html'][:160]}"
         for one in found["violations"]

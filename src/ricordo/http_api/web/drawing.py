@@ -18,6 +18,9 @@ HUES = 8
 """The number of colours for signals: ``s0`` to ``s7`` in the style sheet."""
 LABEL_WIDTH, LABEL_HEIGHT = 150.0, 34.0
 """The space that the name of a point in a graph takes."""
+FEW = 12
+"""So many items are drawn in the small field, where a telephone shows them large enough to be read."""
+SMALL_FIELD, LARGE_FIELD = (480, 400), (960, 640)
 _KNOWN_HUES = {"vector": 0, "lexical": 1, "semantic": 1, "fts": 1, "bm25": 1, "text": 1, "recency": 2, "importance": 3}
 
 
@@ -136,9 +139,13 @@ class Graph:
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
+    width: int = 960
+    height: int = 640
 
-    WIDTH = 960
-    HEIGHT = 640
+    @property
+    def is_small(self) -> bool:
+        """Few enough items to be read on a telephone without moving the picture."""
+        return self.width < 960
 
 
 def laid_out(titles: Mapping[str, str], links: Sequence[tuple[str, str, str]], centre: str = "") -> Graph:
@@ -146,7 +153,8 @@ def laid_out(titles: Mapping[str, str], links: Sequence[tuple[str, str, str]], c
     refs = list(titles)
     place = {ref: at for at, ref in enumerate(refs)}
     pairs = [(place[a], place[b]) for a, b, _ in links if a in place and b in place and a != b]
-    spots = _settled(len(refs), pairs, place.get(centre))
+    width, height = SMALL_FIELD if len(refs) <= FEW else LARGE_FIELD
+    spots = _settled(len(refs), pairs, place.get(centre), (width, height))
     degrees = np.bincount(np.array(pairs, int).reshape(-1), minlength=len(refs)) if pairs else np.zeros(len(refs), int)
     nodes = tuple(
         Node(ref, titles[ref], float(spots[at, 0]), float(spots[at, 1]), int(degrees[at]), ref == centre)
@@ -157,10 +165,10 @@ def laid_out(titles: Mapping[str, str], links: Sequence[tuple[str, str, str]], c
         for a, b, kind in links
         if a in place and b in place and a != b
     )
-    return Graph(nodes, edges)
+    return Graph(nodes, edges, width, height)
 
 
-def _settled(count: int, pairs: Sequence[tuple[int, int]], centre: int | None) -> Any:
+def _settled(count: int, pairs: Sequence[tuple[int, int]], centre: int | None, size: tuple[int, int]) -> Any:
     """Positions found by pulling linked points together and pushing all others away, in ever smaller steps."""
     if not count:
         return np.zeros((0, 2))
@@ -182,21 +190,20 @@ def _settled(count: int, pairs: Sequence[tuple[int, int]], centre: int | None) -
         spots = spots + force / length * np.minimum(length, 0.12 * (1 - round_ / 160) + 0.002)
         if centre is not None:
             spots = spots - spots[centre]
-    return _fitted(spots)
+    return _fitted(spots, np.array(size, float))
 
 
-def _fitted(spots: Any) -> Any:
+def _fitted(spots: Any, size: Any) -> Any:
     """The positions scaled to the field, with a border for the names."""
     low, high = spots.min(0), spots.max(0)
     span = np.maximum(high - low, 1e-6)
     border = np.array([90.0, 40.0])
-    field = np.array([Graph.WIDTH, Graph.HEIGHT]) - 2 * border
     if len(spots) == 1:
-        return np.array([[Graph.WIDTH / 2, Graph.HEIGHT / 2]])
-    return np.round(_readable((spots - low) / span * field + border, border), 1)
+        return np.array([size / 2])
+    return np.round(_readable((spots - low) / span * (size - 2 * border) + border, border, size), 1)
 
 
-def _readable(spots: Any, border: Any) -> Any:
+def _readable(spots: Any, border: Any, size: Any) -> Any:
     """The same, with points that are side by side moved up and down until their names can be read."""
     room = np.array([LABEL_WIDTH, LABEL_HEIGHT])
     for _ in range(40):
@@ -208,5 +215,5 @@ def _readable(spots: Any, border: Any) -> Any:
             break
         order = np.where(offsets[..., 1] == 0, np.arange(len(spots))[:, None] - np.arange(len(spots)), offsets[..., 1])
         push = np.where(overlap, np.sign(order) * close[..., 1] * LABEL_HEIGHT * 0.3, 0.0).sum(1)
-        spots[:, 1] = np.clip(spots[:, 1] + push, border[1], Graph.HEIGHT - border[1])
+        spots[:, 1] = np.clip(spots[:, 1] + push, border[1], size[1] - border[1])
     return spots

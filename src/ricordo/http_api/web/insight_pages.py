@@ -14,18 +14,31 @@ from ricordo.http_api.web.pages import page, page_router, shows
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
+    from ricordo.values.use import QueryStats
 
 insight = page_router()
 
 SPANS = (7, 30, 90)
 MOST_SHOWN = 10
-"""How many of the items that hooks showed to agents are listed."""
+"""How many of the items that hooks showed to agents, and of the questions that were answered badly, are listed."""
+MOST_LOOKED_AT = 50
+"""How many questions are looked at for bad answers."""
 
 
 def shown(engine: Ricordo, days: int) -> dict[str, Any]:
     """What hooks showed to agents, and which of it was opened afterwards."""
     answers, items = shown_by_hooks(engine.location, days)
     return {"hook_answers": answers, "shown": with_openings(engine, items[:MOST_SHOWN])}
+
+
+def answered_badly(engine: Ricordo, days: int) -> list[QueryStats]:
+    """Of the questions asked most, those whose best hit scored too low for a hook to show it."""
+    found = []
+    for row in engine.stats(days=days, by="query", limit=MOST_LOOKED_AT).rows:
+        scores = [one.score for one in engine.retrievals(query=row.name, limit=20) if one.score is not None]
+        if row.name.strip() and scores and max(scores) < engine.config.hooks.min_score:
+            found.append(row)
+    return found[:MOST_SHOWN]
 
 
 @shows(insight, "/insight")
@@ -41,6 +54,7 @@ async def insight_page(request: Request, here: Here, days: Annotated[int, Query(
             "learning": engine.learn.status(),
             "changes": engine.learn.history(20),
             "logged": engine.config.usage.log,
+            "badly": answered_badly(engine, days),
             **shown(engine, days),
         }
 

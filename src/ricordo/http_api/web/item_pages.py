@@ -13,6 +13,7 @@ from ricordo.http_api.serving import Here
 from ricordo.http_api.web.markdown import render
 from ricordo.http_api.web.marking import terms_of
 from ricordo.http_api.web.pages import page, page_router, shows
+from ricordo.values.kinds import KNOWLEDGE_FOLDERS, REMEMBERED_KINDS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -52,6 +53,7 @@ async def item_page(
 def _text(engine: Ricordo, item: Item, *, q: str, **_: Any) -> dict[str, Any]:
     is_markdown = item.fields.mime_type in RENDERED or item.ref.path.lower().endswith((".md", ".markdown"))
     is_markdown = is_markdown or (item.fields.mime_type is None and item.ref.drive != "disk")
+    is_markdown = is_markdown or item.kind in REMEMBERED_KINDS or item.kind in KNOWLEDGE_FOLDERS
     html = Markup(render(item.content, str(item.ref))) if is_markdown and item.content.strip() else None
     return {"html": html, "terms": terms_of(q, engine.config.lexical.language) if q.strip() else frozenset()}
 

@@ -11,7 +11,7 @@ from ricordo.store.sqlite import items
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.store.sqlite.times import micros, moment, optional_moment
-from ricordo.values.items import Item, Ref
+from ricordo.values.items import Item, Ref, first_words
 from ricordo.values.kinds import CHECKPOINT, REMEMBERED_KINDS, SESSION
 
 if TYPE_CHECKING:
@@ -174,7 +174,8 @@ def _happening(at: int, what: str, version: int | None, row: tuple[Any, ...]) ->
 
     drive, path, kind, _, title, thread, seq, metadata, text = row
     metadata_fields = json.loads(metadata)
-    shown = title or " ".join((text or "").split()) or path.rpartition("/")[2]
+    opening = first_words(text or "") if kind in REMEMBERED_KINDS else " ".join((text or "").split())
+    shown = title or opening or path.rpartition("/")[2]
     return Happening(
         moment(at),
         what,
