@@ -22,7 +22,7 @@ from ricordo.cli.streams import CallersStreams, writing_to
 from ricordo.config.files import standing_in
 from ricordo.errors import Error, Forbidden, UsageError
 from ricordo.http_api.packing import packed_answer, unpacked
-from ricordo.http_api.serving import Here, Who
+from ricordo.http_api.serving import Here, Who, body_of
 
 if TYPE_CHECKING:
     from ricordo.config.loading import Config
@@ -37,7 +37,7 @@ async def answer_command(here: Here, who: Who, request: Request) -> StreamingRes
     if who.way != "local":
         raise Forbidden("only commands of the same user may be asked for", hint="Use the verbs of the API.")
     try:
-        texts, _ = unpacked(await request.body())
+        texts, _ = unpacked(await body_of(request))
         version, folder, terminals, columns, lines, count = texts[:6]
         args, variables = texts[6 : 6 + int(count)], texts[6 + int(count) :]
         window = int(columns), int(lines)

@@ -18,7 +18,7 @@ from ricordo.cli.hook_process import Outlet
 from ricordo.cli.hook_server import own_variables
 from ricordo.errors import Conflict, Forbidden, NotFound, UsageError
 from ricordo.http_api.packing import unpacked
-from ricordo.http_api.serving import Here, Who
+from ricordo.http_api.serving import Here, Who, body_of
 
 if TYPE_CHECKING:
     from ricordo.http_api.open_stores import OpenStores
@@ -34,7 +34,7 @@ async def answer_hook(here: Here, who: Who, event: str, request: Request) -> Res
     if event not in NAMES:
         raise NotFound(f"there is no hook '{event}'", hint=f"One of: {', '.join(NAMES)}.")
     try:
-        (folder, store, tier, *env), payload = unpacked(await request.body())
+        (folder, store, tier, *env), payload = unpacked(await body_of(request))
     except ValueError:
         raise UsageError("this is not what a hook sends", hint="Use /api/v1/context.") from None
     if sorted(env) != sorted(own_variables()):

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fastapi import Depends, Request, Response
+from starlette.requests import ClientDisconnect
 
 from ricordo.cli.hook_answers import for_hooks
-from ricordo.errors import Error, Forbidden
+from ricordo.errors import Error, Forbidden, UsageError
 from ricordo.http_api.credentials import Caller, Credentials, SignInCodes
 from ricordo.http_api.guard import RequestLimits
 from ricordo.http_api.metrics import Metrics
@@ -124,6 +125,14 @@ def caller_of(request: Request) -> Caller:
     """Who sent a request; the guard let nobody in without one."""
     caller: Caller = request.state.caller
     return caller
+
+
+async def body_of(request: Request) -> bytes:
+    """All that a caller sent. Hooks and commands that stop waiting hang up, also before the server has read it."""
+    try:
+        return await request.body()
+    except ClientDisconnect:
+        raise UsageError("the caller hung up", hint="It does the work itself.") from None
 
 
 def needs(scope: str) -> Any:
