@@ -33,7 +33,7 @@ def main() -> None:
             try:
                 Worker(place, name, int(seed), out).work()
             except BaseException:  # noqa: BLE001 - whatever ends a worker is what the test looks for
-                os.write(out, f"ERROR {traceback.format_exc()[-800:]!r}\n".encode())
+                os.write(out, f"ERROR {traceback.format_exc()[-3000:]!r}\n".encode())
             finally:
                 os._exit(1)
         sys.stdout.write(f"{pid}\n")

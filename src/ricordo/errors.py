@@ -113,6 +113,14 @@ class ContractError(Error):
     code = "contract"
 
 
+def half_a_character() -> UsageError:
+    """The error for a text that no store can hold, because a character in it was cut in two."""
+    return UsageError(
+        "a text holds half of a character (a lone surrogate), which is not Unicode",
+        hint="Leave it out; text.encode('utf-8', 'replace').decode() puts a question mark in its place.",
+    )
+
+
 def from_dict(plain: Mapping[str, str]) -> Error:
     """The error that ``to_dict`` described, for callers that want to raise it again."""
     known = (UsageError, NotFound, Conflict, PathConflict, StaleVersion, Unavailable, Unreadable, Forbidden)

@@ -118,9 +118,10 @@ class Lines:
 
 @contextmanager
 def http_server(folder: Path, *more: str, **env: str) -> Iterator[str]:
-    """The address of a server over HTTP."""
+    """The address of a server over HTTP; without ``RICORDO_MCP_TOKEN`` it asks for none."""
+    door = () if "RICORDO_MCP_TOKEN" in env else ("--no-token",)
     process = subprocess.Popen(
-        [sys.executable, *arguments(folder, "--http", "--port", "0", *more)],
+        [sys.executable, *arguments(folder, "--http", "--port", "0", *door, *more)],
         stderr=subprocess.PIPE,
         cwd=folder,
         env={**os.environ, **environment(folder), **env},

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
-from ricordo import Ricordo
+from ricordo import ConfigProvider, Error, Ricordo
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links need rights there")
 
@@ -57,3 +60,87 @@ def test_refresh_does_not_follow_links_that_came_later(engine: Ricordo, tmp_path
     (folder / "b.md").symlink_to(tmp_path / "diary.md")
     engine.refresh(all=True)
     assert engine.search("diary").hits == ()
+
+
+def test_refresh_does_not_follow_a_link_that_took_the_place_of_a_file(engine: Ricordo, tmp_path: Path) -> None:
+    folder = tmp_path / "cloned"
+    folder.mkdir()
+    (folder / "a.md").write_text("an honest text", encoding="utf-8")
+    engine.add(folder)
+    (tmp_path / "diary.md").write_text("a secret diary", encoding="utf-8")
+    (folder / "a.md").unlink()
+    (folder / "a.md").symlink_to(tmp_path / "diary.md")
+    report = engine.refresh(all=True)
+    assert [(item.status, "leads out" in (item.error or {}).get("message", "")) for item in report.items] == [
+        ("failed", True)
+    ]
+    assert engine.search("diary").hits == ()
+
+
+@contextmanager
+def swapping(place: Path, outside: Path) -> Iterator[None]:
+    """Somebody who exchanges a folder for a link, and back, as fast as they can."""
+    aside, link = place.with_name("aside"), place.with_name("link")
+    link.symlink_to(outside, target_is_directory=True)
+    stop = threading.Event()
+
+    def swap() -> None:
+        while not stop.is_set():
+            with suppress(OSError):
+                place.rename(aside)
+                link.rename(place)
+                place.rename(link)
+            with suppress(OSError):
+                if place.is_symlink():
+                    place.rename(link)
+            with suppress(OSError):
+                aside.rename(place)
+
+    thread = threading.Thread(target=swap, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(30)
+        if place.is_symlink():
+            place.rename(link)
+        if aside.exists() and not place.exists():
+            aside.rename(place)
+
+
+def test_a_folder_that_turns_into_a_link_while_it_is_added_is_not_followed(engine: Ricordo, tmp_path: Path) -> None:
+    folder, outside = tmp_path / "cloned", tmp_path / "outside"
+    for place in (folder / "sub", outside):
+        place.mkdir(parents=True)
+        for number in range(20):
+            text = "an honest text" if place != outside else "a secret diary"
+            (place / f"f{number}.md").write_text(f"{text} {number}", encoding="utf-8")
+    with swapping(folder / "sub", outside):
+        for _ in range(40):
+            engine.add(folder, on_conflict="overwrite", wait=False)
+            engine.refresh(all=True)
+    assert engine.search("honest").hits, "the race was too fast to read anything"
+    assert engine.grep("secret") == []
+
+
+def test_a_knowledge_folder_that_turns_into_a_link_is_neither_read_nor_written(tmp_path: Path) -> None:
+    place, outside = tmp_path / ".ricordo", tmp_path / "outside"
+    place.mkdir()
+    outside.mkdir()
+    (outside / "secret.md").write_text("a secret diary", encoding="utf-8")
+    config = ConfigProvider({"embedding.provider": "none"})
+    with Ricordo.open(place / "ricordo.db", config=config) as engine:
+        engine.save("note:/plan", "the first plan", wait=False)
+        saved = 0
+        with swapping(place / "knowledge" / "notes", outside):
+            for number in range(150):
+                with suppress(Error):
+                    engine.save(f"note:/n{number % 5}", f"text {number}", on_conflict="overwrite", wait=False)
+                    saved += 1
+                with suppress(Error):
+                    engine.sync()
+        assert saved, "the race was too fast to write anything"
+        assert engine.grep("secret") == []
+    assert sorted(path.name for path in outside.iterdir()) == ["secret.md"]
+    assert (outside / "secret.md").read_text(encoding="utf-8") == "a secret diary"

@@ -158,3 +158,19 @@ def test_a_file_of_another_form_is_refused_with_a_hint_and_nothing_is_written(
     with suppress(Unreadable):
         engine.import_(io.BytesIO(data), format=format_)
     assert engine.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("format_", "row"),
+    [
+        ("claude", {"uuid": "a", "chat_messages": True}),
+        ("claude", {"uuid": "a", "chat_messages": [{"sender": "human", "text": "hi", "content": 7}]}),
+        ("chatgpt", {"id": "a", "mapping": {"x": 1}, "current_node": ["x"]}),
+        ("memory-server", {"type": "entity", "name": "a", "observations": 5}),
+        ("memory-server", {"type": "relation", "from": ["a"], "to": {}}),
+        ("zep", {"nodes": [{"name": "a", "labels": 3}]}),
+    ],
+)
+def test_a_value_of_a_wrong_type_is_left_out_or_refused(engine: Ricordo, format_: str, row: dict[str, Any]) -> None:
+    with suppress(Unreadable):
+        engine.import_(io.BytesIO(json.dumps([row] if format_ != "zep" else row).encode()), format=format_)

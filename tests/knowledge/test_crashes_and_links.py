@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import Ricordo, StoreError
+from ricordo.memory.knowledge_sync import Sync
 from ricordo.values.items import Ref
 from ricordo.values.reports import WatchEvent
 
@@ -22,12 +23,13 @@ import os, sys
 from pathlib import Path
 from ricordo import ConfigProvider, Ricordo
 from ricordo.memory import knowledge_folder as folder
+from ricordo.nofollow import Spot
 
 place, verb, edit = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 engine = Ricordo.open(place / "ricordo.db", config=ConfigProvider({"embedding.provider": "none"}))
 engine.get("note:/plan")
 target = place / "knowledge" / "notes" / "plan.md"
-swap, rename = folder.swap, Path.rename
+swap, rename = folder.swap, Spot.rename
 
 
 def edited() -> None:
@@ -46,12 +48,12 @@ def swapped(one, other):
 
 
 def renamed(self, other):
-    if self == target:
+    if self.path == target:
         edited()
     return rename(self, other)
 
 
-folder.swap, Path.rename = swapped, renamed
+folder.swap, Spot.rename = swapped, renamed
 folder._is_known = kill
 if verb == "save":
     engine.save("note:/plan", "second plan of the engine", on_conflict="overwrite")
@@ -78,6 +80,7 @@ def test_an_edit_is_kept_when_the_process_dies_between_exchanging_and_comparing(
     killed(house.place, "save", "edited plan of a person")
     engine = house.open()
     engine.sync()
+    assert texts(engine)[0] == "second plan of the engine", "what was in place stays current"
     assert "the edited plan of a person" in texts(engine)
     assert "the first plan" in texts(engine)
     assert not list(house.folder.rglob(".ricordo*")), "nothing is left over"
@@ -128,6 +131,43 @@ def test_a_file_that_stays_empty_is_taken_as_emptied(house) -> None:
     os.utime(file, (1_700_000_000, 1_700_000_000))
     engine.sync()
     assert engine.get("note:/plan").content == ""
+
+
+def test_a_file_that_was_read_before_a_save_does_not_undo_the_save(house, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, other = house.open(), house.open()
+    engine.save("note:/plan", "the first plan")
+    house.edit("notes/plan.md", "first plan", "edited plan")
+    update = Sync._update
+
+    def late(self, one, n):
+        monkeypatch.setattr(Sync, "_update", update)
+        other.save("note:/plan", "the plan that another process saved", on_conflict="overwrite")
+        return update(self, one, n)
+
+    monkeypatch.setattr(Sync, "_update", late)
+    engine.sync()
+    assert texts(engine) == ["the plan that another process saved", "the edited plan", "the first plan"]
+    assert "another process" in house.read("notes/plan.md")
+
+
+def test_a_file_that_was_gone_for_a_moment_does_not_take_its_item_with_it(
+    house, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, other = house.open(), house.open()
+    engine.save("note:/plan", "the first plan")
+    other.get("note:/plan")
+    (house.folder / "notes" / "plan.md").unlink()
+    remove = Sync._remove
+
+    def late(self, gone):
+        monkeypatch.setattr(Sync, "_remove", remove)
+        if gone:
+            other.save("note:/plan", "the plan that another process saved", on_conflict="overwrite")
+        return remove(self, gone)
+
+    monkeypatch.setattr(Sync, "_remove", late)
+    engine.sync()
+    assert engine.get("note:/plan").content == "the plan that another process saved"
 
 
 def linked(house, level: str, outside: Path) -> None:

@@ -233,7 +233,7 @@ class TestRefresh:
         touch(folder / "a.md")
         assert statuses(engine.refresh(all=True), folder) == {"a.md": "unchanged"}
         assert len(engine.history(folder / "a.md")) == 1
-        monkeypatch.setattr(Path, "read_bytes", lambda path: pytest.fail("opened again"))
+        monkeypatch.setattr("ricordo.ingest.files.read_file", lambda *_: pytest.fail("opened again"))
         assert statuses(engine.refresh(all=True), folder) == {"a.md": "unchanged"}
 
     def test_new_files_below_an_added_folder_are_found_by_its_rules(self, engine: Ricordo, tmp_path: Path) -> None:

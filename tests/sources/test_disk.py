@@ -37,7 +37,7 @@ def test_files_come_in_the_order_of_their_names_with_size_and_time(tmp_path: Pat
     assert names(tmp_path) == ["a/b/c.md", "a/z.md", "b.md", "c.md"]
     first = next(iter(walk(tmp_path, max_bytes=LIMIT)))
     status = (tmp_path / "a/b/c.md").stat()
-    assert first == FoundFile(tmp_path / "a/b/c.md", 4, status.st_mtime_ns)
+    assert first == FoundFile(tmp_path / "a/b/c.md", 4, status.st_mtime_ns, within=tmp_path)
 
 
 def test_hidden_files_and_folders_are_left_alone(tmp_path: Path) -> None:
@@ -234,7 +234,9 @@ def test_a_folder_that_may_not_be_read_is_a_failure_and_the_walk_goes_on(tmp_pat
 def test_files_that_vanish_during_the_walk_do_not_stop_it(tmp_path: Path) -> None:
     write(tmp_path, "a.md", "b.md", "c/x.md", "d.md", "e/y.md")
     entries = walk(tmp_path, max_bytes=LIMIT)
-    assert next(entries) == FoundFile(tmp_path / "a.md", 4, (tmp_path / "a.md").stat().st_mtime_ns)
+    assert next(entries) == FoundFile(
+        tmp_path / "a.md", 4, (tmp_path / "a.md").stat().st_mtime_ns, within=tmp_path
+    )
     (tmp_path / "b.md").unlink()
     (tmp_path / "c/x.md").unlink()
     (tmp_path / "c").rmdir()

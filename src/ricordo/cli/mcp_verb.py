@@ -35,6 +35,9 @@ from ricordo.mcp_server.toolsets import TOOLSETS
 )
 @click.option("--token", metavar="TEXT", help="The bearer token clients must send; RICORDO_MCP_TOKEN is safer.")
 @click.option(
+    "--no-token", "is_open", is_flag=True, help="Ask for no token: every user of this machine can read and write."
+)
+@click.option(
     "--allow-host", "names", multiple=True, metavar="NAME", help="Another host name of the server (repeatable)."
 )
 def mcp(
@@ -44,12 +47,13 @@ def mcp(
     host: str,
     port: int,
     token: str | None,
+    is_open: bool,
     names: tuple[str, ...],
 ) -> int:
     """Agents' programs start this command; 'ricordo install' sets it up. Standard output carries only the
-    protocol; messages go to standard error. The server ends when its standard input ends. The toolset
-    'tools' lets an agent call tools of other MCP servers; alone, it replaces the core tools, and with --toolset core
-    both are there.
+    protocol; messages go to standard error. The server ends when its standard input ends. Over HTTP, clients send a
+    token; where none is set, one is made, and the file it stands in is named. The toolset 'tools' lets an agent call
+    tools of other MCP servers; alone, it replaces the core tools, and with --toolset core both are there.
     """
     from ricordo.mcp_server.service import Service
 
@@ -63,6 +67,6 @@ def mcp(
     from ricordo.config.loading import load_config
     from ricordo.mcp_server import http
 
-    known = token if token is not None else load_config().mcp.token
-    http.serve(service, host=host, port=port, token=known, names=names)
+    known = token if token is not None else "" if is_open else load_config().mcp.token
+    http.serve(service, host=host, port=port, token=known, names=names, is_open=is_open)
     return 0

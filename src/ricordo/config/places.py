@@ -115,6 +115,13 @@ def knowledge_place(location: StoreLocation, config: Config) -> Path | None:
     return path.parent / KNOWLEDGE_FOLDER if is_project or is_own else None
 
 
+def is_shared(location: StoreLocation, config: Config) -> bool:
+    """Whether others may have filled a knowledge folder: a project's, unless the user's own settings name it."""
+    if config.knowledge.folder is not None:
+        return config.source("knowledge.folder").startswith("project:")
+    return location.path.parent.name == PROJECT_FOLDER
+
+
 def _tier_of(found: StoreLocation, config: Config) -> str:
     for name, store in configured(config).items():
         if shown(store) == found.name:

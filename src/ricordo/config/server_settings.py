@@ -11,7 +11,9 @@ class McpSettings:
     """The server that agents call, ``ricordo mcp``."""
 
     seconds: float = setting(30.0, "How long one call may take.", minimum=0.1, maximum=3600)
-    token: str = setting("", "What clients send as a bearer token over HTTP.", secret=True)
+    token: str = setting(
+        "", "What clients send as a bearer token over HTTP; without one, a token is made and kept.", secret=True
+    )
 
 
 @frozen
@@ -45,6 +47,12 @@ class ServeSettings:
     names: tuple[str, ...] = setting((), "Other host names under which the server may be reached.", sensitive=True)
     seconds: float = setting(
         30.0, "How long one call may take; longer work continues as a task.", minimum=0.1, maximum=3600
+    )
+    request_seconds: float = setting(
+        20.0,
+        "How long a request may take to arrive, beyond a second for each 64 KB; also for ricordo mcp --http.",
+        minimum=0.1,
+        maximum=3600,
     )
     max_body_mb: float = setting(64.0, "Larger requests are refused.", minimum=0.01, maximum=10_000)
     requests_per_minute: int = setting(30_000, "How many requests one caller may make.", minimum=1)

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo import registry
+from ricordo.config.files import data_home
 from ricordo.config.loading import Config, StoreLocation
-from ricordo.config.places import Located, knowledge_place, places
+from ricordo.config.places import Located, is_shared, knowledge_place, places
 from ricordo.engine.checks import check_type, is_id, refuse_binned
 from ricordo.engine.models_in_use import ModelsInUse
 from ricordo.engine.tiers import Tiers
@@ -112,6 +113,7 @@ class EngineContext:
             return None
         from ricordo.memory.knowledge import Knowledge
         from ricordo.memory.knowledge_folder import KnowledgeFolder
+        from ricordo.memory.knowledge_seals import Seals
 
         is_chosen = config.knowledge.folder is not None  # by the user, who may choose a link
         knowledge = Knowledge(
@@ -121,6 +123,7 @@ class EngineContext:
             self.models.backlog,
             place=_relative_place(location.path, place),
             most_bytes=int(config.ingest.max_file_mb * 1_000_000),
+            seals=Seals(data_home(os.environ)) if is_shared(location, config) else None,
         )
         self._with_files.append(knowledge)
         return knowledge

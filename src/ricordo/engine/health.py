@@ -136,7 +136,7 @@ def _permissions(path: Path, *, repair: bool) -> Check:
         return Check("permissions", True, "kept by the system's own rules")
     loose = [
         name
-        for tail in ("", "-wal", "-shm")
+        for tail in ("", "-wal", "-shm", "-mark")
         if (name := Path(f"{path}{tail}")).exists() and stat.S_IMODE(name.stat().st_mode) & 0o077
     ]
     if not loose:

@@ -50,6 +50,7 @@ def serve(
     from ricordo.http_api.app import app_for
     from ricordo.http_api.serving import Serving
     from ricordo.mcp_server import http as mcp_http
+    from ricordo.mcp_server.arriving import protocol_within
     from ricordo.mcp_server.service import Service
     from ricordo.mcp_server.stdio import leave
 
@@ -62,7 +63,13 @@ def serve(
     serving.port = real_port
     app = app_for(serving, host=host, port=real_port, names=names)
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, timeout_graceful_shutdown=3, lifespan="on", server_header=False
+        app,
+        http=protocol_within(serving.config.serve.request_seconds),
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=3,
+        lifespan="on",
+        server_header=False,
     )
     attendant = Attendant(serving)
     is_first = read_running() is None

@@ -19,6 +19,7 @@ from ricordo.errors import Error, Unreadable, UsageError
 from ricordo.ingest.foreign.obsidian import in_vault, with_text_tags
 from ricordo.ingest.parse import Limits, parse_bytes, read_file
 from ricordo.ingest.pipeline import Incoming, merged_fields
+from ricordo.nofollow import LinkedFolder
 from ricordo.sources.disk import FoundFile, Skipped, over_limit, walk
 from ricordo.sources.git_times import GitTimes
 from ricordo.sources.mailbox import bytes_of as mail_bytes
@@ -29,7 +30,7 @@ from ricordo.values.items import Fields, Item, Parsed, Ref, parse_time
 _EMPTY = Fields().to_dict()
 _NOT_AUTHORED = ("source", "mime_type", "is_textual", "metadata")
 _ORIGIN = ("source_url", "source_adapter")
-_JOURNALS = ("", "-wal", "-shm", "-journal")
+_JOURNALS = ("", "-wal", "-shm", "-journal", "-mark")
 
 
 class FileReader:
@@ -75,6 +76,8 @@ class FileReader:
             yield from mails(box)
         except OSError as error:
             yield Skipped(box.path, f"cannot be read: {error.strerror or error}", failed=True)
+        except LinkedFolder as error:
+            yield Skipped(box.path, error.message, failed=True)
 
     def mail_at(self, path: Path) -> FoundFile | None:
         """The mail with a path below its mailbox, as the mailbox is now; None where there is none."""
@@ -96,7 +99,17 @@ class FileReader:
                 f"{entry.path.name}: {over_limit(entry.size, self._max_bytes)}",
                 hint="Raise ingest.max_file_mb to take it in.",
             )
-        return read_file(entry.path) if entry.span is None else mail_bytes(entry.span)
+        if entry.span is None:
+            return read_file(entry.path, entry.within)
+        try:
+            return mail_bytes(entry.span, entry.within)
+        except LinkedFolder as problem:
+            raise Unreadable(problem.message, hint=problem.hint) from None
+
+    def below(self, entry: FoundFile, folders: Collection[Path]) -> FoundFile:
+        """The same file, read without following links out of the folder that it was found in."""
+        folder = next((one for one in folders if one in entry.path.parents), None)
+        return entry if folder is None or self._follow else replace(entry, within=Path(os.path.realpath(folder)))
 
     def kept(self, parsed: Parsed, data: bytes) -> tuple[Parsed, bytes | None]:
         """What is kept of a file: bytes without text only if the setting says so, else their size and hash."""

@@ -65,6 +65,7 @@ class Refresher:
         self.notes: list[str] = []
         self.total = 0
         self.skill_files: Mapping[int, Path] = {}
+        self.roots = [Path(root) for root, _ in store.files.roots()]
         self.started = time.monotonic()
 
     def everything(self) -> Work:
@@ -192,6 +193,7 @@ class Refresher:
         if state is not None and state.looks_like(entry.mtime_ns, entry.size):
             self._note(Refreshed(str(ref), "unchanged"))
             return None
+        entry = self.files.below(entry, self.roots)
         data = self._try(ref, lambda: self.files.bytes_of(entry))
         if data is None:
             return None

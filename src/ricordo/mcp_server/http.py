@@ -1,16 +1,22 @@
-"""MCP over streamable HTTP: one process serves many clients. Without a token, only this machine can reach it.
+"""MCP over streamable HTTP: one process serves many clients, who send a token.
 
-The Host and Origin of every request are checked, so that a web page cannot reach the server by a host name of its own.
+Every user of a machine can reach its loopback address, so a token is asked for there, too; where none is set, one is
+made and kept in a file that only the user can read. The Host and Origin of every request are checked, so that a web
+page cannot reach the server by a host name of its own.
 """
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
+import os
 import re
+import secrets
 import socket
+import stat
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Unavailable, UsageError
@@ -23,22 +29,40 @@ PATH = "/mcp"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 ROOM_FOR_THE_ENVELOPE = 64 * 1024
 SHORTEST_TOKEN = 16
+TOKEN_FILE = "mcp-token"
 
 
-def serve(service: Service, *, host: str, port: int, token: str = "", names: Sequence[str] = ()) -> None:
-    """Serve until interrupted, then close the store. Port 0 takes a free port; the address is printed to stderr."""
+def serve(
+    service: Service, *, host: str, port: int, token: str = "", names: Sequence[str] = (), is_open: bool = False
+) -> None:
+    """Serve until interrupted, then close the store. Port 0 takes a free port; the address is printed to stderr.
+
+    Without a token the user's own is asked for, unless the server ``is_open`` to all programs of this machine.
+    """
     require_token(host, token)
     listening = listen(host, port)
+    told = ""
+    if not token and not is_open:
+        token, file = own_token()
+        told = f"ricordo mcp: clients send 'Authorization: Bearer TOKEN'; the token is in {file}\n"
     import uvicorn
 
+    from ricordo.mcp_server.arriving import protocol_within
     from ricordo.mcp_server.stdio import leave
     from ricordo.mcp_server.threads import CallThreads
 
     threads = CallThreads()
     app = app_for(service, threads, host=host, token=token, names=names)
-    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=2, lifespan="on")
+    config = uvicorn.Config(
+        app,
+        http=protocol_within(service.settings().serve.request_seconds),
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=2,
+        lifespan="on",
+    )
     address = f"http://{bracketed(host)}:{listening.getsockname()[1]}{PATH}"
-    sys.stderr.write(f"ricordo mcp: {address}\n")
+    sys.stderr.write(f"ricordo mcp: {address}\n{told}")
     sys.stderr.flush()
     try:
         uvicorn.Server(config).run(sockets=[listening])
@@ -80,6 +104,28 @@ def require_token(host: str, token: str) -> None:
         f"{host} can be reached from other machines, so it needs a token",
         hint="Set RICORDO_MCP_TOKEN (clients send it as a bearer token), or leave out --host.",
     )
+
+
+def own_token() -> tuple[str, Path]:
+    """The token of this user, and the file it stands in; it is made when it is first needed.
+
+    A file that others could have read or written is not believed: it is written anew.
+    """
+    from ricordo.config.files import locked, replace_file, state_home
+
+    file = state_home(os.environ) / TOKEN_FILE
+    with locked(file):
+        try:
+            found = file.lstat()
+            is_private = os.name != "posix" or (found.st_uid == os.getuid() and not found.st_mode & 0o077)
+            token = file.read_text(encoding="ascii").strip() if is_private and stat.S_ISREG(found.st_mode) else ""
+        except (OSError, ValueError):
+            token = ""
+        if len(token) < SHORTEST_TOKEN:
+            token = secrets.token_urlsafe(32)
+            file.unlink(missing_ok=True)
+            replace_file(file, f"{token}\n".encode())
+    return token, file
 
 
 def is_loopback(host: str) -> bool:

@@ -13,68 +13,71 @@ import sys
 from contextlib import suppress
 from functools import cache
 from itertools import count
-from pathlib import Path
 from typing import Any, BinaryIO
+
+from ricordo.nofollow import Spot
 
 LEFTOVER = re.compile(r"\.ricordo-(\d{1,10})-\d+-(.+)\.tmp")
 """A temporary file name: it holds the process that made it, and the name that the file should get or had."""
 _numbers = count(1)
 
 
-def temporary_beside(path: Path) -> Path:
+def temporary_beside(spot: Spot) -> Spot:
     """A temporary name beside a file; after a crash it shows which process made it, and for which file."""
-    known = LEFTOVER.fullmatch(path.name)
-    return path.with_name(f".ricordo-{os.getpid()}-{next(_numbers)}-{known[2] if known else path.name}.tmp")
+    known = LEFTOVER.fullmatch(spot.base)
+    return spot.beside(f".ricordo-{os.getpid()}-{next(_numbers)}-{known[2] if known else spot.base}.tmp")
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(spot: Spot) -> BinaryIO:
     """Open a file to read; a link, and anything else that is not a regular file, is refused."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    file = os.fdopen(os.open(path, flags), "rb")
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode) or (os.name == "nt" and path.is_symlink()):
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    file = os.fdopen(spot.open(flags), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode) or (os.name == "nt" and spot.path.is_symlink()):
         file.close()
         raise OSError(errno.EINVAL, "it is not a regular file")
     return file
 
 
-def read_regular(path: Path) -> bytes:
+def read_regular(spot: Spot) -> bytes:
     """The bytes of a regular file; links are not followed."""
-    with open_regular(path) as file:
+    with open_regular(spot) as file:
         return file.read()
 
 
-def write_new(path: Path, data: bytes, *, durable: bool) -> None:
+def write_new(spot: Spot, data: bytes, *, durable: bool) -> None:
     """Write a new file that only its owner can read; ``durable`` waits until it is on the disk."""
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+    with os.fdopen(spot.open(flags), "wb") as file:
         file.write(data)
         file.flush()
         if durable:
             os.fsync(file.fileno())
 
 
-def place(source: Path, target: Path) -> None:
+def place(source: Spot, target: Spot) -> None:
     """Rename a file, unless the new name is taken."""
     if os.name == "nt":
         source.rename(target)  # Windows refuses to replace a file
         return
     try:
-        os.link(source, target)
+        source.link_to(target)
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK):
             raise
-        if os.path.lexists(target):  # this system has no hard links
+        if target.is_taken():  # this system has no hard links
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
         source.rename(target)
         return
     source.unlink()
 
 
-def swap(one: Path, other: Path) -> None:
+def swap(one: Spot, other: Spot) -> None:
     """Exchange two files; if the system cannot do it in one step, it takes two steps right after each other."""
     exchange = _exchange()
-    if exchange is not None and exchange(os.fsencode(one), os.fsencode(other)):
-        return
+    with one.reached() as (name, within), other.reached() as (new, there):
+        has_handles = within is not None and there is not None
+        if has_handles and exchange is not None and exchange(within, os.fsencode(name), there, os.fsencode(new)):
+            return
     aside = temporary_beside(one)
     other.rename(aside)
     placed = False
@@ -96,10 +99,10 @@ def _exchange() -> Any:
     try:
         library = ctypes.CDLL(None, use_errno=True)
         if sys.platform == "darwin":
-            call = library.renamex_np
-            return lambda one, other: _done(ctypes, call(one, other, 2))
-        call = library.renameat2
-        return lambda one, other: _done(ctypes, call(-100, one, -100, other, 2))
+            call = library.renameatx_np
+        else:
+            call = library.renameat2
+        return lambda within, one, there, other: _done(ctypes, call(within, one, there, other, 2))
     except (OSError, AttributeError, TypeError):
         return None
 

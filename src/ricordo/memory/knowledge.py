@@ -20,6 +20,7 @@ from ricordo.values.reports import Check, Synced, SyncReport
 
 if TYPE_CHECKING:
     from ricordo.ingest.pipeline import Pipeline
+    from ricordo.memory.knowledge_seals import Seals
     from ricordo.memory.knowledge_sync import Sync
 
 LOOK_SECONDS = 1.0
@@ -46,11 +47,14 @@ class Knowledge:
         *,
         place: str,
         most_bytes: int,
+        seals: Seals | None = None,
     ) -> None:
+        """``seals`` tell what to believe of files that anybody may have written; without them, all is believed."""
         self.store = store
+        self._seals = seals
         self._place: str | None = place
         self.folder = folder
-        self.mirror = KnowledgeMirror(store, folder, self._take_in)
+        self.mirror = KnowledgeMirror(store, folder, self._take_in, seals)
         self._pipeline = pipeline
         self._backlog = backlog
         self._most_bytes = most_bytes
@@ -97,7 +101,7 @@ class Knowledge:
         """Take in what killed processes left beside the files; returns whether there was anything."""
         from ricordo.memory.knowledge_leftovers import recover
 
-        return bool(recover(self.store, self.folder, self._take_in))
+        return bool(recover(self.store, self.folder, self._sync(asked=True)))
 
     def _settle(self) -> None:
         """Note which folder is set. After a change of folder, the files of the old one do not count as deleted."""
@@ -171,7 +175,13 @@ class Knowledge:
         from ricordo.memory.knowledge_sync import Sync
 
         return Sync(
-            self.store, self.folder, self._pipeline(), self._backlog(), most_bytes=self._most_bytes, asked=asked
+            self.store,
+            self.folder,
+            self._pipeline(),
+            self._backlog(),
+            most_bytes=self._most_bytes,
+            asked=asked,
+            seals=self._seals,
         )
 
     def _write_files(self, numbers: Sequence[int]) -> list[Synced]:
@@ -187,7 +197,7 @@ class Knowledge:
 
     def _take_in(self, name: str) -> None:
         """Take in one file that somebody edited just before Ricordo would have written it."""
-        self._sync(asked=True).run(look(self.store, self.folder, only=[name]), only=[name])
+        self._sync(asked=True).take_in(name)
 
 
 def _some(listed: Sequence[str]) -> str:

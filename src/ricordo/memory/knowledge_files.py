@@ -25,7 +25,7 @@ MARKDOWN = "text/markdown"
 _KINDS = {folder: kind for kind, folder in KNOWLEDGE_FOLDERS.items()}
 _SHARED = ("id", "source")
 """Keys that other programs use, too, with another meaning; their value stays, and ours is written under another key."""
-_OWN_KEYS = ("id", "ref", "created", "updated", "text_hash", "archived", "mime_type")
+_OWN_KEYS = ("id", "ref", "created", "updated", "text_hash", "archived", "mime_type", "sealed")
 _DEFAULTS = Fields(mime_type=MARKDOWN).to_dict()
 _TEXT_FIELDS = ("title", "description", "category", "domain", "context", "source_adapter", "source_url", "thread")
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
@@ -135,11 +135,11 @@ def render(item: Item, name: str) -> bytes:
     return f"{front}\n\n{item.content}\n".encode("utf-8", "surrogatepass")
 
 
-def first_line(draft: Draft) -> int:
+def first_line(draft: Draft, *, is_sealed: bool = False) -> int:
     """The line of its file on which the text of an item starts."""
     names_ref = ref_of(file_name(draft.ref, draft.kind)) != draft.ref
     own = ("---", "id", "created", "updated", "text_hash", "---", "")
-    return len(_field_lines(draft.fields)) + len(own) + names_ref + 1
+    return len(_field_lines(draft.fields)) + len(own) + names_ref + is_sealed + 1
 
 
 def _field_lines(fields: Fields) -> list[str]:
@@ -248,6 +248,8 @@ def _own(values: Mapping[str, Any]) -> dict[str, Any]:
         own["archived"] = values["archived"]
     if re.fullmatch(r"[0-9a-f]{12}", str(values.get("text_hash", ""))):
         own["text_hash"] = str(values["text_hash"])
+    if re.fullmatch(r"[0-9a-f]{64}", str(values.get("sealed", ""))):
+        own["sealed"] = str(values["sealed"])
     if "id" in own and isinstance(values.get("mime_type", 0), str | None):
         own["mime_type"] = values["mime_type"]
     return own

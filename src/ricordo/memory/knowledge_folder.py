@@ -2,8 +2,8 @@
 
 A new file is written under a temporary name, flushed, and put in place in one step. If the system allows, the old and
 the new file are exchanged, so that the old one can still be looked at: if it is not what was expected, somebody saved
-it a moment ago, and it is put back. Links are never followed, because a folder from a repository could lead anywhere
-with them. This module does not know what the files mean.
+it a moment ago, and it is put back. Links are never followed (see ``nofollow``), because a folder from a repository
+could lead anywhere with them. This module does not know what the files mean.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from ricordo.errors import StoreError
 from ricordo.frozen import frozen
 from ricordo.memory.file_exchange import LEFTOVER, open_regular, place, read_regular, swap, temporary_beside, write_new
 from ricordo.memory.knowledge_files import SUFFIX
+from ricordo.nofollow import LinkedFolder, Spot, folder_handle
 from ricordo.values.items import KnownFile
 from ricordo.values.kinds import KNOWLEDGE_FOLDERS
 
@@ -59,7 +61,7 @@ class Looks(NamedTuple):
 class Leftover:
     """A file with a temporary name: its path, the process that made it, and the name that it should get or had."""
 
-    path: Path
+    spot: Spot
     pid: int
     name: str
 
@@ -94,66 +96,75 @@ class KnowledgeFolder:
     def exists(self) -> bool:
         return self.path.is_dir() and not self.path.is_symlink()
 
+    def spot(self, name: str) -> Spot:
+        """Where a file is or will be."""
+        return Spot(self.path, name)
+
     def place(self, name: str) -> Path:
-        """The path of a file; an error if one of its folders is a link."""
-        folder = self.path
-        for part in ("", *name.split("/")[:-1]):
-            folder = folder / part
-            if folder.is_symlink():
-                raise StoreError(
-                    f"the knowledge folder {folder} is a link, and links are not followed there",
-                    hint="Put a real folder in its place, or set knowledge.folder to where it leads.",
-                )
-        return self.path / name
+        """The path of a file, to show it; an error if one of its folders is a link."""
+        spot = self.spot(name)
+        with suppress(FileNotFoundError, NotADirectoryError), spot.reached():
+            pass
+        return spot.path
 
     def scan(self) -> dict[str, Looks]:
         """All files by name, without hidden files, links and editors' temporary files."""
         found: dict[str, Looks] = {}
         self.leftovers = []
-        if self.exists():
-            for folder in KNOWLEDGE_FOLDERS.values():
-                if not (self.path / folder).is_symlink():
-                    self._walk(folder, found)
+        waiting = list(KNOWLEDGE_FOLDERS.values()) if self.exists() else []
+        while waiting:
+            folder = waiting.pop()
+            try:
+                waiting += self._list(folder, found)
+            except (FileNotFoundError, NotADirectoryError, LinkedFolder):
+                continue
+            except OSError as error:
+                raise StoreError(
+                    f"the knowledge folder {self.path / folder} cannot be read: {error.strerror}",
+                    hint="Check its permissions; nothing was changed.",
+                ) from error
         return found
 
-    def _walk(self, folder: str, found: dict[str, Looks]) -> None:
-        try:
-            with os.scandir(self.path / folder) as entries:
-                for entry in entries:
-                    if entry.name.startswith(_IGNORED):
-                        left = LEFTOVER.fullmatch(entry.name)
-                        if left and entry.is_file(follow_symlinks=False):
-                            self.leftovers.append(Leftover(Path(entry.path), int(left[1]), f"{folder}/{left[2]}"))
-                        continue
-                    if entry.is_dir(follow_symlinks=False):
-                        self._walk(f"{folder}/{entry.name}", found)
-                    elif entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
-                        try:
-                            status = entry.stat(follow_symlinks=False)
-                        except FileNotFoundError:
-                            continue  # it was removed in the meantime
-                        found[f"{folder}/{entry.name}"] = Looks(status.st_mtime_ns, status.st_size)
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        except OSError as error:
-            raise StoreError(
-                f"the knowledge folder {self.path / folder} cannot be read: {error.strerror}",
-                hint="Check its permissions; nothing was changed.",
-            ) from error
+    def _list(self, folder: str, found: dict[str, Looks]) -> list[str]:
+        """Note the files of one folder in ``found``; returns the folders in it."""
+        inside: list[str] = []
+        with (
+            folder_handle(self.path, folder) as handle,
+            os.scandir(handle if handle is not None else self.path / folder) as entries,
+        ):
+            for entry in entries:
+                name = f"{folder}/{entry.name}"
+                if entry.name.startswith(_IGNORED):
+                    left = LEFTOVER.fullmatch(entry.name)
+                    if left and entry.is_file(follow_symlinks=False):
+                        self.leftovers.append(Leftover(self.spot(name), int(left[1]), f"{folder}/{left[2]}"))
+                elif entry.is_dir(follow_symlinks=False):
+                    inside.append(name)
+                elif entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
+                    with suppress(FileNotFoundError):  # it was removed in the meantime
+                        status = entry.stat(follow_symlinks=False)
+                        found[name] = Looks(status.st_mtime_ns, status.st_size)
+        return inside
 
     def look(self, names: Collection[str]) -> dict[str, Looks]:
         """The files of these names that exist."""
         found: dict[str, Looks] = {}
-        for name in names:
-            with suppress(FileNotFoundError, NotADirectoryError, StoreError):
-                status = self.place(name).lstat()
-                found[name] = Looks(status.st_mtime_ns, status.st_size)
+        for folder, inside in groupby(sorted(map(self.spot, names), key=_folder_of), _folder_of):
+            with (
+                suppress(FileNotFoundError, NotADirectoryError, LinkedFolder),
+                folder_handle(self.path, folder) as handle,
+            ):
+                for spot in inside:
+                    with suppress(FileNotFoundError):
+                        name = spot.base if handle is not None else spot.path
+                        status = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                        found[spot.name] = Looks(status.st_mtime_ns, status.st_size)
         return found
 
     def read(self, name: str, *, known: str = "") -> ReadFile:
         """A file's bytes. If it is being written just now, it waits a little, unless the file is as it was known."""
         for attempt in range(_PATIENCE):
-            with open_regular(self.place(name)) as file:
+            with open_regular(self.spot(name)) as file:
                 data = file.read()
                 status = os.fstat(file.fileno())
             now = time.time_ns()
@@ -163,6 +174,16 @@ class KnowledgeFolder:
                 return ReadFile(data, looks.settled(now), looks.mtime)
             time.sleep(_PAUSE)
         raise AssertionError("the last attempt returns")
+
+    def holds(self, name: str, read: ReadFile) -> bool:
+        """Whether a file is still what was read of it."""
+        looks = self.look([name]).get(name)
+        if looks is None or looks.size != read.looks.size:
+            return False
+        try:
+            return looks == read.looks or hash_of(read_regular(self.spot(name))) == read.hash
+        except OSError:
+            return False
 
     @contextmanager
     def changes(self, *, durable: bool) -> Iterator[FileChanges]:
@@ -184,143 +205,149 @@ class FileChanges:
     def __init__(self, folder: KnowledgeFolder, *, durable: bool) -> None:
         self.folder = folder
         self.durable = durable
-        self._undo: list[tuple[Callable[[], object], Path | None]] = []
+        self._undo: list[tuple[Callable[[], object], Spot | None]] = []
         """How each step is undone, and the temporary file that is not needed afterwards."""
-        self._replaced: list[Path] = []
-        self._left: list[Path] = []
-        self._folders: set[Path] = set()
+        self._replaced: list[Spot] = []
+        self._left: list[str] = []
+        self._folders: set[str] = set()
 
     def put(self, name: str, data: bytes, known: KnownFile | None) -> Looks:
         """Write a file in place of ``known``, or a new one."""
-        path = self.folder.place(name)
-        self._make_folder(path.parent)
-        temporary = temporary_beside(path)
+        spot = self.folder.spot(name)
+        self._make_folder(spot.folder)
+        temporary = temporary_beside(spot)
         try:
             write_new(temporary, data, durable=self.durable)
             if known is None:
-                place(temporary, path)
-                self._undo.append((partial(_unmake, path, hash_of(data)), None))
+                place(temporary, spot)
+                self._undo.append((partial(_unmake, spot, hash_of(data)), None))
             else:
-                swap(temporary, path)
+                swap(temporary, spot)
                 self._replaced.append(temporary)
-                self._undo.append((partial(_swap_back, temporary, path, hash_of(data)), temporary))
+                self._undo.append((partial(_swap_back, temporary, spot, hash_of(data)), temporary))
         except (FileExistsError, FileNotFoundError, IsADirectoryError):
             temporary.unlink(missing_ok=True)
             raise FileChanged(name) from None
         except OSError as error:
             temporary.unlink(missing_ok=True)
             raise StoreError(
-                f"{path} cannot be written: {error.strerror}", hint="Nothing was saved. Check its folder and the disk."
+                f"{spot} cannot be written: {error.strerror}", hint="Nothing was saved. Check its folder and the disk."
             ) from error
         if known is not None and not _is_known(temporary, known):
             raise FileChanged(name)
-        self._folders.add(path.parent)
-        status = path.lstat()
+        self._folders.add(spot.folder)
+        status = spot.lstat()
         return Looks(status.st_mtime_ns, status.st_size).settled(time.time_ns())
 
     def take(self, name: str, known: KnownFile | None) -> None:
         """Remove a file; without ``known``, whatever its content."""
-        path = self.folder.place(name)
-        temporary = temporary_beside(path)
+        spot = self.folder.spot(name)
+        temporary = temporary_beside(spot)
         try:
-            path.rename(temporary)
+            spot.rename(temporary)
         except FileNotFoundError:
             return  # it is gone already
         except OSError as error:
-            raise StoreError(f"{path} cannot be removed: {error.strerror}", hint="Check its folder.") from error
+            raise StoreError(f"{spot} cannot be removed: {error.strerror}", hint="Check its folder.") from error
         self._replaced.append(temporary)
-        self._undo.append((partial(place, temporary, path), None))
-        self._left.append(path.parent)
-        self._folders.add(path.parent)
+        self._undo.append((partial(place, temporary, spot), None))
+        self._left.append(spot.folder)
+        self._folders.add(spot.folder)
         if known is not None and not _is_known(temporary, known):
             raise FileChanged(name)
 
     def move(self, name: str, new_name: str) -> None:
         """Give a file another name."""
-        path, target = self.folder.place(name), self.folder.place(new_name)
-        self._make_folder(target.parent)
-        if os.path.lexists(target):
+        spot, target = self.folder.spot(name), self.folder.spot(new_name)
+        self._make_folder(target.folder)
+        if target.is_taken():
             raise FileChanged(new_name)
         try:
-            path.rename(target)
+            spot.rename(target)
         except FileNotFoundError:
             raise FileChanged(name) from None
-        self._undo.append((partial(target.rename, path), None))
-        self._left.append(path.parent)
-        self._folders |= {path.parent, target.parent}
+        self._undo.append((partial(target.rename, spot), None))
+        self._left.append(spot.folder)
+        self._folders |= {spot.folder, target.folder}
 
     def settle(self) -> None:
         """Make sure that the names are on the disk, too."""
         if self.durable and os.name == "posix":
             for folder in self._folders:
-                handle = os.open(folder, os.O_RDONLY)
-                try:
-                    os.fsync(handle)
-                finally:
-                    os.close(handle)
+                with folder_handle(self.folder.path, folder) as handle:
+                    if handle is not None:
+                        os.fsync(handle)
 
     def finish(self) -> None:
         """Drop what was replaced, and folders that became empty."""
-        for path in self._replaced:
-            path.unlink(missing_ok=True)
+        for spot in self._replaced:
+            spot.unlink(missing_ok=True)
         for folder in self._left:
             self._drop_empty(folder)
 
     def undo(self) -> None:
         """Put everything back as it was, except where somebody else wrote in the meantime."""
         for back, temporary in reversed(self._undo):
-            with suppress(OSError):  # a file that cannot be put back keeps its temporary name, and is recovered later
+            # A file that cannot be put back keeps its temporary name, and is recovered later.
+            with suppress(OSError, LinkedFolder):
                 back()
                 if temporary is not None:
                     temporary.unlink(missing_ok=True)
 
-    def _make_folder(self, folder: Path) -> None:
+    def _make_folder(self, folder: str) -> None:
         """Make this folder; at first the folders of all kinds, so that people see where to put files of their own."""
         try:
             if not self.folder.path.exists():
                 for name in KNOWLEDGE_FOLDERS.values():
-                    (self.folder.path / name).mkdir(parents=True, exist_ok=True, mode=0o700)
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                    with folder_handle(self.folder.path, name, make=True):
+                        pass
+            with folder_handle(self.folder.path, folder, make=True):
+                pass
         except OSError as error:
             raise StoreError(
-                f"the knowledge folder {folder} cannot be made: {error.strerror}",
+                f"the knowledge folder {self.folder.path / folder} cannot be made: {error.strerror}",
                 hint="Set knowledge.folder to another folder, or knowledge.enabled to false.",
             ) from error
 
-    def _drop_empty(self, folder: Path) -> None:
-        roots = {self.folder.path / name for name in KNOWLEDGE_FOLDERS.values()}
-        while folder not in roots and self.folder.path in folder.parents:
+    def _drop_empty(self, folder: str) -> None:
+        while "/" in folder:
+            spot = self.folder.spot(folder)
             try:
-                folder.rmdir()
-            except OSError:
+                with spot.reached() as (name, within):
+                    os.rmdir(name, dir_fd=within)
+            except (OSError, LinkedFolder):
                 return
-            folder = folder.parent
+            folder = spot.folder
 
 
-def _swap_back(kept: Path, path: Path, written: str) -> None:
-    swap(kept, path)
+def _swap_back(kept: Spot, spot: Spot, written: str) -> None:
+    swap(kept, spot)
     if hash_of(read_regular(kept)) != written:
-        swap(kept, path)  # somebody changed it in between, and that is kept
+        swap(kept, spot)  # somebody changed it in between, and that is kept
 
 
-def _unmake(path: Path, written: str) -> None:
-    kept = temporary_beside(path)
-    path.rename(kept)
+def _unmake(spot: Spot, written: str) -> None:
+    kept = temporary_beside(spot)
+    spot.rename(kept)
     if hash_of(read_regular(kept)) != written:
-        place(kept, path)
+        place(kept, spot)
     kept.unlink(missing_ok=True)
 
 
-def claim(left: Leftover) -> Path:
+def claim(left: Leftover) -> Spot:
     """Take over a leftover; only one process succeeds."""
-    mine = temporary_beside(left.path)
-    left.path.rename(mine)
+    mine = temporary_beside(left.spot)
+    left.spot.rename(mine)
     return mine
 
 
-def _is_known(path: Path, known: KnownFile) -> bool:
+def _folder_of(spot: Spot) -> str:
+    return spot.folder
+
+
+def _is_known(spot: Spot, known: KnownFile) -> bool:
     """Whether a file has the content that is known."""
-    status = path.lstat()
+    status = spot.lstat()
     if (status.st_mtime_ns, status.st_size) == (known.mtime, known.size):
         return True
-    return stat.S_ISREG(status.st_mode) and hash_of(read_regular(path)) == known.hash
+    return stat.S_ISREG(status.st_mode) and hash_of(read_regular(spot)) == known.hash

@@ -2,35 +2,38 @@
 
 A file is replaced by exchanging it with a new one, and only then compared with what was expected. A process that is
 killed in between leaves the replaced file under a temporary name. That file may hold what a person saved a moment
-before, so it becomes a version of its item before it is removed, unless its text is in the history already.
+before, so it becomes a version of its item, below the current one, before it is removed, unless its text is in the
+history already.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
+from dataclasses import replace
+from functools import partial
 
-from ricordo.errors import Error
+from ricordo.errors import Conflict, Error
 from ricordo.memory import knowledge_files
-from ricordo.memory.file_exchange import place, read_regular, swap
-from ricordo.memory.knowledge_folder import KnowledgeFolder, Leftover, claim
+from ricordo.memory.file_exchange import place, read_regular
+from ricordo.memory.knowledge_folder import FileChanged, KnowledgeFolder, Leftover, claim
+from ricordo.memory.knowledge_sync import Sync
+from ricordo.nofollow import LinkedFolder, Spot
 from ricordo.store.base import Store
 
+_ATTEMPTS = 5
 ABANDONED_SECONDS = 3600
 """An older leftover is taken for abandoned, even if a process with the number in its name is running."""
 
 
-def recover(store: Store, folder: KnowledgeFolder, take_in: Callable[[str], None]) -> list[str]:
-    """Recover what killed processes left; ``take_in`` syncs one file. Returns the names of the files concerned."""
+def recover(store: Store, folder: KnowledgeFolder, sync: Sync) -> list[str]:
+    """Recover what killed processes left. Returns the names of the files concerned."""
     concerned = []
-    for left in sorted(folder.leftovers, key=lambda one: one.path.name):
+    for left in sorted(folder.leftovers, key=lambda one: one.spot.base):
         if is_abandoned(left):
-            with suppress(OSError):  # another process may recover the same file
-                mine = claim(left)
-                _recover_one(store, folder, mine, left.name, take_in)
+            with suppress(OSError, LinkedFolder):  # another process may recover the same file
+                _recover_one(store, folder, claim(left), left.name, sync)
                 concerned.append(left.name)
     return concerned
 
@@ -38,8 +41,8 @@ def recover(store: Store, folder: KnowledgeFolder, take_in: Callable[[str], None
 def is_abandoned(left: Leftover) -> bool:
     """Whether the process that made it is gone."""
     try:
-        age = time.time() - left.path.lstat().st_ctime
-    except OSError:
+        age = time.time() - left.spot.lstat().st_ctime
+    except (OSError, LinkedFolder):
         return False
     if age > ABANDONED_SECONDS:
         return True
@@ -54,28 +57,47 @@ def is_abandoned(left: Leftover) -> bool:
     return False
 
 
-def _recover_one(store: Store, folder: KnowledgeFolder, mine: Path, name: str, take_in: Callable[[str], None]) -> None:
-    target = folder.place(name)
+def _recover_one(store: Store, folder: KnowledgeFolder, mine: Spot, name: str, sync: Sync) -> None:
+    target = folder.spot(name)
     row = store.knowledge.files([name]).get(name)
     is_kept = _is_in_history(store, mine, name, None if row is None else row.item)
-    if not os.path.lexists(target):
-        if is_kept and row is None:
-            mine.unlink()  # its item was removed, so the file is not needed
-        else:
-            place(mine, target)
-            take_in(name)
-        return
-    if not is_kept:
-        swap(mine, target)
+    if target.is_taken():
+        if is_kept or _keep(sync, name, read_regular(mine)):
+            mine.unlink()
+    elif is_kept and row is None:
+        mine.unlink()  # its item was removed, so the file is not needed
+    else:
+        place(mine, target)
+        sync.take_in(name)
+
+
+def _keep(sync: Sync, name: str, data: bytes) -> bool:
+    """Make what a file held before a version of its item, below the current one; returns whether that was done."""
+    for _ in range(_ATTEMPTS):
+        sync.take_in(name)
+        row = sync.store.knowledge.files([name]).get(name)
+        read = sync.read(name, row) if row is not None and row.item is not None else None
+        if row is None or row.item is None or read is None:
+            return False
         try:
-            take_in(name)
-        finally:
-            swap(mine, target)
-        take_in(name)
-    mine.unlink()
+            now = sync.found(name, read, row)
+            before = sync.found(name, replace(read, data=data), row)
+            item = sync.store.items.get(row.item)
+            with sync.store.transaction(durable=True, mirrored=False):
+                if not sync.folder.holds(name, read):
+                    raise FileChanged(name)
+                put = partial(sync.store.changes.rewrite, row.item, durable=True, backlog=sync.backlog)
+                put(sync.prepared(replace(before, says=replace(before.says, ref=now.says.ref))), base=item.version)
+                put(sync.prepared(now), base=item.version + 1)
+                if now.says.archived:
+                    sync.store.changes.archive([row.item])
+        except (FileChanged, Conflict):
+            continue
+        return True
+    return False
 
 
-def _is_in_history(store: Store, file: Path, name: str, n: int | None) -> bool:
+def _is_in_history(store: Store, file: Spot, name: str, n: int | None) -> bool:
     """Whether a version of the item has the text of the file."""
     try:
         says = knowledge_files.read(read_regular(file), name)

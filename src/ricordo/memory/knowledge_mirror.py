@@ -17,6 +17,7 @@ from itertools import count
 from ricordo.errors import Conflict, Unavailable
 from ricordo.memory.knowledge_files import belongs, file_name, first_line, mark_of, numbered, render
 from ricordo.memory.knowledge_folder import FileChanged, FileChanges, KnowledgeFolder, hash_of
+from ricordo.memory.knowledge_seals import Seals, makes_claims
 from ricordo.store.base import PreparedItem, Store
 from ricordo.values.items import Item, KnownFile, Saved
 from ricordo.values.kinds import DRIVES_WITH_FILES, KNOWLEDGE_FOLDERS
@@ -27,16 +28,19 @@ _ATTEMPTS = 50
 class KnowledgeMirror:
     """Writes the files of whatever a transaction changes. ``take_in`` syncs one file that was edited meanwhile."""
 
-    def __init__(self, store: Store, folder: KnowledgeFolder, take_in: Callable[[str], None]) -> None:
+    def __init__(
+        self, store: Store, folder: KnowledgeFolder, take_in: Callable[[str], None], seals: Seals | None = None
+    ) -> None:
         self.store = store
         self.folder = folder
         self._take_in = take_in
+        self._seals = seals
 
     def placed(self, item: PreparedItem) -> PreparedItem:
         """The item with the line numbers of its chunks as they are in its file."""
         if not belongs(item.draft):
             return item
-        first = first_line(item.draft)
+        first = first_line(item.draft, is_sealed=self._seals is not None and makes_claims(item.draft))
         down = first - item.draft.first_line
         chunks = (replace(chunk, lines=(chunk.lines[0] + down, chunk.lines[1] + down)) for chunk in item.chunks)
         return replace(item, draft=replace(item.draft, first_line=first), chunks=tuple(chunks))
@@ -53,7 +57,7 @@ class KnowledgeMirror:
             return
         with self.folder.changes(durable=durable) as changes:
             before = self.store.items.get_many(list(rows))
-            _Files(self.store, changes, rows, before).write(now)
+            _Files(self.store, changes, rows, before, self._seals).write(now)
             changes.settle()
             yield
 
@@ -88,12 +92,18 @@ class _Files:
     """Writes the files of the items that one transaction touched."""
 
     def __init__(
-        self, store: Store, changes: FileChanges, rows: Mapping[int, KnownFile], before: Mapping[int, Item]
+        self,
+        store: Store,
+        changes: FileChanges,
+        rows: Mapping[int, KnownFile],
+        before: Mapping[int, Item],
+        seals: Seals | None,
     ) -> None:
         self.store = store
         self.changes = changes
         self.rows = rows
         self.before = before
+        self.seals = seals
         self.seen: list[KnownFile] = []
         self.gone: list[str] = []
 
@@ -120,6 +130,8 @@ class _Files:
             self.changes.move(row.name, name)
             self.gone.append(row.name)
         data = render(item, name)
+        if self.seals is not None and makes_claims(item):
+            data = self.seals.sealed(data)
         looks = self.changes.put(name, data, None if row is None else _sound(row))
         self.seen.append(KnownFile(name, n, looks.mtime, looks.size, hash_of(data), mark_of(item)))
 

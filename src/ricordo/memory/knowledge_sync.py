@@ -20,8 +20,9 @@ from ricordo.frozen import frozen
 from ricordo.ingest.pipeline import Incoming, Pipeline, structure_of
 from ricordo.memory import knowledge_files
 from ricordo.memory.knowledge_files import KnowledgeFile, id_of, mark_of, ref_of
-from ricordo.memory.knowledge_folder import KnowledgeFolder, ReadFile
+from ricordo.memory.knowledge_folder import FileChanged, KnowledgeFolder, ReadFile
 from ricordo.memory.knowledge_look import FolderLook, look
+from ricordo.memory.knowledge_seals import Seals
 from ricordo.store.base import Backlog, PreparedItem, Store
 from ricordo.values.items import Item, KnownFile, Parsed, Ref, Saved
 from ricordo.values.reports import Synced, SyncReport
@@ -60,6 +61,7 @@ class Sync:
         *,
         most_bytes: int,
         asked: bool = True,
+        seals: Seals | None = None,
     ) -> None:
         self.store = store
         self.folder = folder
@@ -67,6 +69,7 @@ class Sync:
         self.backlog = backlog
         self.most_bytes = most_bytes
         self.asked = asked
+        self.seals = seals
         self.done: list[Synced] = []
         self.notes: list[str] = []
 
@@ -83,6 +86,10 @@ class Sync:
         listed = {one.file for one in self.done}
         unchanged = len(self.store.knowledge.files().keys() - listed) if only is None else 0
         return SyncReport(str(self.folder.path), tuple(self.done), unchanged, tuple(self.notes))
+
+    def take_in(self, name: str) -> None:
+        """Take in one file."""
+        self.run(look(self.store, self.folder, only=[name]), only=[name])
 
     def _once(self, seen: FolderLook, *, is_last: bool) -> set[str]:
         """One pass; returns the names of files that have to be looked at again."""
@@ -119,19 +126,26 @@ class Sync:
         rows = self.store.knowledge.files(seen.fresh)
         for name in sorted(seen.fresh, key=lambda name: (len(name), name)):
             known = rows.get(name)
-            read = self._read(name, known)
+            read = self.read(name, known)
             if read is None:
                 continue
             try:
-                says = knowledge_files.read(read.data, name)
+                found.append(self.found(name, read, known))
             except Unreadable as error:
                 self._note_problem(name, read, known, error)
                 continue
-            self.notes += [f"{name}: {warning}" for warning in says.warnings]
-            found.append(FileFound(name, read, says, known))
+            self.notes += [f"{name}: {warning}" for warning in found[-1].says.warnings]
         return sorted(found, key=lambda one: not one.says.id)
 
-    def _read(self, name: str, known: KnownFile | None) -> ReadFile | None:
+    def found(self, name: str, read: ReadFile, known: KnownFile | None) -> FileFound:
+        """What a file says, as far as that is believed."""
+        says = knowledge_files.read(read.data, name)
+        if self.seals is not None:
+            says, doubt = self.seals.believed(says, read.data)
+            self.notes += [f"{name}: {doubt}"] if doubt else []
+        return FileFound(name, read, says, known)
+
+    def read(self, name: str, known: KnownFile | None) -> ReadFile | None:
         try:
             read = self.folder.read(name, known=known.hash if known else "")
         except FileNotFoundError:
@@ -251,13 +265,15 @@ class Sync:
     def _remove(self, gone: Mapping[str, KnownFile]) -> None:
         names = list(gone)
         for at in range(0, len(names), REMOVED_AT_ONCE):
-            batch = {gone[name].item: name for name in names[at : at + REMOVED_AT_ONCE]}
             with self.store.transaction(durable=True, mirrored=False):
+                now = self.store.knowledge.files(names[at : at + REMOVED_AT_ONCE])
+                left = [name for name in names[at : at + REMOVED_AT_ONCE] if now.get(name) == gone[name]]
+                batch = {gone[name].item: name for name in left}  # without those that were saved again since
                 items = self.store.knowledge.items_in_transaction([n for n in batch if n is not None])
                 there = [n for n, item in items.items() if item.state != "deleted"]
                 refused = self.store.changes.remove_many(there)
                 # The file of a protected item is forgotten as well, so that it is written again.
-                self.store.knowledge.note((), list(gone)[at : at + REMOVED_AT_ONCE])
+                self.store.knowledge.note((), left)
             for n in there:
                 if n in refused:
                     self._fail(batch[n], refused[n])
@@ -267,13 +283,15 @@ class Sync:
     def _update(self, one: FileFound, n: int) -> Synced | None:
         """Update an item from its file."""
         item = self.store.items.get(n)
-        prepared = self._prepared(one)
+        prepared = self.prepared(one)
         state = "archived" if one.says.archived else "live"
         is_same = prepared.hash == item.content_hash and item.state == state
         known = self.store.knowledge.files_of([n]).get(n)
         was_moved = known is not None and known.name != one.name
         times = self._times(one, item, is_text_same=one.says.text == item.content)
         with self.store.transaction(durable=True, mirrored=False):
+            if not self.folder.holds(one.name, one.read):
+                raise FileChanged(one.name)  # a save of ours may have replaced it since, and must not be undone
             if not is_same:
                 self._rewrite(n, item, prepared, state)
             self.store.changes.set_times(n, *times)
@@ -298,7 +316,7 @@ class Sync:
         ready: list[tuple[FileFound, PreparedItem]] = []
         for one in batch:
             times = self._times(one, None, is_text_same=False)
-            ready.append((one, replace(self._prepared(one), times=times, id=one.says.id or id_of(one.name))))
+            ready.append((one, replace(self.prepared(one), times=times, id=one.says.id or id_of(one.name))))
         with self.store.transaction(durable=True, mirrored=False):
             answers = self.store.changes.save(
                 [p for _, p in ready], on_conflict="error", durable=True, backlog=self.backlog
@@ -325,7 +343,7 @@ class Sync:
         self._fail(one.name, error)
         return ""
 
-    def _prepared(self, one: FileFound) -> PreparedItem:
+    def prepared(self, one: FileFound) -> PreparedItem:
         says = one.says
         structure = structure_of(says.fields["mime_type"])
         parsed = Parsed(says.text, mime_type="", structure=structure, first_line=says.first_line)
@@ -343,6 +361,8 @@ class Sync:
         """Update an item. Returns False if its new ref is still taken, or if another process was faster."""
         try:
             said = self._update(one, n)
+        except FileChanged:
+            return False
         except Conflict as error:
             if not is_last:
                 return False

@@ -60,7 +60,7 @@ def parse_query(text: str, *, literal: bool = False) -> ParsedQuery:
     if len(text) > MAX_CHARACTERS:
         text = text[:MAX_CHARACTERS]
         notes.append(f"the query was cut to its first {MAX_CHARACTERS:,} characters")
-    text = text.replace("\x00", " ")
+    text = text.replace("\x00", " ").encode("utf-8", "replace").decode()  # half a character cannot be looked for
     if literal:
         return ParsedQuery(text=text, words=text, notes=tuple(notes))
     words: list[str] = []

@@ -49,6 +49,8 @@ class FoundFile:
     size: int
     mtime_ns: int
     span: Span | None = None
+    within: Path | None = None
+    """The folder that links must not lead out of when the file is read; None when they are followed."""
 
 
 @frozen
@@ -253,7 +255,7 @@ class _Walk:
             if is_link and error.errno in _GONE:
                 return Skipped(Path(entry.path), "a link to a file that does not exist")
             raise
-        return _judged(entry.path, status, self.max_bytes)
+        return _judged(entry.path, status, self.max_bytes, None if self.follow else Path(self.real_root))
 
     def _subfolder(
         self, entry: os.DirEntry[str], rules: list[Rules], *, is_link: bool
@@ -270,14 +272,14 @@ class _Walk:
         return entry.path, rules
 
 
-def _judged(path: str, status: os.stat_result, max_bytes: int) -> FoundFile | Skipped:
+def _judged(path: str, status: os.stat_result, max_bytes: int, within: Path | None = None) -> FoundFile | Skipped:
     if not _is_text(path):
         return Skipped(printable(path), "its name is not valid UTF-8: rename it", failed=True)
     if not stat.S_ISREG(status.st_mode):
         return Skipped(Path(path), _what(status.st_mode))
     if status.st_size > max_bytes:
         return Skipped(Path(path), over_limit(status.st_size, max_bytes))
-    return FoundFile(Path(path), status.st_size, status.st_mtime_ns)
+    return FoundFile(Path(path), status.st_size, status.st_mtime_ns, within=within)
 
 
 def over_limit(size: int, max_bytes: int) -> str:
@@ -317,7 +319,18 @@ def _is_text(name: str) -> bool:
 
 def printable(name: str) -> Path:
     """The path with bytes that are not UTF-8 written as escapes, so that it can be shown and stored."""
-    return Path(name if _is_text(name) else os.fsencode(name).decode("utf-8", "backslashreplace"))
+    if _is_text(name):
+        return Path(name)
+    return Path(
+        name.encode("utf-8", "surrogateescape" if _is_from_bytes(name) else "backslashreplace").decode(
+            "utf-8", "backslashreplace"
+        )
+    )
+
+
+def _is_from_bytes(name: str) -> bool:
+    """Whether the system could have such a name; other lone surrogates come from a program's cut text."""
+    return not any("\ud800" <= letter < "\udc80" or "\udcff" < letter <= "\udfff" for letter in name)
 
 
 def _as_given(path: Path, base: Path) -> Path:

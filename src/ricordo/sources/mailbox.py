@@ -6,11 +6,13 @@ A mail is called by its Message-ID, so that its ref stays the same while other m
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from ricordo.nofollow import open_below
 from ricordo.sources.disk import FoundFile, Span
 
 ENDINGS = ("", ".mbox", ".mbx")
@@ -37,22 +39,27 @@ def is_mailbox(path: Path) -> bool:
 def mails(box: FoundFile) -> list[FoundFile]:
     """The mails of a mailbox, as files below it."""
     found: dict[str, FoundFile] = {}
-    with box.path.open("rb") as file:
+    with _opened(box.path, box.within) as file:
         for start, end, called in _spans(file):
             name, count = f"{called}.eml", 1
             while name in found:
                 count += 1
                 name = f"{called}-{count}.eml"
             span = Span(box.path, start, end)
-            found[name] = FoundFile(box.path / name, end - start, box.mtime_ns, span)
+            found[name] = FoundFile(box.path / name, end - start, box.mtime_ns, span, box.within)
     return list(found.values())
 
 
-def bytes_of(span: Span) -> bytes:
+def bytes_of(span: Span, within: Path | None = None) -> bytes:
     """One mail as it was sent: lines that begin with "From" are escaped in a mailbox."""
-    with span.box.open("rb") as file:
+    with _opened(span.box, within) as file:
         file.seek(span.start)
         return _ESCAPED.sub(rb"\1", file.read(span.end - span.start)).rstrip(b"\r\n") + b"\n"
+
+
+def _opened(path: Path, within: Path | None) -> IO[bytes]:
+    """A mailbox, opened; links that lead out of the folder ``within`` are refused."""
+    return path.open("rb") if within is None else os.fdopen(open_below(within, path), "rb")
 
 
 def _spans(file: IO[bytes]) -> Iterator[tuple[int, int, str]]:

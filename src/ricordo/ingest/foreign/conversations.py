@@ -11,7 +11,7 @@ from typing import Any
 
 from ricordo.errors import Unreadable
 from ricordo.ingest.foreign.base import Foreign
-from ricordo.ingest.foreign.plain_json import list_in, path_part, read_json, text_in, time_in, times_of
+from ricordo.ingest.foreign.plain_json import list_in, path_part, read_json, text_in, time_in, times_of, values_in
 from ricordo.values.items import Entry, Ref, Saved
 
 FILE = "conversations.json"
@@ -56,10 +56,10 @@ def _read(data: bytes, name: str, program: str, key: str, turns: Any) -> Foreign
 
 
 def _claude_turns(conversation: dict[str, Any]) -> Iterator[Turn]:
-    for message in conversation.get("chat_messages") or ():
+    for message in values_in(conversation, "chat_messages"):
         if not isinstance(message, dict):
             continue
-        blocks = [one for one in message.get("content") or () if isinstance(one, dict) and one.get("type") == "text"]
+        blocks = [one for one in values_in(message, "content") if isinstance(one, dict) and one.get("type") == "text"]
         said = "\n\n".join(text_in(one, "text") for one in blocks).strip() or text_in(message, "text")
         if said:
             yield ("Human" if message.get("sender") == "human" else "Claude"), said
@@ -70,7 +70,7 @@ def _chatgpt_turns(conversation: dict[str, Any]) -> Iterator[Turn]:
     mapping = conversation.get("mapping")
     mapping = mapping if isinstance(mapping, dict) else {}
     here = conversation.get("current_node")
-    if here not in mapping:
+    if not isinstance(here, str) or here not in mapping:
         here = next(reversed(mapping), None)
     turns: list[Turn] = []
     seen: set[str] = set()

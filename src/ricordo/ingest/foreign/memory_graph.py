@@ -11,7 +11,16 @@ from typing import Any
 
 from ricordo.errors import Unreadable
 from ricordo.ingest.foreign.base import Foreign, Relation
-from ricordo.ingest.foreign.plain_json import link_type, list_in, path_part, read_json, text_in, time_in, times_of
+from ricordo.ingest.foreign.plain_json import (
+    link_type,
+    list_in,
+    path_part,
+    read_json,
+    text_in,
+    time_in,
+    times_of,
+    values_in,
+)
 from ricordo.values.items import Entry, Ref
 
 _SERVER_HINT = "Name the server's memory.jsonl (MEMORY_FILE_PATH says where it is)."
@@ -28,7 +37,7 @@ def read_memory_server(data: bytes, name: str) -> Foreign:
     entries: dict[str, Entry] = {}
     for row in entities:
         title = text_in(row, "name")
-        said = [str(one) for one in row.get("observations") or () if str(one).strip()]
+        said = [str(one) for one in values_in(row, "observations") if str(one).strip()]
         before = entries.get(refs[title])
         text = "\n".join(([before.content] if before else []) + [f"- {one}" for one in said]) or title
         fields = {"title": title, "category": text_in(row, "entityType") or None, "source": "agent"}
@@ -36,9 +45,9 @@ def read_memory_server(data: bytes, name: str) -> Foreign:
             refs[title], text, "entity", fields | {"source_adapter": "memory-server"}, "markdown"
         )
     relations = [
-        Relation(refs[row["from"]], link_type(text_in(row, "relationType")), refs[row["to"]])
+        Relation(refs[text_in(row, "from")], link_type(text_in(row, "relationType")), refs[text_in(row, "to")])
         for row in rows
-        if row.get("type") == "relation" and row.get("from") in refs and row.get("to") in refs
+        if row.get("type") == "relation" and text_in(row, "from") in refs and text_in(row, "to") in refs
     ]
     lost = sum(1 for row in rows if row.get("type") == "relation") - len(relations)
     notes = (f"{lost} relations lead to entities that are not there",) if lost else ()
@@ -61,7 +70,7 @@ def read_zep(data: bytes, name: str) -> Foreign:
         if not title:
             continue
         refs[str(node.get("uuid"))] = ref = _ref("zep", title)
-        labels = tuple(str(one) for one in node.get("labels") or () if one != "Entity")
+        labels = tuple(str(one) for one in values_in(node, "labels") if one != "Entity")
         fields = {"title": title, "tags": labels, "source": "agent", "source_adapter": "zep"}
         entries.append(Entry(ref, text_in(node, "summary") or title, "entity", fields, "text", _times(node)))
     relations: list[Relation] = []

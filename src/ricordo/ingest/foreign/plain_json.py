@@ -44,6 +44,12 @@ def list_in(plain: Any, keys: tuple[str, ...], name: str, hint: str) -> list[dic
     return plain
 
 
+def values_in(plain: dict[str, Any], key: str) -> list[Any]:
+    """The list under a key; nothing when something else stands there."""
+    found = plain.get(key)
+    return found if isinstance(found, list) else []
+
+
 def text_in(plain: dict[str, Any], *keys: str) -> str:
     """The text under the first of the keys that holds one, without characters that UTF-8 cannot encode."""
     found = next((plain[key] for key in keys if isinstance(plain.get(key), str) and plain[key].strip()), "")

@@ -5,6 +5,7 @@ Whatever goes wrong with a file becomes ``Unreadable`` here (see ``failures``).
 
 from __future__ import annotations
 
+import os
 import stat
 from dataclasses import replace
 from importlib.util import find_spec
@@ -16,6 +17,7 @@ from ricordo.ingest.parse.encoding import without_surrogates
 from ricordo.ingest.parse.failures import ParseFailure, attempt, unreadable
 from ricordo.ingest.parse.limits import Limits
 from ricordo.ingest.parse.source import Source, load_parser
+from ricordo.nofollow import LinkedFolder, open_below
 from ricordo.values.items import Parsed
 
 _MOST_WARNINGS = 10
@@ -58,14 +60,25 @@ def parse_file(path: Path, *, limits: Limits | None = None) -> Parsed:
     return parse_bytes(read_file(path), path.name, limits=limits)
 
 
-def read_file(path: Path) -> bytes:
-    """The bytes of a regular file, or ``Unreadable`` with the reason; never waits for a pipe."""
+def read_file(path: Path, within: Path | None = None) -> bytes:
+    """The bytes of a regular file, or ``Unreadable`` with the reason; never waits for a pipe.
+
+    Links that lead out of the folder ``within`` are refused, also one that is put there at this very moment.
+    """
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise Unreadable(
-                f"{path.name} is not a regular file", hint="Only files can be read; add a folder by its path."
-            )
-        return path.read_bytes()
+        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+        handle = os.open(path, flags) if within is None else open_below(within, path)
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise Unreadable(
+                    f"{path.name} is not a regular file", hint="Only files can be read; add a folder by its path."
+                )
+            with os.fdopen(handle, "rb", closefd=False) as file:
+                return file.read()
+        finally:
+            os.close(handle)
+    except LinkedFolder as problem:
+        raise Unreadable(f"{path.name} cannot be read: {problem.message}", hint=problem.hint) from None
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise Unreadable(

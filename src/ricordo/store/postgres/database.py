@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 import psycopg_pool
 
-from ricordo.errors import CorruptStore, ReadOnlyStore, StoreError, Unavailable
+from ricordo.errors import CorruptStore, ReadOnlyStore, StoreError, Unavailable, half_a_character
 from ricordo.store.postgres import postings, schema
 from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.translating import translated
@@ -237,6 +237,8 @@ class Database:
         """Turn what a row that makes no sense raises into the error for damage; the trace stays beside it."""
         try:
             yield
+        except UnicodeEncodeError:
+            raise half_a_character() from None
         except UNREADABLE as error:
             raise CorruptStore(
                 f"something in the store {self.path} cannot be read ({type(error).__name__}: {error})",

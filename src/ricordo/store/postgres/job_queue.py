@@ -61,13 +61,22 @@ class Jobs(SharedJobs):
             rows = connection.rows(
                 # The locked rows are a step of their own: inside the update they might be picked again for each row.
                 "WITH next AS MATERIALIZED (SELECT chunk FROM jobs WHERE fingerprint=?"
-                " AND (state='pending' AND not_before<=? OR state='running' AND lease_until<?)"
+                " AND (state='pending' AND not_before NOT BETWEEN ? AND ?"
+                " OR state='running' AND lease_until NOT BETWEEN ? AND ?)"
                 f" {condition} ORDER BY chunk LIMIT ? FOR UPDATE SKIP LOCKED),"
                 " taken AS (UPDATE jobs j SET state='running', owner=?, lease_until=?, attempts=j.attempts + 1"
                 " FROM next WHERE j.fingerprint=? AND j.chunk = next.chunk RETURNING j.chunk)"
                 " SELECT t.chunk, c.item, c.embed_hash, c.prefix, c.text FROM taken t"
                 " LEFT JOIN chunks c ON c.id = t.chunk AND c.state < 2 ORDER BY t.chunk",
-                (number, now, now, *([kind] if kind else []), limit, owner, now + jobs.LEASE, number),
+                (
+                    number,
+                    *(now + 1, now + jobs.AHEAD, now, now + jobs.AHEAD),
+                    *([kind] if kind else []),
+                    limit,
+                    owner,
+                    now + jobs.LEASE,
+                    number,
+                ),
             )
             gone = [(number, chunk) for chunk, item, *_ in rows if item is None]
             connection.run_many("DELETE FROM jobs WHERE fingerprint=? AND chunk=?", gone)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
+from datetime import datetime
 
 import numpy as np
 
+from ricordo.store.sqlite import log_mark
 from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.store.sqlite.items import fields_of
 from ricordo.store.sqlite.lexical import LexicalIndex
@@ -22,6 +23,7 @@ from ricordo.store.sqlite.segments import (
     live_statistics,
     load_arrays,
     retired_log,
+    running_leases,
     statistics_of,
     with_retired,
 )
@@ -39,6 +41,19 @@ def integrity(database: Database, repair: bool) -> Check:
     if rows == ["ok"]:
         return Check("integrity", True, "pages and indexes are sound")
     return Check("integrity", False, f"{'; '.join(rows)}. Restore a backup, or export what can be read.")
+
+
+def log(database: Database, repair: bool) -> Check:
+    """Whether the write-ahead log still held all that was noted when it was opened; what it lost cannot be mended."""
+    mark = log_mark.read(database.path)
+    if mark is None or not mark.lost:
+        return Check("write-ahead log", True, "nothing is missing")
+    when = datetime.fromtimestamp(mark.noticed / 1e6).astimezone().isoformat(timespec="seconds")
+    detail = f"on {when} it was damaged, and the last {mark.lost:,} pages written to it are lost"
+    if repair:
+        log_mark.forget(database.path)
+        return Check("write-ahead log", True, f"{detail}; this is not told again", repaired=True)
+    return Check("write-ahead log", False, f"{detail}. Save the newest texts again, or restore a backup.")
 
 
 def versions(database: Database, repair: bool) -> Check:
@@ -204,15 +219,15 @@ def leftovers(database: Database, repair: bool) -> Check:
     with database.read() as connection:
         stale = connection.rows(
             "SELECT count(*) FROM segments WHERE state=? OR (state=? AND id NOT IN"
-            " (SELECT target FROM merges WHERE lease_until >= ?))",
-            (REPLACED, BUILDING, int(time.time())),
+            " (SELECT target FROM merges WHERE lease_until BETWEEN ? AND ?))",
+            (REPLACED, BUILDING, *running_leases()),
         )[0][0]
     if stale and repair:
         with database.write() as connection:
             connection.rows(
                 "UPDATE segments SET state=? WHERE state=? AND id NOT IN"
-                " (SELECT target FROM merges WHERE lease_until >= ?)",
-                (REPLACED, BUILDING, int(time.time())),
+                " (SELECT target FROM merges WHERE lease_until BETWEEN ? AND ?)",
+                (REPLACED, BUILDING, *running_leases()),
             )
         clear_replaced(database)
     detail = "none" if not stale else f"{stale} segments wait to be cleared (harmless; the next write does it)"

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import apsw
 
-from ricordo.errors import CorruptStore, ReadOnlyStore, StoreError, Unavailable
+from ricordo.errors import CorruptStore, ReadOnlyStore, StoreError, Unavailable, half_a_character
+from ricordo.store.sqlite import log_mark
 
 if TYPE_CHECKING:
     from ricordo.store.base import TermCounts
@@ -146,6 +147,7 @@ class Database:
             )
         if not self.read_only:
             connection.pragma("journal_mode", "wal")
+            log_mark.look(self.path)
         self._local.connection = connection
 
     def _refuse_unread_log(self) -> None:
@@ -227,6 +229,8 @@ class Database:
                 yield writer
                 with self._around_commit(writer, durable=durable, mirrored=mirrored):
                     writer.rows("COMMIT")
+                if durable:
+                    log_mark.note(self.path)
             finally:
                 _end(writer, "ROLLBACK")  # only if it is still open: after an error, or after a COMMIT that failed
             self.longest_write = max(self.longest_write, time.perf_counter() - started)
@@ -271,6 +275,8 @@ class Database:
         """Turn SQLite's errors into ours."""
         try:
             yield
+        except UnicodeEncodeError:
+            raise half_a_character() from None
         except (apsw.CorruptError, apsw.NotADBError) as error:
             raise CorruptStore(
                 f"the store {self.path} is damaged or not a Ricordo store ({error})",
@@ -307,6 +313,8 @@ class Database:
         """Turn what a row that makes no sense raises into the error for damage; the trace stays beside it."""
         try:
             yield
+        except UnicodeEncodeError:
+            raise  # not a row that is damaged, but a text that was given to be stored or looked for
         except UNREADABLE as error:
             raise CorruptStore(
                 f"something in the store {self.path} cannot be read ({type(error).__name__}: {error})",
@@ -343,6 +351,7 @@ class Database:
                 except apsw.Error:
                     pass  # folding the log into the file failed; all that was committed stands in the log
             self._connections.clear()
+        log_mark.tidy(self.path)
 
 
 def _end(connection: Connection, statement: str) -> None:

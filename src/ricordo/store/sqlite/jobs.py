@@ -27,6 +27,8 @@ LEASE = 300 * SECOND
 MAX_ATTEMPTS = 5
 """A job that failed this often is not tried again until somebody asks for it."""
 BACKOFF = (5, 30, 120, 600)
+AHEAD = 2 * max(LEASE, BACKOFF[-1] * SECOND)
+"""A lease or a pause that ends later than this from now was set by a clock that was ahead, and does not count."""
 
 
 def worker_name() -> str:
@@ -76,12 +78,13 @@ def claim(connection: Connection, fingerprint: int, owner: str, limit: int, kind
     """Lease the next jobs; those of processes that are gone count as free."""
     _free_abandoned(connection)
     now = now_micros()
-    condition = "AND kind=?6" if kind else ""
-    values: list[Any] = [fingerprint, now, owner, limit, now + LEASE]
+    condition = "AND kind=?7" if kind else ""
+    values: list[Any] = [fingerprint, now, owner, limit, now + LEASE, now + AHEAD]
     rows = connection.rows(
         "UPDATE jobs SET state='running', owner=?3, lease_until=?5, attempts=attempts + 1"
         " WHERE fingerprint=?1 AND chunk IN (SELECT chunk FROM jobs WHERE fingerprint=?1 AND"
-        " (state='pending' AND not_before<=?2 OR state='running' AND lease_until<?2)"
+        " (state='pending' AND not_before NOT BETWEEN ?2 + 1 AND ?6"
+        " OR state='running' AND lease_until NOT BETWEEN ?2 AND ?6)"
         f" {condition} ORDER BY chunk LIMIT ?4) RETURNING chunk",
         [*values, kind] if kind else values,
     )

@@ -238,14 +238,22 @@ def _lease(connection: Connection, sources: list[int]) -> tuple[int, str]:
 
 
 def _expired(connection: Connection) -> list[tuple[int, str]]:
-    return connection.rows("SELECT target, sources FROM merges WHERE lease_until < ?", (int(time.time()),))
+    return connection.rows("SELECT target, sources FROM merges WHERE lease_until NOT BETWEEN ? AND ?", running_leases())
+
+
+def running_leases() -> tuple[int, int]:
+    """Between which times a lease ends that counts; a later end was set by a clock that was ahead."""
+    now = int(time.time())
+    return now, now + 2 * LEASE_SECONDS
 
 
 def _due(connection: Connection, everything: bool) -> list[int] | None:
     """Segments of one size class that are many enough to merge; all that are small enough when asked."""
     busy = {
         source
-        for (sources,) in connection.rows("SELECT sources FROM merges WHERE lease_until >= ?", (int(time.time()),))
+        for (sources,) in connection.rows(
+            "SELECT sources FROM merges WHERE lease_until BETWEEN ? AND ?", running_leases()
+        )
         for source in json.loads(sources)
     }
     classes: dict[int, list[tuple[int, int]]] = {}

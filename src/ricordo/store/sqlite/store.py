@@ -145,6 +145,7 @@ class SqliteStore:
         database = self._file.database
         return [
             ("integrity", lambda repair: checks.integrity(database, repair)),
+            ("write-ahead log", lambda repair: checks.log(database, repair)),
             ("references", lambda repair: reference_checks.references(database, repair)),
             ("versions", lambda repair: checks.versions(database, repair)),
             ("texts", lambda repair: damage.texts(database)[0]),

@@ -1,0 +1,176 @@
+"""Requests that are sent a little at a time, and other users of the same machine."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import socket
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra 'server' is not installed")
+
+SECONDS = 1.0
+"""How long a request may take to arrive in these tests."""
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+}
+
+
+def started(folder: Path, *words: str) -> tuple[subprocess.Popen[str], int]:
+    """A server as a process of its own, and its port."""
+    env = {
+        **os.environ,
+        "RICORDO_STATE_HOME": str(folder / "state"),
+        "RICORDO_EMBEDDING_PROVIDER": "none",
+        "RICORDO_SERVE_REQUEST_SECONDS": str(SECONDS),
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ricordo", *words, "--port", "0", "--store", str(folder / "s.db")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=folder,
+        env=env,
+    )
+    assert process.stdout is not None
+    for line in process.stdout:
+        if found := re.search(r"http://127\.0\.0\.1:(\d+)", line):
+            return process, int(found[1])
+    raise AssertionError("the server said no address")
+
+
+@pytest.fixture(params=["serve", "mcp"])
+def port(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[int]:
+    """Both servers, one after the other."""
+    process, number = started(tmp_path, *(["serve"] if request.param == "serve" else ["mcp", "--http"]))
+    yield number
+    process.terminate()
+    process.communicate(timeout=30)
+
+
+def seconds_until_dropped(port: int, begin: bytes, drop: bytes) -> tuple[float, bytes]:
+    """Send the beginning, then a byte now and then, until the server closes; how long it took, and what it said."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+        begun = time.monotonic()
+        client.sendall(begin)
+        client.settimeout(0.1)
+        said = b""
+        while time.monotonic() - begun < 30:
+            try:
+                client.sendall(drop)
+                part = client.recv(1000)
+                if not part:
+                    break
+                said += part
+            except TimeoutError:
+                continue
+            except OSError:
+                break
+        return time.monotonic() - begun, said
+
+
+def asked(port: int, method: str, path: str, body: bytes | str = b"", **headers: str) -> int:
+    """The status of an answer."""
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
+        connection.request(method, path, body, {"Content-Type": "application/json", **headers})
+        return connection.getresponse().status
+
+
+def greeted(port: int, token: str = "") -> int:
+    """The status of the answer to a client of MCP."""
+    bearer = {"Authorization": f"Bearer {token}"} if token else {}
+    return asked(port, "POST", "/mcp", json.dumps(HELLO), Accept="application/json, text/event-stream", **bearer)
+
+
+HALF = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
+
+
+@pytest.mark.parametrize(
+    ("begin", "drop", "status"),
+    [
+        (b"", b"", b""),
+        (b"GET / HT", b"", b"408"),
+        (HALF, b"X-More: a\r\n", b"408"),
+        (HALF + b"Content-Length: 1000000\r\n\r\n{", b"x", b""),
+        (HALF + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n", b""),
+    ],
+    ids=["nothing", "half a line", "headers drop by drop", "a body drop by drop", "chunks drop by drop"],
+)
+def test_half_a_request_is_dropped_in_time_and_others_are_served(
+    port: int, begin: bytes, drop: bytes, status: bytes
+) -> None:
+    taken, said = seconds_until_dropped(port, begin, drop)
+    assert SECONDS * 0.5 < taken < 20
+    if status:
+        assert said.split()[1] == status
+    assert asked(port, "POST", "/mcp", b"{}") == 401
+
+
+def test_a_head_that_never_ends_is_refused(port: int) -> None:
+    _, said = seconds_until_dropped(port, HALF + b"X: " + b"a" * 300_000, b"")
+    assert said.split()[1] in (b"400", b"431")
+
+
+def test_a_connection_that_stays_open_between_requests_is_served_again(port: int) -> None:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
+        for _ in range(3):
+            connection.request("POST", "/mcp", b"x" * 200_000, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            answer.read()
+            assert answer.status == 401
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files have no owner's rights there")
+def test_another_user_of_the_machine_cannot_use_mcp_over_http_without_the_users_own_token(tmp_path: Path) -> None:
+    tokens = set()
+    for _ in range(2):
+        process, port = started(tmp_path, "mcp", "--http")
+        try:
+            file = tmp_path / "state" / "mcp-token"
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600
+            tokens.add(file.read_text().strip())
+            assert greeted(port, "") == 401
+            assert greeted(port, "a guess of somebody else") == 401
+            assert greeted(port, file.read_text().strip()) == 200
+        finally:
+            process.terminate()
+            process.communicate(timeout=30)
+    assert len(tokens) == 1
+    file.chmod(0o644)  # others could have read it: another one is made
+    process, port = started(tmp_path, "mcp", "--http")
+    process.terminate()
+    process.communicate(timeout=30)
+    assert file.read_text().strip() not in tokens
+
+
+def test_a_server_without_a_token_is_there_for_those_who_ask_for_it(tmp_path: Path) -> None:
+    process, port = started(tmp_path, "mcp", "--http", "--no-token")
+    try:
+        assert greeted(port) == 200
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def test_the_page_and_the_api_tell_nothing_without_signing_in(tmp_path: Path) -> None:
+    process, port = started(tmp_path, "serve")
+    try:
+        for path in ("/api/v1/search?q=a", "/api/v1/status", "/metrics", "/mcp"):
+            assert asked(port, "GET", path) == 401, path
+        assert asked(port, "GET", "/") in (302, 303, 401)
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
