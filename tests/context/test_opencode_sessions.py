@@ -179,6 +179,23 @@ def test_the_database_is_preferred_to_the_files_it_took_over_and_helpers_are_lef
     assert {saved.ref for saved in named.items} == {"session:/ses_two", "session:/ses_helper"}
 
 
+@pytest.mark.parametrize(
+    ("kept", "typed"),
+    [
+        ('"Fix the login"', "Fix the login"),
+        ('"Say \\"hello\\" twice"', 'Say "hello" twice'),
+        ('"One" and "two"', '"One" and "two"'),
+        ('"', '"'),
+    ],
+)
+def test_a_prompt_is_kept_as_it_was_typed(engine: Ricordo, tmp_path: Path, kept: str, typed: str) -> None:
+    database = Database(tmp_path / "opencode.db")
+    database.session()
+    database.message(0, {"role": "user", "time": {"created": BEGAN}}, [text(kept)])
+    engine.sessions_add(database.path)
+    assert [turn.text for turn in engine.session(NAME).turns] == [typed]
+
+
 @pytest.mark.parametrize("content", [b"", b"no database at all", b"SQLite format 3\x00" + b"\xff" * 200])
 def test_a_database_that_is_none_is_refused_with_its_name(engine: Ricordo, tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "opencode.db"

@@ -172,7 +172,7 @@ def test_what_a_real_program_wrote_down_comes_in_as_a_session(
     assert Path(session.folder).resolve() == machine.project.resolve()
     assert str(machine.file) in session.facets.files
     turns = session.turns
-    assert PROMPT in turns[0].text
+    assert turns[0].text == PROMPT
     assert (turns[0].role, turns[-1].role, turns[-1].text) == ("user", "assistant", LAST)
     told = [turn.text for turn in turns if turn.role == "tool"]
     assert len(told) == 4

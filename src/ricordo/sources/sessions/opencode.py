@@ -220,9 +220,16 @@ def _text(
     if not text or part.get("synthetic") is True or part.get("ignored") is True:
         return ()
     if message.get("role") == "user":
+        text = _unquoted(text)
         return (SessionEvent(session, name, "user", "received", text, is_request=not shared["is_aside"], **shared),)
     role = "system" if message.get("summary") is True else "assistant"  # a summary takes the place of what was said
     return (SessionEvent(session, name, role, "sent" if role == "assistant" else "received", text, **shared),)
+
+
+def _unquoted(text: str) -> str:
+    """A prompt as it was typed: ``opencode run`` puts quotation marks around it."""
+    quoted = len(text) > 2 and text[0] == text[-1] == '"' and '"' not in text[1:-1].replace('\\"', "")
+    return text[1:-1].replace('\\"', '"') if quoted else text
 
 
 def _file(path: Path) -> Any:
