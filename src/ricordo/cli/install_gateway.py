@@ -130,7 +130,7 @@ def _without(piece: Piece, text: str, names: Sequence[str]) -> bytes:
 
 
 def _with(piece: Piece, text: str, entries: dict[str, Any]) -> bytes:
-    """The text with the entries in it again, but for those that somebody wrote anew meanwhile."""
+    """The text with the entries in it again, except those that somebody has written again meanwhile."""
     missing = {name: entry for name, entry in entries.items() if name not in _servers(piece, text)}
     if piece.form == "toml":
         import tomlkit

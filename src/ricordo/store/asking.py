@@ -29,11 +29,11 @@ SUBSTRING = "substring"
 
 @frozen
 class AskedWord:
-    """One word of a query: the index term that stands for it, and how much it counts.
+    """One word of a query: its index term, and how much it counts.
 
-    ``spelled`` is set where the stem is so short that another word may have it too (productivity and product). Then
-    ``certainty`` is what the word counts for, and passages that do not hold the word as spelled get nothing for it.
-    The highest score that a query can reach does not depend on ``certainty``.
+    ``spelled`` is set if the stem is so short that another word may have it, too (productivity and product). Then
+    ``certainty`` is the weight of the word, and passages that do not contain the word as it is spelled get nothing for
+    it. The highest score that a query can reach does not depend on ``certainty``.
     """
 
     term: str
@@ -41,12 +41,12 @@ class AskedWord:
     certainty: float = 1.0
     spelled: str = ""
     written: str = ""
-    """The word as it was asked for, folded; where it stands nowhere, what it most likely means is looked for."""
+    """The word as it was asked for, folded; where it occurs nowhere, what it most likely means is looked for."""
 
 
 @frozen
 class Phrase:
-    """Words that must stand one after another: as they were written, and their index terms."""
+    """Words that must follow each other: as they were written, and their index terms."""
 
     text: str
     terms: tuple[str, ...]
@@ -62,7 +62,7 @@ class QueryVector:
 
 @frozen
 class Needs:
-    """What a ranking wants to know of the candidates beyond their scores; what is not needed is not loaded."""
+    """What a ranking needs to know about the candidates besides their scores; nothing else is loaded."""
 
     items: bool = False
     """The items themselves, without their texts."""
@@ -71,9 +71,9 @@ class Needs:
     feedback: bool = False
     """What the verdicts on each candidate say."""
     thread_reach: int = 0
-    """Items up to so many places away in a candidate's thread become candidates too."""
+    """Items up to this many places away in a candidate's thread become candidates, too."""
     link_seeds: int = 0
-    """Items linked with so many of the best candidates become candidates too."""
+    """Items that are linked with this many of the best candidates become candidates, too."""
     link_depth: int = 2
     learned_by: str = ""
     """The profile whose learned weights are asked for."""
@@ -90,7 +90,7 @@ class Ask:
 
     find: str = MATCHES
     text: str = ""
-    """The query as plain text: it is looked for as a substring where no word matches, and TF-IDF compares it."""
+    """The query as plain text: for a search by substring if no word matches, and for TF-IDF."""
     words: tuple[AskedWord, ...] = ()
     prefixes: tuple[str, ...] = ()
     phrases: tuple[Phrase, ...] = ()
@@ -105,13 +105,13 @@ class Ask:
     """The fingerprint of the embedder that is set: how many passages wait for it is counted."""
     per_side: int = 30
     rarest: int = 0
-    """Of the words that stand anywhere, only so many of the rarest count; 0 is all."""
+    """Only this many of the rarest known words count; 0 means all."""
     scoring: Scoring = field(default_factory=Scoring)
     needs: Needs = field(default_factory=Needs)
 
     @property
     def excludes(self) -> bool:
-        """Whether any word or phrase must not stand in an item."""
+        """Whether the ask excludes any word or phrase."""
         return bool(self.excluded or self.excluded_phrases)
 
 
@@ -130,11 +130,11 @@ class Candidate:
     version: int | None = None
     """Its version at the moment asked for; None where that one is no longer kept, and in a search of the present."""
     joined: bool = False
-    """Whether a neighbour or a link brought it, and neither words nor meaning did."""
+    """Whether it was found only as a neighbour or by a link, and not by words or meaning."""
 
 
 Window = tuple[str | None, str | None]
-"""From when and until when an item holds, as its fields have it."""
+"""From when and until when an item is valid, by its fields."""
 
 
 @frozen
@@ -147,14 +147,14 @@ class Candidates:
     maximum: float = 0.0
     """The keyword score that no passage can exceed; scores of candidates are divided by it."""
     share: float = 1.0
-    """How much of the maximum belongs to words that stand anywhere."""
+    """How much of the maximum belongs to words that occur anywhere."""
     coverage: Mapping[int, float] = field(default_factory=dict)
-    """By passage: how much of what was asked for it holds, rare words counting more."""
+    """By passage: the share of the query's words that it contains, weighted by rarity."""
     has_vectors: bool = False
     by_substring: bool = False
     """Whether no word was found and texts that contain the query as a substring are shown instead."""
     prefix_terms: tuple[str, ...] = ()
-    """The index terms that the prefixes stand for."""
+    """The index terms that the prefixes match."""
     neighbours: Mapping[int, Sequence[tuple[int, int]]] = field(default_factory=dict)
     """By item: the other items near it in its thread, and how many places away each is."""
     distances: Mapping[int, int] = field(default_factory=dict)
@@ -168,9 +168,9 @@ class Candidates:
     waiting: int = 0
     """How many passages wait for a vector of the model that is set."""
     respelled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Words that stand nowhere, and the index terms that were looked for in their place."""
+    """Words that occur nowhere, and the index terms that were looked for in their place."""
     windows: Mapping[int, Window] = field(default_factory=dict)
-    """By item, where it has such dates: from when and until when it holds."""
+    """By item, if it has such dates: from when and until when it is valid."""
 
 
 @frozen
@@ -216,7 +216,9 @@ class Shown:
 
 @frozen
 class PassageText:
-    """A passage with its place in its item: the how-many-th of how many, from which character, in which lines."""
+    """A passage with its place in its item: its number, how many passages there are, its first character and its
+    lines.
+    """
 
     chunk: int
     heading: str
@@ -229,7 +231,9 @@ class PassageText:
 
 @frozen
 class WordShare:
-    """What one word of a query gave to a passage: how often each field holds it, how rare it is, what it added."""
+    """What one word of a query added to a passage: how often it occurs in each field, how rare it is, and its part of
+    the score.
+    """
 
     label: str
     frequencies: Mapping[str, int]

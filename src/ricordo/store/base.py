@@ -1,4 +1,4 @@
-"""What a store is given and what it answers: prepared items in, values out, no SQL outside ``store/``.
+"""What a store takes and returns: prepared items in, values out; there is no SQL outside ``store/``.
 
 ``Store`` is a record of narrow parts; callers take the part they need. The protocols of the parts are in ``parts``.
 """
@@ -38,7 +38,7 @@ class Scoring:
 
 @frozen
 class Backlog:
-    """Whose vectors new chunks wait for."""
+    """The fingerprint whose vectors new chunks wait for."""
 
     fingerprint: str
     dimensions: int
@@ -64,7 +64,7 @@ class ContentMark:
 
 @frozen
 class StoredLink:
-    """A link by its items' numbers. ``target`` is None while no item answers to ``name``."""
+    """A link by its items' numbers. ``target`` is None while no item has the name ``name``."""
 
     source: int
     target: int | None
@@ -91,7 +91,9 @@ class PreparedChunk:
 
 @frozen
 class FileState:
-    """What a file looked like when it was read, to notice changes cheaply; ``fields`` is what it says of itself."""
+    """What a file looked like when it was read, to notice changes cheaply; ``fields`` are those that the file itself
+    sets.
+    """
 
     mtime: int
     size: int
@@ -116,7 +118,7 @@ class PreparedItem:
     mentions: tuple[tuple[int, str], ...] = ()
     """Entities that the text names: their numbers and titles."""
     secrets: Mapping[str, int] = field(default_factory=dict)
-    """How many secrets of each kind stand in the text."""
+    """How many secrets of each kind the text contains."""
     times: tuple[datetime, datetime] | None = None
     id: str = ""
     """When a new item was made and last changed, and its id, if it had them before it came here."""
@@ -126,18 +128,18 @@ class Mirror(Protocol):
     """Keeps a copy of some items outside the store, such as the Markdown files of memories."""
 
     def placed(self, item: PreparedItem) -> PreparedItem:
-        """The item as it is to be written, its lines counted as in its copy."""
+        """The item as it will be written, with the line numbers of its copy."""
         ...
 
     def committing(self, touched: frozenset[int], *, durable: bool) -> AbstractContextManager[None]:
         """Bring the copies of these items up to date; the transaction commits inside the block.
 
-        What was written is undone when the block fails.
+        The copies are put back if the block fails.
         """
         ...
 
     def tried_again(self, write: Callable[[], list[Saved]]) -> list[Saved]:
-        """Do a write; when a copy was changed by somebody else meanwhile, take that in and do it again."""
+        """Do a write. If somebody else changed a copy meanwhile, take in that change and do the write again."""
         ...
 
 
@@ -177,7 +179,7 @@ class Store(Protocol):
 
     def close(self) -> None: ...
     def maintain(self) -> None:
-        """Do the small chores that have fallen due, such as merging parts of an index."""
+        """Do small maintenance work that is due, such as merging parts of an index."""
         ...
 
     def mirror_to(self, mirror: Mirror) -> None:
@@ -211,5 +213,5 @@ class Store(Protocol):
         ...
 
     def mend(self, n: int, number: int, content: str) -> bool:
-        """Put the text of a damaged version back, where its hash says that this is it."""
+        """Put the text of a damaged version back, if its hash shows that it is the right text."""
         ...

@@ -70,7 +70,7 @@ class Items(Protocol):
         ...
 
     def paths_like(self, drive: str, path: str) -> set[str]:
-        """The paths ``path`` and ``path-…`` that items hold, live, archived or in the bin."""
+        """The paths ``path`` and ``path-…`` that items have, live, archived or in the bin."""
         ...
 
     def entity_titles(self) -> Sequence[tuple[int, str]]:
@@ -103,7 +103,7 @@ class Changes(Protocol):
     def remove_many(self, numbers: Sequence[int]) -> dict[int, Error]: ...
 
     def succeed(self, old: int, item: PreparedItem, link: str, *, backlog: Backlog | None = None) -> Saved:
-        """Write a new item and archive the one whose place it takes, linked; all of it or nothing."""
+        """Write a new item, archive the one that it replaces, and link them, all in one transaction."""
         ...
 
     def archive(self, numbers: Sequence[int], *, successor: int | None = None, link: str = "supersedes") -> list[Saved]:
@@ -111,7 +111,7 @@ class Changes(Protocol):
         ...
 
     def save_archived(self, prepared: Sequence[PreparedItem], *, backlog: Backlog | None = None) -> list[Saved]:
-        """Write items that count in no search: archived from the start, so that only ``current_chunks`` finds them."""
+        """Write items that are archived from the start, so that only searches that ask for archived items find them."""
         ...
 
     def set_times(self, n: int, created: datetime, updated: datetime) -> None:
@@ -124,15 +124,15 @@ class Changes(Protocol):
 
 
 class SearchIndex(Protocol):
-    """All that a search asks of a store: three calls, whatever is asked for.
+    """All that a search asks of a store: at most three calls for a plain search.
 
     How a store finds candidates is its own business: no mask, posting list, document frequency or text of an item
     that is not shown leaves it.
     """
 
     def snapshot(self) -> AbstractContextManager[object]:
-        """While it is open, all answers to this thread are of one moment. A store over a network begins it with the
-        first call, so that it costs none of its own.
+        """While it is open, all answers to this thread show the store at one moment. A store on a server begins it with
+        the first call, so that it needs no call of its own.
         """
         ...
 
@@ -145,7 +145,7 @@ class SearchIndex(Protocol):
         ...
 
     def candidates(self, ask: Ask) -> Candidates:
-        """The items that an ask finds, with both exact values and whatever else the ask needs of them."""
+        """The items that an ask finds, with both exact values and whatever else the ask needs to know about them."""
         ...
 
     def cosines(self, fingerprint: str, aim: Aim, chunks: Sequence[int]) -> Sequence[float] | None:
@@ -157,7 +157,7 @@ class SearchIndex(Protocol):
     ) -> Passages:
         """What a page shows: items (``contents`` adds their whole texts), passages, places, titles of sessions.
 
-        With ``ask``, it also says what its words gave to the passages that matched. ``vectors`` is the fingerprint of
+        With ``ask``, it also says what its words added to the passages that matched. ``vectors`` is the fingerprint of
         which the vectors of the first passages are wanted.
         """
         ...
@@ -167,7 +167,7 @@ class SearchIndex(Protocol):
         ...
 
     def document_frequencies(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
-        """How many live passages there are, and in how many of them each term stands: for keywords, not for search."""
+        """How many live passages there are, and in how many of them each term occurs: for keywords, not for search."""
         ...
 
 
@@ -177,7 +177,7 @@ class Vectors(Protocol):
     def active_fingerprint(self) -> str | None: ...
     def counts(self, fingerprint: str) -> dict[str, int]: ...
     def activate(self, fingerprint: str, keep: Collection[str] = ()) -> None:
-        """Let searches use another fingerprint, all at once.
+        """Switch all searches to another fingerprint at once.
 
         The vectors of the one before are kept until ``vacuum``, so that switching back is cheap; those of ``keep``
         too. All others go.
@@ -196,11 +196,11 @@ class Jobs(Protocol):
         self, fingerprint: str, dimensions: int, owner: str, limit: int, kind: str | None = None
     ) -> list[Job]: ...
     def known_vectors(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, Array]:
-        """The vectors of those texts, by their hashes, that were embedded before, whatever became of their items."""
+        """The known vectors of these texts, by their hashes, even if their items are gone."""
         ...
 
     def finish(self, fingerprint: str, done: Sequence[Job], computed: Mapping[bytes, Array]) -> None:
-        """Store what was computed; vectors of texts without a job are kept for when one comes."""
+        """Store what was computed; a vector of a text without a job is kept for later."""
         ...
 
     def fail(self, fingerprint: str, failed: Sequence[Job], error: str) -> None: ...
@@ -231,7 +231,7 @@ class UsageLog(Protocol):
     def stats(self, *, days: float, by: str, limit: int) -> StatsReport: ...
 
     def retrievals(self, *, item: int | None = None, query: str | None = None, limit: int = 50) -> list[Retrieval]:
-        """What the log holds of one item, or of one query (its exact text), the latest first."""
+        """The log of one item, or of one query (its exact text), the latest first."""
         ...
 
     def judged(self, *, within_seconds: float) -> list[Judged]:
@@ -258,7 +258,7 @@ class Threads(Protocol):
     """Items by their place in a conversation, and what happened when."""
 
     def keys(self, thread: str) -> dict[str, int]:
-        """The ``key`` in the metadata of each item of a thread, with its place; whatever became of the item."""
+        """The ``key`` in the metadata of each item of a thread, with its position, in whatever state the item is."""
         ...
 
     def items(self, thread: str, first: int, last: int) -> list[Item]:
@@ -276,7 +276,7 @@ class Threads(Protocol):
     def happenings(
         self, *, since: datetime | None, thread: str | None, kinds: Sequence[str], limit: int
     ) -> list[Happening]:
-        """What was said, made, changed and put away, the latest first."""
+        """What was said, made, changed, archived and removed, the latest first."""
         ...
 
     def archived_below(self, drive: str, prefix: str) -> list[tuple[int, Ref]]:
@@ -294,7 +294,7 @@ class Files(Protocol):
     def roots(self) -> list[tuple[str, tuple[str, ...]]]: ...
 
     def forget_root(self, path: str) -> bool:
-        """Look for no more new files in a folder; whether it was one of those looked in."""
+        """Look for no more new files in a folder; returns whether it was one of those looked in."""
         ...
 
 
@@ -302,7 +302,7 @@ class Secrets(Protocol):
     """What was found that looks like a secret, by item."""
 
     def counts(self) -> dict[str, int]:
-        """How many secrets stand in the texts, by kind."""
+        """How many secrets the texts contain, by kind."""
         ...
 
     def refs(self) -> list[tuple[Ref, dict[str, int]]]:
@@ -310,15 +310,15 @@ class Secrets(Protocol):
         ...
 
     def note(self, found: Mapping[int, Mapping[str, int]]) -> None:
-        """Replace what is known of some items."""
+        """Replace what is known about some items."""
         ...
 
 
 class KnowledgeRows(Protocol):
-    """What a store knows of the files that its memories, notes and articles live in."""
+    """What a store knows about the Markdown files of its memories, notes and articles."""
 
     def set_folder(self, place: str) -> None:
-        """Say where the files are; what was known of those in another place is forgotten."""
+        """Set the folder of the files; what was known about files in another folder is forgotten."""
         ...
 
     def times_and_sizes(self) -> dict[str, tuple[int, int]]:
@@ -342,7 +342,7 @@ class KnowledgeRows(Protocol):
         ...
 
     def items_in_transaction(self, numbers: Collection[int], ids: Collection[str] = ()) -> dict[int, Item]:
-        """Items with their content, in the bin or not, as they stand in the transaction that is open."""
+        """Items with their content, in the bin or not, as they are in the open transaction."""
         ...
 
     def belonging(self, numbers: Collection[int], kinds: Collection[str], drives: Collection[str]) -> list[int]:
@@ -362,7 +362,7 @@ class Importer(Protocol):
 
 
 class Transfer(Protocol):
-    """Export, import, backup and tidying."""
+    """Export, import, backup and vacuum."""
 
     def records(self, *, log: bool = True) -> Generator[Record]: ...
     def item(self, n: int) -> ItemRecord:
@@ -376,7 +376,7 @@ class Transfer(Protocol):
         self, target: Path, *, force: bool = False, progress: Callable[[int, int], None] | None = None
     ) -> tuple[int, Sequence[Damage]]: ...
     def vacuum(self, *, bin_days: float, full: bool = False, keep: Collection[str] = ()) -> VacuumReport:
-        """Give back what is no longer needed. Vectors of fingerprints that are neither in use nor in ``keep`` go."""
+        """Erase what is no longer needed, also vectors of fingerprints that are neither in use nor in ``keep``."""
         ...
 
     def empty_bin(self, days: float) -> int: ...

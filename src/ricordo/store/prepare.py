@@ -1,4 +1,4 @@
-"""Getting an item ready to be written: hashing, counting terms, finding links.
+"""Prepares an item for writing: hashes, term counts, links.
 
 All of it happens before the write transaction begins, so that the transaction stays short.
 """
@@ -22,7 +22,7 @@ def text_hash(content: str, blob: bytes | None = None) -> str:
 
 
 def version_hash(draft: Draft, content_hash: str) -> str:
-    """SHA-256 of all that makes a version: content, kind, ref and every field."""
+    """SHA-256 of all that belongs to a version: content, kind, ref and every field."""
     identity: dict[str, Any] = {
         "ref": str(draft.ref),
         "kind": draft.kind,
@@ -34,9 +34,9 @@ def version_hash(draft: Draft, content_hash: str) -> str:
 
 
 def embedded_text(prefix: str, text: str) -> str:
-    """Exactly what is embedded for a chunk: what it is about, a bar, what it says.
+    """The exact text that is embedded for a chunk: its prefix, a bar, its text.
 
-    A model's tokenizer does not see a line break; the bar keeps a name from running into the sentence behind it.
+    Tokenizers ignore line breaks, so the bar separates the prefix from the sentence behind it.
     """
     body = text.strip()
     return f"{prefix} | {body}" if prefix else body

@@ -108,7 +108,7 @@ def gemini_file(path: Path) -> RecordsTranscript:
 
     def records() -> list[Record]:
         lines = [line for line in messages if isinstance(line, Mapping)]
-        # A message may grow while the session goes on; the key says what it holds, so that it is then read anew.
+        # A message may grow while the session goes on; the key says what it holds, so that it is then read again.
         return [Record(key_of(line), reads.read(line), str(line.get("type"))) for line in lines]
 
     return RecordsTranscript(path, "gemini-cli", session, state.st_mtime_ns, state.st_size, records)

@@ -1,4 +1,4 @@
-"""An ask as one SQL statement: filters, both sides, and what the ranking needs, answered as one JSON value.
+"""Turns an ask into one SQL statement: filters, both sides, and what the ranking needs, with one JSON value as result.
 
 The statement is a chain of named steps:
 
@@ -26,11 +26,11 @@ from ricordo.text.words import fold
 
 MOST_PREFIX_TERMS = 200
 MOST_TIES = 500
-"""Chunks that tie with the last one asked for are answered too, so that refs can break the tie; up to here."""
+"""Chunks that tie with the last one are returned, too, so that refs can break the tie; at most this many."""
 EXACT_BELOW = 20_000
-"""With fewer vectors to look among, all are compared; an index answers faster only beyond."""
+"""With fewer vectors, all are compared; an index is faster only with more."""
 RESPELLED = 0.7
-"""What a word counts for that is looked for in place of one that stands nowhere."""
+"""The weight of a word that is searched in place of one that occurs nowhere."""
 
 
 @frozen
@@ -44,7 +44,7 @@ class VectorIndex:
 
 
 class Statement:
-    """A statement that grows step by step, and its values in order."""
+    """A statement that is built step by step, and its values in order."""
 
     def __init__(self) -> None:
         self.steps: list[str] = []
@@ -67,7 +67,7 @@ def numbered(values: Sequence[Any]) -> str:
 
 
 def add_conditions(statement: Statement, ask: Ask, barred: Sequence[int]) -> tuple[bool, str]:
-    """Which items may be answered, and which chunks count; answers whether items are limited, and how chunks are.
+    """Add the conditions on items and chunks; returns whether items are limited, and how chunks are limited.
 
     Chunks are limited by ``state = 0`` or, of a moment or of archived items, by the step ``visible``.
     """
@@ -114,7 +114,7 @@ def visible(alias: str, seen: str, chunk: str = "chunk") -> str:
 
 
 Respelled = Mapping[str, tuple[str, ...]]
-"""Words that stand nowhere, with the terms that are looked for in their place."""
+"""Words that occur nowhere, with the terms that are looked for in their place."""
 
 
 def add_words(statement: Statement, ask: Ask, seen: str, respelled: Respelled) -> None:
@@ -328,5 +328,5 @@ def as_text(vector: Any) -> str:
 
 
 def is_plain(ask: Ask) -> bool:
-    """Whether the statement answers an ask alone: nothing must be checked on texts first."""
+    """Whether the statement alone answers an ask, because nothing has to be checked in texts."""
     return ask.find == MATCHES and not ask.phrases and not ask.excluded_phrases

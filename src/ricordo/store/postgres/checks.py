@@ -1,4 +1,4 @@
-"""The checks of a PostgreSQL store: that what is derived agrees with what it is derived from."""
+"""The checks of a PostgreSQL store: whether derived data agree with the data they come from."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _index_problem(connection: Connection) -> str:
 
 
 def rebuild(database: Database, analyzer: Analyzer) -> None:
-    """Index every passage anew, from the stored texts, in one transaction."""
+    """Index every passage again, from the stored texts, in one transaction."""
     with database.write(durable=True, mirrored=False) as connection:
         connection.rows("DELETE FROM postings")
         connection.rows("UPDATE lexical_stats SET total = 0, passages = 0")

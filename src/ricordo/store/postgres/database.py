@@ -1,7 +1,7 @@
 """One workspace of a PostgreSQL database: its pool of connections, and the transactions on them.
 
-A read is a snapshot; it is ended behind the caller's back. A write holds the workspace's lock, so that one transaction
-at a time changes a workspace, as in SQLite; searches and other workspaces never wait for it.
+A read is a snapshot, which ends in the background. A write holds the workspace's lock, so that one transaction at a
+time changes a workspace, as in SQLite; searches and other workspaces never wait for it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from ricordo.values.store_addresses import Address
 CONNECT_SECONDS = 5.0
 STATEMENT_SECONDS = 60.0
 WRITE_LOCK = 0x5269
-logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it warns of reads that it is meant to end
+logging.getLogger("psycopg.pool").setLevel(
+    logging.ERROR
+)  # the pool would warn about open reads, which it is meant to end
 
 
 class Database:
@@ -76,7 +78,7 @@ class Database:
 
     @property
     def trips(self) -> int:
-        """How often this thread asked the server: each is a trip over the network."""
+        """How many trips over the network this thread made."""
         return getattr(self._local, "trips", 0)
 
     @trips.setter
@@ -112,7 +114,9 @@ class Database:
 
     @contextmanager
     def write(self, *, durable: bool = False, wait: float | None = None, mirrored: bool = True) -> Iterator[Connection]:
-        """A write transaction, the only one in this workspace; what it committed stays, ``durable`` or not."""
+        """A write transaction, the only one in this workspace; a commit is always durable, with or without
+        ``durable``.
+        """
         self._refuse_closed()
         if self.read_only:
             raise ReadOnlyStore(f"the store {self.path} can only be read", hint="It is a replica: name the primary.")
@@ -133,7 +137,7 @@ class Database:
 
     @contextmanager
     def write_at_once(self) -> Iterator[Connection]:
-        """A transaction that waits for no other: for rows whose writers do not disturb each other."""
+        """A transaction that takes no lock, for rows whose writers do not disturb each other."""
         self._refuse_closed()
         with self.translated():
             if self.is_writing():
@@ -191,7 +195,7 @@ class Database:
         return f"ricordo_{self.address.schema}_{self.workspace}"
 
     def wait_for_change(self, seconds: float) -> bool:
-        """Wait until any process commits a change of items here; whether one did."""
+        """Wait until any process commits a change of items here; returns whether one did."""
         with self.translated(), psycopg.connect(self.address.dsn, autocommit=True, **_limits()) as raw:
             raw.execute(f'LISTEN "{self.channel}"')
             return any(True for _ in raw.notifies(timeout=seconds, stop_after=1))
@@ -202,7 +206,7 @@ class Database:
         return self.around_commit(frozenset(writer.touched), durable=durable)
 
     def is_mirrored(self) -> bool:
-        """Whether what this thread writes now is mirrored: always, but inside a transaction that said otherwise."""
+        """Whether writes of this thread are mirrored now: always, except in a transaction that switched it off."""
         return bool(self._local.mirrored) if self.is_writing() else True
 
     def is_writing(self) -> bool:
@@ -234,7 +238,7 @@ class Database:
 
     @contextmanager
     def _decoded(self) -> Iterator[None]:
-        """Turn what a row that makes no sense raises into the error for damage; the trace stays beside it."""
+        """Turn an exception from decoding a row into the error for damage; its trace is kept."""
         try:
             yield
         except UnicodeEncodeError:

@@ -1,7 +1,7 @@
 """How the PostgreSQL store answers an ask: one statement, whose answer fills the same pool as in the SQLite store.
 
-What only Python can judge is judged here: phrases on texts, and words that share a stem. Linked items and TF-IDF, which
-one profile needs, cost a second trip; so do texts that contain the query as a substring, if no word was found.
+Some checks are done in Python: phrases in texts, and words that share a stem. Linked items and TF-IDF, which one
+profile needs, cost a second trip; so do texts that contain the query as a substring, if no word was found.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Gathering:
         self.respelled: dict[str, tuple[str, ...]] = {}
 
     def candidates(self) -> Candidates:
-        """Everything that was found, with what the ranking needs to know of it."""
+        """Everything that was found, with what the ranking needs to know about it."""
         ask, pool = self.ask, self.pool
         self.barred = judging.barred_by_phrases(self.connection, ask) if ask.excluded_phrases else []
         if ask.find == MATCHES:
@@ -69,7 +69,7 @@ class Gathering:
             if not by_word:
                 break
             if not self.respelled and self._respell():
-                continue  # ask again, with what was most likely meant
+                continue  # ask again, with the words that were most likely meant
             matches = self._matches()
             total = matches.total
             checked = judging.verified(ask, matches, self.answer["lexical"] or [], self._items)
@@ -128,7 +128,7 @@ class Gathering:
         self.answer = {"near": None, **rows[0][0]}
 
     def _respell(self) -> bool:
-        """Find what words that stand nowhere most likely mean; whether there is anything."""
+        """Find what words that occur nowhere most likely mean; returns whether there is anything."""
         ask = self.ask
         if not ask.by_word or ask.as_of is not None or ask.filters.states == ("archived",):
             return False
@@ -211,7 +211,7 @@ class Gathering:
         )
 
     def _take_substrings(self) -> bool:
-        """Take in the texts that hold the query as it is written, newest items first; whether there are any."""
+        """Take in the texts that hold the query as it is written, newest items first; returns whether there are any."""
         ask = self.ask
         wanted = fold(ask.text.strip())
         if not wanted:
@@ -245,7 +245,7 @@ class Gathering:
             self.pool.entry(n)
 
     def _ask_about(self, numbers: Sequence[int], *, joining: bool) -> None:
-        """Ask what is needed of items that no word and no vector found."""
+        """Ask for the values of items that neither words nor vectors found."""
         ask = self.ask
         statement = sql.Statement()
         limited, seen = sql.add_conditions(statement, ask, self.barred)
@@ -262,7 +262,7 @@ class Gathering:
         self.answer |= rows[0][0]
 
     def _join(self, numbers: Sequence[int]) -> None:
-        """Take in items that no side brought, with their values."""
+        """Add items that neither side found, with their values."""
         ask, pool = self.ask, self.pool
         if not numbers:
             return

@@ -1,5 +1,5 @@
-"""The texts that wait for their vector. Workers of many machines take jobs beside each other: no one waits for a lock
-that another worker holds (``FOR UPDATE SKIP LOCKED``), and a worker that died loses its lease.
+"""The texts that wait for their vector. Workers on many machines take jobs at the same time: none waits for a lock that
+another worker holds (``FOR UPDATE SKIP LOCKED``), and a worker that died loses its lease.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Jobs(SharedJobs):
             return int(connection.changes())
 
     def enqueue_waiting(self, fingerprint: str, other: str, dimensions: int) -> int:
-        """Let what waits for a vector of one fingerprint wait for one of another, too."""
+        """Let texts that wait for a vector of one fingerprint wait for one of another, too."""
         with self._database.write() as connection:
             number = jobs.fingerprint_id(connection, other, dimensions)
             which = "c.id IN (SELECT j.chunk FROM jobs j JOIN fingerprints f ON f.id = j.fingerprint WHERE f.name=?)"
@@ -50,7 +50,7 @@ class Jobs(SharedJobs):
             return int(connection.changes())
 
     def claim(self, fingerprint: str, dimensions: int, owner: str, limit: int, kind: str | None = None) -> list[Job]:
-        """Lease texts to embed; what another worker holds at this moment is passed over."""
+        """Lease texts to embed; texts that another worker holds are skipped."""
         with self._database.read() as connection:
             if not connection.rows("SELECT 1 FROM jobs WHERE state <> 'failed' LIMIT 1"):
                 return []

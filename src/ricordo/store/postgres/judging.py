@@ -1,4 +1,4 @@
-"""What only Python can judge of an ask's candidates: phrases and prefixes on texts, words that share a stem, TF-IDF."""
+"""Checks of candidates that are done in Python: phrases and prefixes in texts, words that share a stem, TF-IDF."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Rows = Sequence[Sequence[Any]]
 
 
 def reads_texts(ask: Ask) -> bool:
-    """Whether what is found must be checked on its text: there are phrases, or prefixes and nothing else."""
+    """Whether candidates must be checked in their texts, because there are phrases, or only prefixes."""
     return bool(ask.phrases) or (bool(ask.prefixes) and not ask.words)
 
 
@@ -68,7 +68,7 @@ def lost_to_other_words(ask: Ask, rows: Rows, maximum: float) -> dict[int, float
 
 
 def respelled(connection: Any, unknown: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """For words that stand nowhere, the index terms that they most likely mean."""
+    """For words that occur nowhere, the index terms that they most likely mean."""
     found: dict[str, tuple[str, ...]] = {}
     for letter in first_letters(unknown):
         known = dict(
@@ -80,11 +80,11 @@ def respelled(connection: Any, unknown: Sequence[str]) -> dict[str, tuple[str, .
             likely = dict.fromkeys(known[one] for one in likely_words(word, known, MOST_LOOKED_AT))
             if likely:
                 found[word] = tuple(likely)
-    return _standing(connection, found)
+    return _terms_in_use(connection, found)
 
 
-def _standing(connection: Any, likely: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """The terms among these that stand in a text now: the vocabulary also knows words of texts that are gone."""
+def _terms_in_use(connection: Any, likely: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Those of the terms that occur in a text now; the vocabulary also has words of texts that are gone."""
     terms = sorted({term for some in likely.values() for term in some})
     if not terms:
         return {}
@@ -95,7 +95,7 @@ def _standing(connection: Any, likely: Mapping[str, tuple[str, ...]]) -> dict[st
 
 
 def barred_by_phrases(connection: Any, ask: Ask) -> list[int]:
-    """Items with a passage that holds a phrase which must not stand there."""
+    """Items with a passage that contains an excluded phrase."""
     barred: set[int] = set()
     for phrase in ask.excluded_phrases:
         barred |= set(_holding(connection, phrase)) if phrase.terms else set()

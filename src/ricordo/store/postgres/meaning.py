@@ -58,7 +58,7 @@ class Vectors:
         self.drop([number for number, name in rows if name not in keep and name not in before])
 
     def drop_idle(self, keep: Collection[str]) -> int:
-        """Drop the vectors of fingerprints that searches do not use and nobody works on; how many there were."""
+        """Drop the vectors of fingerprints that are not in use; returns how many there were."""
         with self._database.read() as connection:
             idle = connection.rows(
                 "SELECT id, name FROM fingerprints f"
@@ -67,7 +67,7 @@ class Vectors:
         return self.drop([number for number, name in idle if name not in keep])
 
     def drop(self, fingerprints: Sequence[int]) -> int:
-        """Drop fingerprints with their vectors and the index over these; how many vectors there were."""
+        """Drop fingerprints with their vectors and the index over these; returns how many vectors there were."""
         if not fingerprints:
             return 0
         with self._database.write(durable=True) as connection:

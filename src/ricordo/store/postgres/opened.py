@@ -1,4 +1,6 @@
-"""What every part of the PostgreSQL store shares: the database, the language of its words, what is known of vectors."""
+"""What all parts of the PostgreSQL store share: the database, the language of its words, what is known about
+vectors.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,9 @@ class Opened:
         self.database = Database(address, **options)
         self.mirror: Mirror | None = None
         self.active: str | None = None
-        """The fingerprint that searches use, as far as the last answer told."""
+        """The fingerprint that searches use, according to the last answer."""
         self.respelled: dict[str, tuple[str, ...]] = {}
-        """What was looked for in place of words that stood nowhere, in the latest searches."""
+        """What was looked for in place of words that occurred nowhere, in the latest searches."""
         self._fingerprints: dict[str, VectorIndex] = {}
         self._looked = time.monotonic()
         with self.database.read() as connection:
@@ -43,13 +45,13 @@ class Opened:
         """A store keeps the language it was made with: its terms are stems of that language."""
         if self.database.read_only:
             return language
-        Analyzer(language)  # refuses an unknown language before it is written down
+        Analyzer(language)  # an unknown language is an error before it is stored
         with self.database.write() as connection:
             connection.set_meta("language", language, replace=False)
             return str(connection.meta("language"))
 
     def fingerprint(self, connection: Connection, name: str) -> VectorIndex | None:
-        """What is known of a fingerprint. A number is never given to another one, so it need not be asked for twice."""
+        """What is known about a fingerprint. Numbers are never reused, so each is asked for only once."""
         if time.monotonic() > self._looked + LOOK_AGAIN_SECONDS:
             self.forget_fingerprints()  # another process may have made an index
         known = self._fingerprints.get(name)

@@ -12,7 +12,7 @@ from typing import Any
 from ricordo.errors import NewerSchema, StoreError
 
 APPLICATION_ROLE = "ricordo_app"
-"""What a connection becomes whose own role would pass row-level security by (a superuser)."""
+"""The role that a connection switches to if its own role ignores row-level security (a superuser)."""
 MIGRATION_LOCK = 0x52696363
 
 _TEXT = 'text COLLATE "C"'
@@ -107,7 +107,7 @@ _POSTINGS = (
 )
 """One row for each term of each chunk: how often each field holds it, and how long the chunk's fields are."""
 
-_OWNED = {  # what goes with its item
+_OWNED = {  # rows that are deleted with their item
     "item_tags": "item", "versions": "item", "chunks": "item", "usage": "item", "item_names": "item",
     "retrieval_log": "item", "secrets": "item",
 }  # fmt: skip
@@ -143,7 +143,7 @@ _INDEXES = (
 )
 
 _FUNCTIONS = (
-    # What statements shared with SQLite call by SQLite's names.
+    # Functions that the statements shared with SQLite call by SQLite's names.
     "CREATE FUNCTION json_extract(doc text, place text) RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL SAFE AS"
     " $$ SELECT nullif(jsonb_path_query_first(replace(doc, '\\u0000', '')::jsonb, place::jsonpath), 'null'::jsonb) $$",
     "CREATE FUNCTION instr(hay text, needle text) RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE AS"
@@ -253,7 +253,7 @@ def _version(connection: Any, schema: str) -> int | None:
 
 
 def _grant(connection: Any, schema: str) -> None:
-    """Where this role may make roles, make the one that superusers turn into, and let it read and write rows."""
+    """If this role may create roles, create the one that superusers switch to, and let it read and write rows."""
     can = connection.execute("SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user").fetchone()[
         0
     ]

@@ -23,7 +23,7 @@ class Index:
         self._database = opened.database
 
     def snapshot(self) -> AbstractContextManager[object]:
-        """While it is open, everything this thread reads is of one moment; it begins with the first call."""
+        """While it is open, this thread reads the store at one moment; it begins with the first call."""
         return self._database.read()
 
     @property
@@ -52,6 +52,6 @@ class Index:
             return showing.passages(self._opened, connection, shown, ask, contents=contents, vectors=vectors)
 
     def document_frequencies(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
-        """How many live chunks there are, and in how many of them each term stands."""
+        """How many live chunks there are, and in how many of them each term occurs."""
         with self._database.read() as connection:
             return document_frequencies(connection, terms)

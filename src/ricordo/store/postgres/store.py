@@ -104,7 +104,7 @@ class PostgresStore:
             return int(connection.meta("index_epoch"))
 
     def wait_for_change(self, seconds: float) -> bool:
-        """Wait until any process commits a change of items; whether one did in that time."""
+        """Wait until any process commits a change of items; returns whether one did in that time."""
         return self._opened.database.wait_for_change(seconds)
 
     def maintain(self) -> None:
@@ -164,7 +164,7 @@ class PostgresStore:
         return checks.texts(self._opened.database)[1]
 
     def mend(self, n: int, number: int, content: str) -> bool:
-        """Put the text of a damaged version back, where its hash says that this is it."""
+        """Put the text of a damaged version back, if its hash shows that it is the right text."""
         from ricordo.store.sqlite import damage
 
         database: Any = self._opened.database

@@ -1,4 +1,6 @@
-"""Export, import and tidying of a workspace. Backups of a server are PostgreSQL's own business; see docs/scaling.md."""
+"""Export, import and vacuum of a workspace. A server's backups are made with PostgreSQL's own tools; see
+docs/scaling.md.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,13 @@ class Transfer(SharedTransfer):
         self._database = opened.database  # type: ignore[assignment]
 
     def _rebuild(self, analyzer: Analyzer) -> None:
-        """Index every text anew: its words became others."""
+        """Index every text again, because the language of its words changed."""
         from ricordo.store.postgres.checks import rebuild
 
         rebuild(self._opened.database, analyzer)
 
     def salvage(self, left_out: list[str], *, log: bool = True) -> Generator[Record]:
-        """The server guards its pages itself; what can be read is what an export holds."""
+        """The same as an export, because the server itself protects its pages."""
         return self.records(log=log)
 
     def backup(
@@ -65,7 +67,7 @@ class Transfer(SharedTransfer):
         return counts.get(TYPE_NAMES[ItemRecord], 0), []
 
     def vacuum(self, *, bin_days: float, full: bool = False, keep: Collection[str] = ()) -> VacuumReport:
-        """Drop what is no longer needed. The server gives its space back in its own time."""
+        """Erase what is no longer needed. The server frees the space itself later."""
         from ricordo.values.reports import VacuumReport
 
         started = time.perf_counter()

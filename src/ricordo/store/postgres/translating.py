@@ -1,4 +1,4 @@
-"""PostgreSQL's errors as errors of the tree: what may come back, what is refused, what is broken."""
+"""Turns PostgreSQL's errors into ours: a server that may come back, a refused call, a broken store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The distinct values of an array: numpy's own ``unique`` loads ``numpy.ma``, 13 ms of every fresh process."""
+"""The distinct values of an array, without numpy's ``unique``, which imports ``numpy.ma`` (13 ms in a new process)."""
 
 from __future__ import annotations
 

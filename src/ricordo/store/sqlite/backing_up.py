@@ -1,7 +1,7 @@
-"""A copy of the store at one moment, made while others read and write.
+"""Copies the store as it is at one moment, while others read and write.
 
-A read transaction holds the moment still; in write-ahead mode it keeps no writer waiting. The copy grows under a name
-of its own and gets the asked-for one when it is whole.
+A read transaction keeps the state of that moment; in write-ahead mode no writer has to wait. The copy is written under
+a temporary name and gets its own when it is complete.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ STEP_PAGES = 2_000
 def back_up(
     database: Database, target: Path, *, force: bool, progress: Callable[[int, int], None]
 ) -> tuple[int, list[Damage]]:
-    """Copy the store to a file that only its owner can read; ``progress`` hears pages done and to do.
+    """Copy the store to a file that only its owner can read; ``progress`` is called with the pages done and the pages
+    in all.
 
-    Before the copy gets its name it is opened, checked and counted. Answers how many items it holds, and which of them
-    were damaged already: a copy of those is better than none.
+    Before the copy gets its name it is opened, checked and counted. Returns how many items it holds, and which of them
+    were damaged already; they are copied as they are.
     """
     _check_target(database, target, force=force)
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
@@ -65,7 +66,7 @@ def _check_target(database: Database, target: Path, *, force: bool) -> None:
         if not force:
             raise PathConflict(f"{target} exists", hint="Pass --force to replace it, or name another file.")
         if Path(f"{target}-wal").exists():
-            # Its log would be taken for the new file's, and ruin it.
+            # The old log would be taken for that of the new file, and damage it.
             raise PathConflict(f"{target} is in use as a store", hint="Close what uses it, or name another file.")
     needed = database.path.stat().st_size
     free = shutil.disk_usage(folder).free
@@ -77,10 +78,10 @@ def _check_target(database: Database, target: Path, *, force: bool) -> None:
 
 
 def _copy(source: Connection, partial: Path, progress: Callable[[int, int], None]) -> None:
-    source.rows("SELECT count(*) FROM sqlite_schema")  # from here on this reader's moment stands still
+    source.rows("SELECT count(*) FROM sqlite_schema")  # from here on, this reader sees the state of this moment
     copy = Connection(str(partial), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
-        # What is not whole is thrown away, so a journal would protect nothing.
+        # An incomplete copy is deleted, so a journal would protect nothing.
         copy.pragma("journal_mode", "OFF")
         copy.pragma("synchronous", "OFF")
         with copy.backup("main", source, "main") as backup:

@@ -19,7 +19,7 @@ from ricordo.values.items import Saved
 
 class Changes:
     """Writes items. Low-level writes note on the connection which items they touch (``Connection.touched``), so that no
-    verb can pass the mirror by.
+    verb can bypass the mirror.
     """
 
     def __init__(self, file: OpenFile) -> None:
@@ -35,9 +35,10 @@ class Changes:
         backlog: Backlog | None = None,
         still_wanted: Callable[[], None] | None = None,
     ) -> list[Saved]:
-        """Write items in one transaction: all searchable when it returns. Conflicts of single items are answered.
+        """Write items in one transaction; all are searchable when it returns. Conflicts of single items are in the
+        result.
 
-        ``still_wanted`` is asked once no other process can write; nothing is written when it raises.
+        ``still_wanted`` is called when no other process can write; if it raises, nothing is written.
         """
 
         def write() -> list[Saved]:
@@ -64,7 +65,7 @@ class Changes:
             return Saved(str(item.draft.ref), "failed", error=error.to_dict()), []
 
     def _tried_again(self, write: Callable[[], list[Saved]]) -> list[Saved]:
-        """Do a change; when somebody edits a mirrored file in that moment, take the edit in and do it again."""
+        """Do a change; if somebody edits a mirrored file at that moment, take in the edit and do the change again."""
         mirror = self._file.mirror
         if mirror is None or self._database.is_writing():
             return write()
@@ -133,7 +134,7 @@ class Changes:
         return Saved(str(draft.ref), "updated", head.id, head.version + 1, head.version, item.hash, chunks=len(fresh))
 
     def succeed(self, old: int, item: PreparedItem, link: str, *, backlog: Backlog | None = None) -> Saved:
-        """Write a new item and archive the one whose place it takes, linked; all of it or nothing."""
+        """Write a new item, archive the one that it replaces, and link them, all in one transaction."""
         return self._tried_again(lambda: [self._succeed(old, item, link, backlog)])[0]
 
     def _succeed(self, old: int, item: PreparedItem, link: str, backlog: Backlog | None) -> Saved:
@@ -162,7 +163,7 @@ class Changes:
         return self._tried_again(write)
 
     def save_archived(self, prepared: Sequence[PreparedItem], *, backlog: Backlog | None = None) -> list[Saved]:
-        """Write items that count in no search: archived from the start."""
+        """Write items that are archived from the start."""
         answers: list[Saved] = []
         with self._writing(prepared, durable=False, backlog=backlog) as (connection, placed, fresh):
             for item in placed:
@@ -186,7 +187,7 @@ class Changes:
         return Saved(ref, "archived", head.id, head.version, None, head.hash)
 
     def remove(self, n: int, *, purge: bool = False) -> None:
-        """Take an item out of every index; with ``purge`` erase it and its words from the file."""
+        """Remove an item from every index; with ``purge``, erase it and its words from the file."""
         self._tried_again(lambda: self._purged(n) if purge else self._binned(n))
 
     def _binned(self, n: int) -> list[Saved]:
@@ -215,7 +216,9 @@ class Changes:
         return []
 
     def remove_many(self, numbers: Sequence[int]) -> dict[int, Error]:
-        """Take items to the bin in one transaction; those that refuse stay, and are answered with the reason."""
+        """Move items to the bin in one transaction; items that must not be removed stay, and are returned with the
+        reason.
+        """
         refused: dict[int, Error] = {}
 
         def write() -> list[Saved]:
@@ -245,7 +248,7 @@ class Changes:
         self._tried_again(write)
 
     def _leaving(self, connection: Connection, n: int) -> saving.Head:
-        """An item about to be removed: it may be, and its names lead nowhere any more."""
+        """Check that an item may be removed, and forget its names, so that no link leads to it."""
         head = saving.head_of(connection, n)
         ref = connection.rows("SELECT drive || ':' || path FROM items WHERE n=?", (n,))[0][0]
         saving.refuse_immutable(head, ref)
@@ -253,7 +256,7 @@ class Changes:
         return head
 
     def _forget_words(self, texts: Iterable[str]) -> None:
-        """Drop words from the vocabulary that no remaining text holds."""
+        """Drop words from the vocabulary that occur in no remaining text."""
         analyzer = Analyzer(self._file.language)
         for text in texts:
             analyzer.counts(text)

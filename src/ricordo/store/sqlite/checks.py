@@ -1,4 +1,4 @@
-"""What ``doctor`` looks at inside the store, and how each derived thing is rebuilt from the canonical rows."""
+"""The checks that ``doctor`` does inside the store, and how derived data are rebuilt from the canonical rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _BATCH = 1_000
 
 
 def integrity(database: Database, repair: bool) -> Check:
-    """SQLite's own check of pages and indexes; damage found here is not mended but reported."""
+    """SQLite's own check of pages and indexes; damage found here is reported, not repaired."""
     with database.read() as connection:
         rows = [row[0] for row in connection.rows("PRAGMA integrity_check(5)")]
     if rows == ["ok"]:
@@ -132,7 +132,7 @@ def _indexed_as(connection: Connection, chunk: int, counts: TermCounts) -> bool:
 def chunks_with_terms(
     connection: Connection, analyzer: Analyzer, only: set[int] | None = None
 ) -> Iterator[tuple[int, int, TermCounts]]:
-    """Chunk, item and terms of every searchable chunk, analysed anew from the version that first held it."""
+    """Chunk, item and terms of every searchable chunk, analysed again from the version that first held it."""
     seen: set[int] = set()
     for n, path, fields_json, layout in connection.rows(
         "SELECT item, path, fields, layout FROM versions ORDER BY item, number"
@@ -154,7 +154,7 @@ def chunks_with_terms(
 
 
 def rebuild_lexical(database: Database, analyzer: Analyzer) -> None:
-    """Build the keyword index anew beside the old one, in short transactions, and swap at the end."""
+    """Build the keyword index again beside the old one, in short transactions, and swap at the end."""
     with database.read() as connection:
         last = connection.rows("SELECT coalesce(max(id), 0) FROM chunks")[0][0]
         old = [row[0] for row in connection.rows("SELECT id FROM segments WHERE state=?", (READY,))]
@@ -169,7 +169,7 @@ def rebuild_lexical(database: Database, analyzer: Analyzer) -> None:
         connection.run_many("UPDATE segments SET state=? WHERE id=?", [(REPLACED, s) for s in old])
         for segment in built:
             _settle_states(connection, segment)
-        connection.rows("DELETE FROM retired WHERE chunk <= ?", (last,))  # the states just settled say it all
+        connection.rows("DELETE FROM retired WHERE chunk <= ?", (last,))  # these changes are in the new states already
         _recount(connection)
         bump_epoch(connection)
     clear_replaced(database)
@@ -215,7 +215,7 @@ def _recount(connection: Connection) -> None:
 
 
 def leftovers(database: Database, repair: bool) -> Check:
-    """Merges that a killed process left half done."""
+    """Merges that a killed process left unfinished."""
     with database.read() as connection:
         stale = connection.rows(
             "SELECT count(*) FROM segments WHERE state=? OR (state=? AND id NOT IN"

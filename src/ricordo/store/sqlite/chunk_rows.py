@@ -40,7 +40,9 @@ def live_chunks(connection: Connection, allowed: Array | None = None) -> Iterato
 def substring_chunks(
     connection: Connection, needle: str, *, limit: int, allowed: Array | None
 ) -> list[tuple[int, int]]:
-    """``(chunk, item)`` of live chunks that hold the text, case and accents ignored; newest items first, one each."""
+    """``(chunk, item)`` of live chunks that contain the text (case and accents are ignored), one per item, newest
+    first.
+    """
     wanted = fold(needle.strip())
     if not wanted:
         return []

@@ -1,7 +1,7 @@
-"""Opening a SQLite file safely and sharing it: one writer connection per process, one reader per thread.
+"""Opens a SQLite file safely and shares it: one writer connection per process, one reader per thread.
 
-Every write is one short ``BEGIN IMMEDIATE`` transaction; readers see a snapshot and never wait. SQLite's own errors
-become the errors of the tree here and nowhere else. What stands in the tables is not known here.
+Every write is one short ``BEGIN IMMEDIATE`` transaction; readers see a snapshot and never wait. SQLite's errors become
+ours here and nowhere else. This module does not know what the tables hold.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class Connection(apsw.Connection):
     """On the writer: the numbers of the items that the open transaction wrote, binned or erased."""
 
     def rows(self, sql: str, values: Sequence[Any] | None = None) -> list[Row]:
-        """Run a statement and read all it answers."""
+        """Run a statement and read all its rows."""
         return super().execute(sql, values).fetchall()
 
     words: WordIndex
-    """What keeps the keyword index of this store."""
+    """The module that writes the keyword index of this store."""
 
     def meta(self, name: str) -> Any:
         """A value that concerns the whole store; None when it was never set."""
@@ -68,16 +68,18 @@ class Connection(apsw.Connection):
         return found[0][0] if found else None
 
     def set_meta(self, name: str, value: Any, *, replace: bool = True) -> bool:
-        """Keep a value for the whole store; without ``replace`` only where there is none. Whether it was written."""
+        """Keep a value for the whole store; without ``replace`` only if there is none. Returns whether it was
+        written.
+        """
         self.rows(f"INSERT OR {'REPLACE' if replace else 'IGNORE'} INTO meta VALUES(?, ?)", (name, value))
         return bool(self.changes())
 
     def add_to_meta(self, name: str, amount: int) -> None:
-        """Count a value of the whole store up."""
+        """Add to a number that concerns the whole store."""
         self.rows("UPDATE meta SET value = value + ? WHERE name=?", (amount, name))
 
     def next_chunks(self, count: int) -> int:
-        """The first of so many chunk ids that were never given out, so that no chunk inherits anything."""
+        """The first of so many chunk ids that were never used, so that a new chunk inherits nothing from an old one."""
         found = self.rows("SELECT seq FROM sqlite_sequence WHERE name='chunks'")
         return int(found[0][0]) + 1 if found else 1
 
@@ -113,7 +115,7 @@ class Database:
         self._closed = False
         self.read_only = False
         self.is_immutable = False
-        """Whether the file is read without locks, because it lies where none can be made."""
+        """Whether the file is read without locks, because its folder does not allow any."""
         self.around_commit: AroundCommit | None = None
         self._mirrored = True
         _prepare_file(path, create)
@@ -129,7 +131,7 @@ class Database:
 
     @property
     def words(self) -> WordIndex:
-        """What keeps the keyword index."""
+        """The module that writes the keyword index."""
         from ricordo.store.sqlite import segments
 
         return segments
@@ -151,7 +153,9 @@ class Database:
         self._local.connection = connection
 
     def _refuse_unread_log(self) -> None:
-        """Without locks the log beside the file is not read: what stands only there would silently be missing."""
+        """Refuse to read without locks if there is a log beside the file: it is not read then, and its changes would be
+        missing.
+        """
         log = Path(f"{self.path}-wal")
         if log.exists() and log.stat().st_size:
             raise ReadOnlyStore(
@@ -205,10 +209,11 @@ class Database:
 
     @contextmanager
     def write(self, *, durable: bool = False, wait: float | None = None, mirrored: bool = True) -> Iterator[Connection]:
-        """A write transaction; ``durable`` waits for the disk (what an agent was told is saved must stay).
+        """A write transaction; ``durable`` waits for the disk, because what was acknowledged to an agent must not be
+        lost.
 
-        ``wait`` is for work that may as well not be done: so many seconds for other processes, instead of the usual.
-        Just before it commits, ``around_commit`` is told which items it touched, unless ``mirrored`` is off.
+        ``wait`` is how many seconds to wait for other processes, for work that may be skipped. Just before it commits,
+        ``around_commit`` is called with the items it touched, unless ``mirrored`` is off.
         """
         if self.read_only:
             raise ReadOnlyStore(
@@ -232,7 +237,7 @@ class Database:
                 if durable:
                     log_mark.note(self.path)
             finally:
-                _end(writer, "ROLLBACK")  # only if it is still open: after an error, or after a COMMIT that failed
+                _end(writer, "ROLLBACK")  # if it is still open, after an error or after a COMMIT that failed
             self.longest_write = max(self.longest_write, time.perf_counter() - started)
 
     def _around_commit(self, writer: Connection, *, durable: bool, mirrored: bool) -> AbstractContextManager[None]:
@@ -241,7 +246,7 @@ class Database:
         return self.around_commit(frozenset(writer.touched), durable=durable)
 
     def is_mirrored(self) -> bool:
-        """Whether what this thread writes now is mirrored: always, but inside a transaction that said otherwise."""
+        """Whether writes of this thread are mirrored now: always, except in a transaction that switched it off."""
         return self._mirrored if self.is_writing() else True
 
     def is_writing(self) -> bool:
@@ -310,7 +315,7 @@ class Database:
 
     @contextmanager
     def _decoded(self) -> Iterator[None]:
-        """Turn what a row that makes no sense raises into the error for damage; the trace stays beside it."""
+        """Turn an exception from decoding a row into the error for damage; its trace is kept."""
         try:
             yield
         except UnicodeEncodeError:
@@ -326,15 +331,15 @@ class Database:
         return int(self.connection().pragma("data_version"))
 
     def checkpoint(self) -> None:
-        """Fold the write-ahead log into the file and empty it, as far as readers allow."""
+        """Write the write-ahead log into the file and empty it, as far as readers allow."""
         with self._write_lock, self.translated():
             (self._writer or self.connection()).rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def vacuum(self) -> None:
-        """Write the file anew without its free pages; others may read meanwhile, but not write."""
+        """Rewrite the file without its free pages; others may read meanwhile, but not write."""
         with self._write_lock, self.translated():
             writer = self._writing_connection()
-            writer.pragma("temp_store", "FILE")  # in memory, the whole store would have to fit there
+            writer.pragma("temp_store", "FILE")  # in memory, there would have to be room for the whole store
             try:
                 writer.rows("VACUUM")
             finally:
@@ -347,9 +352,9 @@ class Database:
                 try:
                     connection.close(True)
                 except apsw.ThreadingViolationError:
-                    connection.interrupt()  # a thread that was left behind still uses it; it ends there
+                    connection.interrupt()  # a thread that is not waited for still uses it; this ends its statement
                 except apsw.Error:
-                    pass  # folding the log into the file failed; all that was committed stands in the log
+                    pass  # writing the log into the file failed; all that was committed is still in the log
             self._connections.clear()
         log_mark.tidy(self.path)
 

@@ -1,7 +1,7 @@
-"""Whether what is stored is still what was saved: every version against its hashes, row by row.
+"""Checks whether stored texts are still what was saved: every version is compared with its hashes.
 
-SQLite notices a torn page, not a changed letter. The hashes that each version and passage was saved with notice both,
-so they are computed again here. A row that cannot be read counts as damaged and stops nothing.
+SQLite notices a broken page, but not a changed letter. The hashes that were saved with each version and passage show
+both, so they are computed again here. A row that cannot be read counts as damaged and does not stop the check.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ricordo.store.sqlite.items import draft_of
 from ricordo.values.items import Draft
 from ricordo.values.reports import Check, Damage
 
-MOST_TOLD = 20
-"""So many damaged items are named."""
+MOST_NAMED = 20
+"""How many damaged items are named."""
 
 
 def find_damage(connection: Connection) -> list[Damage]:
-    """All damaged versions; of an item whose versions cannot even be listed, its head."""
+    """All damaged versions; if the versions of an item cannot be listed, its current one."""
     found: list[Damage] = []
     for n, drive, path, head in _items(connection):
         ref = f"{drive}:{path}"
@@ -41,7 +41,7 @@ def find_damage(connection: Connection) -> list[Damage]:
 
 
 def _items(connection: Connection) -> Iterator[tuple[int, str, str, int]]:
-    """Number, drive, path and head of each item, also where a part of the table cannot be read."""
+    """Number, drive, path and current version of each item, even if a part of the table cannot be read."""
     try:
         rows = connection.rows("SELECT n, drive, path, version FROM items ORDER BY n")
     except (apsw.Error, *UNREADABLE):
@@ -112,15 +112,15 @@ def texts(database: Database) -> tuple[Check, list[Damage]]:
     if not found and not heads:
         return Check("texts", True, "are what was saved, in every version"), []
     lines = [f"{one.ref} version {one.number}: {one.problem}" for one in found] + heads
-    more = f" and {len(lines) - MOST_TOLD:,} more" if len(lines) > MOST_TOLD else ""
-    return Check("texts", False, f"damaged: {'; '.join(lines[:MOST_TOLD])}{more}. {WHAT_TO_DO}"), found
+    more = f" and {len(lines) - MOST_NAMED:,} more" if len(lines) > MOST_NAMED else ""
+    return Check("texts", False, f"damaged: {'; '.join(lines[:MOST_NAMED])}{more}. {WHAT_TO_DO}"), found
 
 
 WHAT_TO_DO = "Restore a backup, or take out what can be read with 'ricordo export --salvage FILE'."
 
 
 def _head_problems(connection: Connection) -> list[str]:
-    """Items whose own row differs from their current version's in what no other check compares."""
+    """Items whose row differs from that of their current version, in values that no other check compares."""
     try:
         rows = connection.rows(
             "SELECT i.drive || ':' || i.path FROM items i JOIN versions v ON v.item = i.n AND v.number = i.version"
@@ -134,7 +134,7 @@ def _head_problems(connection: Connection) -> list[str]:
 
 
 def check_content(ref: object, number: int, content: str, blob: bytes | None, digest: str) -> None:
-    """Refuse a text that is not what was saved, and say how to get at one that is."""
+    """Refuse a text that is not what was saved, and say how to get an undamaged one."""
     if text_hash(content, blob) != digest:
         raise CorruptStore(
             f"the text of {ref} is damaged: it is not what was saved as version {number}",
@@ -144,7 +144,7 @@ def check_content(ref: object, number: int, content: str, blob: bytes | None, di
 
 
 def mend(database: Database, n: int, number: int, content: str) -> bool:
-    """Write the text of a version into its passages again; only a text that its hash vouches for."""
+    """Write the text of a version into its passages again, if its hash shows that it is the right text."""
     with database.write(durable=True, mirrored=False) as connection:
         rows = connection.rows("SELECT text_hash, layout FROM versions WHERE item=? AND number=?", (n, number))
         if not rows or text_hash(content) != rows[0][0]:

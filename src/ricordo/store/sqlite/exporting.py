@@ -1,4 +1,4 @@
-"""The whole store as records, in an order that depends on nothing but what it holds: items by id, logs as entered."""
+"""The whole store as records, in an order that depends only on its content: items by id, logs as they were written."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def item_record(connection: Connection, n: int, numbers: Collection[int] | None)
 
 
 def other_records(*, log: bool) -> dict[str, Callable[[Connection], Iterator[Record]]]:
-    """What reads everything but the items, in the order it stands in an export."""
+    """Readers of everything but the items, in the order of an export."""
     logs: dict[str, Callable[[Connection], Iterator[Record]]] = {"queries": _queries, "openings": _openings}
     return {
         "links": _links,

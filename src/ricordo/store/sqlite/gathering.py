@@ -1,9 +1,9 @@
-"""How the SQLite store answers an ask: filters and moment to masks, both sides to a pool, the pool to candidates.
+"""How the SQLite store answers an ask: it makes masks from the filters, a pool from both sides, and candidates from it.
 
 1. Filters and the moment become a mask of items and a list of chunks; both sides use them before they pick their best.
 2. The meaning side brings its nearest, the keyword side its best, and each item gets the value that the other side
    has for it.
-3. Neighbours in a thread and linked items join, where the ranking needs them.
+3. Neighbours in a thread and linked items are added, if the ranking needs them.
 4. What else the ranking needs is read for the items of the pool.
 """
 
@@ -32,7 +32,7 @@ from ricordo.values.items import Item
 
 ARCHIVED = ("archived",)
 _MOST_LIKENESSES = 8
-"""So many passages of an item look for similar ones, each on its own."""
+"""For at most this many passages of an item, similar passages are searched."""
 
 
 def masks(connection: Connection, ask: Ask) -> tuple[Array | None, Array | None]:
@@ -61,7 +61,7 @@ class Gathering:
         self.meaning: MeaningSide | None = None
 
     def candidates(self) -> Candidates:
-        """Everything that was found, with what the ranking needs to know of it."""
+        """Everything that was found, with what the ranking needs to know about it."""
         ask, pool = self.ask, self.pool
         self.allowed, times = (None, None) if ask.find == NEWEST else masks(self.connection, ask)
         self.keywords = KeywordSide(self.file.lexical, self.connection, ask, times)
@@ -95,7 +95,7 @@ class Gathering:
         return self._answer({}, {})
 
     def _take_both_sides(self, times: Array | None) -> None:
-        """Exclusions and phrases bind both sides; only the keyword side can check them."""
+        """Find by words and by meaning. Exclusions and phrases apply to both; only the keyword side can check them."""
         ask, pool = self.ask, self.pool
         vector = ask.vector
         near = None
@@ -122,14 +122,14 @@ class Gathering:
             pool.fill_missing_cosines()
 
     def _drop_other_words(self) -> None:
-        """Take back what passages got for a word that is not the one asked for but shares its stem."""
+        """Lower the scores of passages that matched another word with the same stem."""
         pool = self.pool
         chunks = [c for e in pool.entries.values() for c, (score, _) in e.chunks.items() if score > 0]
         lost = self.keywords.lost_to_other_words(chunks)
         pool.take_back({chunk: share / pool.maximum for chunk, share in lost.items()})
 
     def _take_substrings(self) -> bool:
-        """Take in the texts that hold the query as it is written; whether there are any."""
+        """Take in the texts that hold the query as it is written; returns whether there are any."""
         found = substring_chunks(self.connection, self.ask.text, limit=self.ask.per_side, allowed=self.allowed)
         self.pool.add_substrings(found)
         return bool(found)
@@ -159,7 +159,7 @@ class Gathering:
         return distances
 
     def _join(self, others: Collection[int]) -> None:
-        """Take in items that no side brought, with their values, if the ask does not leave them out."""
+        """Add items that neither side found, with their values, unless the ask excludes them."""
         ask, pool = self.ask, self.pool
         numbers = np.array([n for n in others if n not in pool.entries], np.int64)
         if self.allowed is not None:

@@ -1,4 +1,4 @@
-"""What a term gives to each chunk that holds it, before its idf: computed once per state of the index.
+"""What a term adds to each chunk that contains it, before its idf; computed once per state of the index.
 
 An impact depends on the averages of the whole index, so everything here is dropped with the next commit.
 """
@@ -18,7 +18,7 @@ CACHE_BYTES = 96 << 20
 
 
 class IndexLook(Protocol):
-    """One query's look at the index, as far as impacts need it."""
+    """One query's view of the index, as far as impacts need it."""
 
     epoch: int
     scoring: Scoring
@@ -80,7 +80,9 @@ class Impacts:
         return found
 
     def _weighted(self, look: IndexLook, at: int, posting: Posting) -> Array:
-        """The weighted frequencies. Beside the body, few chunks hold a term in a field: those alone are touched."""
+        """The weighted frequencies. In fields other than the body few chunks have a term, so only those are
+        computed.
+        """
         total: Array | None = None
         for field, frequencies in reversed(posting.frequencies):
             norm = self._norm(look, at, field)
@@ -89,5 +91,5 @@ class Impacts:
             else:
                 held = np.flatnonzero(frequencies)
                 total[held] += frequencies[held] * norm[posting.ordinals[held]]
-        assert total is not None  # a posting stands in at least one field
+        assert total is not None  # a posting has at least one field
         return total

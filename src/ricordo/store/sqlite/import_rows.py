@@ -45,7 +45,7 @@ def analysed(item: ItemRecord, analyzer: Analyzer) -> Analysed:
             known=seen.keys(),
         )
         for (chunk, *_), part in zip(version.layout, prepared.chunks, strict=True):
-            # Of two passages with the same words the second is not analysed again.
+            # If two passages have the same words, the second is not analysed again.
             found.setdefault(chunk, part if part.counts is not None else seen[part.key])
             seen.setdefault(part.key, part)
     return Analysed(item, [found[at] for at in range(len(item.chunks))])
@@ -56,7 +56,7 @@ def _draft(item: ItemRecord, version: VersionRecord) -> Draft:
 
 
 def insert(connection: Connection, one: Analysed, identity: str) -> tuple[int, list[NewChunk]]:
-    """Write an item with all its versions; answers its number and the chunks that are to be indexed."""
+    """Write an item with all its versions; returns its number and the chunks that are to be indexed."""
     item = one.item
     n = _insert_item(connection, item, identity)
     first = connection.next_chunks(len(item.chunks))
@@ -146,7 +146,7 @@ def _size(item: ItemRecord, version: VersionRecord, sizes: dict[str, int]) -> in
 
 
 def insert_text_links(connection: Connection, n: int, item: ItemRecord) -> links.Ends:
-    """Write the links in an item's text; answers what they are settled by."""
+    """Write the links in an item's text; returns what they are settled by."""
     connection.run_many(
         "INSERT INTO links(source, text, name, type, origin, created_at) VALUES(?,?,?,?,'text',?)",
         [(n, link.text, link.name, link.type, micros(link.created_at)) for link in item.links],
@@ -157,7 +157,7 @@ def insert_text_links(connection: Connection, n: int, item: ItemRecord) -> links
 
 
 def pass_on(connection: Connection, old: int, new: int) -> None:
-    """Let what people said of an item that was replaced hold for the one in its place."""
+    """Give the links and verdicts of an item that was replaced to the new one."""
     same = "o.origin = links.origin AND o.type = links.type AND o.name = links.name AND o.text = links.text"
     for end, other in (("source", "target"), ("target", "source")):
         connection.rows(

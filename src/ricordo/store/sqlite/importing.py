@@ -1,7 +1,7 @@
-"""Taking records of an export into a store: items whole or not at all, then what refers to them.
+"""Imports the records of an export: each item in one piece, then the records that refer to items.
 
-All that needs no lock is done before the transaction. An item keeps its id when that is free; what the file says of an
-item that was skipped, or got another id, is said here of the item that stands for it.
+Work that needs no lock is done before the transaction. An item keeps its id if that is free. Records about an item that
+was skipped, or got another id, are written for the item that is here in its place.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Importing:
         return "unchanged" if same else ""
 
     def _make_room(self, connection: Connection, holder: saving.Head, item: ItemRecord) -> None:
-        """Move what holds the ref to the bin, where its history can still be had, under another id if need be."""
+        """Move the item that has the ref to the bin, with its history, and under another id if necessary."""
         saving.refuse_immutable(holder, str(item.ref))
         links.forget_names(connection, holder.n)
         if holder.state != "deleted":
@@ -131,7 +131,7 @@ class Importing:
             connection.rows("UPDATE items SET id=? WHERE n=?", (saving.new_id(), holder.n))
 
     def others(self, batch: Sequence[Record]) -> Counter[str]:
-        """Write what refers to items; how many of each type were new."""
+        """Write what refers to items; returns how many of each type were new."""
         written: Counter[str] = Counter()
         with self.database.write(durable=True) as connection:
             for record in batch:
@@ -139,7 +139,7 @@ class Importing:
         return written
 
     def _number(self, connection: Connection, identity: str | None) -> int | None:
-        """The item that stands for one of the file."""
+        """The item here that belongs to an item of the file."""
         if identity is None:
             return None
         rows = connection.rows("SELECT n FROM items WHERE id=?", (self._stands_for.get(identity, identity),))
@@ -158,7 +158,7 @@ class Importing:
         return bool(connection.changes())
 
     def _known(self, connection: Connection, table: str, condition: str, values: Sequence[Any]) -> int | None:
-        """The entry of a log that says the same, if it was there before: the same file may be taken in twice."""
+        """The same entry of a log, if it was there before, because the same file may be imported twice."""
         if table not in self._before:
             self._before[table] = connection.rows(f"SELECT coalesce(max(id), 0) FROM {table}")[0][0]
         before = self._before[table]

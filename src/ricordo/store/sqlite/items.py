@@ -32,13 +32,13 @@ ITEM_COLUMNS = (
 DATED_FIELDS = (
     """CASE WHEN instr(i.fields, '"valid_from": "') > 0 OR instr(i.fields, '"valid_until": "') > 0 THEN i.fields END"""
 )
-"""The fields of an item, if dates may stand in them that say when it holds: most items have none."""
+"""The fields of an item, if they may hold dates of validity; most items have none."""
 ITEM_TABLES = "FROM items i LEFT JOIN usage u ON u.item = i.n"
 _ITEM = f"SELECT {ITEM_COLUMNS} {ITEM_TABLES} "
 
 
 def fields_of(text: str) -> Fields:
-    """Fields from their stored JSON; names of another time are left out."""
+    """Fields from their stored JSON; names that this version does not know are left out."""
     plain = {name: value for name, value in json.loads(text).items() if name in FIELD_NAMES}
     plain["tags"] = tuple(plain.get("tags", ()))
     return Fields(**plain)
@@ -199,7 +199,7 @@ def passes(connection: Connection, n: int, filters: Filters) -> bool:
 
 
 def refs_of(connection: Connection, numbers: Sequence[int]) -> tuple[dict[int, str], dict[int, Window]]:
-    """The refs of items, as text, by number; and from when until when they hold, of those that have such dates."""
+    """The refs of items as text, by number; and for items with such dates, from when until when they are valid."""
     found: dict[int, str] = {}
     windows: dict[int, Window] = {}
     for part in batched(numbers):
@@ -212,7 +212,7 @@ def refs_of(connection: Connection, numbers: Sequence[int]) -> tuple[dict[int, s
 
 
 def window_of(text: str) -> Window:
-    """From when and until when an item holds, given the JSON of its fields."""
+    """From when and until when an item is valid, by the JSON of its fields."""
     fields = json.loads(text)
     return fields.get("valid_from"), fields.get("valid_until")
 
@@ -265,7 +265,7 @@ def blob_of(connection: Connection, n: int, number: int) -> bytes | None:
 
 
 def layout_of(connection: Connection, n: int, number: int) -> tuple[Array, list[tuple[int, str]]]:
-    """Where each chunk of a version stands (chunk, character, lines), and the marks of pages and the like."""
+    """The place of each chunk of a version (chunk, character, lines), and the marks of pages, slides and sheets."""
     layout, marks = connection.rows("SELECT layout, marks FROM versions WHERE item=? AND number=?", (n, number))[0]
     return np.frombuffer(layout, np.int64).reshape(-1, 4), [(at, label) for at, label in json.loads(marks)]
 
@@ -372,7 +372,7 @@ def _file_state(row: tuple[Any, ...]) -> FileState | None:
 
 
 def batched(values: Sequence[T], size: int = 500) -> Iterator[Sequence[T]]:
-    """The values in parts that one statement takes."""
+    """The values in batches small enough for one statement."""
     for at in range(0, len(values), size):
         yield values[at : at + size]
 
@@ -382,7 +382,7 @@ def _marks(values: Sequence[Any]) -> str:
 
 
 def live_keys(connection: Connection, ref: Ref) -> set[bytes]:
-    """Keys of the chunks an item has now: those need no analysis when they come again."""
+    """Keys of the chunks that an item has now; equal chunks need not be analysed again."""
     return {
         row[0]
         for row in connection.rows(

@@ -60,7 +60,7 @@ def enqueue_chunks(connection: Connection, fingerprint: int, chunks: Sequence[in
 
 
 def enqueue_missing(connection: Connection, fingerprint: int, have: Array, kind: str | None) -> int:
-    """Put every live chunk, and those of points to fork from, that has no vector and no job on the backlog."""
+    """Put every live chunk, and every chunk of a checkpoint, that has no vector and no job on the backlog."""
     with_vector = set(have.tolist())
     condition, values = ("AND i.kind=?", (kind,)) if kind else ("", ())
     rows = connection.rows(
@@ -112,7 +112,7 @@ def _free_abandoned(connection: Connection) -> None:
 
 def _is_running(pid: int) -> bool:
     if os.name != "posix":
-        return True  # no safe way to ask; the lease ends by itself
+        return True  # there is no safe way to check; the lease ends by itself
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -174,7 +174,7 @@ def finish(connection: Connection, fingerprint: int, jobs: Sequence[Job], comput
 
 
 def fail(connection: Connection, fingerprint: int, jobs: Sequence[Job], error: str) -> None:
-    """Put jobs back for a later try, or aside for good after too many."""
+    """Put jobs back for a later try; after too many tries, they are not tried again."""
     now = now_micros()
     for job in jobs:
         rows = connection.rows("SELECT attempts FROM jobs WHERE fingerprint=? AND chunk=?", (fingerprint, job.chunk))
@@ -191,7 +191,7 @@ def fail(connection: Connection, fingerprint: int, jobs: Sequence[Job], error: s
 
 
 def retry(connection: Connection) -> int:
-    """Put all failed and waiting jobs back to the front; answers how many."""
+    """Put all failed and waiting jobs back to the front; returns how many."""
     connection.rows(
         "UPDATE jobs SET state='pending', attempts=0, not_before=0, error=NULL WHERE state='failed' OR not_before > 0"
     )

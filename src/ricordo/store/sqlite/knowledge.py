@@ -1,7 +1,7 @@
-"""What the store knows of the knowledge folder: which file stands for which item, as it was last seen.
+"""What the store knows about the knowledge folder: which file belongs to which item, and how it was last seen.
 
-Files are read and written elsewhere. The rows change in the transaction that changes the item, so that neither is ever
-known without the other.
+Files are read and written elsewhere. The rows change in the transaction that changes the item, so that they always
+agree.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _COLUMNS = "name, item, mtime, size, hash, mark, problem"
 
 
 class KnowledgeRows:
-    """What is known of the files in the knowledge folder."""
+    """What is known about the files in the knowledge folder."""
 
     def __init__(self, file: OpenFile) -> None:
         self._file = file
         self._database = file.database
 
     def set_folder(self, place: str) -> None:
-        """Say where the files are; what was known of those in another place is forgotten."""
+        """Set the folder of the files; what was known about files in another folder is forgotten."""
         with self._database.read() as connection:
             rows = connection.rows("SELECT value FROM meta WHERE name='knowledge_folder'")
         if rows and rows[0][0] == place:
@@ -86,7 +86,7 @@ class KnowledgeRows:
             )
 
     def items_in_transaction(self, numbers: Collection[int], ids: Collection[str] = ()) -> dict[int, Item]:
-        """Items with their content, in the bin or not, as they stand in the transaction that is open."""
+        """Items with their content, in the bin or not, as they are in the open transaction."""
         with self._database.write() as connection:  # this thread's own, which sees what it wrote
             wanted = {*numbers, *(n for identity in ids if (n := _number(connection, identity)) is not None)}
             found = {n: items.by_number(connection, n) for n in sorted(wanted)}

@@ -1,4 +1,4 @@
-"""What is known of the files that items were read from, and the folders they were found in."""
+"""What is known about the files that items were read from, and the folders they were found in."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Files:
         return [(path, tuple(json.loads(globs))) for path, globs in rows]
 
     def forget_root(self, path: str) -> bool:
-        """Look for no more new files in a folder; whether it was one of those looked in."""
+        """Look for no more new files in a folder; returns whether it was one of those looked in."""
         with self._database.write() as connection:
             connection.rows("DELETE FROM roots WHERE path=?", (path,))
             return connection.changes() > 0

@@ -1,4 +1,4 @@
-"""Verdicts on items and what profiles learned from them. How far weights move is decided by the caller."""
+"""Verdicts on items and what profiles learned from them. The caller decides how far weights are changed."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Lessons:
             return _learned(connection, profile)
 
     def move_weights(self, profile: str, decide: Callable[[Learned], Move | None]) -> WeightChange | None:
-        """Let ``decide`` look at what was learned and, where it wants another shift, put it in force and log it."""
+        """Let ``decide`` look at what was learned; if it wants another shift, apply and log it."""
         if decide(self.learned(profile)) is None:
-            return None  # most verdicts move nothing, and need no second transaction
+            return None  # most verdicts change no weights, and need no second transaction
         with self._database.write(durable=True) as connection:
             state = _learned(connection, profile)
             move = decide(state)
@@ -87,7 +87,7 @@ class Lessons:
         return bool(rows and rows[0][0])
 
     def freeze_learning(self, frozen: bool) -> None:
-        """Hold the weights as they are, or let them move again; for every process that uses the store."""
+        """Freeze the weights, or let them change again, for every process that uses the store."""
         with self._database.write(durable=True) as connection:
             connection.set_meta("learning_frozen", int(frozen))
 
@@ -106,7 +106,7 @@ def feedback_priors(connection: Connection, numbers: Sequence[int]) -> dict[int,
 
 
 def learned_shift(connection: Connection, profile: str) -> float:
-    """How far the text weight of a profile stands from its own; 0 when nothing was learned."""
+    """How far the text weight of a profile was moved; 0 if nothing was learned."""
     rows = connection.rows("SELECT shift FROM learned WHERE profile = ?", (profile,))
     return float(rows[0][0]) if rows else 0.0
 

@@ -1,12 +1,12 @@
-"""Keyword search over the segments: BM25F with filters before the best are picked, exact to the last chunk.
+"""Keyword search over the segments: exact BM25F, with filters applied before the best are picked.
 
 For a term t in a chunk, each field's frequency is divided by ``1 - b + b·length/average`` of that field and weighted;
 with x their sum, the term adds ``idf · x / (k1 + x)``, where ``idf = ln(1 + (N - df + .5)/(df + .5))``. N, df and the
 averages count live chunks only (or, for a search as of a time, the chunks that were live then). A score is therefore
-below the sum of the idfs, which is reported as ``maximum``; words that stand nowhere count in it, for they were asked
-for and are missing.
+below the sum of the idfs, which is reported as ``maximum``; words that occur nowhere count in it, because they were
+asked for.
 
-What a query means (operators, phrases) is decided in ``search``; this module is given terms.
+``search`` interprets the query (operators, phrases); this module gets terms.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class LexicalIndex:
 
     def _reload(self, connection: Connection, epoch: int, old: Snapshot | None) -> Snapshot:
         after = old.retired_seq if old else 0
-        if old and epoch < old.epoch:  # the file was replaced under us
+        if old and epoch < old.epoch:  # another file took the place of ours
             old, after = None, 0
             self._cache.clear()
             self._cached_bytes = 0
@@ -100,8 +100,8 @@ class LexicalIndex:
     ) -> Matches:
         """The best chunks until ``items`` different items are among them, ties included.
 
-        ``allowed`` holds the item numbers that passed the filters; ``required`` are groups of terms that must all stand
-        in the chunk (the words of a phrase); ``excluded`` are groups whose common presence in any chunk rules out its
+        ``allowed`` holds the item numbers that passed the filters; ``required`` are groups of terms that must all be in
+        the chunk (the words of a phrase); ``excluded`` are groups whose common presence in any chunk rules out its
         item; ``times`` are the ids of the chunks that were live at the time asked for; ``also`` are items whose
         matching chunks are answered whatever their rank. ``cover`` measures how much of the query each chunk holds.
         """
@@ -148,7 +148,7 @@ class LexicalIndex:
         return list(found)[:limit]
 
     def words_from(self, connection: Connection, letter: str) -> dict[str, str]:
-        """The words that begin with a letter, each with its index term; terms stand for themselves."""
+        """The words that begin with a letter, each with its index term; terms are included as words."""
         end = letter + "\U0010ffff"
         words: dict[str, str] = {}
         for segment in self.snapshot(connection).segments:

@@ -1,4 +1,4 @@
-"""The link half of the store: who links to whom, and how far apart items are."""
+"""The part of the store for links: which items link to which, and their distances."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Links:
         self._database = file.database
 
     def add(self, source: int, target: int, type: str) -> bool:  # noqa: A002 - the domain's word
-        """Link two items; whether the link is new."""
+        """Link two items; returns whether the link is new."""
         with self._database.write(durable=True) as connection:
             return links.add(connection, source, target, type)
 
@@ -27,7 +27,7 @@ class Links:
             links.set_mentions(connection, entity, sources)
 
     def remove(self, source: int, target: int, type: str | None = None) -> int:  # noqa: A002
-        """Take manual links between two items away, of one type or of all; how many there were."""
+        """Remove manual links between two items, of one type or of all; returns how many there were."""
         with self._database.write(durable=True) as connection:
             return links.remove(connection, source, target, type)
 
@@ -42,7 +42,7 @@ class Links:
             return links.neighbours(connection, numbers, depth)
 
     def relink(self) -> int:
-        """Find the links in all texts anew, and what each means; how many items were looked at."""
+        """Find the links in all texts again, and what each means; returns how many items were looked at."""
         from ricordo.store.sqlite.relinking import relink
 
         return relink(self._database)

@@ -1,7 +1,7 @@
 """Links between items: the tables ``links`` and ``item_names``, and the distances they span.
 
-A manual link holds both ends. A link from a text holds the target's name; the item that answers to it is looked up
-when the text is saved, and again whenever an item that may answer to it comes, goes, or changes its name.
+A manual link holds both ends. A link from a text holds the target's name. The item with that name is looked up when the
+text is saved, and again whenever an item with such a name is added, removed or renamed.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from ricordo.text.links import LinkCandidate, LinkTarget, best_candidate, names_
 from ricordo.values.items import Fields, Ref
 
 MOST_NEIGHBOURS = 1_000
-"""Past so many neighbours the walk ends: what everything links to says nothing about anything."""
+"""The walk ends at this many neighbours, because an item that everything links to says nothing."""
 
 
 MOST_CANDIDATES = 1_000
-"""So many items that go by one name are compared, the oldest first."""
+"""At most this many items with the same name are compared, the oldest first."""
 
 
 @frozen
 class Ends:
-    """What an item brings to the links: the names it goes by, what its text links to, and the entities it names."""
+    """What links need to know about an item: its names, the targets in its text, and the entities it mentions."""
 
     names: Collection[str]
     targets: Sequence[LinkTarget]
@@ -42,7 +42,7 @@ def parts(values: Iterable[int | str], size: int = 500) -> Iterator[tuple[str, l
 
 
 def add(connection: Connection, source: int, target: int, type_: str) -> bool:
-    """Link two items by hand; whether the link is new."""
+    """Link two items by hand; returns whether the link is new."""
     connection.rows(
         "INSERT INTO links(source, target, type, origin, text, name, created_at)"
         " VALUES(?,?,?,'manual','','',?) ON CONFLICT DO NOTHING",
@@ -52,7 +52,7 @@ def add(connection: Connection, source: int, target: int, type_: str) -> bool:
 
 
 def remove(connection: Connection, source: int, target: int, type_: str | None) -> int:
-    """Take away manual links between two items; how many there were."""
+    """Take away manual links between two items; returns how many there were."""
     connection.rows(
         "DELETE FROM links WHERE source=? AND target=? AND origin='manual' AND type=coalesce(?, type)",
         (source, target, type_),
@@ -123,14 +123,14 @@ def settle(connection: Connection, ends: Mapping[int, Ends]) -> None:
 
 
 def forget_names(connection: Connection, n: int) -> None:
-    """No link in a text means this item any more; its own stay with it."""
+    """Forget an item's names, so that no link in a text leads to it; its own links stay."""
     names = {row[0] for row in connection.rows("SELECT name FROM item_names WHERE item=?", (n,))}
     connection.rows("DELETE FROM item_names WHERE item=?", (n,))
     _resolve(connection, sources=(), names=names)
 
 
 def reconsider(connection: Connection, n: int) -> None:
-    """Look up again what links by an item's names mean: it was put away or came back, and live items go first."""
+    """Look up links to an item's names again, because it was archived or restored, and live items take precedence."""
     names = [row[0] for row in connection.rows("SELECT name FROM item_names WHERE item=?", (n,))]
     _resolve(connection, sources=(), names=names)
 
@@ -170,7 +170,7 @@ def write_mentions(connection: Connection, found: Iterable[tuple[int, int, str]]
 
 
 def _write_names(connection: Connection, ends: Mapping[int, Ends]) -> set[str]:
-    """Replace the names of items; answers every name of an item that changed any."""
+    """Replace the names of items; returns every name of an item that changed any."""
     stored: dict[int, set[str]] = {n: set() for n in ends}
     for marks, part in parts(ends):
         for n, name in connection.rows(f"SELECT item, name FROM item_names WHERE item IN ({marks})", part):
@@ -190,7 +190,7 @@ def _write_names(connection: Connection, ends: Mapping[int, Ends]) -> set[str]:
 
 
 def _write_targets(connection: Connection, ends: Mapping[int, Ends]) -> list[int]:
-    """Replace the links in texts, those that stay keep their rows; answers the items that have any."""
+    """Replace the links in texts, those that stay keep their rows; returns the items that have any."""
     stored: dict[tuple[int, str, str], int] = {}
     for marks, part in parts(ends):
         rows = connection.rows(
@@ -222,7 +222,7 @@ def _resolve(connection: Connection, *, sources: Iterable[int], names: Iterable[
 
 
 def count_astray(connection: Connection) -> int:
-    """How many links in texts lead to another item than the one they mean now, or to none though there is one."""
+    """How many links in texts lead to a wrong item, or to none although there is one."""
     rows = connection.rows(
         "SELECT l.id, l.source, l.target, l.text, l.name, s.drive, s.path FROM links l JOIN items s ON s.n = l.source"
         " WHERE l.origin='text' AND s.state <> 'deleted' ORDER BY l.name"

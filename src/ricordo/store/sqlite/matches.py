@@ -1,4 +1,4 @@
-"""What the two indexes of the SQLite store are asked for and what they answer, as arrays; these never leave it."""
+"""The input and output of the two indexes of the SQLite store, as arrays; these never leave the store."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ricordo.store.sqlite.postings import Array
 
 @frozen
 class Wanted:
-    """One word of a query: the terms that stand for it (several for a prefix) and how much it counts.
+    """One word of a query: its index terms (several for a prefix) and how much it counts.
 
-    ``certainty`` is what is left of its weight because its stem may stand for another word; the maximum ignores it.
+    ``certainty`` is the part of its weight that counts if its stem may belong to another word; the maximum ignores it.
     """
 
     label: str
@@ -32,9 +32,9 @@ class Matches:
     total: int
     idf: dict[str, float] = field(default_factory=dict)
     coverage: Array | None = None
-    """Per chunk: the idf of the words it holds over that of all words that stand anywhere."""
+    """Per chunk: the idf of the words it holds over that of all words that occur anywhere."""
     share: float = 1.0
-    """What of the maximum belongs to words that stand anywhere."""
+    """The part of the maximum that belongs to words that occur anywhere."""
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""The keyword side of an ask: its words as index terms, phrases and prefixes checked on the texts, exclusions."""
+"""The keyword side of an ask: words as index terms, phrases and prefixes checked in the texts, exclusions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ricordo.values.items import Item
 
 EVERY = 1 << 30
 RESPELLED = 0.7
-"""What a word counts for that is looked for in place of one that stands nowhere."""
+"""The weight of a word that is searched in place of one that occurs nowhere."""
 _CHECKED_AT_ONCE = 256
 
 
@@ -57,7 +57,7 @@ class KeywordSide:
         return [word for *_, word in rare[:count]]
 
     def _spellings(self) -> dict[str, tuple[str, ...]]:
-        """For words of the ask that stand nowhere, the index terms that they most likely mean."""
+        """For words of the ask that occur nowhere, the index terms that they most likely mean."""
         written = {word.term: word.written for word in self.ask.words if word.written}
         if not written or self.times is not None:
             return {}
@@ -70,10 +70,10 @@ class KeywordSide:
                 likely = dict.fromkeys(known[one] for one in likely_words(word, known, MOST_LOOKED_AT))
                 if likely:
                     found[word] = tuple(likely)
-        return self._standing(found)
+        return self._terms_in_use(found)
 
-    def _standing(self, likely: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-        """The terms among these that stand in a text now: the index also knows words of texts that are gone."""
+    def _terms_in_use(self, likely: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        """Those of the terms that occur in a text now; the index also has words of texts that are gone."""
         terms = {term for some in likely.values() for term in some}
         if not terms:
             return {}
@@ -102,7 +102,7 @@ class KeywordSide:
 
         if not self.ask.phrases and not self.only_prefixes:
             return search(limit)
-        # A match of prefixes alone must be a true one, not one by its stem.
+        # If only prefixes are searched, a match must really begin so, not only by its stem.
         prefixes = self.ask.prefixes if self.only_prefixes else ()
         count = limit
         while True:
@@ -202,7 +202,7 @@ class KeywordSide:
     def shares(
         self, words: Sequence[Wanted], chunks: Sequence[int]
     ) -> dict[int, list[tuple[str, dict[str, int], float, float]]]:
-        """What each word gave to each chunk."""
+        """What each word added to each chunk."""
         return self.index.shares(self.connection, words, chunks, scoring=self.ask.scoring, times=self.times)
 
 

@@ -51,7 +51,7 @@ class Vectors:
 
 
 def drop_idle_fingerprints(database: Database, keep: Collection[str]) -> int:
-    """Drop the vectors of fingerprints that searches do not use and nobody works on; how many vectors there were."""
+    """Drop the vectors of fingerprints that are not in use; returns how many there were."""
     with database.read() as connection:
         idle = connection.rows(
             "SELECT id, name FROM fingerprints f"
@@ -61,7 +61,7 @@ def drop_idle_fingerprints(database: Database, keep: Collection[str]) -> int:
 
 
 def drop_fingerprints(database: Database, fingerprints: Sequence[int]) -> int:
-    """Clear the rows of fingerprints, a bounded number at a time; how many vectors there were."""
+    """Clear the rows of fingerprints, a bounded number at a time; returns how many vectors there were."""
     dropped = 0
     for number in fingerprints:
         with database.write() as connection:

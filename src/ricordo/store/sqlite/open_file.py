@@ -1,4 +1,4 @@
-"""What every part of the SQLite store shares: the open database, the language of its words, and the caches."""
+"""What all parts of the SQLite store share: the open database, the language of its words, and the caches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class OpenFile:
         if rows:
             return str(rows[0][0])
         if not self.database.read_only:
-            Analyzer(language)  # refuses an unknown language before it is written down
+            Analyzer(language)  # an unknown language is an error before it is stored
             with self.database.write() as connection:
                 connection.set_meta("language", language, replace=False)
         return language

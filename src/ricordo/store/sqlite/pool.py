@@ -1,6 +1,7 @@
-"""The pool of one ask: the items that both sides brought, each with its keyword score and its cosine.
+"""The pool of one ask: the items that both sides found, each with its keyword score and its cosine.
 
-Every item gets both values, whichever side found it. So a zero means that nothing matched, not that nobody looked.
+Every item gets both values, whichever side found it. So a zero means that nothing matched, not that it was not
+computed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from ricordo.store.sqlite.postings import Array
 
 CHUNKS_KEPT = 5
 SUBSTRING_VALUE = 0.5
-"""What a substring match counts for when no word matched: it has no frequency to weigh."""
+"""The score of a substring match, which has no word frequency."""
 _NOTHING = 1e-12
 
 
@@ -33,7 +34,7 @@ class PoolEntry:
 
 
 class GatheredPool:
-    """What both sides brought, by item number."""
+    """What both sides found, by item number."""
 
     def __init__(self) -> None:
         self.entries: dict[int, PoolEntry] = {}
@@ -58,7 +59,7 @@ class GatheredPool:
         self.add_scores(matches)
 
     def add_scores(self, matches: Matches, *, joined: bool = False) -> None:
-        """Take in keyword scores; ``joined`` where they are those of items that no side brought."""
+        """Take in keyword scores; ``joined`` if they belong to items that neither side found."""
         scale = 1.0 / matches.maximum if matches.maximum else 0.0
         few = few_per_item(matches.items, matches.scores)
         if matches.coverage is not None:
@@ -104,7 +105,7 @@ class GatheredPool:
             entry.lexical, entry.lexical_chunk = (score, best) if score > _NOTHING else (0.0, None)
 
     def fill_missing_cosines(self) -> None:
-        """An item that waits for its vector is neither near nor far: it gets the middle of what the others have."""
+        """Give items that still wait for their vector the middle of the others' cosines."""
         known = sorted(entry.cosine for entry in self.entries.values() if entry.vector_chunk is not None)
         for entry in self.entries.values():
             if entry.vector_chunk is None and known:
@@ -116,7 +117,7 @@ class GatheredPool:
         return [n for n, entry in ordered[:count] if entry.lexical > 0 or entry.cosine > 0]
 
     def candidates(self, refs: Mapping[int, str], versions: Mapping[int, int]) -> tuple[Candidate, ...]:
-        """The entries as values, in the order they came; those that are no longer there are left out."""
+        """The entries as values, in the order in which they were added; items that are gone are left out."""
         return tuple(
             Candidate(
                 n,
@@ -135,7 +136,7 @@ class GatheredPool:
 
 
 def few_per_item(numbers: Array, scores: Array, few: int = CHUNKS_KEPT) -> Array:
-    """Positions of the best chunks of each item: more than these are never shown."""
+    """Positions of the best chunks of each item; more are never shown."""
     if not len(numbers):
         return np.zeros(0, np.int64)
     order = np.lexsort((-scores, numbers))

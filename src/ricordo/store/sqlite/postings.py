@@ -101,7 +101,7 @@ def combine(rows: Sequence[tuple[str, int, bytes]], moves: Sequence[Array]) -> I
     """Merge rows ``(term, source, blob)``, sorted by term then source, into one row per term.
 
     ``moves[source]`` maps the source's ordinals to those of the merged segment, or to -1 for chunks left behind. All
-    blobs are read as one buffer: a step handles thousands of short lists, and each would pay for its own arrays.
+    blobs are read as one buffer, because a step handles thousands of short lists, and arrays for each would be slow.
     """
     if not rows:
         return
@@ -136,7 +136,7 @@ def combine(rows: Sequence[tuple[str, int, bytes]], moves: Sequence[Array]) -> I
 def _merged(
     rows: Sequence[tuple[str, int, bytes]], row: Array, moved: Array, planes: Array
 ) -> Iterator[tuple[str, bytes]]:
-    """Drop what was left behind and write the rest, one row per term."""
+    """Drop the chunks that are left behind and write the rest, one row per term."""
     kept = moved >= 0
     if not kept.all():
         row, moved, planes = row[kept], moved[kept], planes[:, kept]

@@ -1,4 +1,4 @@
-"""The reading half of the store: items, versions and texts as values."""
+"""The part of the store that reads: items, versions and texts as values."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Items:
             return items.live_keys(connection, ref)
 
     def content_marks(self, versions: Sequence[tuple[str, int]]) -> dict[str, ContentMark]:
-        """What tells whether two stores hold the same text, for versions of items named by id."""
+        """Hashes that show whether two stores hold the same text, for versions of items given by id."""
         marks: dict[str, ContentMark] = {}
         with self._database.read() as connection:
             for identity, version in versions:
@@ -131,7 +131,7 @@ class Items:
         return [row[0] for row in rows]
 
     def paths_like(self, drive: str, path: str) -> set[str]:
-        """The paths ``path`` and ``path-…`` that items hold, live, archived or in the bin."""
+        """The paths ``path`` and ``path-…`` that items have, live, archived or in the bin."""
         with self._database.read() as connection:
             rows = connection.rows(
                 "SELECT path FROM items WHERE drive=?1 AND (path=?2 OR path>?2 || '-' AND path<?2 || '.')",

@@ -1,6 +1,6 @@
-"""What ``doctor`` looks at between the tables: rows that point at nothing, bytes nobody holds, copies that differ.
+"""The checks that ``doctor`` does between tables: references to missing rows, unused bytes, copies that differ.
 
-Whatever only points is dropped on repair; a text that lost its item is reported and left alone.
+Repair drops rows that only refer to something missing; a text that lost its item is reported and kept.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BATCH = 500
 
 
 def references(database: Database, repair: bool) -> Check:
-    """Every row that names an item or a fingerprint names one that is there."""
+    """Every row that refers to an item or a fingerprint refers to an existing one."""
     with database.read() as connection:
         broken: dict[str, int] = {}
         for table, *_ in connection.rows("PRAGMA foreign_key_check"):
@@ -46,7 +46,7 @@ def references(database: Database, repair: bool) -> Check:
 
 
 def _ends_missing(connection: Connection) -> dict[str, int]:
-    """What no reference of the schema guards."""
+    """References that the schema itself does not check."""
     return {
         "links": connection.rows("SELECT count(*) FROM links WHERE target IS NULL AND origin <> 'text'")[0][0],
         "jobs": connection.rows("SELECT count(*) FROM jobs WHERE chunk NOT IN (SELECT id FROM chunks)")[0][0],
@@ -67,7 +67,7 @@ def _drop_pointers(connection: Connection) -> None:
 
 
 def blobs(database: Database, repair: bool) -> Check:
-    """The bytes of files without text: those of every version are there, are themselves, and nobody's are not."""
+    """The bytes of files without text: every version has its bytes, they match their hash, and no others are stored."""
     with database.read() as connection:
         missing = connection.rows(
             "SELECT count(*) FROM versions WHERE blob IS NOT NULL AND blob NOT IN (SELECT hash FROM blobs)"

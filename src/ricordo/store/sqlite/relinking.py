@@ -1,4 +1,4 @@
-"""Links of items that are already in: found in their texts anew, and checked against them."""
+"""Finds the links of stored items in their texts again, and checks the stored links."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ _ITEM = (
 
 
 def relink(database: Database) -> int:
-    """Settle the links of all items, a batch per transaction; what was saved meanwhile is left as it is."""
+    """Write the links of all items again, a batch per transaction; items that were saved meanwhile are left as they
+    are.
+    """
     looked_at = 0
     last = 0
     with database.write() as connection:
@@ -61,7 +63,7 @@ def _ends(connection: Connection, after: int) -> Iterator[tuple[int, int, links.
 
 
 def check(database: Database, repair: bool) -> Check:
-    """Every item goes by its names, the links of a sample are those in its text, and all lead to what they mean."""
+    """Check the names of all items, the links of a sample of texts, and that all links lead to the right item."""
     problem = _problem(database)
     if problem is None:
         return Check("links", True, "agree with the stored texts")

@@ -1,7 +1,7 @@
-"""An export of a damaged store: everything that can still be read, row by row, and a list of what cannot.
+"""Exports a damaged store: everything that can still be read, row by row, and a list of what cannot.
 
-Versions that are no longer what was saved are left out where the item has others that are; an item that has none keeps
-the text that stands there, under a hash of its own, so that it can be imported, and is named as damaged.
+Damaged versions are left out if the item has undamaged ones. An item without any keeps its damaged text under a new
+hash, so that it can be imported, and is reported as damaged.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def records(connection: Connection, language: str, left_out: list[str], *, log: 
 
 
 def _item(connection: Connection, n: int, ref: str, left_out: list[str]) -> ItemRecord | None:
-    """One item with the versions that are sound, or as it stands when none is."""
+    """One item with its undamaged versions; if there are none, as it is."""
     try:
         numbers = [row[0] for row in connection.rows("SELECT number FROM versions WHERE item=? ORDER BY number", (n,))]
     except _ANY as error:
@@ -78,7 +78,7 @@ def _item(connection: Connection, n: int, ref: str, left_out: list[str]) -> Item
 
 
 def _readable(item: ItemRecord) -> ItemRecord:
-    """The item with its newest kept version as the current one, and hashes of what stands there."""
+    """The item with its newest remaining version as the current one, and hashes of the text as it is."""
     versions = tuple(_rehashed(item, version) for version in item.versions)
     numbers = [version.number for version in versions]
     return replace(item, versions=versions, version=item.version if item.version in numbers else numbers[-1])
@@ -112,6 +112,6 @@ def _as_many(
 
 
 def _refers_to(record: Record) -> set[str]:
-    """The ids of the items that a link joins: one that is left out takes its links with it."""
+    """The ids of the items that a link connects; if one is left out, the link is, too."""
     source, target = getattr(record, "source", None), getattr(record, "target", None)
     return {one for one in (source, target) if one is not None}

@@ -1,7 +1,7 @@
-"""Writing items: a new version, its chunks, the lexical index and the bin, all in the caller's transaction.
+"""Writes items: a new version, its chunks, the keyword index and the bin, all in the caller's transaction.
 
-A chunk is written once and never changed but for its state. A new version keeps the chunks whose key it shares with
-the one before and supersedes the rest.
+A chunk is written once; only its state changes later. A new version keeps the chunks whose key it shares with the one
+before and supersedes the rest.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def save(
 def save_archived(
     connection: Connection, item: PreparedItem, analyzer: Analyzer, keep_versions: int
 ) -> tuple[Saved, list[NewChunk]]:
-    """Write an item that was never live: its chunks are superseded in the moment they are made."""
+    """Write an item that is archived from the start: its chunks are superseded as soon as they are written."""
     head = find_head(connection, item.draft.ref.drive, item.draft.ref.path)
     if head is not None and (head.hash == item.hash or head.state == "live"):
         reason = "unchanged" if head.hash == item.hash else "in use"
@@ -150,7 +150,7 @@ def _note_change(connection: Connection, n: int, changed: datetime) -> None:
 
 
 def _date_back(connection: Connection, n: int, created: int, updated: int) -> None:
-    """Let a new item be as old as it says; it was as it is since its last change."""
+    """Give a new item the times that it had before; its version dates from its last change."""
     connection.rows("UPDATE items SET created_at=?, updated_at=? WHERE n=?", (created, updated, n))
     connection.rows("UPDATE versions SET created_at=? WHERE item=?", (updated, n))
     connection.rows("UPDATE chunks SET live_from=? WHERE item=?", (updated, n))
@@ -159,7 +159,7 @@ def _date_back(connection: Connection, n: int, created: int, updated: int) -> No
 def write_version(
     connection: Connection, head: Head, item: PreparedItem, analyzer: Analyzer, keep_versions: int
 ) -> list[NewChunk]:
-    """Write the next version of an item; answers the chunks that must be indexed."""
+    """Write the next version of an item; returns the chunks that must be indexed."""
     now = now_micros()
     ids, new_chunks = _write_chunks(connection, head.n, item.chunks, analyzer, now)
     layout = np.array(
@@ -216,7 +216,7 @@ def _write_head(
 
 
 def write_secrets(connection: Connection, n: int, counts: Mapping[str, int]) -> None:
-    """Note which secrets stand in an item's text now."""
+    """Note which secrets an item's text contains now."""
     connection.rows("DELETE FROM secrets WHERE item=?", (n,))
     connection.run_many("INSERT INTO secrets(item, kind, count) VALUES(?,?,?)", [(n, *one) for one in counts.items()])
 
@@ -294,7 +294,7 @@ def _write_chunks(
 
 
 def _counts_of(connection: Connection, n: int, part: PreparedChunk, analyzer: Analyzer) -> tuple[dict[str, int], ...]:
-    """Analyse late: another process took away the chunk we meant to keep."""
+    """Analyse a chunk after all, because another process removed the one that should have been kept."""
     title, path, description, fields = connection.rows(
         "SELECT title, path, description, fields FROM items WHERE n=?", (n,)
     )[0]

@@ -1,6 +1,6 @@
-"""BM25F over a snapshot of the segments: masks, scores, the best, and each word's share. Pure but for loading postings.
+"""BM25F over a snapshot of the segments: masks, scores, the best, and each word's share.
 
-The formula stands in ``lexical``, which owns what is kept in memory between queries.
+``lexical`` describes the formula, and keeps data in memory between queries.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from ricordo.store.sqlite.postings import FIELDS, Array, Posting
 from ricordo.store.sqlite.segments import LIVE, Arrays
 
 MOST_TIES = 500
-"""Chunks that tie with the last one asked for are answered too, so that refs can break the tie; up to here."""
+"""Chunks that tie with the last one are returned, too, so that refs can break the tie; at most this many."""
 
 
 class PostingSource(Protocol):
-    """Where posting lists come from, and what is remembered of them."""
+    """Loads posting lists, and caches what was computed from them."""
 
     impacts: Impacts
 
@@ -61,7 +61,7 @@ class Snapshot:
 
 
 class View:
-    """One query's look at a snapshot: postings loaded once, then masks, scores and shares from them."""
+    """One query's view of a snapshot: postings are loaded once; masks, scores and shares are computed from them."""
 
     def __init__(
         self, index: PostingSource, connection: Connection, snapshot: Snapshot, scoring: Scoring, times: Array | None
@@ -82,7 +82,7 @@ class View:
             for segment, mask in zip(self.segments, self.visible, strict=True):
                 lengths = segment.arrays.lengths[:, mask]
                 totals, filled = totals + lengths.sum(axis=1), filled + (lengths > 0).sum(axis=1)
-        # Over the chunks that have the field: else tags that few items carry would look long, and count for nothing.
+        # Only chunks that have the field count; else tags, which few items have, would look long and not count.
         self.averages = totals / np.maximum(filled, 1)
         self.loaded: list[dict[str, Posting]] = []
 
@@ -92,7 +92,7 @@ class View:
     def masks(
         self, allowed: Array | None, required: Sequence[Sequence[str]], excluded: Sequence[Sequence[str]]
     ) -> list[Array | None]:
-        """Per segment, the chunks that may be answered at all; None where all may."""
+        """Per segment, the chunks that may be returned; None if all may."""
         masks: list[Array | None] = list(self.visible)
         if allowed is not None:
             masks = [_both(mask, _lookup(s.arrays.items, allowed)) for mask, s in self._each(masks)]
@@ -125,7 +125,7 @@ class View:
         return held
 
     def document_frequency(self, word: Wanted) -> int:
-        """In how many visible chunks a word stands."""
+        """In how many visible chunks a word occurs."""
         count = 0
         for at, visible in enumerate(self.visible):
             lists = [p.ordinals for term in word.terms if (p := self.loaded[at].get(term)) is not None]
@@ -148,7 +148,7 @@ class View:
             return parts[0] if parts else None
         dense = np.zeros(len(self.segments[at].arrays.chunks))
         for ordinals, impact in parts:
-            dense[ordinals] += impact * self.scoring.k1 / (1.0 - impact)  # back to x, which adds up
+            dense[ordinals] += impact * self.scoring.k1 / (1.0 - impact)  # back to x, which can be added up
         held = np.flatnonzero(dense)
         x = dense[held]
         return held, x / (self.scoring.k1 + x)
@@ -296,7 +296,7 @@ def _both(mask: Array | None, other: Array) -> Array:
 
 
 def _at_least(scores: Array, count: int) -> Array:
-    """Places of at least ``count`` of the best scores, ascending; a few more, for the price of one pass.
+    """Places of at least ``count`` of the best scores, ascending, found in one pass; there may be a few more.
 
     The count-th best of the maxima of equal blocks is reached by at least ``count`` scores.
     """

@@ -21,7 +21,7 @@ class Index:
         self._database = file.database
 
     def snapshot(self) -> AbstractContextManager[object]:
-        """While it is open, everything this thread reads is of one moment, and opening it once saves doing so often."""
+        """While it is open, this thread reads the store at one moment; opening it once is faster than for each call."""
         return self._database.read()
 
     @property
@@ -52,6 +52,6 @@ class Index:
             return showing.passages(self._file, connection, shown, ask, contents=contents, vectors=vectors)
 
     def document_frequencies(self, terms: Collection[str]) -> tuple[int, dict[str, int]]:
-        """How many live chunks there are, and in how many of them each term stands."""
+        """How many live chunks there are, and in how many of them each term occurs."""
         with self._database.read() as connection:
             return self._file.lexical.document_frequencies(connection, terms)

@@ -1,4 +1,4 @@
-"""Which items hold what looks like a secret: counts only, never the secret itself. Finding them is ``ingest``'s."""
+"""Which items hold what looks like a secret: counts only, never the secret itself. ``ingest`` finds them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Secrets:
         return list(found.items())
 
     def note(self, found: Mapping[int, Mapping[str, int]]) -> None:
-        """Replace what is known of some items."""
+        """Replace what is known about some items."""
         with self._database.write() as connection:
             for n, counts in found.items():
                 write_secrets(connection, n, counts)

@@ -1,8 +1,8 @@
-"""The lexical index as rows in the store: adding a batch as a segment, retiring chunks, merging segments in tiers.
+"""The keyword index as rows in the store: adds a batch as a segment, retires chunks, merges segments by size.
 
-A segment is immutable. Adding writes one; retiring appends to a small log; merging builds a new segment from several
-in short transactions and swaps it in at the end, so that no write lock is held long. Deleted chunks are left behind
-by a merge; superseded ones stay, for searches as of an earlier time. Scoring lives in ``lexical``.
+A segment is immutable. Adding writes one; retiring appends to a small log; merging builds a new segment from several in
+short transactions and swaps it in at the end, so that no write lock is held long. Deleted chunks are left behind by a
+merge; superseded ones stay, for searches as of an earlier time. ``lexical`` computes scores.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ricordo.store.sqlite.postings import FIELDS, Array, TermCounts, combine, in
 BUILDING, READY, REPLACED = 0, 1, 2
 FAN_OUT = 8
 MAX_MERGED = 600_000
-"""Segments beyond this many chunks are left as they are: a million chunks stand in a few of them."""
+"""Larger segments are not merged; a million chunks are in a few of them."""
 STEP_ROWS = 4_000
 LEASE_SECONDS = 120
 
@@ -39,7 +39,7 @@ class Inverted:
     rows: Sequence[tuple[str, bytes]]
 
     def rows_for(self, chunks: Sequence[NewChunk]) -> Iterable[tuple[str, bytes]]:
-        """The rows, if the chunks turned out to be the expected ones; else made anew."""
+        """The rows, if the chunks are the expected ones; else they are made again."""
         if len(chunks) == len(self.counts) and all(
             chunk.counts is expected for chunk, expected in zip(chunks, self.counts, strict=True)
         ):
@@ -90,7 +90,7 @@ def retire(connection: Connection, chunks: Sequence[tuple[int, int, bytes]], sta
 
 
 def holding(connection: Connection, n: int) -> list[int]:
-    """The segments that hold words of an item."""
+    """The segments that contain words of an item."""
     ready = connection.rows("SELECT id FROM segments WHERE state=?", (READY,))
     return [segment for (segment,) in ready if (load_arrays(connection, segment).items == n).any()]
 
@@ -106,12 +106,12 @@ def is_used(connection: Connection, term: str) -> bool:
 
 
 def bump_epoch(connection: Connection) -> None:
-    """Tell every process that what it remembers of the index is out of date."""
+    """Tell every process that its cached index is out of date."""
     connection.add_to_meta("index_epoch", 1)
 
 
 def statistics_of(lengths: Array) -> dict[int, int]:
-    """What BM25 needs to know of chunks, by the number it is kept under, from the lengths of their fields.
+    """The statistics of chunks that BM25 needs, by the number under which they are stored, from the lengths of fields.
 
     -1 is how many chunks there are, 0 to 5 how many terms each field has, 6 to 11 how many chunks have the field.
     """
@@ -121,7 +121,7 @@ def statistics_of(lengths: Array) -> dict[int, int]:
 
 
 def live_statistics(connection: Connection) -> dict[int, int]:
-    """The same for all live chunks of a store, counted anew."""
+    """The same for all live chunks of a store, counted again."""
     rows = connection.rows("SELECT lengths FROM chunks WHERE state=0")
     stored = b"".join(lengths for (lengths,) in rows)
     return statistics_of(np.frombuffer(stored, np.uint32).reshape(-1, len(FIELDS)).T)
@@ -134,7 +134,7 @@ def _count(connection: Connection, lengths: Array, sign: int) -> None:
 
 @frozen
 class Arrays:
-    """What a segment knows of its chunks, one entry each."""
+    """What a segment knows about its chunks, one entry each."""
 
     chunks: Array
     items: Array
@@ -174,7 +174,7 @@ def retired_log(connection: Connection, after: int = 0) -> dict[int, int]:
 
 
 def maintain(database: Database, *, everything: bool = False) -> int:
-    """Do the merges that are due and clear what earlier ones left; answers how many were done."""
+    """Do the merges that are due and clear what earlier ones left; returns how many were done."""
     merged = 0
     while (plan := _claim(database, everything=everything)) is not None:
         Merge(database, *plan).run()
@@ -185,7 +185,7 @@ def maintain(database: Database, *, everything: bool = False) -> int:
 
 
 def rewrite(database: Database, segments: Iterable[int]) -> None:
-    """Rewrite segments without their deleted chunks, so that no word of those is left in the file."""
+    """Rewrite segments without their deleted chunks, so that none of their words stays in the file."""
     for segment in segments:
         with database.write() as connection:
             if not connection.rows("SELECT 1 FROM segments WHERE id=? AND state=?", (segment, READY)):
@@ -197,7 +197,7 @@ def rewrite(database: Database, segments: Iterable[int]) -> None:
 
 
 def _call_off(connection: Connection, segment: int) -> None:
-    """End the merges that copy from a segment: what they took from it already would come back with them."""
+    """Cancel the merges that copy from a segment, because they would bring back what was copied before."""
     for target, sources in connection.rows("SELECT target, sources FROM merges"):
         if segment in json.loads(sources):
             _abandon(connection, target)
@@ -248,7 +248,7 @@ def running_leases() -> tuple[int, int]:
 
 
 def _due(connection: Connection, everything: bool) -> list[int] | None:
-    """Segments of one size class that are many enough to merge; all that are small enough when asked."""
+    """Segments of one size class, if there are enough to merge; with ``everything``, all that are small enough."""
     busy = {
         source
         for (sources,) in connection.rows(

@@ -1,4 +1,4 @@
-"""What a page shows of its items: the items, the texts of their passages and where these stand, in a few statements."""
+"""Reads what a page shows of its items, in a few statements: the items, the texts of passages, and their places."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _placed(chunks: Sequence[int], texts: Mapping[int, tuple[int, str, str]], la
 def _shares(
     file: OpenFile, connection: Connection, ask: Ask, shown: Sequence[Shown]
 ) -> Mapping[int, Sequence[WordShare]]:
-    """What each word of the query gave to the passage that matched best."""
+    """What each word of the query added to the passage that matched best."""
     _, times = masks(connection, ask)
     keywords = KeywordSide(file.lexical, connection, ask, times)
     chunks = [entry.matched for entry in shown if entry.matched is not None]

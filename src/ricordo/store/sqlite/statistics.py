@@ -1,4 +1,4 @@
-"""Sums over the logs of use: what was asked most, in vain or slowly; what was found often, and what never."""
+"""Statistics of the logs of use: queries that were frequent, slow or without results; items found often or never."""
 
 from __future__ import annotations
 

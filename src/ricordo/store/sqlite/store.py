@@ -165,9 +165,11 @@ class SqliteStore:
         return damage.texts(self._file.database)[1]
 
     def mend(self, n: int, number: int, content: str) -> bool:
-        """Put the text of a damaged version back, where its hash says that this is it."""
+        """Put the text of a damaged version back, if its hash shows that it is the right text."""
         return damage.mend(self._file.database, n, number, content)
 
     def _is_whole(self) -> bool:
-        """Nothing is rebuilt from damaged texts: it would make the indexes agree with them, and hide the damage."""
+        """Refuse to rebuild indexes from damaged texts, because the indexes would then agree with them and hide the
+        damage.
+        """
         return damage.texts(self._file.database)[0].ok

@@ -113,7 +113,7 @@ def neighbours_in_threads(
 
 
 def _where(thread: str | None, kinds: Sequence[str]) -> tuple[str, list[Any]]:
-    """What belongs to a timeline: no points to fork from; tools and asides only where a thread is asked for."""
+    """The condition for rows of a timeline: no checkpoints; tools and sub-agents only if a thread is asked for."""
     sql = f" AND NOT (i.kind='session' AND i.category IS NOT DISTINCT FROM '{CHECKPOINT}')"
     values: list[Any] = []
     if thread is not None:
@@ -134,7 +134,7 @@ def _where(thread: str | None, kinds: Sequence[str]) -> tuple[str, list[Any]]:
 def _versions(
     connection: Connection, after: int, thread: str | None, kinds: Sequence[str], limit: int
 ) -> list[Happening]:
-    """What was said, made and changed; a session that grew shows as its new turns."""
+    """What was said, made and changed; of a session that grew, its new turns are shown."""
     condition, values = _where(thread, kinds)
     at = f"CASE WHEN i.category='{SESSION}' AND i.kind='session' THEN i.created_at ELSE v.created_at END"
     rows = connection.rows(

@@ -54,7 +54,7 @@ class Transfer:
         return Importing(self._file, on_conflict, backlog)
 
     def adopt_language(self, language: str, *, rebuild: bool = False) -> bool:
-        """Take another language for the words of a store that never held any; whether it has that language now.
+        """Take another language for the words of a store that never held any; returns whether it has that language now.
 
         With ``rebuild`` a store that holds texts takes it too, and indexes all words again.
         """
@@ -72,7 +72,7 @@ class Transfer:
         return True
 
     def _rebuild(self, analyzer: Analyzer) -> None:
-        """Index every text anew: its words became others."""
+        """Index every text again: its words became others."""
         from ricordo.store.sqlite.checks import rebuild_lexical
 
         rebuild_lexical(self._database, analyzer)

@@ -89,7 +89,7 @@ class UsageLog:
         return [Judged(query, ref) for query, ref in opened] + [Judged(*row) for row in given]
 
     def clear(self) -> int:
-        """Erase both logs from the file; answers how many queries they held. Counts per item stay."""
+        """Erase both logs from the file; returns how many queries they held. Counts per item stay."""
         with self._database.write(durable=True) as connection:
             count: int = connection.rows("SELECT count(*) FROM query_log")[0][0]
             for table in _LOGS:

@@ -31,7 +31,7 @@ def size_on_disk(path: Path) -> int:
 
 
 def drop_unused_vectors(database: Database) -> int:
-    """Drop vectors of texts that no version holds, first from the blocks, then from the rows; how many there were."""
+    """Drop vectors of texts that no version holds, from the blocks, then from the rows; returns their number."""
     with database.read() as connection:
         unused = [row[0] for row in connection.rows(f"SELECT id FROM vectors WHERE {_UNUSED}")]
         blocks = connection.rows("SELECT id, fingerprint FROM vector_blocks")
@@ -71,7 +71,7 @@ def _shed(connection: Connection, block: int, fingerprint: int) -> None:
 
 
 def drop_unused_blobs(database: Database) -> int:
-    """Drop bytes that no version holds; how many there were."""
+    """Drop bytes that no version holds; returns how many there were."""
     with database.write() as connection:
         connection.rows("DELETE FROM blobs WHERE hash NOT IN (SELECT blob FROM versions WHERE blob IS NOT NULL)")
         return int(connection.changes())
@@ -98,7 +98,7 @@ def merge_segments(database: Database) -> None:
 
 
 def rewrite_file(database: Database, *, always: bool) -> bool:
-    """Write the file anew without its free pages; whether that was done."""
+    """Write the file again without its free pages; returns whether that was done."""
     database.checkpoint()
     with database.read() as connection:
         pages, free, size = (int(connection.pragma(name)) for name in ("page_count", "freelist_count", "page_size"))

@@ -62,7 +62,7 @@ def _problem(connection: Connection, number: int, dimensions: int) -> str | None
 
 
 def rebuild_vectors(database: Database, number: int, dimensions: int) -> None:
-    """Drop bad rows, write all blocks anew from what is left, and let what has no vector wait for one."""
+    """Drop bad rows, write all blocks again from what is left, and let what has no vector wait for one."""
     with database.write() as connection:
         connection.rows("DELETE FROM vectors WHERE fingerprint=? AND length(vector)<>?", (number, 4 * dimensions))
         connection.rows("DELETE FROM vector_blocks WHERE fingerprint=?", (number,))
