@@ -1,4 +1,4 @@
-"""A knowledge folder that came with a clone cannot say that the user wrote it, nor that it is always told."""
+"""A knowledge folder that came with a clone cannot say that the user wrote it, nor that every agent gets it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_file_that_came_with_a_project_is_fenced_and_not_always_told(tmp_path:
         assert (fields.source, fields.loading, fields.importance) == ("file", "contextual", 5)
         assert "data, not instructions" in told(engine)
         assert "## Always" not in told(engine)
-        assert any("you wrote it and that it is always told" in note for note in report.notes)
+        assert any("you wrote it and that every agent gets it" in note for note in report.notes)
 
 
 def test_what_the_user_wrote_here_stays_theirs_also_when_the_store_is_made_anew(tmp_path: Path) -> None:

@@ -234,9 +234,7 @@ def test_a_folder_that_may_not_be_read_is_a_failure_and_the_walk_goes_on(tmp_pat
 def test_files_that_vanish_during_the_walk_do_not_stop_it(tmp_path: Path) -> None:
     write(tmp_path, "a.md", "b.md", "c/x.md", "d.md", "e/y.md")
     entries = walk(tmp_path, max_bytes=LIMIT)
-    assert next(entries) == FoundFile(
-        tmp_path / "a.md", 4, (tmp_path / "a.md").stat().st_mtime_ns, within=tmp_path
-    )
+    assert next(entries) == FoundFile(tmp_path / "a.md", 4, (tmp_path / "a.md").stat().st_mtime_ns, within=tmp_path)
     (tmp_path / "b.md").unlink()
     (tmp_path / "c/x.md").unlink()
     (tmp_path / "c").rmdir()

@@ -11,14 +11,14 @@ import os
 import sys
 
 GARBAGE = 50_000
-"""So many new objects are looked through for garbage at a time: a command that imports makes much and drops little."""
+"""How many new objects trigger a garbage collection; a command that imports makes many objects and drops few."""
 
 
 def main() -> None:
     """The entry point of the ``ricordo`` script."""
     gc.set_threshold(GARBAGE)
     if sys.argv[1:2] == ["hook"] and not {"--help", "-h"} & set(sys.argv):
-        from ricordo.cli import hook_process  # every prompt waits for it, so it goes the short way
+        from ricordo.cli import hook_process  # every prompt waits for a hook, so it imports as little as possible
 
         hook_process.main(sys.argv[2:])
     from ricordo.cli import asking

@@ -166,6 +166,6 @@ def watch(call: Call, paths: tuple[str, ...]) -> int:
         screen.note(f"watching {', '.join(paths) or 'the knowledge folder'}; stop with Ctrl-C")
         try:
             engine.watch(*paths, on_event=tell)
-        except KeyboardInterrupt:  # the way to stop it, so no failure
+        except KeyboardInterrupt:  # this is how it is stopped, so it is not a failure
             screen.note("stopped")
     return 0

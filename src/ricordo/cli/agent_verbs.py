@@ -1,4 +1,4 @@
-"""Verbs that tell agents what they need: context, and skills with its parts add, list, search, show."""
+"""Verbs that give agents what they need: context, and skills with its parts add, list, search, show."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ricordo.values.context import ContextReport, Skill
 
 LONGEST_LIST = 20
-"""So many names are shown of what was left out, without ``--verbose``."""
+"""How many names of what was left out are shown without ``--verbose``."""
 
 
 @verb(
@@ -43,9 +43,9 @@ LONGEST_LIST = 20
 @click.option("--recent/--no-recent", default=False, help="Also tell what happened lately, or not (default).")
 @click.option("--skills/--no-skills", default=True, help="Also name the skills that fit (default), or not.")
 def context(call: Call, words: tuple[str, ...], budget: int, recent: bool, skills: bool) -> int:
-    """It prints a text for an agent: the items that are always told, notes and passages that fit the task with their
+    """It prints a text for an agent: the items that every agent gets, notes and passages that fit the task with their
     refs and lines, and the names of skills. Text from pages and sessions is marked as data. Without a task, it prints
-    only what is always told. Standard error shows what was left out, and why.
+    only what every agent gets. Standard error shows what was left out, and why.
     """
     task = query_from(words)
     with call.engine() as engine:
@@ -54,7 +54,7 @@ def context(call: Call, words: tuple[str, ...], budget: int, recent: bool, skill
 
 
 def show_context(screen: Screen, report: ContextReport) -> None:
-    """The text itself; what it cost and what is missing beside it."""
+    """Print the text; its cost and what was left out go to standard error."""
     if report.text:
         screen.line(report.text)
     for warning in report.warnings:

@@ -1,7 +1,7 @@
 """Asks a running server to answer a command that reads, because its store is open and its model is loaded.
 
 What is printed, the exit code and the errors are the same as without a server: the server runs the same command and
-sends back what it wrote. When there is no server, when it is of another version, when its surroundings differ, or when
+sends back what it wrote. When there is no server, when it is of another version, when its environment differs, or when
 it does not answer in time, the caller does the work itself. This module imports as little as possible.
 """
 
@@ -33,7 +33,7 @@ FIRST_SECONDS = 1.0
 """A server that does not begin to answer within this time is busy or stuck."""
 ALL_SECONDS = 60.0
 ALONE = b"alone"
-"""The server's word for: do it yourself."""
+"""What the server answers if the caller has to do the work itself."""
 
 _NOT_ASKED = ("--help", "-h", "--verbose", "--no-server", "--rerank", "-", "--")
 

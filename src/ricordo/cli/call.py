@@ -52,7 +52,7 @@ class Call:
         if self.profile:
             from ricordo.registry import profile
 
-            profile(self.profile, config())  # refuses a name that no profile has
+            profile(self.profile, config())  # an error if there is no such profile
         embedder = None
         if meaning and config().search.backend == "hybrid":
             from ricordo.registry import embedder_ahead
@@ -75,7 +75,9 @@ class Call:
             self._see_to_waiting(engine, meaning=meaning)
 
     def _see_to_waiting(self, engine: Ricordo, *, meaning: bool) -> None:
-        """Make the vectors of what this command took in, and of what hooks left where the model is loaded anyway."""
+        """Make the vectors of texts that this command took in, and of those that hooks left if the model is loaded
+        anyway.
+        """
         from ricordo.errors import Error
 
         if not (meaning or engine.took_in_edits):
@@ -83,7 +85,7 @@ class Call:
         try:
             left = engine.see_to_waiting()
         except Error:
-            return  # the answer is complete without; the texts stay in the backlog
+            return  # the answer is complete without them; the texts stay in the backlog
         if left:
             what = "passage waits for its vector" if left == 1 else "passages wait for their vectors"
             self.screen().note(f"{left:,} {what}: 'ricordo embed' makes them")
@@ -127,7 +129,7 @@ def write_envelope(call: Call, plain: object, error: Mapping[str, str] | None) -
 
 
 def some_failed(failed: int, total: int) -> dict[str, str]:
-    """The envelope's error when part of the work was done: the items say which failed and why."""
+    """The error in the envelope if only part of the work was done; the items say which failed and why."""
     return {
         "code": "some_failed",
         "message": f"{failed} of {total} failed",

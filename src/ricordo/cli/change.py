@@ -60,7 +60,7 @@ def edit(call: Call, ref: str, title: str | None, tags: tuple[str, ...], pairs: 
 
 
 def _kept(text: str) -> str:
-    """The name of a file with a text that could not be saved, so that nobody types it again."""
+    """Write a text that could not be saved to a file, so that nobody has to type it again; returns its name."""
     import tempfile
 
     with tempfile.NamedTemporaryFile("w", suffix=".md", prefix="ricordo-", delete=False, encoding="utf-8") as file:

@@ -1,6 +1,6 @@
 """What a shell offers when a word is completed: refs of the store, and names of profiles.
 
-Completion must never fail or make a store: what stands in the way means that nothing is offered.
+Completion must never fail or make a store: if anything goes wrong, nothing is offered.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ricordo.engine import Ricordo
 
 MOST = 60
-"""So many refs are offered at once."""
+"""How many refs are offered at once."""
 
 BASH = r"""# Completion of ricordo for bash 4.4 or newer.
 _ricordo_completion() {
@@ -99,7 +99,7 @@ def _refs(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
 
 
 def _opened(ctx: click.Context) -> Ricordo:
-    """The store that the command line means; one that is not there is not made."""
+    """The store that the command line means; a missing store is not made."""
     from ricordo.engine import Ricordo
 
     store, tier = (_given(ctx, name) for name in ("store", "tier"))
@@ -107,5 +107,5 @@ def _opened(ctx: click.Context) -> Ricordo:
 
 
 def _given(ctx: click.Context, name: str) -> Any:
-    """A global flag as it stands on the line so far."""
+    """The value of a global flag on the line so far."""
     return getattr(ctx.find_root().obj, name, None)

@@ -1,4 +1,4 @@
-"""What each hook answers: the rules that always hold and what happened last, or what a task needs.
+"""What each hook answers: the items that every agent gets and what happened last, or what a task needs.
 
 On a busy machine it searches by words first, which needs no model, and then by meaning if there is time; a hook that
 runs out of time has the first answer. On an idle machine one search by words and meaning is enough. Transcripts are
@@ -31,7 +31,7 @@ IDLE_AFTER = 0.6
 ENOUGH = 0.3
 """The share of the time that must be left to search again by meaning."""
 MOST_TASKS = 4
-"""The most tasks that a sub-agent is told about when the program does not say which one is its own."""
+"""For how many tasks a sub-agent gets context if the program does not say which one is its own."""
 
 
 Warm = Callable[[Path, str | None, str | None], AbstractContextManager["Ricordo"]]
@@ -88,20 +88,22 @@ def _run(event: str, content: bytes, outlet: Outlet, place: _Place) -> None:
             _take_in(payload, provider(), place.store, place.tier)
         return
     if event == "session-start":
-        telling = _Telling(("",), hooks.session_start_budget)
+        wanted = _Wanted(("",), hooks.session_start_budget)
     elif event == "before-agent-start":
-        telling = _Telling(payload.tasks[:MOST_TASKS] or ("",), hooks.agent_budget)
-    elif is_worth_asking(payload.task):  # the rules that always hold were told when the session started
-        telling = _Telling((payload.task,), hooks.prompt_budget, always=False)
+        wanted = _Wanted(payload.tasks[:MOST_TASKS] or ("",), hooks.agent_budget)
+    elif is_worth_asking(payload.task):  # the items that every agent gets were given when the session started
+        wanted = _Wanted((payload.task,), hooks.prompt_budget, always=False)
     else:
         return
-    if telling.budget:
-        _tell(payload, telling, provider, outlet, place)
+    if wanted.budget:
+        _tell(payload, wanted, provider, outlet, place)
 
 
 @frozen
-class _Telling:
-    """What is to be told: about which tasks, in how many tokens, and whether with the rules that always hold."""
+class _Wanted:
+    """What the answer should hold: for which tasks, in how many tokens, and whether with the items that every agent
+    gets.
+    """
 
     tasks: tuple[str, ...]
     budget: int
@@ -110,17 +112,17 @@ class _Telling:
 
 def _tell(
     payload: Payload,
-    telling: _Telling,
+    wanted: _Wanted,
     provider: Callable[[], Config],
     outlet: Outlet,
     place: _Place,
 ) -> None:
     if place.warm is not None:
         with place.warm(payload.folder, place.store, place.tier) as engine:
-            _offer(engine, payload, telling, outlet)
+            _offer(engine, payload, wanted, outlet)
         return
     settings = provider()
-    meaning = any(telling.tasks) and settings.search.backend == "hybrid" and settings.embedding.provider != "none"
+    meaning = any(wanted.tasks) and settings.search.backend == "hybrid" and settings.embedding.provider != "none"
     idle = outlet.left > IDLE_BEFORE
     embedder = None
     if meaning and idle:
@@ -143,10 +145,10 @@ def _tell(
     ) as engine:
         # A provider that is reached over a network may never answer, so there the words come first in any case.
         if not (meaning and idle and settings.embedding.provider == "local" and outlet.left > IDLE_AFTER):
-            _offer(engine, payload, telling, outlet)
+            _offer(engine, payload, wanted, outlet)
         if meaning and outlet.left > ENOUGH:
             by_words = False
-            _offer(engine, payload, telling, outlet)
+            _offer(engine, payload, wanted, outlet)
 
 
 def for_hooks(config: Config) -> Config:
@@ -156,21 +158,21 @@ def for_hooks(config: Config) -> Config:
     )
 
 
-def _offer(engine: Ricordo, payload: Payload, telling: _Telling, outlet: Outlet) -> None:
+def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -> None:
     """Offer what fits the tasks, each with its share of the budget."""
     texts: list[str] = []
     refs: list[str] = []
-    share = telling.budget // len(telling.tasks)
-    for number, task in enumerate(telling.tasks):
+    share = wanted.budget // len(wanted.tasks)
+    for number, task in enumerate(wanted.tasks):
         report = engine.context(
             task,
             budget=share,
             recent=not task,
-            always=telling.always and number == 0,
+            always=wanted.always and number == 0,
             session=payload.session,
         )
         if report.text.strip():
-            heading = f"# If your task is: {_start_of(task)}\n" if len(telling.tasks) > 1 else ""
+            heading = f"# If your task is: {_start_of(task)}\n" if len(wanted.tasks) > 1 else ""
             texts.append(heading + report.text)
             refs += [part.ref for part in report.parts]
     text = "\n\n".join(texts)

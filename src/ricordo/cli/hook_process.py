@@ -266,7 +266,9 @@ def _beside_a_clock(event: str, work: Callable[[Outlet], None], listener: _Liste
 
 
 def _standard_input() -> bytes:
-    """All that is sent, though only ``LARGEST`` bytes are kept: a program that cannot finish writing may fail."""
+    """Read all input, although only ``LARGEST`` bytes are kept, because a program that cannot finish writing may
+    fail.
+    """
     content = b""
     while sys.stdin is not None and (part := sys.stdin.buffer.read(1_000_000)):
         if len(content) <= LARGEST:

@@ -118,10 +118,10 @@ def uninstalled(piece: Piece) -> Change:
     if piece.form == "toml":
         after = _edited_toml(piece, data, text, None)
         was = (read_bytes(backup_of(piece.path)) or b"").decode("utf-8", "replace").removeprefix(_MARK)
-        after = was if was.strip() == after.strip() else after  # but for blank lines
+        after = was if was.strip() == after.strip() else after  # only blank lines differ
     else:
         after = _edited(data, text, _removing_edits(piece, data, former or {}))
-    if former is None and not (after.strip().strip("{}").strip()):  # the file is ours altogether
+    if former is None and not (after.strip().strip("{}").strip()):  # nothing else is in the file, so it is ours
         return Change(piece, "removed", before, None)
     return Change(piece, "removed", before, _encoded(after, before))
 

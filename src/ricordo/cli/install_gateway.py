@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from ricordo.engine import Ricordo
 
 READABLE = ("mcpServers", "servers", "mcp_servers")
-"""The names under which programs keep servers in the shape that we can start."""
+"""The keys under which programs keep servers in a form that we can start."""
 
 
 def record_of(path: Path) -> Path:
-    """Where a file's bytes are kept while its servers stand behind the gateway."""
+    """Where a file's bytes are kept while its servers are behind the gateway."""
     return path.with_name(f"{path.name}.{NAME}-gateway")
 
 
@@ -51,7 +51,9 @@ def gateway_pieces(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def move_behind(engine: Ricordo, piece: Piece) -> tuple[list[str], list[str]]:
-    """Move the servers of a program's file behind us: the names of those that moved, and what to say about others."""
+    """Move the servers of a program's file behind the gateway; returns the names of those that moved, and notes on
+    others.
+    """
     before = read_bytes(piece.path)
     if before is None or record_of(piece.path).exists():
         return [], []
@@ -79,7 +81,7 @@ def move_behind(engine: Ricordo, piece: Piece) -> tuple[list[str], list[str]]:
 
 
 def move_back(engine: Ricordo, piece: Piece) -> list[str]:
-    """Put the servers back, after our own entry left the file; their names."""
+    """Put the servers back after our own entry was removed from the file; returns their names."""
     record = read_bytes(record_of(piece.path))
     if record is None:
         return []

@@ -60,7 +60,7 @@ def install(call: Call, agent: str, scope: str | None, only_print: bool, gateway
     from ricordo.cli.install_files import install_all, installed
 
     for piece in pieces:
-        installed(piece)  # a file that cannot be changed is noticed before anything is
+        installed(piece)  # a file that cannot be changed is noticed before any file is changed
     moved, gateway_notes = _moved_behind(call, pieces) if gateway else ([], [])
     changes = install_all(pieces)
     plain: dict[str, Any] = {"agent": agent, "scope": scope, "files": [change.to_dict() for change in changes]}
@@ -87,7 +87,7 @@ def uninstall(call: Call, agent: str, scope: str | None) -> int:
 
 
 def _moved_behind(call: Call, pieces: list[Piece]) -> tuple[list[str], list[str]]:
-    """The servers that moved behind the gateway, and what to say about it."""
+    """The servers that moved behind the gateway, and notes for the user."""
     from ricordo.cli.install_gateway import move_behind
 
     moved, notes = [], []
@@ -101,7 +101,7 @@ def _moved_behind(call: Call, pieces: list[Piece]) -> tuple[list[str], list[str]
 
 
 def _moved_back(call: Call, pieces: list[Piece]) -> list[str]:
-    """Put servers back that an installation with --gateway moved; what to say about it."""
+    """Put back the servers that an installation with --gateway moved; returns notes for the user."""
     from ricordo.cli.install_gateway import move_back, record_of
 
     behind = [piece for piece in pieces if piece.what == "MCP server" and record_of(piece.path).exists()]

@@ -70,7 +70,7 @@ def evaluate(
 
 
 def _asked(call: Call) -> tuple[str, ...]:
-    """The global ``--profile``, when it stands before the verb."""
+    """The global ``--profile``, if it is given before the verb."""
     return (call.profile,) if call.profile else ()
 
 

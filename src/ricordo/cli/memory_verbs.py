@@ -32,7 +32,9 @@ _WRITING = together(
     click.option("--context", help="What one must know to understand it (also searched)."),
     click.option("--valid-from", metavar="DATE", help="It holds from this day or time on (local)."),
     click.option("--valid-until", metavar="DATE", help="It holds until this day or time (local)."),
-    click.option("--loading", type=click.Choice(LOADINGS), help="Whether agents are told it always, or when it fits."),
+    click.option(
+        "--loading", type=click.Choice(LOADINGS), help="Whether every agent gets it, or only when it fits the task."
+    ),
     click.option("--immutable", is_flag=True, default=None, help="Nobody can change it later."),
     click.option("--decay-protected", is_flag=True, default=None, help="Its rank does not fade, and forget skips it."),
     click.option("--thread", metavar="ID", help="The conversation or series it belongs to."),

@@ -62,7 +62,7 @@ def export(call: Call, file: Path, log: bool, force: bool, salvage: bool) -> int
 
 
 def _damaged(text: Sequence[str]) -> dict[str, str] | None:
-    """The error for a copy that was made, but of a store in which something is damaged."""
+    """The error for a copy of a store in which something is damaged; the copy was made."""
     if not text:
         return None
     return CorruptStore(f"{len(text)} versions or rows are damaged", hint="'ricordo doctor' names them.").to_dict()
@@ -98,12 +98,13 @@ def _damaged(text: Sequence[str]) -> dict[str, str] | None:
 @click.option(
     "--trust",
     is_flag=True,
-    help="Of an export: also take folders, the files of items, and what agents are always told.",
+    help="Of an export: also take folders, the files of items, and the mark that every agent gets an item.",
 )
 @click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or later with embed.")
 def import_(call: Call, source: Path, format_: str, on_conflict: str, **given: bool) -> int:
     """A file with an error is refused before anything is written. Items that are overwritten go to the bin, with their
-    history. Without --trust an export brings texts, but nothing that would have files read or agents told anything.
+    history. Without --trust, an export brings texts, but nothing that would make Ricordo read files or give a text to
+    every agent.
     """
     with call.engine(create=True) as engine, ProgressLine.for_call(call) as progress:
         report = engine.import_(

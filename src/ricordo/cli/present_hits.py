@@ -43,7 +43,7 @@ def show_answer(
     that the best hit can be seen when the command ends; what fits in no form goes through a pager.
     """
     highlight = highlighter(screen, query, language)
-    several = len(answer.meta.tiers) > 1  # one store needs no telling apart
+    several = len(answer.meta.tiers) > 1  # with one store, its name need not be shown
     hits = answer.hits if several else tuple(replace(hit, tier="") for hit in answer.hits)
 
     def drawn(shown: str) -> str:
@@ -142,7 +142,7 @@ def show_whole(screen: Screen, hit: Hit, margin: str) -> None:
 
 
 def replaced_text(one: Item | Hit | Happening) -> str:
-    """``corrected by memory:/b``, for what is out of date; empty for the rest."""
+    """``corrected by memory:/b`` for an item that was replaced; empty for others."""
     if one.corrected_by:
         return f"corrected by {short_ref(one.corrected_by)}"
     return f"superseded by {short_ref(one.superseded_by)}" if one.superseded_by else ""

@@ -72,7 +72,7 @@ def show_several(screen: Screen, items: Iterable[Item]) -> None:
 
 
 def show_fields(screen: Screen, item: Item) -> None:
-    """Everything an item carries beside its text; what is empty is left out."""
+    """All fields of an item that are not empty."""
     plain = item.to_dict(with_content=False)
     shown = {name: _field_text(name, value) for name, value in plain.items() if value not in (None, "", [], {})}
     width = max(map(len, shown))
@@ -124,7 +124,7 @@ def _show_branches(screen: Screen, nodes: Sequence[TreeNode], indent: str) -> No
 
 
 def _folded(node: TreeNode) -> TreeNode:
-    """A folder that holds one folder and nothing else stands on one line with it: ``home/me/notes``."""
+    """A folder that holds only one folder is shown on one line with it: ``home/me/notes``."""
     while len(node.children) == 1 and not node.ref and node.children[0].children and not node.children[0].ref:
         child = node.children[0]
         gap = "" if node.name.endswith("/") else "/"
@@ -144,7 +144,7 @@ def show_diff(screen: Screen, diff: str) -> None:
 
 
 def show_matches(screen: Screen, matches: Sequence[GrepMatch], *, context: int) -> None:
-    """``ref:line:text`` per match, neighbours with dashes, groups apart: as grep prints it."""
+    """``ref:line:text`` per match, neighbours with dashes, groups separated, as grep prints it."""
     for number, match in enumerate(matches):
         if number and context:
             screen.line(screen.dim("--"))

@@ -112,7 +112,7 @@ def show_refreshed(screen: Screen, report: Mapping[str, Any]) -> None:
 
 
 def show_memory(screen: Screen, report: Mapping[str, Any], error: Mapping[str, str] | None = None) -> None:
-    """What became of a text: saved or not, what it is too much like, and what was taken out of it."""
+    """The result of saving a text: saved or not, which items are nearly the same, and which secrets were removed."""
     show_saved(screen, report)
     for item in report["items"]:
         for other in item.get("candidates", ()):
@@ -138,7 +138,7 @@ def show_removed(screen: Screen, items: Sequence[Mapping[str, Any]], notes: Sequ
 
 
 def show_checks(screen: Screen, report: DoctorReport) -> None:
-    """One line per check: ✓ well, ↻ repaired, ✗ not well."""
+    """One line per check: ✓ passed, ↻ repaired, ✗ failed."""
     for check in report.checks:
         if check.repaired:
             sign = screen.style("↻ repaired", fg="yellow")

@@ -122,7 +122,7 @@ class Program(click.Group):
         return code if isinstance(code, int) else 0
 
     def invoke(self, ctx: click.Context) -> Any:
-        # click ends the process with 1 on a closed pipe; a reader that has seen enough is no failure
+        # click ends the process with 1 on a closed pipe; but it is no failure if a reader has seen enough
         try:
             code = super().invoke(ctx)
             sys.stdout.flush()
@@ -147,7 +147,7 @@ def _fail(call: Call, argv: Sequence[str], error: dict[str, str], code: int) -> 
 
 
 def _asks_for_json(argv: Sequence[str]) -> bool:
-    """Whether ``--json`` stands on a command line that could not be read to its end."""
+    """Whether ``--json`` is on a command line that could not be parsed to its end."""
     flags = argv[: argv.index("--")] if "--" in argv else argv
     return "--json" in flags
 
@@ -158,7 +158,7 @@ _PLAINER = {
     "a valid float range": "a number",
     "a valid float": "a number",
 }
-"""What click says of types, as people say it; the longer ones first."""
+"""Plainer words for click's names of types; the longer ones first."""
 
 
 def _usage_error(error: click.ClickException) -> dict[str, str]:
@@ -189,7 +189,7 @@ _GO_ON = {
     "reembed": "run it again: it makes the vectors that are still missing",
     "models use": "run it again: vectors that were made are kept, and the model in use is the one from before",
 }
-"""How a command that was interrupted goes on."""
+"""How to continue a command that was interrupted."""
 
 
 def _interrupted(call: Call, argv: Sequence[str]) -> int:
@@ -213,7 +213,7 @@ def _unexpected(call: Call, argv: Sequence[str], error: Exception) -> int:
 
 
 def _let_the_reader_go(code: int) -> int:
-    """Nobody reads our output any more: send the rest nowhere, so that closing it fails no more."""
+    """The reader of our output is gone: discard the rest, so that closing the stream does not fail."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -18,7 +18,7 @@ LINE_SECONDS = 10.0
 """How often a line is printed where there is no terminal to draw over; a short job prints none."""
 
 COSTLY_BYTES = 5_000_000
-"""Before so much is read, a line says what that means."""
+"""From this size on, a line says how much will be read."""
 
 BYTES_OF_PASSAGE = 400
 """A passage of plain text has about so many bytes; logs and tables have a little less, prose a little more."""

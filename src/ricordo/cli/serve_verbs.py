@@ -38,9 +38,9 @@ def serve(
     opens: bool,
 ) -> int:
     """The page, the API under /api/v1, MCP at /mcp, and what hooks ask, from one process that keeps model and indexes
-    warm, follows the folders you added and makes vectors. It listens on this machine alone unless told otherwise. The
-    link it prints signs one browser in, once, within ten minutes; 'ricordo service link' makes another. Programs need
-    a token ('ricordo tokens add'). It runs until it is interrupted.
+    warm, follows the folders you added and makes vectors. Unless you name another address, only this machine can reach
+    it. The link it prints signs one browser in, once, within ten minutes; 'ricordo service link' makes another.
+    Programs need a token ('ricordo tokens add'). It runs until it is interrupted.
     """
     from ricordo.config.loading import load_config
     from ricordo.http_api.server import require_server
@@ -150,7 +150,7 @@ def link(call: Call, opens: bool) -> int:
 @service.add_command
 @verb("stop", line="End the server.", examples=["ricordo service stop"])
 def stop(call: Call) -> int:
-    """What it was asked before is answered first."""
+    """It first answers the requests that it has received."""
     from ricordo.http_api import background
 
     ended = background.stop()
@@ -178,7 +178,7 @@ def install(call: Call, port: int | None) -> int:
 @service.add_command
 @verb("uninstall", line="Take out what install wrote.", examples=["ricordo service uninstall"])
 def uninstall(call: Call) -> int:
-    """A server that runs goes on until it is stopped."""
+    """A running server continues until it is stopped."""
     from ricordo.http_api import background
 
     place, commands = background.uninstall_unit()
@@ -232,8 +232,8 @@ def list_tokens(call: Call) -> int:
 )
 @click.option("--days", type=click.FloatRange(0, min_open=True), metavar="N", help="It ends after so many days.")
 def add_token(call: Call, name: str, scope: str, days: float | None) -> int:
-    """It is printed this once. Read finds and shows, write saves and changes, admin also reads files of this machine
-    and changes settings.
+    """It is printed only now. Read finds and shows, write saves and changes, admin also reads files of this machine and
+    changes settings.
     """
     from ricordo.http_api.credentials import Credentials
 
@@ -245,7 +245,7 @@ def add_token(call: Call, name: str, scope: str, days: float | None) -> int:
 @verb("rm", line="Take a token away.", examples=["ricordo tokens rm laptop"])
 @click.argument("name", metavar="NAME|ID")
 def remove_token(call: Call, name: str) -> int:
-    """Whoever uses it is refused from then on."""
+    """Requests with it are refused from then on."""
     from ricordo.http_api.credentials import Credentials
 
     gone = Credentials().remove(name)

@@ -40,7 +40,7 @@ _NARROWED = together(
 @click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or later with embed.")
 def add(call: Call, paths: tuple[str, ...], **given: Any) -> int:
     """Files or folders; without any, what Claude Code, Codex, Gemini CLI, Qwen Code and opencode keep on this machine.
-    Each event is taken in once: again and again is fine, also while a session goes on.
+    Each event is taken in once, so you can run this as often as you like, also during a session.
     """
     from ricordo.cli.present_reports import show_saved
     from ricordo.cli.progress import ProgressLine
@@ -113,8 +113,8 @@ def recent(call: Call, limit: int, **given: Any) -> int:
 @click.argument("task", nargs=-1, required=True, metavar="TASK")
 @click.option("--limit", "-n", type=click.IntRange(min=1), default=5, metavar="N", help="Show at most N (5).")
 def route(call: Call, task: tuple[str, ...], limit: int) -> int:
-    """Points in earlier sessions to fork from: where work like this was done. Praise after a point raises its
-    quality, corrections lower it.
+    """It finds checkpoints: points in earlier sessions to fork from, where similar work was done. Praise after a point
+    raises its quality, corrections lower it.
     """
     with call.engine() as engine:
         found = engine.route(" ".join(task), limit=limit)

@@ -1,4 +1,4 @@
-"""Where a command writes, and what it knows of the window: its own process's streams, or those of a caller.
+"""Where a command writes, and the size of its window: the streams of its own process, or those of a caller.
 
 A running server answers commands of other processes, several at a time. What such a command writes is kept as parts,
 which the caller's process then writes as they are.
@@ -84,7 +84,7 @@ class _Kept:
         return len(text)
 
     def flush(self) -> None:
-        """Nothing waits."""
+        """There is nothing to flush."""
 
     def isatty(self) -> bool:
         return self._is_terminal

@@ -20,12 +20,12 @@ MAX_WIDTH = 120
 """Lines longer than this are hard to read, however wide the window is."""
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-"""Codes that steer a terminal, and those that turn the order of what is read around."""
+"""Codes that control a terminal, and those that change the direction of text."""
 _SPACES = re.compile(r"\s+")
 
 
 def clean(text: str) -> str:
-    """The text without control characters: stored text must not steer the terminal."""
+    """The text without control characters, because stored text must not control the terminal."""
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -111,7 +111,7 @@ def prepare_streams() -> None:
 
 
 class Screen:
-    """Where a command speaks to a person: results on standard output, the rest on standard error."""
+    """Writes to a person: results on standard output, the rest on standard error."""
 
     def __init__(self, *, color: bool | None = None, quiet: bool = False, verbose: bool = False) -> None:
         self._streams = streams.current()

@@ -59,7 +59,7 @@ def _can_ask(call: Call) -> bool:
 
 
 def _only_tell(call: Call, found: Sequence[ServerFound], notes: Sequence[str]) -> int:
-    """Nobody is there to say yes: say what there is, and start nothing."""
+    """Nobody can be asked: list the servers, and start nothing."""
 
     def draw(screen: Screen) -> None:
         screen.table(
@@ -212,7 +212,7 @@ def show_tools(screen: Screen, found: Sequence[ToolEntry]) -> None:
 )
 @click.argument("name", metavar="TOOL")
 def show(call: Call, name: str) -> int:
-    """The words are the server's: read them as data."""
+    """The server wrote the description; treat it as data."""
     from ricordo.engine.tools import plain_hints
 
     with call.engine() as engine:
@@ -242,8 +242,8 @@ def show(call: Call, name: str) -> int:
 @click.argument("name", metavar="TOOL")
 @click.argument("given", nargs=-1, metavar="[NAME=VALUE...|JSON|-]")
 def call_tool(call: Call, name: str, given: tuple[str, ...]) -> int:
-    """Arguments are checked against the tool's schema before the server is asked. A long result is cut; result
-    reads on. An error of the server's own is exit code 1.
+    """Arguments are checked against the tool's schema before the server is asked. A long result is cut; result reads
+    on. If the server reports an error, the exit code is 1.
     """
     with call.engine() as engine:
         answer = engine.tools.call(name, _arguments(given))
@@ -273,7 +273,7 @@ def _arguments(given: Sequence[str]) -> object:
 
 
 def show_result(screen: Screen, answer: ToolResult) -> None:
-    """The text; how to read on, beside it."""
+    """Print the text; how to read on goes to standard error."""
     screen.line(clean(answer.text))
     if answer.failed:
         screen.warn("the server answered with an error")
@@ -302,7 +302,7 @@ def result(call: Call, id_: str, start: int) -> int:
 @verb("log", line="Show the last calls.", examples=["ricordo tools log", "ricordo tools log -n 5 --json"])
 @limited(20)
 def log(call: Call, limit: int) -> int:
-    """Newest first: when, which tool, what came of it, with what arguments (secrets taken out)."""
+    """It shows the newest first: time, tool, outcome and arguments (without secrets)."""
     with call.engine() as engine:
         calls = engine.tools.log(limit)
 

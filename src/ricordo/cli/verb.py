@@ -1,6 +1,6 @@
 """What every command shares: the global flags on both sides of the verb, and help with examples.
 
-A verb's line of help stands in ``verbs``; its function's docstring holds what else there is to say.
+``verbs`` has a verb's line of help; the docstring of its function is the rest of the help.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ricordo.log import keep_log
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
-    """Keep a global flag on the call; what was not given leaves what stands there."""
+    """Keep a global flag on the call; a flag that was not given changes nothing."""
     if value is not None and param.name:
         setattr(ctx.ensure_object(Call), param.name, value)
         if param.name == "verbose":
@@ -81,7 +81,7 @@ class Verb(click.Command):
 
 
 def _as_text(value: Any) -> Any:
-    """Bytes that are no UTF-8 may be the name of a file, but in text they are replaced."""
+    """Bytes that are not UTF-8 may be the name of a file, but in text they are replaced."""
     if isinstance(value, tuple):
         return tuple(map(_as_text, value))
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
@@ -123,7 +123,7 @@ class VerbGroup(click.Group):
 
 
 def refuse_profile(call: Call, command: str) -> None:
-    """A profile given to a verb that does not rank with it would do nothing, so it is refused."""
+    """Refuse a profile for a verb that does not rank with it, because it would have no effect."""
     if not call.profile or command in RANKING:
         return
     why = "ranks by meaning alone" if command in BY_MEANING else "ranks nothing with a profile"
@@ -154,7 +154,7 @@ def write_options(command: click.Command, ctx: click.Context, formatter: click.H
     name = ctx.command_path.partition(" ")[2]
     for param in command.get_params(ctx):
         if "--profile" in param.opts and name and name not in RANKING:
-            continue  # it would be refused
+            continue  # the verb refuses this option
         record = param.get_help_record(ctx)
         if record is not None and isinstance(param, click.Option):
             (shared if param in GLOBAL_OPTIONS else own).append(record)

@@ -1,4 +1,4 @@
-"""What ``ricordo`` alone says: how the store is, and three commands to try."""
+"""What ``ricordo`` without a verb prints: the state of the store, and three commands to try."""
 
 from __future__ import annotations
 

@@ -80,22 +80,22 @@ def passages_of(hits: Sequence[Hit], stores: Mapping[str, Store]) -> list[Contex
 
 
 def _passages_in(store: Store, hits: Sequence[Hit]) -> Iterable[ContextPassage]:
-    """The same for the hits of one store, which is asked three times, however many they are."""
+    """The same for the hits of one store, with three calls of the store, however many hits there are."""
     numbers = store.items.numbers([Ref.parse(hit.ref) for hit in hits]) if hits else {}
     items = store.items.get_many(list(numbers.values()))
     now = datetime.now(UTC)
-    told: list[tuple[int, Item, Hit]] = []
+    chosen: list[tuple[int, Item, Hit]] = []
     for hit in hits:
         n = numbers.get(Ref.parse(hit.ref))
         item = items.get(n) if n is not None else None
         if n is None or item is None or not may_be_shown(item) or out_of_time(item, now):
             continue
-        if item.kind == SESSION:  # a turn is shown under its session's title, having none of its own
+        if item.kind == SESSION:  # a turn has no title, so it is shown under that of its session
             item = replace(item, fields=replace(item.fields, title=hit.title))
-        told.append((n, item, hit))
-    shown = [Shown(n, tuple(part.chunk for part in hit.evidence), item.version) for n, item, hit in told]
+        chosen.append((n, item, hit))
+    shown = [Shown(n, tuple(part.chunk for part in hit.evidence), item.version) for n, item, hit in chosen]
     texts = store.index.passages(shown).texts if shown else {}
-    for n, item, hit in told:
+    for n, item, hit in chosen:
         yield from _passages(item, hit, {part.chunk: part for part in texts.get(n, ())})
 
 

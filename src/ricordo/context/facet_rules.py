@@ -1,7 +1,7 @@
 """The set phrases by which a message shows that it corrects, is frustrated or praises, in several languages.
 
-They look at how a message begins and at set phrases, and would rather say nothing than guess. What is in another
-language is not read; ``is_read`` tells, so that nobody takes silence for content.
+They look at the beginning of a message and at fixed phrases, and say nothing where they are not sure. Messages in other
+languages are not judged; ``is_read`` says so, so that silence is not taken for satisfaction.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LANGUAGES = ("english", "german", "french", "spanish", "italian", "portuguese", 
 FEWEST_WORDS = 4
 """Shorter messages in Latin letters are looked at whatever their language is."""
 STOP_SHARE = 0.15
-"""A text is in a language when so many of its words are that language's small words."""
+"""A text is in a language if at least this share of its words are stop words of that language."""
 
 _START = r"(?:^|[.!?;\n]\s*|(?:no|but|ok|okay|hmm|hm|ah|oh|yes|hey)[,.!]?\s+)"
 _CORRECTIONS = (

@@ -88,17 +88,17 @@ def facets_by_model(texts: Sequence[str], llm: LLM) -> list[TurnFacets | None]:
         " corrects what the agent did before, whether it shows frustration, and whether it praises or thanks."
         f"\n\n<messages>\n{listed}\n</messages>"
     )
-    told: list[TurnFacets | None] = [None] * len(texts)
+    found: list[TurnFacets | None] = [None] * len(texts)
     try:
         answer = llm.complete([Message("user", prompt)], schema=_TURNS).data
     except ContractError:
-        return told
+        return found
     rows = answer.get("messages") if isinstance(answer, Mapping) else None
     for row in rows if isinstance(rows, list) else ():
         number = row.get("number") if isinstance(row, Mapping) else None
         if isinstance(number, int) and 1 <= number <= len(texts):
-            told[number - 1] = _facets(**{name: row.get(name) is True for name in FACETS})
-    return told
+            found[number - 1] = _facets(**{name: row.get(name) is True for name in FACETS})
+    return found
 
 
 _BESIDE_PRAISE = """

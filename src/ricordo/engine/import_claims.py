@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MANY = {
     "folder to refresh": "folders to refresh",
-    "item that agents would always be told": "items that agents would always be told",
+    "item that every agent would get": "items that every agent would get",
     "file that an item came from": "files that items came from",
 }
 
@@ -46,7 +46,7 @@ class Claims:
 
     def _harmless(self, item: ItemRecord) -> ItemRecord:
         head = item.head().fields
-        self._dropped["item that agents would always be told"] += head.get("loading") is not None
+        self._dropped["item that every agent would get"] += head.get("loading") is not None
         self._dropped["file that an item came from"] += item.file is not None
         return replace(item, versions=tuple(_harmless_version(item, one) for one in item.versions), file=None)
 

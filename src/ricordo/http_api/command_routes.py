@@ -53,15 +53,15 @@ async def answer_command(here: Here, who: Who, request: Request) -> StreamingRes
         )
         return _run(here.command_stores, args, Path(folder), streams)
 
-    async def told() -> AsyncIterator[bytes]:
-        """Nothing, so that the caller gets the head and knows that the server is alive; then the answer."""
+    async def parts() -> AsyncIterator[bytes]:
+        """First an empty part, so that the caller gets the head and knows that the server is alive; then the answer."""
         yield b""
         try:
             yield await here.ask(work)
-        except (TimeoutError, Error):  # the bound of time, or a server that is ending
+        except (TimeoutError, Error):  # the time limit, or a server that is ending
             yield ALONE
 
-    return StreamingResponse(told(), media_type="application/octet-stream")
+    return StreamingResponse(parts(), media_type="application/octet-stream")
 
 
 def _run(stores: OpenStores, args: Sequence[str], folder: Path, streams: CallersStreams) -> bytes:

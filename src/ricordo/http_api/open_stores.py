@@ -1,7 +1,7 @@
-"""Stores that hooks and commands ask, kept open: those of any project of the user may ask the one server there is.
+"""Keeps the stores open that hooks and commands use; those of all projects of the user ask the same server.
 
-Before each use it is checked that a fresh process would open the same: the same settings, the same files. Otherwise the
-store is opened anew.
+Before each use it checks that a new process would open the same store with the same settings. Otherwise the store is
+opened again.
 """
 
 from __future__ import annotations

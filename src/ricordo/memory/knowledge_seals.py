@@ -1,8 +1,8 @@
-"""Which files of a project's knowledge folder are believed when they say that the user wrote them.
+"""Decides which files of a project's knowledge folder are believed if they say that the user wrote them.
 
-A project's folder may come with a clone or a pull, so anybody may have written what stands in it. A file that Ricordo
-wrote for this user carries a seal: a keyed hash of the whole file, whose key never leaves the user's own data folder.
-Where the seal is missing or broken, "written by the user" and "always told" are not taken from the file; its text is.
+A project's folder may come with a clone or a pull, so anybody may have written its files. A file that Ricordo wrote for
+this user carries a seal: a keyed hash of the whole file, whose key never leaves the user's own data folder. If the seal
+is missing or broken, the claims "written by the user" and "every agent gets it" are ignored; the text is used.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _END = b"\n---\n"
 
 
 def makes_claims(one: Item | Draft) -> bool:
-    """Whether a file that says this would be trusted more than others."""
+    """Whether a file makes claims because of which it would be trusted more than others."""
     return one.fields.source == "user" or one.fields.loading == "always"
 
 
 class Seals:
-    """The seals of one user, whose key stands in ``home``."""
+    """The seals of one user, whose key is in the folder ``home``."""
 
     def __init__(self, home: Path) -> None:
         self._file = home / KEY_NAME
@@ -56,12 +56,12 @@ class Seals:
             return says, ""
         fields = dict(says.fields) | ({"source": "file"} if is_users else {})
         fields |= {"loading": "contextual"} if is_always else {}
-        claims = [words for words, made in (("you wrote it", is_users), ("it is always told", is_always)) if made]
-        told = (
-            f"it says that {' and that '.join(claims)}, but it was not Ricordo that wrote this file for you; "
-            f"to say so yourself: ricordo edit {says.ref}"
+        claims = [words for words, made in (("you wrote it", is_users), ("every agent gets it", is_always)) if made]
+        note = (
+            f"it says that {' and that '.join(claims)}, but Ricordo did not write this file for you; "
+            f"to confirm it: ricordo edit {says.ref}"
         )
-        return replace(says, fields=fields), told
+        return replace(says, fields=fields), note
 
     def _seal(self, data: bytes) -> str:
         return hmac.new(self._key(), data, hashlib.sha256).hexdigest()

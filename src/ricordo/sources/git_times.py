@@ -1,4 +1,4 @@
-"""When files of a git work tree last changed: a checkout gives all of them the time at which it was made.
+"""Finds out when files of a git work tree last changed, because a checkout gives all files its own time.
 
 A file that is as it was committed changed when that commit was made; any other changed when its disk says. Git is only
 asked to read, its settings cannot make it run programs or use the network here, and it gets a few seconds.
@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 SECONDS = 5.0
-"""So long may a history be read; files whose last change lies further back keep the time of their disk."""
+"""How long the history may be read; files whose last change is older keep the time that they have on disk."""
 _SAFE = (
     "-c", "core.fsmonitor=false", "-c", "log.showSignature=false", "-c", "core.quotePath=false",
     "-c", "protocol.allow=never", "--no-pager", "--no-optional-locks", "--literal-pathspecs",

@@ -60,7 +60,7 @@ class GeminiFormat:
 
     def __init__(self, session: str) -> None:
         self.session = session
-        self._told: set[str] = set()
+        self._keys_seen: set[str] = set()
 
     def read(self, line: Line) -> Iterable[LineContent] | None:
         if folder := _folder(line.get("$set")):
@@ -73,8 +73,8 @@ class GeminiFormat:
         if kind not in ("user", "gemini"):
             return None
         events = list(self._message(line, "user" if kind == "user" else "assistant"))
-        fresh = [event for event in events if event.key not in self._told]  # the same message stands there again
-        self._told.update(event.key for event in fresh)
+        fresh = [event for event in events if event.key not in self._keys_seen]  # the file repeats the same message
+        self._keys_seen.update(event.key for event in fresh)
         return fresh
 
     def _message(self, line: Line, role: str) -> Iterator[SessionEvent]:

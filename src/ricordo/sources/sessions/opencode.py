@@ -1,7 +1,7 @@
 """opencode's sessions: a database since version 1.2 (``opencode.db``), before that a folder with JSON files.
 
 Both hold the same records: a session, its messages, and the parts of each message. A text, a tool call with its
-result, or a thought is a part. Only completed parts are told; one that is still being written waits for the next time.
+result, or a thought is a part. Only completed parts are read; one that is still being written waits for the next time.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from ricordo.sources.sessions.records import Record, RecordsTranscript
 from ricordo.values.sessions import SessionEvent, SessionHint
 
 LARGEST_FILE = 32 << 20
-"""Bytes of a JSON file; a longer one is passed over."""
+"""The most bytes of a JSON file; a longer one is skipped."""
 _SILENT = frozenset(
     {"reasoning", "step-start", "step-finish", "snapshot", "patch", "agent", "retry", "compaction", "subtask", "file"}
 )
-"""Kinds of parts that hold nothing that was said or done."""
+"""Kinds of parts that hold no message and no action."""
 _UNTITLED = ("New session - ", "Child session - ")
 
 
@@ -129,7 +129,7 @@ def _from_folder(path: Path) -> RecordsTranscript:
     """A session of the older layout: ``session/PROJECT/ID.json``, ``message/ID/*.json``, ``part/MESSAGE/*.json``."""
     about = _file(path)
     if not isinstance(about, Mapping):
-        raise Unreadable(f"{path} is no session of opencode's", hint="Name its folder 'storage'.")
+        raise Unreadable(f"{path} is not a session of opencode", hint="Name its folder 'storage'.")
     storage = path.parent.parent.parent
     files = {
         file: sorted((storage / "part" / file.stem).glob("*.json"))
@@ -171,8 +171,8 @@ def _records(session: _Session, messages: Sequence[_Message]) -> list[Record]:
                 records.append(Record(name, None, "unreadable"))
                 continue
             waits = message is messages[-1] and _is_unfinished(message.about, part)
-            told = _part(session, name, message.about, part)
-            records.append(Record(name, told, str(part.get("type")), waits))
+            event = _part(session, name, message.about, part)
+            records.append(Record(name, event, str(part.get("type")), waits))
     return records
 
 

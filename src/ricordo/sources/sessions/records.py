@@ -62,7 +62,7 @@ class RecordsTranscript:
         return self._load()
 
     def check_at(self, offset: int) -> str:
-        """A mark of the records before a place."""
+        """A check value for the records before a position."""
         ids = "\n".join(record.id for record in self._records[:offset])
         return hashlib.blake2b(ids.encode("utf-8", "replace"), digest_size=16).hexdigest()
 
@@ -71,7 +71,7 @@ class RecordsTranscript:
         return 0 < offset <= len(self._records) and self.check_at(offset) == check
 
     def events(self, start: int = 0) -> Iterator[LineContent]:
-        """What the records say from a place on, without calls and results of our own tools."""
+        """The events of the records from a position on, without calls and results of Ricordo's own tools."""
         self.offset = start
         yield from self._hints
         for place, record in enumerate(self._records[start:], start=start):

@@ -90,8 +90,8 @@ def _terms_in_use(connection: Any, likely: Mapping[str, tuple[str, ...]]) -> dic
         return {}
     rows = connection.rows(f"SELECT DISTINCT term FROM postings WHERE state=0 AND term IN ({numbered(terms)})", terms)
     here = {term for (term,) in rows}
-    standing = {word: tuple(term for term in some if term in here)[:MOST] for word, some in likely.items()}
-    return {word: some for word, some in standing.items() if some}
+    in_use = {word: tuple(term for term in some if term in here)[:MOST] for word, some in likely.items()}
+    return {word: some for word, some in in_use.items() if some}
 
 
 def barred_by_phrases(connection: Any, ask: Ask) -> list[int]:

@@ -1,9 +1,9 @@
-"""How far the write-ahead log reached, noted beside the store, so that a log that lost its end is noticed.
+"""Notes beside the store how long the write-ahead log is, so that a log that lost its end is noticed.
 
 SQLite ends the log at the first frame whose checksum is wrong. After a crash that is a frame that was never finished;
 after a flipped bit it hides writes that were acknowledged, and nothing in the log tells the two apart. So after every
 write that waited for the disk, the number of frames is noted in a small file. It is not flushed itself: after a power
-cut it may name fewer frames than there are, never more. Whoever opens the store compares.
+cut it may name fewer frames than there are, never more. The number is compared when the store is opened.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ def look(store: Path) -> None:
     elif _is_head_damaged(Path(f"{store}-wal")):
         missing = mark.frames  # then SQLite reads none of it
     else:
-        return  # the log was folded into the store and begun anew
+        return  # the log was written into the store and started again
     if missing > 0:
         with suppress(OSError):
             _write(store, LogMark(now.salt, now.frames, mark.lost + missing, time.time_ns() // 1000))
 
 
 def tidy(store: Path) -> None:
-    """Take the mark away once the log is gone, unless it has something to tell."""
+    """Remove the mark once the log is gone, unless frames were missing."""
     mark = read(store)
     if mark is not None and not mark.lost and not Path(f"{store}-wal").exists():
         with suppress(OSError):
@@ -69,7 +69,7 @@ def tidy(store: Path) -> None:
 
 
 def forget(store: Path) -> None:
-    """Tell no more of what was lost."""
+    """Forget what was reported as lost."""
     mark = read(store)
     if mark is not None and mark.lost:
         _write(store, mark._replace(lost=0, noticed=0))

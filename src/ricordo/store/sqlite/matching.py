@@ -78,8 +78,8 @@ class KeywordSide:
         if not terms:
             return {}
         _, frequencies = self.index.document_frequencies(self.connection, terms)
-        standing = {word: tuple(term for term in some if frequencies[term])[:MOST] for word, some in likely.items()}
-        return {word: some for word, some in standing.items() if some}
+        in_use = {word: tuple(term for term in some if frequencies[term])[:MOST] for word, some in likely.items()}
+        return {word: some for word, some in in_use.items() if some}
 
     def matches(self, limit: int, allowed: Array | None, also: Array | None = None) -> Matches:
         """The best chunks, and those of the items in ``also``; phrases and prefixes are verified on the texts."""
