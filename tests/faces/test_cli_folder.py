@@ -129,3 +129,4 @@ def test_roots_are_listed_left_and_relocated(house: Any) -> None:
     assert house.json("relocate", "notes", "papers")["items"][0]["status"] == "moved"
     assert house.json("roots", "rm", "papers")["path"].endswith("papers")
     assert house.json("roots")["roots"] == []
+    assert "no folder was added" in house.run("roots").stderr

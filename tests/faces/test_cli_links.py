@@ -57,3 +57,4 @@ def test_suggest_links_leaves_out_what_is_linked(vault: Any) -> None:
     assert hit["ref"] == disk(vault, "spare.md")
     vault.run("link", "keys.md", "spare.md")
     assert vault.json("suggest-links", "keys.md")["hits"] == []
+    assert vault.run("suggest-links", "keys.md").stderr.strip() == "nothing found"  # there are no words to change

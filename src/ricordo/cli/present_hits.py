@@ -62,7 +62,7 @@ def show_answer(
         screen.page(fitting or drawn("whole"), is_long=fitting is None)
     else:
         _show_hits(screen, hits, first, "whole", highlight)
-    _show_meta(screen, answer)
+    _show_meta(screen, answer, query)
 
 
 def _show_hits(screen: Screen, hits: Sequence[Hit], first: int, form: str, highlight: Highlight) -> None:
@@ -86,14 +86,15 @@ def _show_hit_line(screen: Screen, hit: Hit, *, rank: str) -> None:
     screen.line(f"{rank:>2}  {score}  {screen.style(where, fg='cyan')}  {title}")
 
 
-def _show_meta(screen: Screen, answer: Answer) -> None:
+def _show_meta(screen: Screen, answer: Answer, query: str) -> None:
     meta = answer.meta
     for problem in meta.degraded:
         screen.warn(f"degraded: {problem}")
     for note in meta.notes:
         screen.note(f"note: {note}")
     if not answer.hits:
-        screen.note("nothing found; try other words, fewer filters, or: ricordo list")
+        advice = "; try other words, fewer filters, or: ricordo list" if query else ""  # similar takes no words
+        screen.note(f"nothing found{advice}")
         return
     parts = [f"{meta.returned} of {meta.candidates:,} candidates", f"profile {meta.profile}"]
     if len(meta.tiers) > 1:

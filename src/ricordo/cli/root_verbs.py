@@ -30,6 +30,8 @@ def list_roots(call: Call) -> int:
             for root in found
         ]
         screen.table(("items", "folder", "only", ""), rows, right=(0,))
+        if not rows:
+            screen.note("no folder was added; 'ricordo add FOLDER' adds one")
 
     return call.answer({"roots": [root.to_dict() for root in found]}, draw)
 
@@ -44,7 +46,8 @@ def forget_root(call: Call, folder: str) -> int:
     def draw(screen: Screen) -> None:
         screen.line(f"left {root.path}")
         if root.items:
-            screen.note(f"its {root.items:,} items stay; 'ricordo rm {root.path}/' removes them")
+            stay = "its item stays" if root.items == 1 else f"its {root.items:,} items stay"
+            screen.note(f"{stay}; 'ricordo rm {root.path}/' removes {'it' if root.items == 1 else 'them'}")
 
     return call.answer(root.to_dict(), draw)
 

@@ -47,7 +47,9 @@ class RootVerbs:
     def relocate(self, old: str | Path, new: str | Path) -> RefreshReport:
         before, after = (disk_ref(Path(os.path.expanduser(path))).path for path in (old, new))  # noqa: PTH111
         if not disk_path(Ref("disk", after)).exists():
-            raise UsageError(f"there is no {after}", hint="Name the place where the files are now, after the old one.")
+            raise UsageError(
+                f"there is no file or folder {after}", hint="Name the place where the files are now, after the old one."
+            )
         if before == after:
             raise UsageError("both names are the same", hint="Name the old place, then the new one.")
         items = self._context.store.items.refs_below("disk", before)
