@@ -109,12 +109,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
     end()
 
 
-@pytest.fixture
-def site(served: Listening, surroundings: None) -> Listening:
-    write_running(RunningServer(os.getpid(), "127.0.0.1", served.port, LOCAL, "another"))
-    return served
-
-
 @pytest.fixture(scope="module")
 def shared_project(tmp_path_factory: pytest.TempPathFactory, home: dict[str, str]) -> Path:
     """A project with files of several kinds, a memory, and two versions of a file."""
@@ -133,6 +127,15 @@ def shared_project(tmp_path_factory: pytest.TempPathFactory, home: dict[str, str
             engine.refresh()
             engine.remember(FERRY)
     return folder
+
+
+@pytest.fixture
+def site(served: Listening, surroundings: None, shared_project: Path) -> Listening:
+    """The server, which says where it is. The store is open: a busy machine may take longer for that than we wait."""
+    with served.serving.command_stores.opened(shared_project, None, None) as engine:
+        engine.search("warm up", track=False)
+    write_running(RunningServer(os.getpid(), "127.0.0.1", served.port, LOCAL, "another"))
+    return served
 
 
 @pytest.fixture

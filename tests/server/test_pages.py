@@ -1,0 +1,41 @@
+"""The page as it is sent: what stands in it, without a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from http_sites import Site
+
+
+def test_questions_that_found_nothing_fitting_are_named_to_be_written_down(new_site: Callable[..., Site]) -> None:
+    for least, is_named in ((1.0, True), (0.0, False)):
+        site = new_site(**{"hooks.min_score": least})
+        site.engine.save("note:/keys", "Rotate the signing keys every quarter.", on_conflict="overwrite")
+        site.engine.search("how often are the signing keys rotated")
+        site.engine.search("zzzzqqqq")
+        page = site.client.get("/insight").text
+        assert "Write it down: zzzzqqqq" in page  # it found nothing at all
+        assert ("Write it down: how often are the signing keys rotated" in page) == is_named
+
+
+def test_notes_are_rendered_as_markdown_and_plain_files_are_not(site: Site) -> None:
+    site.engine.save("note:/keys", "# Keys\n\nRotate **all** of them.")
+    site.engine.save("agent:/keys.txt", "Rotate **all** of them.", fields={"mime_type": "text/plain"})
+    assert "<strong>all</strong>" in site.client.get("/item", params={"ref": "note:/keys"}).text
+    assert "**all**" in site.client.get("/item", params={"ref": "agent:/keys.txt"}).text
+
+
+def test_the_timeline_calls_a_note_without_a_title_by_its_first_line(site: Site) -> None:
+    site.engine.save("note:/plan", "# The plan\n\n- one\n- two")
+    page = site.client.get("/timeline").text
+    assert ">The plan</a>" in page
+
+
+def test_few_items_are_drawn_in_a_field_that_fits_a_telephone(site: Site) -> None:
+    site.engine.save("note:/a", "See [[b]].")
+    site.engine.save("note:/b", "The other one.")
+    page = site.client.get("/graph").text
+    assert 'viewBox="0 0 480 400"' in page
+    for number in range(20):
+        site.engine.save(f"note:/more-{number}", "See [[a]].")
+    assert 'viewBox="0 0 960 640"' in site.client.get("/graph").text
