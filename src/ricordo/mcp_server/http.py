@@ -41,10 +41,10 @@ def serve(
     """
     require_token(host, token)
     listening = listen(host, port)
-    told = ""
+    note = ""
     if not token and not is_open:
         token, file = own_token()
-        told = f"ricordo mcp: clients send 'Authorization: Bearer TOKEN'; the token is in {file}\n"
+        note = f"ricordo mcp: clients send 'Authorization: Bearer TOKEN'; the token is in {file}\n"
     import uvicorn
 
     from ricordo.mcp_server.arriving import protocol_within
@@ -62,7 +62,7 @@ def serve(
         lifespan="on",
     )
     address = f"http://{bracketed(host)}:{listening.getsockname()[1]}{PATH}"
-    sys.stderr.write(f"ricordo mcp: {address}\n{told}")
+    sys.stderr.write(f"ricordo mcp: {address}\n{note}")
     sys.stderr.flush()
     try:
         uvicorn.Server(config).run(sockets=[listening])

@@ -52,7 +52,7 @@ def log(database: Database, repair: bool) -> Check:
     detail = f"on {when} it was damaged, and the last {mark.lost:,} pages written to it are lost"
     if repair:
         log_mark.forget(database.path)
-        return Check("write-ahead log", True, f"{detail}; this is not told again", repaired=True)
+        return Check("write-ahead log", True, f"{detail}; this is not reported again", repaired=True)
     return Check("write-ahead log", False, f"{detail}. Save the newest texts again, or restore a backup.")
 
 

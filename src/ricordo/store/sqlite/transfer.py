@@ -78,7 +78,7 @@ class Transfer:
         rebuild_lexical(self._database, analyzer)
 
     def salvage(self, left_out: list[str], *, log: bool = True) -> Generator[Record]:
-        """All that can still be read of a damaged store; ``left_out`` is told what cannot."""
+        """All that can still be read of a damaged store; what cannot be read is added to ``left_out``."""
         from ricordo.store.sqlite import salvaging
 
         with self._database.read() as connection:
