@@ -126,8 +126,9 @@ class Tools:
         if names:
             missing = [name for name in names if all(name not in (one.name, found.name) for found, one in pairs)]
             if missing:
-                known = ", ".join(found.name for found, _ in pairs) or "none"
-                raise NotFound(f"no program knows a server '{missing[0]}'", hint=f"They know: {known}.")
+                known = ", ".join(found.name for found, _ in pairs)
+                hint = f"Known are: {known}." if known else "Name a file that has it: ricordo tools add --from FILE"
+                raise NotFound(f"none of your programs has a server '{missing[0]}'", hint=hint)
             pairs = [(found, one) for found, one in pairs if found.name in names]
         chosen = [one for found, one in pairs if found.known or agree(found)]
         self._file.put(chosen)
