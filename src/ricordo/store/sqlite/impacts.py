@@ -7,89 +7,81 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import Protocol
+from collections.abc import Collection, Mapping
 
-import numpy as np
-
+from ricordo.frozen import frozen
 from ricordo.store.base import Scoring
-from ricordo.store.sqlite.postings import Array, Posting
+from ricordo.store.sqlite.postings import Array
 
 CACHE_BYTES = 96 << 20
+MOST_COUNTS = 200_000
+"""How many terms' counts are remembered; when there are more, all are forgotten."""
+
+State = tuple[int, Scoring]
 
 
-class IndexLook(Protocol):
-    """One query's view of the index, as far as impacts need it."""
+@frozen
+class Held:
+    """Where a term stands: the places of its chunks, ascending, what it gives to each, and how many are visible."""
 
-    epoch: int
-    scoring: Scoring
-
-    def posting(self, at: int, term: str) -> Posting | None: ...
-    def segment_id(self, at: int) -> int: ...
-    def norm(self, at: int, field: int) -> Array: ...
+    places: Array
+    impacts: Array
+    count: int
 
 
 class Impacts:
-    """Remembers impacts of terms and norms of fields for one state of the index."""
+    """Remembers impacts of terms, how often each stands, and norms of fields, for one state of the index."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._state: tuple[int, Scoring] | None = None
+        self._state: State | None = None
         self._norms: dict[tuple[int, int], Array] = {}
-        self._terms: OrderedDict[tuple[int, str], tuple[Array, Array]] = OrderedDict()
+        self._terms: OrderedDict[str, Held | None] = OrderedDict()
+        self._counts: dict[str, int] = {}
+        self._counted = -1
         self._bytes = 0
 
-    def of(self, look: IndexLook, at: int, term: str) -> tuple[Array, Array] | None:
-        """The ordinals of a segment that hold a term, and x / (k1 + x) for each."""
-        posting = look.posting(at, term)
-        if posting is None:
-            return None
-        key = (look.segment_id(at), term)
+    def known(self, state: State, terms: Collection[str]) -> dict[str, Held | None]:
+        """Those of the terms that are remembered; None stands for a term that no chunk holds."""
         with self._lock:
-            self._settle((look.epoch, look.scoring))
-            known = self._terms.get(key)
-            if known is not None:
-                self._terms.move_to_end(key)
-                return known
-        x = self._weighted(look, at, posting)
-        x /= look.scoring.k1 + x
-        made = (posting.ordinals.astype(np.intp), x)
-        with self._lock:
-            if self._state == (look.epoch, look.scoring) and key not in self._terms:
-                self._terms[key] = made
-                self._bytes += 16 * len(x)
-                while self._bytes > CACHE_BYTES and len(self._terms) > 1:
-                    _, (_, dropped) = self._terms.popitem(last=False)
-                    self._bytes -= 16 * len(dropped)
-        return made
+            self._settle(state)
+            found = {term: self._terms[term] for term in terms if term in self._terms}
+            for term in found:
+                self._terms.move_to_end(term)
+            return found
 
-    def _settle(self, state: tuple[int, Scoring]) -> None:
+    def keep(self, state: State, made: Mapping[str, Held | None]) -> None:
+        """Remember what was computed, while it is still true."""
+        with self._lock:
+            if self._state != state:
+                return
+            for term, held in made.items():
+                if term not in self._terms:
+                    self._terms[term] = held
+                    self._bytes += _size(held)
+            while self._bytes > CACHE_BYTES and len(self._terms) > 1:
+                self._bytes -= _size(self._terms.popitem(last=False)[1])
+
+    def counts(self, epoch: int) -> dict[str, int]:
+        """In how many chunks terms stand, as far as that was counted; whoever counts more adds it."""
+        with self._lock:
+            if self._counted != epoch or len(self._counts) > MOST_COUNTS:
+                self._counted, self._counts = epoch, {}
+            return self._counts
+
+    def norms(self, state: State) -> dict[tuple[int, int], Array]:
+        """By segment and field: each chunk's weight over its length norm; whoever computes one adds it."""
+        with self._lock:
+            self._settle(state)
+            return self._norms
+
+    def _settle(self, state: State) -> None:
         if self._state != state:
             self._state = state
-            self._norms.clear()
+            self._norms = {}  # a new one, as other threads may be reading the old
             self._terms.clear()
             self._bytes = 0
 
-    def _norm(self, look: IndexLook, at: int, field: int) -> Array:
-        key = (look.segment_id(at), field)
-        found = self._norms.get(key)
-        if found is None:
-            found = look.norm(at, field)
-            with self._lock:
-                if self._state == (look.epoch, look.scoring):
-                    self._norms[key] = found
-        return found
 
-    def _weighted(self, look: IndexLook, at: int, posting: Posting) -> Array:
-        """The weighted frequencies. In fields other than the body few chunks have a term, so only those are
-        computed.
-        """
-        total: Array | None = None
-        for field, frequencies in reversed(posting.frequencies):
-            norm = self._norm(look, at, field)
-            if total is None:
-                total = frequencies * norm[posting.ordinals]
-            else:
-                held = np.flatnonzero(frequencies)
-                total[held] += frequencies[held] * norm[posting.ordinals[held]]
-        assert total is not None  # a posting has at least one field
-        return total
+def _size(held: Held | None) -> int:
+    return 200 if held is None else 200 + 16 * len(held.places)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from ricordo.store.sqlite.impacts import Impacts
 from ricordo.store.sqlite.matches import Matches, Wanted
 from ricordo.store.sqlite.postings import FIELDS, Array, Posting, decode
 from ricordo.store.sqlite.scoring import Segment, Snapshot, View
-from ricordo.store.sqlite.segments import LIVE, READY, load_arrays, with_retired
+from ricordo.store.sqlite.segments import LIVE, READY, Arrays, load_arrays, with_retired
 
 _CACHE_BYTES = 96 << 20
 
@@ -57,12 +58,19 @@ class LexicalIndex:
         held = {segment.id: segment.arrays for segment in old.segments} if old else {}
         rows = connection.rows("SELECT seq, chunk, state FROM retired WHERE seq > ? ORDER BY seq", (after,))
         log = {chunk: state for _, chunk, state in rows}
-        segments = []
+        parts: dict[int, Arrays] = {}
         for (segment,) in connection.rows("SELECT id FROM segments WHERE state=? ORDER BY id", (READY,)):
             known = held.get(segment)
-            arrays = with_retired(load_arrays(connection, segment) if known is None else known, log)
-            segments.append(Segment(segment, arrays, not arrays.states.any()))
+            parts[segment] = with_retired(load_arrays(connection, segment) if known is None else known, log)
         totals: dict[int, int] = dict(connection.rows("SELECT field, total FROM lexical_stats"))
+        starts = np.cumsum([0, *(len(part.chunks) for part in parts.values())])
+        chunks = _together([part.chunks for part in parts.values()], np.int64)
+        items = _together([part.items for part in parts.values()], np.int64)
+        states = _together([part.states for part in parts.values()], np.uint8)
+        segments = [
+            Segment(segment, Arrays(chunks[start:end], items[start:end], part.lengths, part.states))
+            for (segment, part), (start, end) in zip(parts.items(), pairwise(starts), strict=True)
+        ]
         return Snapshot(
             epoch,
             rows[-1][0] if rows else after,
@@ -70,6 +78,10 @@ class LexicalIndex:
             totals[-1],
             np.array([totals[i] for i in range(len(FIELDS))], np.float64),
             np.array([totals[len(FIELDS) + i] for i in range(len(FIELDS))], np.float64),
+            chunks,
+            items,
+            starts,
+            states == LIVE if states.any() else None,
         )
 
     def alive(self, connection: Connection) -> Array:
@@ -77,10 +89,8 @@ class LexicalIndex:
         snapshot = self.snapshot(connection)
         with self._lock:
             if self._alive is None or self._alive[0] != snapshot.epoch:
-                highest = max((int(s.arrays.chunks.max(initial=0)) for s in snapshot.segments), default=0)
-                table = np.zeros(highest + 1, bool)
-                for segment in snapshot.segments:
-                    table[segment.arrays.chunks] = segment.arrays.states == LIVE
+                table = np.zeros(int(snapshot.chunks.max(initial=0)) + 1, bool)
+                table[snapshot.chunks] = True if snapshot.alive is None else snapshot.alive
                 self._alive = (snapshot.epoch, table)
             return self._alive[1]
 
@@ -106,9 +116,9 @@ class LexicalIndex:
         matching chunks are answered whatever their rank. ``cover`` measures how much of the query each chunk holds.
         """
         view = View(self, connection, self.snapshot(connection), scoring, times)
-        view.load({term for word in wanted for term in word.terms} | {t for g in (*required, *excluded) for t in g})
-        masks = view.masks(allowed, required, excluded)
-        return view.best(view.score(wanted, masks), wanted, items, also, cover=cover)
+        view.hold({term for word in wanted for term in word.terms} | {t for g in (*required, *excluded) for t in g})
+        mask = view.mask(allowed, required, excluded)
+        return view.best(view.score(wanted, mask), wanted, items, also, cover=cover)
 
     def shares(
         self,
@@ -121,15 +131,13 @@ class LexicalIndex:
     ) -> dict[int, list[tuple[str, dict[str, int], float, float]]]:
         """For each chunk and word: label, frequency per field, idf, and what it added to the score."""
         view = View(self, connection, self.snapshot(connection), scoring, times)
-        view.load({term for word in wanted for term in word.terms})
+        view.hold({term for word in wanted for term in word.terms})
         return view.shares(wanted, chunks)
 
     def document_frequencies(self, connection: Connection, terms: Collection[str]) -> tuple[int, dict[str, int]]:
         """The number of live chunks, and for each term in how many of them it stands."""
         snapshot = self.snapshot(connection)
-        view = View(self, connection, snapshot, Scoring(), None)
-        view.load(set(terms))
-        return snapshot.live, {term: view.document_frequency(Wanted(term, (term,))) for term in terms}
+        return snapshot.live, View(self, connection, snapshot, Scoring(), None).counts(terms)
 
     def terms_starting_with(self, connection: Connection, prefix: str, limit: int = 200) -> list[str]:
         """Index terms for a prefix: terms that start with it, and the stems of words that do."""
@@ -187,6 +195,10 @@ class LexicalIndex:
         while self._cached_bytes > _CACHE_BYTES and self._cache:
             _, dropped = self._cache.popitem(last=False)
             self._cached_bytes -= _size(dropped)
+
+
+def _together(parts: Sequence[Array], kind: type[np.generic]) -> Array:
+    return np.concatenate(parts) if parts else np.zeros(0, kind)
 
 
 def _size(posting: Posting | None) -> int:

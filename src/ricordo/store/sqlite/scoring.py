@@ -5,19 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 import numpy as np
 
 from ricordo.frozen import frozen
 from ricordo.store.base import Scoring
-from ricordo.store.sqlite.arrays import distinct
+from ricordo.store.sqlite.arrays import distinct, first_places
 from ricordo.store.sqlite.connection import Connection
-from ricordo.store.sqlite.impacts import Impacts
+from ricordo.store.sqlite.impacts import Held, Impacts
 from ricordo.store.sqlite.matches import Matches, Wanted
 from ricordo.store.sqlite.postings import FIELDS, Array, Posting
-from ricordo.store.sqlite.segments import LIVE, Arrays
+from ricordo.store.sqlite.segments import Arrays
 
 MOST_TIES = 500
 """Chunks that tie with the last one are returned, too, so that refs can break the tie; at most this many."""
@@ -37,18 +38,11 @@ class Segment:
 
     id: int
     arrays: Arrays
-    all_live: bool
-
-    def visible(self, times: Array | None) -> Array | None:
-        """Which chunks count: the live ones or, as of a time, the given ids. None means all."""
-        if times is not None:
-            return np.isin(self.arrays.chunks, times)
-        return None if self.all_live else self.arrays.states == LIVE
 
 
 @frozen
 class Snapshot:
-    """The index as of one epoch: its segments, and the totals that BM25 needs."""
+    """The index as of one epoch: its segments laid end to end, and the totals that BM25 needs."""
 
     epoch: int
     retired_seq: int
@@ -58,228 +52,255 @@ class Snapshot:
     """How many terms each field has."""
     filled: Array
     """How many live chunks have each field at all."""
+    chunks: Array
+    """The chunk at each place."""
+    items: Array
+    """The item of the chunk at each place."""
+    starts: Array
+    """The place at which each segment begins, and the end."""
+    alive: Array | None
+    """Whether the chunk at each place is live; None where all are."""
 
 
 class View:
-    """One query's view of a snapshot: postings are loaded once; masks, scores and shares are computed from them."""
+    """One query's look at a snapshot: its terms are read once, then masks, scores and shares come from them."""
 
     def __init__(
         self, index: PostingSource, connection: Connection, snapshot: Snapshot, scoring: Scoring, times: Array | None
     ) -> None:
         self.index = index
-        self.epoch = snapshot.epoch
+        self.state = (snapshot.epoch, scoring)
         self.impacts = index.impacts if times is None else Impacts()
         self.connection = connection
-        self.segments = snapshot.segments
+        self.snapshot = snapshot
         self.scoring = scoring
-        self.visible = [segment.visible(times) for segment in self.segments]
+        self.chunks, self.items = snapshot.chunks, snapshot.items
+        self.held: dict[str, Held | None] = {}
         if times is None:
+            self.visible = snapshot.alive
             self.live = snapshot.live
             totals, filled = snapshot.totals, snapshot.filled
         else:
-            self.live = sum(int(mask.sum()) for mask in self.visible if mask is not None)
+            self.visible = np.isin(snapshot.chunks, times)
+            self.live = int(self.visible.sum())
             totals, filled = np.zeros(len(FIELDS)), np.zeros(len(FIELDS))
-            for segment, mask in zip(self.segments, self.visible, strict=True):
-                lengths = segment.arrays.lengths[:, mask]
+            for at, segment in enumerate(snapshot.segments):
+                lengths = segment.arrays.lengths[:, self.visible[snapshot.starts[at] : snapshot.starts[at + 1]]]
                 totals, filled = totals + lengths.sum(axis=1), filled + (lengths > 0).sum(axis=1)
         # Only chunks that have the field count; else tags, which few items have, would look long and not count.
         self.averages = totals / np.maximum(filled, 1)
-        self.loaded: list[dict[str, Posting]] = []
 
-    def load(self, terms: set[str]) -> None:
-        self.loaded = [self.index.postings(self.connection, segment.id, terms) for segment in self.segments]
+    def hold(self, terms: set[str]) -> None:
+        """Have what is to be known of some terms at hand."""
+        self.held |= self.impacts.known(self.state, terms)
+        missing = {term for term in terms if term not in self.held}
+        if missing:
+            loaded = self._loaded(missing)
+            made = {term: self._made([postings.get(term) for postings in loaded]) for term in missing}
+            self.impacts.keep(self.state, made)
+            self.held |= made
 
-    def masks(
-        self, allowed: Array | None, required: Sequence[Sequence[str]], excluded: Sequence[Sequence[str]]
-    ) -> list[Array | None]:
-        """Per segment, the chunks that may be returned; None if all may."""
-        masks: list[Array | None] = list(self.visible)
-        if allowed is not None:
-            masks = [_both(mask, _lookup(s.arrays.items, allowed)) for mask, s in self._each(masks)]
-        if required:
-            groups = [term for group in required for term in group]
-            masks = [_both(mask, self._holding(i, groups)) for i, mask in enumerate(masks)]
-        for group in excluded:
-            holders = [
-                segment.arrays.items[_both(mask, self._holding(i, group))]
-                for i, (mask, segment) in enumerate(self._each(self.visible))
-            ]
-            barred = distinct(np.concatenate(holders)) if holders else np.zeros(0, np.int64)
-            if len(barred):
-                masks = [_both(mask, ~_lookup(s.arrays.items, barred)) for mask, s in self._each(masks)]
-        return masks
+    def _loaded(self, terms: set[str]) -> list[dict[str, Posting]]:
+        return [self.index.postings(self.connection, segment.id, terms) for segment in self.snapshot.segments]
 
-    def _each(self, masks: Sequence[Array | None]) -> zip[tuple[Array | None, Segment]]:
-        return zip(masks, self.segments, strict=True)
-
-    def _holding(self, at: int, terms: Sequence[str]) -> Array:
-        """Chunks of a segment that hold all the terms."""
-        size = len(self.segments[at].arrays.chunks)
-        held = np.ones(size, bool)
-        for term in terms:
-            posting = self.loaded[at].get(term)
-            present = np.zeros(size, bool)
+    def _made(self, postings: Sequence[Posting | None]) -> Held | None:
+        """Where a term stands in all segments, and x / (k1 + x) for each place."""
+        places, impacts = [], []
+        for at, posting in enumerate(postings):
             if posting is not None:
-                present[posting.ordinals] = True
-            held &= present
-        return held
+                x = self._weighted(at, posting)
+                impacts.append(x / (self.scoring.k1 + x))
+                places.append(posting.ordinals.astype(np.intp) + self.snapshot.starts[at])
+        if not places:
+            return None
+        together = np.concatenate(places)
+        return Held(together, np.concatenate(impacts), self._visible_among(together))
+
+    def _visible_among(self, places: Array) -> int:
+        return len(places) if self.visible is None else int(np.count_nonzero(self.visible[places]))
+
+    def _weighted(self, at: int, posting: Posting) -> Array:
+        """The weighted frequencies. Beside the body, few chunks hold a term in a field: those alone are touched."""
+        total: Array | None = None
+        for field, frequencies in reversed(posting.frequencies):
+            norm = self._norm(at, field)
+            if total is None:
+                total = frequencies * norm[posting.ordinals]
+            else:
+                held = np.flatnonzero(frequencies)
+                total[held] += frequencies[held] * norm[posting.ordinals[held]]
+        assert total is not None  # a posting stands in at least one field
+        return total
+
+    def _norm(self, at: int, field: int) -> Array:
+        """A field's weight over its length norm, for every chunk of a segment."""
+        segment = self.snapshot.segments[at]
+        known = self.impacts.norms(self.state)
+        found = known.get((segment.id, field))
+        if found is None:
+            average, b = self.averages[field], self.scoring.b
+            lengths = segment.arrays.lengths[field]
+            weight = self.scoring.weights[field]
+            found = weight / (lengths * (b / average) + (1.0 - b)) if average else np.full(len(lengths), weight)
+            known[segment.id, field] = found
+        return found
+
+    def mask(
+        self, allowed: Array | None, required: Sequence[Sequence[str]], excluded: Sequence[Sequence[str]]
+    ) -> Array | None:
+        """The places that may be answered at all; None where all may."""
+        mask = self.visible
+        if allowed is not None:
+            mask = _both(mask, _lookup(self.items, allowed))
+        if required:
+            mask = _both(mask, self._holding([term for group in required for term in group]))
+        for group in excluded:
+            barred = distinct(self.items[_both(self.visible, self._holding(group))])
+            if len(barred):
+                mask = _both(mask, ~_lookup(self.items, barred))
+        return mask
+
+    def _holding(self, terms: Sequence[str]) -> Array:
+        """The places that hold all the terms."""
+        everywhere = np.ones(len(self.chunks), bool)
+        for term in terms:
+            held = self.held[term]
+            present = np.zeros(len(self.chunks), bool)
+            if held is not None:
+                present[held.places] = True
+            everywhere &= present
+        return everywhere
+
+    def counts(self, terms: Collection[str]) -> dict[str, int]:
+        """In how many visible chunks each of some terms stands, without weighing them."""
+        known = self.impacts.counts(self.snapshot.epoch)
+        missing = {term for term in terms if term not in known}
+        if missing:
+            loaded = self._loaded(missing)
+            for term in missing:
+                found = [(at, postings[term]) for at, postings in enumerate(loaded) if term in postings]
+                known[term] = sum(
+                    len(posting.ordinals)
+                    if self.visible is None
+                    else self._visible_among(posting.ordinals + self.snapshot.starts[at])
+                    for at, posting in found
+                )
+        return {term: known[term] for term in terms}
 
     def document_frequency(self, word: Wanted) -> int:
-        """In how many visible chunks a word occurs."""
-        count = 0
-        for at, visible in enumerate(self.visible):
-            lists = [p.ordinals for term in word.terms if (p := self.loaded[at].get(term)) is not None]
-            if not lists:
-                continue
-            ordinals = lists[0] if len(lists) == 1 else distinct(np.concatenate(lists))
-            count += len(ordinals) if visible is None else int(visible[ordinals].sum())
-        return count
+        """In how many visible chunks a word stands."""
+        found = [held for term in word.terms if (held := self.held[term]) is not None]
+        if len(found) < 2:
+            return found[0].count if found else 0
+        return self._visible_among(distinct(np.concatenate([held.places for held in found])))
 
     def idf(self, word: Wanted) -> float:
         return self._idf(self.document_frequency(word))
 
     def _idf(self, df: int) -> float:
-        return float(np.log1p((self.live - df + 0.5) / (df + 0.5)))
+        return math.log1p((self.live - df + 0.5) / (df + 0.5))
 
-    def saturation(self, at: int, word: Wanted) -> tuple[Array, Array] | None:
-        """For one segment: the ordinals that hold a word, and x / (k1 + x) for each."""
-        parts = [found for term in word.terms if (found := self.impacts.of(self, at, term)) is not None]
-        if len(parts) < 2:
-            return parts[0] if parts else None
-        dense = np.zeros(len(self.segments[at].arrays.chunks))
-        for ordinals, impact in parts:
-            dense[ordinals] += impact * self.scoring.k1 / (1.0 - impact)  # back to x, which can be added up
-        held = np.flatnonzero(dense)
-        x = dense[held]
-        return held, x / (self.scoring.k1 + x)
+    def saturation(self, word: Wanted) -> tuple[Array, Array] | None:
+        """The places that hold a word, and x / (k1 + x) for each."""
+        found = [held for term in word.terms if (held := self.held[term]) is not None]
+        if len(found) < 2:
+            return (found[0].places, found[0].impacts) if found else None
+        dense = np.zeros(len(self.chunks))
+        for held in found:
+            dense[held.places] += held.impacts * self.scoring.k1 / (1.0 - held.impacts)  # back to x, which adds up
+        places = np.flatnonzero(dense)
+        x = dense[places]
+        return places, x / (self.scoring.k1 + x)
 
-    def posting(self, at: int, term: str) -> Posting | None:
-        return self.loaded[at].get(term)
+    def score(self, wanted: Sequence[Wanted], mask: Array | None) -> Array:
+        """The score at every place; 0 where nothing matched or a mask forbids."""
+        self.frequencies = {word.label: self.document_frequency(word) for word in wanted}
+        self.idfs = {label: self._idf(df) for label, df in self.frequencies.items()}
+        self.saturations = {word.label: self.saturation(word) for word in wanted}
+        scores = np.zeros(len(self.chunks))
+        for word in wanted:
+            found = self.saturations[word.label]
+            if found is not None:
+                places, x = found
+                scores[places] += x * (self.idfs[word.label] * word.weight * word.certainty)
+        if mask is not None:
+            scores *= mask
+        return scores
 
-    def segment_id(self, at: int) -> int:
-        return self.segments[at].id
-
-    def norm(self, at: int, field: int) -> Array:
-        """A field's weight over its length norm, for every chunk of a segment."""
-        average, b = self.averages[field], self.scoring.b
-        if not average:
-            return np.full(len(self.segments[at].arrays.chunks), self.scoring.weights[field])
-        lengths = self.segments[at].arrays.lengths[field]
-        found: Array = self.scoring.weights[field] / (lengths * (b / average) + (1.0 - b))
-        return found
-
-    def score(self, wanted: Sequence[Wanted], masks: Sequence[Array | None]) -> list[Array]:
-        """Scores of all chunks of each segment; 0 where nothing matched or a mask forbids."""
-        self.counts = {word.label: self.document_frequency(word) for word in wanted}
-        self.idfs = {word.label: self._idf(self.counts[word.label]) for word in wanted}
-        answers = []
-        for at, mask in enumerate(masks):
-            scores = np.zeros(len(self.segments[at].arrays.chunks))
-            for word in wanted:
-                found = self.saturation(at, word)
-                if found is not None:
-                    ordinals, x = found
-                    scores[ordinals] += x * (self.idfs[word.label] * word.weight * word.certainty)
-            if mask is not None:
-                scores *= mask
-            answers.append(scores)
-        return answers
-
-    def best(
-        self, scores: Sequence[Array], wanted: Sequence[Wanted], items: int, also: Array | None, *, cover: bool
-    ) -> Matches:
-        """Pick the best chunks of all segments until enough different items are among them."""
-        everything = np.concatenate(scores) if scores else np.zeros(0)
-        total = int(np.count_nonzero(everything))
+    def best(self, scores: Array, wanted: Sequence[Wanted], items: int, also: Array | None, *, cover: bool) -> Matches:
+        """Pick the best chunks until enough different items are among them."""
+        total = int(np.count_nonzero(scores))
         take = 4 * items
         while True:
-            places = _at_least(everything, take) if take < total else np.flatnonzero(everything)
-            chunks, owners = self._owners(places)
-            values = everything[places]
+            places = _at_least(scores, take) if take < total else np.flatnonzero(scores)
+            owners, values = self.items[places], scores[places]
             picked = best_of(values, owners, items)
             if take >= total or len(distinct(owners[picked])) >= items:
                 break
             take *= 4
         if also is not None and len(also):
-            more = np.concatenate([_lookup(segment.arrays.items, also) for segment in self.segments])
-            wider = distinct(np.concatenate((np.flatnonzero(more & (everything > 0)), places[picked])))
-            chunks, owners = self._owners(wider)
-            values, places = everything[wider], wider
+            more = np.flatnonzero(_lookup(self.items, also))
+            places = distinct(np.concatenate((more[scores[more] > 0], places[picked])))
+            values = scores[places]
             picked = np.argsort(-values, kind="stable")
         attainable = {word.label: self.idfs[word.label] * word.weight for word in wanted}
-        present = [word for word in wanted if self.counts[word.label]]
+        present = [word for word in wanted if self.frequencies[word.label]]
         maximum = sum(attainable.values())
         here = sum(attainable[word.label] for word in present)
+        places = places[picked]
         return Matches(
-            chunks[picked],
-            owners[picked],
+            self.chunks[places],
+            self.items[places],
             values[picked],
             maximum,
             total,
             dict(self.idfs),
-            self._coverage(present, places)[picked] if cover else None,
+            self._coverage(present, places) if cover else None,
             here / maximum if maximum else 1.0,
         )
 
     def _coverage(self, wanted: Sequence[Wanted], places: Array) -> Array:
-        """For chunks at these places (ascending), the idf of the words they hold over that of all words."""
+        """For chunks at these places, the idf of the words they hold over that of all words."""
         held = np.zeros(len(places))
-        start = low = 0
-        for at, segment in enumerate(self.segments):
-            high = low + len(segment.arrays.chunks)
-            end = int(np.searchsorted(places, high))
-            inside = places[start:end] - low
-            for word in wanted if len(inside) else ():
-                found = self.saturation(at, word)
-                if found is not None:
-                    spot = np.minimum(np.searchsorted(found[0], inside), len(found[0]) - 1)
-                    held[start:end] += self.idfs[word.label] * (found[0][spot] == inside)
-            start, low = end, high
+        for word in wanted:
+            found = self.saturations[word.label]
+            if found is not None:
+                spot = np.minimum(np.searchsorted(found[0], places), len(found[0]) - 1)
+                held += self.idfs[word.label] * (found[0][spot] == places)
         everything = sum(self.idfs[word.label] for word in wanted)
         return held / everything if everything else held
-
-    def _owners(self, places: Array) -> tuple[Array, Array]:
-        """Chunk and item at each place of all segments laid end to end; places ascend."""
-        chunks, items = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        start = low = 0
-        for segment in self.segments:
-            high = low + len(segment.arrays.chunks)
-            end = int(np.searchsorted(places, high))
-            chunks.append(segment.arrays.chunks[places[start:end] - low])
-            items.append(segment.arrays.items[places[start:end] - low])
-            start, low = end, high
-        return np.concatenate(chunks), np.concatenate(items)
 
     def shares(
         self, wanted: Sequence[Wanted], chunks: Sequence[int]
     ) -> dict[int, list[tuple[str, dict[str, int], float, float]]]:
+        """For each chunk and word: label, frequency per field, idf, and what it added to the score."""
         ids = np.array(chunks, np.int64)
         answer: dict[int, list[tuple[str, dict[str, int], float, float]]] = {chunk: [] for chunk in chunks}
+        there = np.flatnonzero(np.isin(self.chunks, ids))
         for word in wanted:
+            found = self.saturation(word)
+            if found is None:
+                continue
             idf = self.idf(word)
-            for at, segment in enumerate(self.segments):
-                found = self.saturation(at, word)
-                if found is None:
-                    continue
-                ordinals, x = found
-                for position in np.flatnonzero(np.isin(segment.arrays.chunks[ordinals], ids)).tolist():
-                    ordinal = int(ordinals[position])
-                    share = float(x[position] * (idf * word.weight * word.certainty))
-                    frequencies = self._frequencies(at, word, ordinal)
-                    answer[int(segment.arrays.chunks[ordinal])].append((word.label, frequencies, idf, share))
+            places, x = found
+            spots = np.minimum(np.searchsorted(places, there), len(places) - 1)
+            for spot in spots[places[spots] == there].tolist():
+                share = float(x[spot] * (idf * word.weight * word.certainty))
+                frequencies = self._frequencies(word, int(places[spot]))
+                answer[int(self.chunks[places[spot]])].append((word.label, frequencies, idf, share))
         return answer
 
-    def _frequencies(self, at: int, word: Wanted, ordinal: int) -> dict[str, int]:
+    def _frequencies(self, word: Wanted, place: int) -> dict[str, int]:
+        at = int(np.searchsorted(self.snapshot.starts, place, side="right")) - 1
+        ordinal = place - int(self.snapshot.starts[at])
+        postings = self.index.postings(self.connection, self.snapshot.segments[at].id, set(word.terms))
         counts: dict[str, int] = {}
-        for term in word.terms:
-            posting = self.loaded[at].get(term)
-            if posting is None:
-                continue
-            place = int(np.searchsorted(posting.ordinals, ordinal))
-            if place < len(posting.ordinals) and posting.ordinals[place] == ordinal:
+        for posting in (postings[term] for term in word.terms if term in postings):
+            spot = int(np.searchsorted(posting.ordinals, ordinal))
+            if spot < len(posting.ordinals) and posting.ordinals[spot] == ordinal:
                 for index, frequencies in posting.frequencies:
-                    if frequencies[place]:
-                        counts[FIELDS[index]] = counts.get(FIELDS[index], 0) + int(frequencies[place])
+                    if frequencies[spot]:
+                        counts[FIELDS[index]] = counts.get(FIELDS[index], 0) + int(frequencies[spot])
         return counts
 
 
@@ -322,11 +343,11 @@ def best_of(scores: Array, items: Array, count: int) -> Array:
             floor = np.partition(scores, size - take)[size - take]
             picked = np.flatnonzero(scores >= floor)
         picked = picked[np.argsort(-scores[picked], kind="stable")]
-        _, first = np.unique(items[picked], return_index=True)
+        first = first_places(items[picked])
         if len(first) >= count or take >= size:
             break
         take *= 4
     if len(first) > count:
-        last = scores[picked[np.sort(first)[count - 1]]]
+        last = scores[picked[first[count - 1]]]
         picked = picked[scores[picked] >= last][: max(4 * count, MOST_TIES)]
     return picked

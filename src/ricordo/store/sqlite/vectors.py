@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ricordo.frozen import frozen
-from ricordo.store.sqlite.arrays import distinct
+from ricordo.store.sqlite.arrays import Grouped, distinct, first_places
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.postings import Array
 
@@ -25,6 +25,8 @@ OVERFETCH = 64
 RESCORED_SHARE = 24
 """More than one in so many candidates is never rescored, but always RESCORED_MIN: a small store needs no more."""
 RESCORED_MIN = 1_600
+FEW = 8
+"""Of entries that are fewer than one in so many, the sketches are picked out before they are compared."""
 COMPARED_PER_ITEM = 12
 """Of an item that words alone found, so many passages are compared exactly; its nearest is among them."""
 ROW_CACHE_BYTES = 256 << 20
@@ -49,6 +51,7 @@ class _Loaded:
     entries: Entries
     places: Array
     """By chunk: its place among the entries, or -1."""
+    by_item: Grouped
 
 
 def sketch(vectors: Array) -> Array:
@@ -67,6 +70,7 @@ class VectorIndex:
         self._lock = threading.Lock()
         self._loaded: dict[int, _Loaded] = {}
         self._rows: dict[int, _RowCache] = {}
+        self._shown: dict[int, tuple[Entries, Array, Array]] = {}
 
     def entries(self, connection: Connection, fingerprint: int) -> Entries:
         """The entries of a fingerprint; only blocks that are new are read."""
@@ -85,27 +89,36 @@ class VectorIndex:
         self, connection: Connection, fingerprint: int, query: Array, items: int, visible: Visible
     ) -> tuple[Array, Array, Array]:
         """Chunks, items and cosines of the nearest, until ``items`` different items are among them; best first."""
-        entries = self.entries(connection, fingerprint)
-        positions = visible.positions(entries)
+        loaded = self._current(connection, fingerprint)
+        entries = loaded.entries
+        positions = self._positions(fingerprint, loaded, visible)
         if len(positions) > max(EXACT_BELOW, RESCORED_MIN):
             wanted = max(RESCORED_MIN, min(OVERFETCH * items, len(positions) // RESCORED_SHARE))
             positions = nearest_sketches(entries.sketches, sketch(query[None, :])[:, 0], positions, wanted)
         cosines = self.cosines(connection, fingerprint, query, entries.vectors[positions])
-        order = np.argsort(-cosines, kind="stable")
+        order = _best_items(cosines, entries.items[positions], items)
         positions, cosines = positions[order], cosines[order]
-        owners = entries.items[positions]
-        _, first = np.unique(owners, return_index=True)
-        if len(first) > items:
-            last = int(np.sort(first)[items - 1]) + 1
-            positions, cosines, owners = positions[:last], cosines[:last], owners[:last]
-        return entries.chunks[positions], owners, cosines
+        return entries.chunks[positions], entries.items[positions], cosines
+
+    def _positions(self, fingerprint: int, loaded: _Loaded, visible: Visible) -> Array:
+        """The positions of what may be answered; without a filter, those of the last search while nothing changed."""
+        entries = loaded.entries
+        if visible.items is not None:
+            if FEW * len(visible.items) < len(loaded.by_item.starts):
+                return np.sort(visible.among(entries, loaded.by_item.positions(visible.items)))
+            return visible.positions(entries)
+        shown = self._shown.get(fingerprint)
+        if shown is None or shown[0] is not entries or shown[1] is not visible.alive:
+            shown = self._shown[fingerprint] = (entries, visible.alive, visible.positions(entries))
+        return shown[2]
 
     def scores(
         self, connection: Connection, fingerprint: int, query: Array, items: Array, visible: Visible
     ) -> tuple[Array, Array, Array]:
         """Chunks, items and cosines of the visible chunks of some items; of a long item, of those nearest by sketch."""
-        entries = self.entries(connection, fingerprint)
-        positions = visible.narrowed(items).positions(entries)
+        loaded = self._current(connection, fingerprint)
+        entries = loaded.entries
+        positions = visible.among(entries, loaded.by_item.positions(items))
         if len(positions) > COMPARED_PER_ITEM * len(items):
             positions = nearest_of_each(entries, sketch(query[None, :])[:, 0], positions, COMPARED_PER_ITEM)
         cosines = self.cosines(connection, fingerprint, query, entries.vectors[positions])
@@ -126,7 +139,8 @@ class VectorIndex:
         if not len(vectors):
             return np.zeros(0, np.float64)
         rows = self._row_cache(fingerprint, len(query)).fetch(connection, vectors)
-        return (rows @ query.astype(np.float32)).astype(np.float64)
+        # Not rows @ query: that hands half of the rows to another thread, and on a busy machine waits for it long.
+        return np.vecdot(rows, query.astype(np.float32)).astype(np.float64)
 
     def _row_cache(self, fingerprint: int, dimensions: int) -> _RowCache:
         with self._lock:
@@ -141,6 +155,7 @@ class Visible:
     items: Array | None = None
 
     def positions(self, entries: Entries) -> Array:
+        """All positions of what may be answered."""
         inside = entries.chunks < len(self.alive)
         mask = self.alive[np.where(inside, entries.chunks, 0)] & inside
         if self.items is not None:
@@ -150,8 +165,29 @@ class Visible:
             mask &= table[entries.items]
         return np.flatnonzero(mask)
 
-    def narrowed(self, items: Array) -> Visible:
-        return Visible(self.alive, items if self.items is None else np.intersect1d(self.items, items))
+    def among(self, entries: Entries, positions: Array) -> Array:
+        """Those of some positions whose chunks are alive."""
+        chunks = entries.chunks[positions]
+        inside = chunks < len(self.alive)
+        kept: Array = positions[self.alive[np.where(inside, chunks, 0)] & inside]
+        return kept
+
+
+def _best_items(cosines: Array, owners: Array, items: int) -> Array:
+    """Places of the best cosines, best first, up to the one that brings the last of ``items`` different items."""
+    size = len(cosines)
+    take = min(size, 4 * items)
+    while True:
+        picked = np.arange(size)
+        if take < size:
+            picked = np.flatnonzero(cosines >= np.partition(cosines, size - take)[size - take])
+        picked = picked[np.argsort(-cosines[picked], kind="stable")]
+        first = first_places(owners[picked])
+        if len(first) > items:
+            return picked[: first[items - 1] + 1]
+        if take >= size:
+            return picked
+        take *= 4
 
 
 class _RowCache:
@@ -210,6 +246,9 @@ def nearest_of_each(entries: Entries, query: Array, positions: Array, few: int) 
 
 def nearest_sketches(sketches: Array, query: Array, positions: Array, wanted: int) -> Array:
     """The positions whose sketches differ least from the query's, at least ``wanted`` of them."""
+    if FEW * len(positions) < sketches.shape[1]:
+        picked = sketches[:, positions]
+        return positions[nearest_sketches(picked, query, np.arange(len(positions)), wanted)]
     total = sketches.shape[1]
     distances = np.empty(total, np.uint16)
     for start in range(0, total, SCAN_BLOCK):
@@ -222,8 +261,8 @@ def nearest_sketches(sketches: Array, query: Array, positions: Array, wanted: in
         distances = distances[positions]
     histogram = np.cumsum(np.bincount(distances))
     limit = int(np.searchsorted(histogram, min(wanted, len(distances))))
-    picked: Array = positions[distances <= limit]
-    return picked
+    found: Array = positions[distances <= limit]
+    return found
 
 
 def _reload(connection: Connection, fingerprint: int, epoch: int, old: _Loaded | None) -> _Loaded:
@@ -235,7 +274,7 @@ def _reload(connection: Connection, fingerprint: int, epoch: int, old: _Loaded |
     entries = _joined([blocks[block] for block in present])
     places = np.full(int(entries.chunks.max(initial=0)) + 1, -1)
     places[entries.chunks] = np.arange(len(entries.chunks))
-    return _Loaded(epoch, blocks, entries, places)
+    return _Loaded(epoch, blocks, entries, places, Grouped.of(entries.items))
 
 
 def read_block(connection: Connection, block: int) -> Entries:
