@@ -273,7 +273,7 @@ def _placed(entry: Weighed, member: Member, *, explain: bool) -> Ranked:
         entry.n,
         entry.value,
         score,
-        member.evidence(),
+        member,
         member.found.version,
         member.found.lexical_chunk,
         Explain(entry.value, entry.shares, steps=steps) if explain else None,

@@ -24,15 +24,18 @@ class Member:
     found: Candidate
     lexical: float
     cosine: float
+    _evidence: tuple[tuple[int, float], ...] | None = None
 
     @property
     def chunks(self) -> Mapping[int, tuple[float, float]]:
         return self.found.chunks
 
     def evidence(self) -> tuple[tuple[int, float], ...]:
-        """Its passages with their values, the most convincing first."""
-        ranked = sorted(self.chunks.items(), key=lambda entry: (-(entry[1][0] + max(entry[1][1], 0.0)), entry[0]))
-        return tuple((chunk, lexical + max(cosine, 0.0)) for chunk, (lexical, cosine) in ranked)
+        """Its passages with their values, the most convincing first; worked out when it is first asked for."""
+        if self._evidence is None:
+            values = [(-(lexical + max(cosine, 0.0)), chunk) for chunk, (lexical, cosine) in self.chunks.items()]
+            self._evidence = tuple((chunk, -value) for value, chunk in sorted(values))
+        return self._evidence
 
 
 @dataclass(slots=True)

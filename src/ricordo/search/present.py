@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ricordo.frozen import frozen
+from ricordo.search.pool import Member
 from ricordo.store.asking import Ask, Passages, PassageText, Shown, WordShare
 from ricordo.store.parts import SearchIndex
 from ricordo.text.words import Analyzer
@@ -39,10 +40,14 @@ class Ranked:
     n: int
     value: float
     score: float
-    chunks: tuple[tuple[int, float], ...]
+    member: Member
     version: int | None = None
     matched: int | None = None
     explain: Explain | None = None
+
+    @property
+    def chunks(self) -> tuple[tuple[int, float], ...]:
+        return self.member.evidence()
 
     @property
     def best_chunk(self) -> int | None:
@@ -175,22 +180,28 @@ def place_of(marks: Sequence[tuple[int, str]], text: str, window: tuple[int, int
     for (at, label), following in zip(marks, ends, strict=False):
         first, last = max(at, start), min(following, end)
         if first < last:
-            count = len(set(filter(marker.__getitem__, _WORD.findall(text[first:last]))))
+            count = len(marker.wanted(text[first:last]))
             if count > most:
                 best, most = label, count
     return best
 
 
-class Marker(dict[str, bool]):
-    """Which words of a text the query asked for; remembers each word it was asked about."""
+class Marker:
+    """Which words of a text the query asked for; remembers the words it has seen."""
 
     def __init__(self, terms: frozenset[str], analyzer: Analyzer) -> None:
         self.terms = terms
         self.analyzer = analyzer
+        self._seen: set[str] = set()
+        self._asked_for: set[str] = set()
 
-    def __missing__(self, word: str) -> bool:
-        found = self[word] = not self.terms.isdisjoint(self.analyzer.terms_of(word))
-        return found
+    def wanted(self, text: str) -> set[str]:
+        """The words of a text that the query asked for."""
+        words = set(_WORD.findall(text))
+        fresh = words - self._seen
+        self._seen |= fresh
+        self._asked_for.update(self.analyzer.words_with(fresh, self.terms))
+        return words & self._asked_for
 
     def share_of(self, text: str) -> float:
         """How many of the terms asked for stand in a short text, of at most 1."""
@@ -199,10 +210,9 @@ class Marker(dict[str, bool]):
         return len(self.terms.intersection(self.analyzer.counts(text))) / len(self.terms)
 
     def places(self, text: str) -> list[int]:
-        """The positions of the words of the query."""
-        wanted = set(filter(self.__getitem__, _WORD.findall(text)))
+        """Where the words asked for stand."""
         spots = []
-        for word in wanted:
+        for word in self.wanted(text):
             at = text.find(word)
             while at >= 0:
                 spots.append(at)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import chain
 
 import Stemmer
@@ -109,6 +109,12 @@ class Analyzer:
     def terms_of(self, word: str) -> tuple[str, ...]:
         """The terms of one word: its parts and, for a compound, the whole."""
         return self._cache[word]
+
+    def words_with(self, words: Iterable[str], terms: frozenset[str]) -> list[str]:
+        """Those of some words that have one of the terms."""
+        known = list(words)
+        found = map(self._cache.__getitem__, known)
+        return [word for word, own in zip(known, found, strict=True) if not terms.isdisjoint(own)]
 
     def _analyse(self, word: str) -> tuple[str, ...]:
         if not word.isascii() and unspaced_runs().search(word):

@@ -264,10 +264,21 @@ def blob_of(connection: Connection, n: int, number: int) -> bytes | None:
     return rows[0][0] if rows else None
 
 
-def layout_of(connection: Connection, n: int, number: int) -> tuple[Array, list[tuple[int, str]]]:
-    """The place of each chunk of a version (chunk, character, lines), and the marks of pages, slides and sheets."""
-    layout, marks = connection.rows("SELECT layout, marks FROM versions WHERE item=? AND number=?", (n, number))[0]
-    return np.frombuffer(layout, np.int64).reshape(-1, 4), [(at, label) for at, label in json.loads(marks)]
+def layouts_of(
+    connection: Connection, versions: Sequence[tuple[int, int]]
+) -> dict[int, tuple[Array, list[tuple[int, str]]]]:
+    """By item: where each chunk of a version stands (chunk, character, lines), and the marks of pages and the like."""
+    wanted = dict(versions)
+    found: dict[int, tuple[Array, list[tuple[int, str]]]] = {}
+    for part in batched(list(wanted.items())):
+        pairs = ",".join(["(?,?)"] * len(part))
+        for n, layout, marks in connection.rows(
+            f"SELECT item, layout, marks FROM versions WHERE (item, number) IN (VALUES {pairs})",
+            [value for pair in part for value in pair],
+        ):
+            labels = [(at, label) for at, label in json.loads(marks)]
+            found[n] = np.frombuffer(layout, np.int64).reshape(-1, 4), labels
+    return found
 
 
 def history(connection: Connection, n: int) -> list[Version]:

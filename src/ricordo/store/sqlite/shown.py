@@ -34,7 +34,7 @@ def passages(
             known[entry.n] = items.at_version(connection, entry.n, entry.version)
         elif entry.version is not None:
             known[entry.n] = items.as_version(connection, entry.n, known[entry.n], entry.version)
-    layouts = {entry.n: items.layout_of(connection, entry.n, known[entry.n].version) for entry in shown}
+    layouts = items.layouts_of(connection, [(entry.n, known[entry.n].version) for entry in shown])
     wanted = {entry.n: entry.chunks or tuple(layouts[entry.n][0][:1, 0].tolist()) for entry in shown}
     texts = chunk_texts(connection, [chunk for chunks in wanted.values() for chunk in chunks])
     found = {n: _placed(chunks, texts, layouts[n][0]) for n, chunks in wanted.items()}
@@ -51,17 +51,14 @@ def passages(
 
 def _placed(chunks: Sequence[int], texts: Mapping[int, tuple[int, str, str]], layout: Array) -> tuple[PassageText, ...]:
     """Some passages of an item with their places in it; those that its version does not hold are left out."""
-    rows = layout.tolist()
-    places: dict[int, int] = {}
-    for at, row in enumerate(rows):
-        places.setdefault(row[0], at)
+    order = layout[:, 0].tolist()
     found = []
     for chunk in chunks:
-        if chunk in places and chunk in texts:
-            at = places[chunk]
+        if chunk in texts and chunk in order:
+            at = order.index(chunk)
             _, heading, text = texts[chunk]
-            _, start, first, last = rows[at]
-            found.append(PassageText(chunk, heading, text, start, (first, last), at, len(rows)))
+            _, start, first, last = layout[at].tolist()
+            found.append(PassageText(chunk, heading, text, start, (first, last), at, len(order)))
     return tuple(found)
 
 
