@@ -134,6 +134,23 @@ class LexicalIndex:
         view.hold({term for word in wanted for term in word.terms})
         return view.shares(wanted, chunks)
 
+    def given(
+        self,
+        connection: Connection,
+        wanted: Sequence[Wanted],
+        chunks: Sequence[int],
+        *,
+        scoring: Scoring,
+        times: Array | None = None,
+    ) -> dict[int, dict[str, float]]:
+        """What each word added to the score of each chunk that holds it, by chunk and label."""
+        view = View(self, connection, self.snapshot(connection), scoring, times)
+        view.hold({term for word in wanted for term in word.terms})
+        found: dict[int, dict[str, float]] = {}
+        for word, chunk, _, share in view.given(wanted, chunks):
+            found.setdefault(chunk, {})[word.label] = share
+        return found
+
     def document_frequencies(self, connection: Connection, terms: Collection[str]) -> tuple[int, dict[str, int]]:
         """The number of live chunks, and for each term in how many of them it stands."""
         snapshot = self.snapshot(connection)

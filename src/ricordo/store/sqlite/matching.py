@@ -176,13 +176,11 @@ class KeywordSide:
         A word counts as the one asked for when it agrees with it but for the last three letters: for productivity,
         productive does and product does not.
         """
-        false = self._false_stems(chunks)
-        shared = {label for labels in false.values() for label in labels}
-        words = [word for word in self.wanted if word.label in shared]
-        return {
-            chunk: sum(share for label, _, _, share in rows if label in false[chunk])
-            for chunk, rows in (self.shares(words, list(false)) if false else {}).items()
-        }
+        spelled = {word.term for word in self.ask.words if word.spelled}
+        words = [word for word in self.wanted if word.label in spelled]
+        given = self.index.given(self.connection, words, chunks, scoring=self.ask.scoring, times=self.times)
+        false = self._false_stems(list(given))
+        return {chunk: sum(given[chunk].get(label, 0.0) for label in labels) for chunk, labels in false.items()}
 
     def _false_stems(self, chunks: Sequence[int]) -> dict[int, set[str]]:
         """By chunk, the terms that it holds only as another word's stem."""

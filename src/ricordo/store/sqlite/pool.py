@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -61,28 +62,29 @@ class GatheredPool:
     def add_scores(self, matches: Matches, *, joined: bool = False) -> None:
         """Take in keyword scores; ``joined`` if they belong to items that neither side found."""
         scale = 1.0 / matches.maximum if matches.maximum else 0.0
-        few = few_per_item(matches.items, matches.scores)
+        few, starts = few_per_item(matches.items, matches.scores)
+        chunks, values = matches.chunks[few].tolist(), (matches.scores[few] * scale).tolist()
         if matches.coverage is not None:
-            self.coverage.update(zip(matches.chunks[few].tolist(), matches.coverage[few].tolist(), strict=True))
-        for chunk, n, score in zip(
-            matches.chunks[few].tolist(), matches.items[few].tolist(), matches.scores[few].tolist(), strict=True
-        ):
+            self.coverage.update(zip(chunks, matches.coverage[few].tolist(), strict=True))
+        for n, (start, end) in zip(matches.items[few[starts[:-1]]].tolist(), pairwise(starts.tolist()), strict=True):
             entry = self.entry(n, joined=joined)
-            value = score * scale
-            entry.chunks[chunk] = (value, entry.chunks.get(chunk, (0.0, 0.0))[1])
-            if entry.lexical_chunk is None or value > entry.lexical:
-                entry.lexical, entry.lexical_chunk = value, chunk
+            held = entry.chunks
+            for chunk, value in zip(chunks[start:end], values[start:end], strict=True):
+                held[chunk] = (value, held[chunk][1] if chunk in held else 0.0)
+            if entry.lexical_chunk is None or values[start] > entry.lexical:
+                entry.lexical, entry.lexical_chunk = values[start], chunks[start]
 
     def add_cosines(self, near: VectorMatches) -> None:
         """Take in cosines."""
-        few = few_per_item(near.items, near.cosines)
-        for chunk, n, cosine in zip(
-            near.chunks[few].tolist(), near.items[few].tolist(), near.cosines[few].tolist(), strict=True
-        ):
+        few, starts = few_per_item(near.items, near.cosines)
+        chunks, cosines = near.chunks[few].tolist(), near.cosines[few].tolist()
+        for n, (start, end) in zip(near.items[few[starts[:-1]]].tolist(), pairwise(starts.tolist()), strict=True):
             entry = self.entry(n)
-            entry.chunks[chunk] = (entry.chunks.get(chunk, (0.0, 0.0))[0], cosine)
-            if entry.vector_chunk is None or cosine > entry.cosine:
-                entry.cosine, entry.vector_chunk = cosine, chunk
+            held = entry.chunks
+            for chunk, cosine in zip(chunks[start:end], cosines[start:end], strict=True):
+                held[chunk] = (held[chunk][0] if chunk in held else 0.0, cosine)
+            if entry.vector_chunk is None or cosines[start] > entry.cosine:
+                entry.cosine, entry.vector_chunk = cosines[start], chunks[start]
 
     def add_substrings(self, found: Collection[tuple[int, int]]) -> None:
         """Take in ``(chunk, item)`` of texts that hold the query as a substring."""
@@ -135,13 +137,14 @@ class GatheredPool:
         )
 
 
-def few_per_item(numbers: Array, scores: Array, few: int = CHUNKS_KEPT) -> Array:
-    """Positions of the best chunks of each item; more are never shown."""
-    if not len(numbers):
-        return np.zeros(0, np.int64)
+def few_per_item(numbers: Array, scores: Array, few: int = CHUNKS_KEPT) -> tuple[Array, Array]:
+    """Positions of the best chunks of each item, item by item and best first: more than these are never shown.
+
+    The second array says where among them each item begins, and where the last one ends.
+    """
     order = np.lexsort((-scores, numbers))
     owners = numbers[order]
-    starts = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1])))
-    place = np.arange(len(owners)) - np.repeat(starts, np.diff(np.append(starts, len(owners))))
-    kept: Array = order[place < few]
-    return kept
+    starts = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1]))) if len(owners) else owners[:0]
+    sizes = np.diff(np.append(starts, len(owners)))
+    place = np.arange(len(owners)) - np.repeat(starts, sizes)
+    return order[place < few], np.concatenate(([0], np.cumsum(np.minimum(sizes, few)))).astype(np.int64)

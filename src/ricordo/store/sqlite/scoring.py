@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -274,21 +274,24 @@ class View:
         self, wanted: Sequence[Wanted], chunks: Sequence[int]
     ) -> dict[int, list[tuple[str, dict[str, int], float, float]]]:
         """For each chunk and word: label, frequency per field, idf, and what it added to the score."""
-        ids = np.array(chunks, np.int64)
         answer: dict[int, list[tuple[str, dict[str, int], float, float]]] = {chunk: [] for chunk in chunks}
-        there = np.flatnonzero(np.isin(self.chunks, ids))
+        for word, chunk, place, share in self.given(wanted, chunks):
+            answer[chunk].append((word.label, self._frequencies(word, place), self.idf(word), share))
+        return answer
+
+    def given(self, wanted: Sequence[Wanted], chunks: Sequence[int]) -> Iterator[tuple[Wanted, int, int, float]]:
+        """For each word and each of some chunks that hold it: the chunk, its place, and what the word added to it."""
+        there = np.flatnonzero(_lookup(self.chunks, np.array(chunks, np.int64)))
         for word in wanted:
             found = self.saturation(word)
             if found is None:
                 continue
-            idf = self.idf(word)
             places, x = found
             spots = np.minimum(np.searchsorted(places, there), len(places) - 1)
-            for spot in spots[places[spots] == there].tolist():
-                share = float(x[spot] * (idf * word.weight * word.certainty))
-                frequencies = self._frequencies(word, int(places[spot]))
-                answer[int(self.chunks[places[spot]])].append((word.label, frequencies, idf, share))
-        return answer
+            spots = spots[places[spots] == there]
+            shares = x[spots] * (self.idf(word) * word.weight * word.certainty)
+            for place, share in zip(places[spots].tolist(), shares.tolist(), strict=True):
+                yield word, int(self.chunks[place]), place, share
 
     def _frequencies(self, word: Wanted, place: int) -> dict[str, int]:
         at = int(np.searchsorted(self.snapshot.starts, place, side="right")) - 1
