@@ -108,9 +108,12 @@ def mentions_of(item: Item) -> float:
     return float(given) + item.mention_count
 
 
+_OF_THE_MEMBER: dict[str, Callable[[Member], float]] = {
+    "lexical": lambda m: m.lexical,
+    "vector": lambda m: max(m.cosine, 0.0),
+}
+"""Signals that look at a member alone: the two sides."""
 _SIGNALS: dict[str, Signal] = {
-    "lexical": lambda c, n, m, i: m.lexical,
-    "vector": lambda c, n, m, i: max(m.cosine, 0.0),
     "lexical_rank": lambda c, n, m, i: signals.rank_score(c.lexical_ranks.get(n)),
     "vector_rank": lambda c, n, m, i: signals.rank_score(c.vector_ranks.get(n)),
     "lexical_relative": lambda c, n, m, i: signals.relative(m.lexical, c.best_lexical),
@@ -162,20 +165,35 @@ def rank(
     ``as_of``, come after valid items that fit as well.
     """
     weights = _weights(pool, profile) if weights is None else weights
-    context = _context(pool, boosts, profile.per_side)
-    parts = [(label, _SIGNALS[profile.signals[label].signal], weight) for label, weight in weights.items()]
-    order = []
-    for n, member in pool.members.items():
-        item = context.items.get(n, NO_ITEM)
-        raw = [signal(context, n, member, item) for _, signal, _ in parts]
-        value = sum(given * weight for given, (_, _, weight) in zip(raw, parts, strict=True))
-        shares = tuple(
-            SignalShare(label, given, weight, given * weight)
-            for given, (label, _, weight) in (zip(raw, parts, strict=True) if explain else ())
-        )
-        order.append(Weighed(n, value, shares, validity=pool.validity(n, as_of or context.now)))
+    raw = _raw_values(pool, boosts, profile, list(weights))
+    given = [[value * weight for value in column] for column, weight in zip(raw, weights.values(), strict=True)]
+    values = list(map(sum, zip(*given, strict=True))) if given else [0.0] * len(pool.members)
+    shares: list[tuple[SignalShare, ...]] = [()] * len(values)
+    if explain and given:
+        rows = zip(zip(*raw, strict=True), zip(*given, strict=True), strict=True)
+        shares = [tuple(map(SignalShare, weights, row, weights.values(), parts)) for row, parts in rows]
+    when = as_of or datetime.now(UTC)
+    order = [
+        Weighed(n, value, own, validity=pool.validity(n, when))
+        for n, value, own in zip(pool.members, values, shares, strict=True)
+    ]
     order.sort(key=lambda entry: (-entry.counted, pool.members[entry.n].found.ref))
     return Ranking(pool, order, weights)
+
+
+def _raw_values(pool: Pool, boosts: Boosts, profile: Profile, labels: Sequence[str]) -> list[list[float]]:
+    """For each signal that a profile names, its value for every member, in the members' order."""
+    names = [profile.signals[label].signal for label in labels]
+    members = pool.members
+    context = None if set(names) <= set(_OF_THE_MEMBER) else _context(pool, boosts, profile.per_side)
+    columns: list[list[float]] = []
+    for name in names:
+        if name in _OF_THE_MEMBER:
+            columns.append(list(map(_OF_THE_MEMBER[name], members.values())))
+        elif context is not None:
+            signal, known = _SIGNALS[name], context.items
+            columns.append([signal(context, n, member, known.get(n, NO_ITEM)) for n, member in members.items()])
+    return columns
 
 
 def _weights(pool: Pool, profile: Profile) -> dict[str, float]:

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ricordo.frozen import frozen
 from ricordo.search.fusion import steadied_sides
-from ricordo.search.pool import Member, Pool
+from ricordo.search.pool import Pool
 from ricordo.store.asking import Aim
 from ricordo.store.parts import SearchIndex
 
@@ -48,26 +49,60 @@ def refine(index: SearchIndex, pool: Pool, steps: Collection[str], lexical_share
         pool.belief = belief(found, pool.best_coverage_of_sides())
     near = pool.answer.neighbours if "neighbours" in steps else {}
     numbers = list(pool.members)
-    power = pool.best_coverage() ** 2 if "coverage" in steps else 0.0
-    lexical = lend(numbers, near, np.array([_covered(m, pool, power) for m in pool.members.values()]))
+    passages = _Passages.of(pool)
+    coverage = pool.best_coverage()
+    lexical = lend(numbers, near, passages.covered(coverage**2 if "coverage" in steps else 0.0))
     best = float(lexical.max(initial=0.0))
     if best > 0:
-        whole = pool.answer.by_substring  # the query was found as it is written
-        lexical = lexical / best * (1.0 if whole else math.sqrt(pool.best_coverage() * pool.answer.share))
+        whole = pool.answer.by_substring  # the query stands there as it was written
+        lexical = lexical / best * (1.0 if whole else math.sqrt(coverage * pool.answer.share))
     cosines = lend(numbers, near, np.array([max(m.cosine, 0.0) for m in pool.members.values()]))
     if "feedback" in steps:
-        moved = _moved(index, pool, lexical, cosines, lexical_share * pool.belief)
+        moved = _moved(index, pool, passages, (lexical, cosines), lexical_share * pool.belief)
         cosines = cosines if moved is None else lend(numbers, near, moved)
     for member, keyword, cosine in zip(pool.members.values(), lexical.tolist(), cosines.tolist(), strict=True):
         member.lexical, member.cosine = keyword, cosine
 
 
-def _moved(index: SearchIndex, pool: Pool, lexical: Array, cosines: Array, lexical_share: float) -> Array | None:
+@frozen
+class _Passages:
+    """The passages of all members one after the other: ids, their members' places, keyword scores, coverage."""
+
+    chunks: list[int]
+    owners: Array
+    scores: Array
+    coverage: Array
+    members: int
+
+    @classmethod
+    def of(cls, pool: Pool) -> _Passages:
+        held = [member.chunks for member in pool.members.values()]
+        chunks = [chunk for one in held for chunk in one]
+        covered = pool.answer.coverage
+        return cls(
+            chunks,
+            np.repeat(np.arange(len(held)), [len(one) for one in held]),
+            np.array([score for one in held for score, _ in one.values()]),
+            np.array([covered.get(chunk, 1.0) for chunk in chunks]),
+            len(held),
+        )
+
+    def covered(self, power: float) -> Array:
+        """By member: the best keyword score of its passages, each weighed by how much of the query it covers."""
+        best = np.zeros(self.members)
+        np.maximum.at(best, self.owners, self.scores * self.coverage**power)
+        return best
+
+
+def _moved(
+    index: SearchIndex, pool: Pool, passages: _Passages, sides: tuple[Array, Array], lexical_share: float
+) -> Array | None:
     """Each member's best cosine with the query moved towards the best matches; None where nothing moves it.
 
     A member without a vector keeps the value that replaces its cosine. The query moves little, so only the passages
     nearest to its old position are compared again.
     """
+    lexical, cosines = sides
     members = list(pool.members.values())
     if pool.vector is None or not pool.has_vectors or len(members) < FEEDBACK_POOL:
         return None
@@ -80,13 +115,12 @@ def _moved(index: SearchIndex, pool: Pool, lexical: Array, cosines: Array, lexic
         for i, weight in zip(best, weights, strict=True)
         if (chunk := members[i].found.vector_chunk) is not None
     )
-    held = [(i, chunk) for i, member in enumerate(members) for chunk in member.chunks]
     aim = Aim(pool.vector.values, towards, FEEDBACK, RELATED)
-    moved = index.cosines(pool.vector.fingerprint, aim, [chunk for _, chunk in held])
+    moved = index.cosines(pool.vector.fingerprint, aim, passages.chunks)
     if moved is None:
         return None
     found = np.array([m.cosine if m.found.vector_chunk is None else 0.0 for m in members])
-    np.maximum.at(found, np.array([i for i, _ in held], np.int64), np.array(moved))
+    np.maximum.at(found, passages.owners, np.array(moved))
     return found
 
 
@@ -98,18 +132,6 @@ def belief(evidence: float, coverage: float) -> float:
     (0.64, 0.92, 1.0)
     """
     return 1.0 - (1.0 - coverage) * EVIDENCE / (evidence + EVIDENCE)
-
-
-def _covered(member: Member, pool: Pool, power: float) -> float:
-    """The best keyword score of a member's chunks, each multiplied by how much of the query it covers."""
-    return max(
-        (
-            score * pool.answer.coverage.get(chunk, 1.0) ** power
-            for chunk, (score, _) in member.chunks.items()
-            if score > 0
-        ),
-        default=0.0,
-    )
 
 
 def lend(numbers: list[int], near: Mapping[int, Sequence[tuple[int, int]]], values: Array) -> Array:
