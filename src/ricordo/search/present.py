@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +12,7 @@ from ricordo.frozen import frozen
 from ricordo.search.pool import Member
 from ricordo.store.asking import Ask, Passages, PassageText, Shown, WordShare
 from ricordo.store.parts import SearchIndex
-from ricordo.text.words import Analyzer
+from ricordo.text.words import Analyzer, runs, words_in
 from ricordo.values.hits import Evidence, Explain, Hit
 from ricordo.values.items import Item
 
@@ -27,7 +26,6 @@ EVIDENCE = 3
 HEADED = 0.15
 """By so much of its value a passage gains whose heading holds all that was asked for: it is shown before its like."""
 LONGEST_SESSION_TITLE = 80
-_WORD = re.compile(r"\w+(?:['’\-]\w+)*")
 
 
 @frozen
@@ -197,11 +195,12 @@ class Marker:
 
     def wanted(self, text: str) -> set[str]:
         """The words of a text that the query asked for."""
-        words = set(_WORD.findall(text))
-        fresh = words - self._seen
+        found = set(runs(text))
+        fresh = found - self._seen
         self._seen |= fresh
         self._asked_for.update(self.analyzer.words_with(fresh, self.terms))
-        return words & self._asked_for
+        exact = {word for run in found & self._asked_for for word in words_in(run)}
+        return set(self.analyzer.words_with(exact, self.terms))
 
     def share_of(self, text: str) -> float:
         """How many of the terms asked for stand in a short text, of at most 1."""

@@ -27,6 +27,10 @@ MAX_TERM = 64
 
 _CACHE_LIMIT = 300_000
 _WORD = re.compile(r"\w+(?:['’\-]\w+)*")
+_BETWEEN_WORDS = bytes(
+    code if chr(code).isalnum() or chr(code) in "_-'" else ord(" ") for code in range(128)
+) + b" " * 128
+"""What ``bytes.translate`` makes of ASCII text: everything that cannot be part of a word becomes a space."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SEPARATORS = re.compile(r"[_\-]+")
 _ACCENTED = re.compile(r"[^\x00-\x7f]+")
@@ -43,6 +47,22 @@ def fold(text: str) -> str:
 
 def _without_accents(found: re.Match[str]) -> str:
     return "".join(c for c in found.group() if not unicodedata.combining(c))
+
+
+def runs(text: str) -> list[str]:
+    """The words of a text in order; in ASCII, found three times as fast, some with signs at their ends ('quoted', --x).
+
+    >>> runs("it's a well-known --flag"), runs("naïve --flag")
+    (["it's", 'a', 'well-known', '--flag'], ['naïve', 'flag'])
+    """
+    if text.isascii():
+        return text.encode("ascii").translate(_BETWEEN_WORDS).decode("ascii").split()
+    return words_in(text)
+
+
+def words_in(text: str) -> list[str]:
+    """The words of a text in order."""
+    return _WORD.findall(text)
 
 
 def languages() -> tuple[str, ...]:
@@ -86,7 +106,7 @@ class Analyzer:
 
     def counts(self, text: str) -> dict[str, int]:
         """How often each term occurs in the text."""
-        return Counter(chain.from_iterable(map(self._cache.__getitem__, _WORD.findall(text))))
+        return Counter(chain.from_iterable(map(self._cache.__getitem__, runs(text))))
 
     def content_counts(self, text: str) -> dict[str, int]:
         """How often each term occurs in the text, without stop words."""
@@ -110,13 +130,15 @@ class Analyzer:
         """The terms of one word: its parts and, for a compound, the whole."""
         return self._cache[word]
 
-    def words_with(self, words: Iterable[str], terms: frozenset[str]) -> list[str]:
-        """Those of some words that have one of the terms."""
-        known = list(words)
+    def words_with(self, some: Iterable[str], terms: frozenset[str]) -> list[str]:
+        """Those of some words, as ``runs`` gives them, that have one of the terms."""
+        known = list(some)
         found = map(self._cache.__getitem__, known)
         return [word for word, own in zip(known, found, strict=True) if not terms.isdisjoint(own)]
 
     def _analyse(self, word: str) -> tuple[str, ...]:
+        if not _WORD.fullmatch(word):
+            return tuple(term for inner in words_in(word) for term in self._analyse(inner))
         if not word.isascii() and unspaced_runs().search(word):
             return self._mixed_scripts(word)
         pieces = _split_apostrophes(word)

@@ -53,13 +53,15 @@ def aimed_cosines(
     file: OpenFile, connection: Connection, fingerprint: str, aim: Aim, chunks: Sequence[int]
 ) -> list[float] | None:
     """The cosine of each chunk with the moved query, -1 where it has no vector; None where nothing moves the query."""
-    moved = aim.moved(vectors_of(connection, fingerprint, [chunk for chunk, _ in aim.towards]))
+    index, dimensions = file.vector_index, len(aim.query)
+    number = _number(connection, fingerprint, dimensions)
+    if number is None:
+        return None
+    towards = np.array([chunk for chunk, _ in aim.towards], np.int64)
+    moved = aim.moved(index.vectors(connection, number, dimensions, towards))
     if moved is None:
         return None
-    number = _number(connection, fingerprint, len(moved))
-    if number is None or not len(chunks):
-        return [-1.0] * len(chunks)
-    found: list[float] = file.vector_index.scores_of(connection, number, moved, np.array(chunks, np.int64)).tolist()
+    found: list[float] = index.scores_of(connection, number, moved, np.array(chunks, np.int64)).tolist()
     return found
 
 

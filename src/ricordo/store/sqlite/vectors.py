@@ -134,6 +134,17 @@ class VectorIndex:
         cosines[known] = self.cosines(connection, fingerprint, query, loaded.entries.vectors[spots[known]])
         return cosines
 
+    def vectors(self, connection: Connection, fingerprint: int, dimensions: int, chunks: Array) -> dict[int, Array]:
+        """The vectors of some chunks, as far as they have one."""
+        loaded = self._current(connection, fingerprint)
+        places = loaded.places
+        known = chunks[chunks < len(places)]
+        known = known[places[known] >= 0]
+        if not len(known):
+            return {}
+        rows = self._row_cache(fingerprint, dimensions).fetch(connection, loaded.entries.vectors[places[known]])
+        return dict(zip(known.tolist(), rows, strict=True))
+
     def cosines(self, connection: Connection, fingerprint: int, query: Array, vectors: Array) -> Array:
         """Exact cosines of vector rows with a query (both of unit length)."""
         if not len(vectors):
