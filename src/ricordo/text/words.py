@@ -27,9 +27,9 @@ MAX_TERM = 64
 
 _CACHE_LIMIT = 300_000
 _WORD = re.compile(r"\w+(?:['’\-]\w+)*")
-_BETWEEN_WORDS = bytes(
-    code if chr(code).isalnum() or chr(code) in "_-'" else ord(" ") for code in range(128)
-) + b" " * 128
+_BETWEEN_WORDS = (
+    bytes(code if chr(code).isalnum() or chr(code) in "_-'" else ord(" ") for code in range(128)) + b" " * 128
+)
 """What ``bytes.translate`` makes of ASCII text: everything that cannot be part of a word becomes a space."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SEPARATORS = re.compile(r"[_\-]+")

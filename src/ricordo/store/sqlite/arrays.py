@@ -36,6 +36,19 @@ def first_places(values: Array) -> Array:
     return np.sort(order[first])
 
 
+def few_per_group(numbers: Array, scores: Array, few: int) -> tuple[Array, Array]:
+    """Positions of the best few of each group, group by group and best first; equal numbers are a group.
+
+    The second array says where among them each group begins, and where the last one ends.
+    """
+    order = np.lexsort((-scores, numbers))
+    owners = numbers[order]
+    starts = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1]))) if len(owners) else owners[:0]
+    sizes = np.diff(np.append(starts, len(owners)))
+    place = np.arange(len(owners)) - np.repeat(starts, sizes)
+    return order[place < few], np.concatenate(([0], np.cumsum(np.minimum(sizes, few)))).astype(np.int64)
+
+
 @frozen
 class Grouped:
     """Positions grouped by the number that stands at them, so that those of a few numbers are found without a scan."""

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -58,6 +58,7 @@ class Gathering:
         self.ask = ask
         self.pool = GatheredPool()
         self.allowed: Array | None = None
+        self.briefs: dict[int, items.Brief] = {}
         self.meaning: MeaningSide | None = None
 
     def candidates(self) -> Candidates:
@@ -147,7 +148,9 @@ class Gathering:
                     break
 
     def _join_thread_neighbours(self) -> Mapping[int, list[tuple[int, int]]]:
-        near = neighbours_in_threads(self.connection, list(self.pool.entries), self.ask.needs.thread_reach)
+        self.briefs = items.briefs_of(self.connection, list(self.pool.entries))
+        in_threads = [n for n, one in self.briefs.items() if one.in_thread]
+        near = neighbours_in_threads(self.connection, in_threads, self.ask.needs.thread_reach)
         self._join({other for others in near.values() for other, _ in others})
         return near
 
@@ -186,7 +189,9 @@ class Gathering:
             refs = {n: str(item.ref) for n, item in known.items()}
             windows = {n: (item.fields.valid_from, item.fields.valid_until) for n, item in known.items()}
         else:
-            refs, windows = items.refs_of(connection, numbers)
+            briefs = self._briefs_of(numbers)
+            refs = {n: one.ref for n, one in briefs.items()}
+            windows = {n: one.window for n, one in briefs.items() if one.window is not None}
         active = connection.rows("SELECT name FROM fingerprints WHERE active")
         return Candidates(
             pool.candidates(refs, items.versions_at(connection, numbers, ask.as_of) if ask.as_of else {}),
@@ -208,6 +213,11 @@ class Gathering:
             self.keywords.respelled,
             windows,
         )
+
+    def _briefs_of(self, numbers: Sequence[int]) -> dict[int, items.Brief]:
+        """What is to be known of items; those that were looked up before are not asked for again."""
+        found = self.briefs | items.briefs_of(self.connection, [n for n in numbers if n not in self.briefs])
+        return {n: found[n] for n in numbers if n in found}
 
     def _tfidf(self, known: Mapping[int, Item]) -> dict[int, float]:
         """TF-IDF cosine of the query with each item's best chunk and its fields, stop words left out."""

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ricordo.errors import NotFound
+from ricordo.frozen import frozen
 from ricordo.store.asking import Window
 from ricordo.store.base import FileState
 from ricordo.store.sqlite.connection import Connection
@@ -198,17 +199,25 @@ def passes(connection: Connection, n: int, filters: Filters) -> bool:
     return bool(connection.rows(f"SELECT 1 FROM items i WHERE i.n = ? AND {condition}", (n, *values)))
 
 
-def refs_of(connection: Connection, numbers: Sequence[int]) -> tuple[dict[int, str], dict[int, Window]]:
-    """The refs of items as text, by number; and for items with such dates, from when until when they are valid."""
-    found: dict[int, str] = {}
-    windows: dict[int, Window] = {}
+@frozen
+class Brief:
+    """The little that a ranking needs to know of every candidate."""
+
+    ref: str
+    in_thread: bool
+    window: Window | None = None
+    """From when until when it holds, where it has such dates."""
+
+
+def briefs_of(connection: Connection, numbers: Sequence[int]) -> dict[int, Brief]:
+    """What a ranking needs to know of items, by number."""
+    found: dict[int, Brief] = {}
     for part in batched(numbers):
-        sql = f"SELECT n, drive, path, {DATED_FIELDS} FROM items i WHERE n IN ({_marks(part)})"
-        for n, drive, path, dated in connection.rows(sql, part):
-            found[n] = f"{drive}:{path}"
-            if dated is not None:
-                windows[n] = window_of(dated)
-    return found, windows
+        sql = f"SELECT n, drive, path, thread IS NOT NULL, {DATED_FIELDS} FROM items i WHERE n IN ({_marks(part)})"
+        for n, drive, path, in_thread, dated in connection.rows(sql, part):
+            window = None if dated is None else window_of(dated)
+            found[n] = Brief(f"{drive}:{path}", bool(in_thread), window)
+    return found
 
 
 def window_of(text: str) -> Window:
@@ -382,10 +391,15 @@ def _file_state(row: tuple[Any, ...]) -> FileState | None:
     return FileState(mtime, size, digest or "", json.loads(fields or "{}")) if mtime is not None else None
 
 
-def batched(values: Sequence[T], size: int = 500) -> Iterator[Sequence[T]]:
-    """The values in batches small enough for one statement."""
+def batched(values: Sequence[T], size: int = 512) -> Iterator[Sequence[T]]:
+    """The values in parts that one statement takes.
+
+    A part is filled up with its last value to a power of two: so there are few forms of a statement, and SQLite need
+    not compile one for every number of values.
+    """
     for at in range(0, len(values), size):
-        yield values[at : at + size]
+        part = list(values[at : at + size])
+        yield part + part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))
 
 
 def _marks(values: Sequence[Any]) -> str:

@@ -19,6 +19,7 @@ from itertools import pairwise
 import numpy as np
 
 from ricordo.store.base import Scoring
+from ricordo.store.sqlite.arrays import Grouped
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.impacts import Impacts
 from ricordo.store.sqlite.matches import Matches, Wanted
@@ -38,6 +39,7 @@ class LexicalIndex:
         self._cache: OrderedDict[tuple[int, str], Posting | None] = OrderedDict()
         self._cached_bytes = 0
         self._alive: tuple[int, Array] | None = None
+        self._by_item: tuple[Array, Grouped] | None = None
         self.impacts = Impacts()
 
     def snapshot(self, connection: Connection) -> Snapshot:
@@ -93,6 +95,13 @@ class LexicalIndex:
                 table[snapshot.chunks] = True if snapshot.alive is None else snapshot.alive
                 self._alive = (snapshot.epoch, table)
             return self._alive[1]
+
+    def by_item(self, snapshot: Snapshot) -> Grouped:
+        """The places of each item's chunks."""
+        with self._lock:
+            if self._by_item is None or self._by_item[0] is not snapshot.items:
+                self._by_item = (snapshot.items, Grouped.of(snapshot.items))
+            return self._by_item[1]
 
     def search(
         self,

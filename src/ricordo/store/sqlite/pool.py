@@ -10,13 +10,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-import numpy as np
-
 from ricordo.store.asking import Candidate
+from ricordo.store.sqlite.arrays import few_per_group
 from ricordo.store.sqlite.matches import Matches, VectorMatches
-from ricordo.store.sqlite.postings import Array
 
 CHUNKS_KEPT = 5
+"""Of each item so many passages are kept: more are never shown."""
 SUBSTRING_VALUE = 0.5
 """The score of a substring match, which has no word frequency."""
 _NOTHING = 1e-12
@@ -62,7 +61,7 @@ class GatheredPool:
     def add_scores(self, matches: Matches, *, joined: bool = False) -> None:
         """Take in keyword scores; ``joined`` if they belong to items that neither side found."""
         scale = 1.0 / matches.maximum if matches.maximum else 0.0
-        few, starts = few_per_item(matches.items, matches.scores)
+        few, starts = few_per_group(matches.items, matches.scores, CHUNKS_KEPT)
         chunks, values = matches.chunks[few].tolist(), (matches.scores[few] * scale).tolist()
         if matches.coverage is not None:
             self.coverage.update(zip(chunks, matches.coverage[few].tolist(), strict=True))
@@ -76,7 +75,7 @@ class GatheredPool:
 
     def add_cosines(self, near: VectorMatches) -> None:
         """Take in cosines."""
-        few, starts = few_per_item(near.items, near.cosines)
+        few, starts = few_per_group(near.items, near.cosines, CHUNKS_KEPT)
         chunks, cosines = near.chunks[few].tolist(), near.cosines[few].tolist()
         for n, (start, end) in zip(near.items[few[starts[:-1]]].tolist(), pairwise(starts.tolist()), strict=True):
             entry = self.entry(n)
@@ -135,16 +134,3 @@ class GatheredPool:
             for n, entry in self.entries.items()
             if n in refs
         )
-
-
-def few_per_item(numbers: Array, scores: Array, few: int = CHUNKS_KEPT) -> tuple[Array, Array]:
-    """Positions of the best chunks of each item, item by item and best first: more than these are never shown.
-
-    The second array says where among them each item begins, and where the last one ends.
-    """
-    order = np.lexsort((-scores, numbers))
-    owners = numbers[order]
-    starts = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1]))) if len(owners) else owners[:0]
-    sizes = np.diff(np.append(starts, len(owners)))
-    place = np.arange(len(owners)) - np.repeat(starts, sizes)
-    return order[place < few], np.concatenate(([0], np.cumsum(np.minimum(sizes, few)))).astype(np.int64)

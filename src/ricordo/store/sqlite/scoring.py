@@ -13,7 +13,7 @@ import numpy as np
 
 from ricordo.frozen import frozen
 from ricordo.store.base import Scoring
-from ricordo.store.sqlite.arrays import distinct, first_places
+from ricordo.store.sqlite.arrays import Grouped, distinct, first_places
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.impacts import Held, Impacts
 from ricordo.store.sqlite.matches import Matches, Wanted
@@ -30,6 +30,7 @@ class PostingSource(Protocol):
     impacts: Impacts
 
     def postings(self, connection: Connection, segment: int, terms: set[str]) -> dict[str, Posting]: ...
+    def by_item(self, snapshot: Snapshot) -> Grouped: ...
 
 
 @frozen
@@ -239,7 +240,7 @@ class View:
                 break
             take *= 4
         if also is not None and len(also):
-            more = np.flatnonzero(_lookup(self.items, also))
+            more = self.index.by_item(self.snapshot).positions(also)
             places = distinct(np.concatenate((more[scores[more] > 0], places[picked])))
             values = scores[places]
             picked = np.argsort(-values, kind="stable")
@@ -247,20 +248,19 @@ class View:
         present = [word for word in wanted if self.frequencies[word.label]]
         maximum = sum(attainable.values())
         here = sum(attainable[word.label] for word in present)
-        places = places[picked]
         return Matches(
-            self.chunks[places],
-            self.items[places],
+            self.chunks[places[picked]],
+            self.items[places[picked]],
             values[picked],
             maximum,
             total,
             dict(self.idfs),
-            self._coverage(present, places) if cover else None,
+            self._coverage(present, places)[picked] if cover else None,
             here / maximum if maximum else 1.0,
         )
 
     def _coverage(self, wanted: Sequence[Wanted], places: Array) -> Array:
-        """For chunks at these places, the idf of the words they hold over that of all words."""
+        """For chunks at these places (ascending), the idf of the words they hold over that of all words."""
         held = np.zeros(len(places))
         for word in wanted:
             found = self.saturations[word.label]
