@@ -64,16 +64,21 @@ def ask_fts5(connection: apsw.Connection, results: int) -> Callable[[Sequence[st
 
 def fill_sqlite_vec(connection: apsw.Connection, ids: Sequence[int], vectors: npt.NDArray[np.float32]) -> float:
     """Put vectors into a sqlite-vec table of float32; answers the seconds it took."""
+    load_sqlite_vec(connection)
+    kind = f"embedding float[{vectors.shape[1]}] distance_metric=cosine"
+    connection.execute(f"CREATE VIRTUAL TABLE meanings USING vec0({kind})")
+    rows = ((number, vector.tobytes()) for number, vector in zip(ids, vectors, strict=True))
+    return _insert(connection, "INSERT INTO meanings(rowid, embedding) VALUES(?,?)", rows)
+
+
+def load_sqlite_vec(connection: apsw.Connection) -> None:
+    """Make sqlite-vec's tables known to a connection."""
     try:
         import sqlite_vec
     except ImportError:
         raise SystemExit("this benchmark needs sqlite-vec: pip install 'ricordo[bench]'") from None
     connection.enable_load_extension(True)
     connection.load_extension(sqlite_vec.loadable_path())
-    kind = f"embedding float[{vectors.shape[1]}] distance_metric=cosine"
-    connection.execute(f"CREATE VIRTUAL TABLE meanings USING vec0({kind})")
-    rows = ((number, vector.tobytes()) for number, vector in zip(ids, vectors, strict=True))
-    return _insert(connection, "INSERT INTO meanings(rowid, embedding) VALUES(?,?)", rows)
 
 
 def ask_sqlite_vec(connection: apsw.Connection, results: int) -> Callable[[npt.NDArray[np.float32]], list[int]]:

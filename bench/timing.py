@@ -6,15 +6,29 @@ import argparse
 import json
 import os
 import platform
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ricordo.evaluate.metrics import percentile
 from ricordo.evaluate.tables import aligned
 
-__all__ = ["CLOCKS", "add_clock_option", "aligned", "machine", "percentile", "print_json", "summary", "timed"]
+__all__ = [
+    "CLOCKS",
+    "add_clock_option",
+    "aligned",
+    "busy_processes",
+    "machine",
+    "percentile",
+    "print_json",
+    "resident_megabytes",
+    "summary",
+    "timed",
+]
 
 CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.thread_time}
 
@@ -38,6 +52,27 @@ def summary(milliseconds: Sequence[float]) -> dict[str, float]:
         "p50_ms": round(percentile(milliseconds, 0.5), 3),
         "p95_ms": round(percentile(milliseconds, 0.95), 3),
     }
+
+
+@contextmanager
+def busy_processes(count: int) -> Iterator[None]:
+    """So many processes that compute all the time, while the block runs."""
+    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for one in running:
+            one.kill()
+            one.wait()
+
+
+def resident_megabytes() -> float:
+    """The memory of this process that is in use now; 0 where the system does not tell."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS")), 0.0)
 
 
 def machine() -> dict[str, Any]:
