@@ -159,8 +159,6 @@ def main() -> None:
     parser.add_argument("--real", type=int, default=5_000, metavar="N", help="how many vectors are true (5000)")
     parser.add_argument("--repeat", type=int, default=3, help="how often each question is asked when warm (3)")
     parser.add_argument("--busy", type=int, default=0, metavar="N", help="measure again beside N busy processes (0)")
-        "--busy", type=int, default=0, metavar="N", help="measure again beside so many busy processes (0)"
-    )
     parser.add_argument(
         "--keep", type=Path, metavar="DIR", help="keep the filled stores in this folder, and use those that it holds"
     )
