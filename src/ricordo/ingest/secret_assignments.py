@@ -158,6 +158,7 @@ def _names(text: str) -> Iterator[int]:
 
 _IN_URL = re.compile(r"://[^\s:/@\"'<>`\[\]]{0,100}:([^\s@/\"'<>`]{1,200})@[^\s@/]")
 _AUTHORIZATION = re.compile(r"(?:earer|EARER|asic|ASIC|oken|SSWS) {1,4}([A-Za-z0-9._~+/-]{16,500}={0,2})")
+_AUTHORIZATION_SIGNS = ("earer ", "EARER ", "asic ", "ASIC ", "oken ", "SSWS ")
 _OPTION = re.compile(r"(?:-u|--user|--proxy-user|-U)[ =]{0,2}[\"']?[^\s:\"'<>$]{1,100}:([^\s\"'<>$]{3,200})")
 _SSHPASS = re.compile(r"sshpass +-p *[\"']?([^\s\"'$]{3,200})")
 _MYSQL = re.compile(r"(?:mysql|mysqldump|mariadb)\b[^\n]{0,150}? -p([^\s\"'$]{4,200})")
@@ -182,7 +183,7 @@ def in_commands(text: str) -> Iterator[FoundSecret]:
             for match in pattern.finditer(text):
                 if not _TEMPLATE.match(match.group(1)):
                     yield FoundSecret(kind, *match.span(1))
-    for match in _AUTHORIZATION.finditer(text):
+    for match in _AUTHORIZATION.finditer(text) if any(sign in text for sign in _AUTHORIZATION_SIGNS) else ():
         if is_made_up(match.group(1), shortest=16):
             yield FoundSecret("authorization", *match.span(1))
     if "curl" in text:
@@ -212,6 +213,7 @@ def in_cookies(text: str) -> Iterator[FoundSecret]:
 _WALLET = re.compile(
     r"(?i)\b(?:seed|recovery|mnemonic|backup|wallet)\b[ _-]?(?:phrase|words?|mnemonic|seed|key)?\b(?: is\b| are\b)?"
 )
+_WALLET_SIGNS = ("seed", "recovery", "mnemonic", "backup", "wallet")
 _WALLET_WORD = re.compile(r"[\s,\"'`:=.\d)*-]{1,12}([a-z]{3,8})(?![A-Za-z])")
 _WORD_COUNTS = (24, 21, 18, 15, 12)
 _PROSE = frozenset(
@@ -264,6 +266,9 @@ _PROSE = frozenset(
 
 def wallet_words(text: str) -> Iterator[FoundSecret]:
     """Twelve to twenty-four small words after "seed phrase", "recovery words" and the like."""
+    folded = text.lower() if text.isascii() else text.casefold()
+    if not any(sign in folded for sign in _WALLET_SIGNS):
+        return
     done = 0
     for label in _WALLET.finditer(text):
         if label.start() < done:
