@@ -11,7 +11,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from ricordo.frozen import frozen
 
@@ -30,7 +30,7 @@ class Form:
     """What secrets of one kind look like; ``group`` is the part that is secret.
 
     The pattern is tried where one of ``signs`` occurs, because searching for a literal is far faster than matching an
-    expression. With ``within``, a sign may be anywhere in the match, so the whole text is searched.
+    expression. With ``within``, a sign may be anywhere in the match, and the match holds no space.
     """
 
     kind: str
@@ -273,29 +273,41 @@ def by_form(text: str) -> Iterator[FoundSecret]:
         held = [sign for sign in form.signs if sign in signs]
         if not held:
             continue
-        for match in form.pattern.finditer(text) if form.within else _at_signs(form, held, text):
+        pieces = {piece for sign in held for piece in signs[sign]}
+        for match in _within(form, pieces, text) if form.within else _at_signs(form, held, text):
             if form.accepts is None or form.accepts(match):
                 yield FoundSecret(form.kind, *match.span(form.group))
 
 
-def _signs_in(text: str) -> set[str]:
-    """The signs at which something may match. No sign has a space, so each stands in a piece between spaces."""
+def _signs_in(text: str) -> dict[str, list[str]]:
+    """The signs at which something may match, with the pieces that hold them. A piece is what stands between spaces."""
     global _signless
     fresh = set(text.split()) - _signless
     together = " ".join(fresh)
-    found: set[str] = set()
+    found: dict[str, list[str]] = {}
     signed: set[str] = set()
     for sign in _FORMS_OF:
         if sign in together:
             least = _SHORTEST.get(sign, 0)
             held = [piece for piece in fresh if len(piece) >= least and sign in piece]
             if held:
-                found.add(sign)
+                found[sign] = held
                 signed.update(held)
     if len(_signless) > _MOST_PIECES:
         _signless = set()  # a new one, as other threads may be reading the old
     _signless |= {piece for piece in fresh - signed if len(piece) <= _LONGEST_KEPT}
     return found
+
+
+def _within(form: Form, pieces: Collection[str], text: str) -> Iterator[re.Match[str]]:
+    """What matches in some pieces of a text. Neither a sign nor anything that matches has a space."""
+    for piece in pieces:
+        at = text.find(piece)
+        while at >= 0:
+            end = at + len(piece)
+            if text[at - 1 : at].strip() == "" and text[end : end + 1].strip() == "":  # not a part of a longer one
+                yield from form.pattern.finditer(text, at, end)
+            at = text.find(piece, end)
 
 
 def _at_signs(form: Form, signs: Sequence[str], text: str) -> Iterator[re.Match[str]]:
