@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -125,7 +125,8 @@ def present(
 ) -> tuple[Hit, ...]:
     """The hits of a page, with what a reader needs to see of each; ``full`` adds the whole items."""
     reader.read(page, contents=full)
-    return tuple(_hit(reader, entry, _evidence(reader, entry, marker, snippets), full=full) for entry in page)
+    marker.look_at(part.text for entry in page for part in reader.texts(entry) if len(part.text) > SNIPPET)
+    return tuple(_hit(reader, entry, _evidence(reader, entry, marker), full=full) for entry in page)
 
 
 def _hit(reader: HitReader, entry: Ranked, evidence: tuple[Evidence, ...], *, full: bool) -> Hit:
@@ -178,28 +179,31 @@ def place_of(marks: Sequence[tuple[int, str]], text: str, window: tuple[int, int
     for (at, label), following in zip(marks, ends, strict=False):
         first, last = max(at, start), min(following, end)
         if first < last:
-            count = len(marker.wanted(text[first:last]))
+            count = len(Marker(marker.terms, marker.analyzer).wanted(text[first:last]))
             if count > most:
                 best, most = label, count
     return best
 
 
 class Marker:
-    """Which words of a text the query asked for; remembers the words it has seen."""
+    """Which words of a text the query asked for. The texts of a page are looked at together: they share most words."""
 
     def __init__(self, terms: frozenset[str], analyzer: Analyzer) -> None:
         self.terms = terms
         self.analyzer = analyzer
-        self._seen: set[str] = set()
+        self._runs: dict[str, list[str]] = {}
         self._asked_for: set[str] = set()
+
+    def look_at(self, texts: Iterable[str]) -> None:
+        """Find out which words of some texts were asked for."""
+        self._runs |= {text: runs(text) for text in texts}
+        self._asked_for = set(self.analyzer.words_with(set().union(*self._runs.values()), self.terms))
 
     def wanted(self, text: str) -> set[str]:
         """The words of a text that the query asked for."""
-        found = set(runs(text))
-        fresh = found - self._seen
-        self._seen |= fresh
-        self._asked_for.update(self.analyzer.words_with(fresh, self.terms))
-        exact = {word for run in found & self._asked_for for word in words_in(run)}
+        if text not in self._runs:
+            self.look_at([text])
+        exact = {word for run in self._asked_for.intersection(self._runs[text]) for word in words_in(run)}
         return set(self.analyzer.words_with(exact, self.terms))
 
     def share_of(self, text: str) -> float:
