@@ -30,6 +30,7 @@ FEW = 8
 COMPARED_PER_ITEM = 12
 """Of an item that words alone found, so many passages are compared exactly; its nearest is among them."""
 ROW_CACHE_BYTES = 256 << 20
+ROWS_AT_ONCE = 256
 COMPACT_BLOCKS = 16
 BLOCK_ENTRIES = 65_536
 
@@ -149,9 +150,7 @@ class VectorIndex:
         """Exact cosines of vector rows with a query (both of unit length)."""
         if not len(vectors):
             return np.zeros(0, np.float64)
-        rows = self._row_cache(fingerprint, len(query)).fetch(connection, vectors)
-        # Not rows @ query: that hands half of the rows to another thread, and on a busy machine waits for it long.
-        return np.vecdot(rows, query.astype(np.float32)).astype(np.float64)
+        return self._row_cache(fingerprint, len(query)).products(connection, vectors, query.astype(np.float32))
 
     def _row_cache(self, fingerprint: int, dimensions: int) -> _RowCache:
         with self._lock:
@@ -212,12 +211,30 @@ class _RowCache:
         self.lock = threading.Lock()
 
     def fetch(self, connection: Connection, ids: Array) -> Array:
+        """The rows with these ids."""
         with self.lock:
-            self._reach(int(ids.max()))
-            missing = distinct(ids[self.place[ids] == 0])
-            if len(missing):
-                self._read(connection, missing)
-            return self.matrix[self.place[ids] - 1]
+            return self.matrix[self._places(connection, ids)]
+
+    def products(self, connection: Connection, ids: Array, query: Array) -> Array:
+        """The inner product of each row with a query, a few rows at a time, so that they stay in the processor's cache.
+
+        Not ``rows @ query``: that hands half of the rows to another thread, and on a busy machine waits for it long.
+        """
+        found = np.empty(len(ids), np.float32)
+        with self.lock:
+            places = self._places(connection, ids)
+            for at in range(0, len(ids), ROWS_AT_ONCE):
+                part = slice(at, at + ROWS_AT_ONCE)
+                np.vecdot(self.matrix[places[part]], query, out=found[part])
+        return found.astype(np.float64)
+
+    def _places(self, connection: Connection, ids: Array) -> Array:
+        self._reach(int(ids.max()))
+        missing = distinct(ids[self.place[ids] == 0])
+        if len(missing):
+            self._read(connection, missing)
+        places: Array = self.place[ids] - 1
+        return places
 
     def _reach(self, highest: int) -> None:
         if highest >= len(self.place):
