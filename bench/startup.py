@@ -77,7 +77,8 @@ def measure(processes: dict[str, list[str]], rounds: int) -> dict[str, list[floa
 
 
 def run(command: Sequence[str]) -> None:
-    done = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "NO_COLOR": "1"})
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(command, capture_output=True, check=False, env={**env, "NO_COLOR": "1"})
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr.decode()}")
 

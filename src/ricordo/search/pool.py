@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from ricordo.store.asking import Candidate, Candidates, QueryVector
@@ -17,14 +16,16 @@ by meaning.
 """
 
 
-@dataclass(slots=True)
 class Member:
     """A candidate with the two scores that it is ranked by."""
 
-    found: Candidate
-    lexical: float
-    cosine: float
-    _evidence: tuple[tuple[int, float], ...] | None = None
+    __slots__ = ("_evidence", "cosine", "found", "lexical")
+
+    def __init__(self, found: Candidate, lexical: float, cosine: float) -> None:
+        self.found = found
+        self.lexical = lexical
+        self.cosine = cosine
+        self._evidence: tuple[tuple[int, float], ...] | None = None
 
     @property
     def chunks(self) -> Mapping[int, tuple[float, float]]:
@@ -38,27 +39,29 @@ class Member:
         return self._evidence
 
 
-@dataclass(slots=True)
 class Pool:
     """The candidates of one search, by item number."""
 
-    answer: Candidates
-    members: dict[int, Member]
-    total: int
-    vector: QueryVector | None = None
-    has_vectors: bool = False
-    """Whether meaning counts: there are vectors, and most of what the words found has one."""
-    belief: float = 1.0
-    """The part of its weight that the keyword side keeps, at most 1."""
-    notes: list[str] = field(default_factory=list)
-    degraded: list[str] = field(default_factory=list)
+    def __init__(
+        self, answer: Candidates, members: dict[int, Member], vector: QueryVector | None, *, has_vectors: bool
+    ) -> None:
+        self.answer = answer
+        self.members = members
+        self.total = answer.total
+        self.vector = vector
+        self.has_vectors = has_vectors
+        """Whether meaning counts: there are vectors, and most of what the words found has one."""
+        self.belief = 1.0
+        """How much of its share in the ranking the keyword side has earned, of at most 1."""
+        self.notes: list[str] = []
+        self.degraded: list[str] = []
 
     @classmethod
     def of(cls, answer: Candidates, vector: QueryVector | None = None) -> Pool:
         """What a store answered, ready to be ranked."""
         trusted = _are_embedded(answer)
         members = {one.n: Member(one, one.lexical, one.cosine if trusted else 0.0) for one in answer.found}
-        return cls(answer, members, answer.total, vector, has_vectors=answer.has_vectors and trusted)
+        return cls(answer, members, vector, has_vectors=answer.has_vectors and trusted)
 
     @property
     def has_words(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ricordo.frozen import frozen
 from ricordo.store.sqlite.postings import Array
@@ -21,7 +21,7 @@ class Wanted:
     certainty: float = 1.0
 
 
-@dataclass(slots=True)
+@frozen
 class Matches:
     """Chunks that matched, best first; ``maximum`` is the score that no chunk can exceed."""
 

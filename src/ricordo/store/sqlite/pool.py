@@ -7,7 +7,6 @@ computed.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 from ricordo.store.asking import Candidate
@@ -21,16 +20,18 @@ SUBSTRING_VALUE = 0.5
 _NOTHING = 1e-12
 
 
-@dataclass(slots=True)
 class PoolEntry:
     """An item of the pool: its best keyword score (of at most 1) and cosine, and the chunks that gave them."""
 
-    lexical: float = 0.0
-    cosine: float = 0.0
-    lexical_chunk: int | None = None
-    vector_chunk: int | None = None
-    chunks: dict[int, tuple[float, float]] = field(default_factory=dict)
-    joined: bool = False
+    __slots__ = ("chunks", "cosine", "joined", "lexical", "lexical_chunk", "vector_chunk")
+
+    def __init__(self, *, joined: bool = False) -> None:
+        self.lexical = 0.0
+        self.cosine = 0.0
+        self.lexical_chunk: int | None = None
+        self.vector_chunk: int | None = None
+        self.chunks: dict[int, tuple[float, float]] = {}
+        self.joined = joined
 
 
 class GatheredPool:
