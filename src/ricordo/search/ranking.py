@@ -173,8 +173,9 @@ def rank(
         rows = zip(zip(*raw, strict=True), zip(*given, strict=True), strict=True)
         shares = [tuple(map(SignalShare, weights, row, weights.values(), parts)) for row, parts in rows]
     when = as_of or datetime.now(UTC)
+    dated = pool.answer.windows
     order = [
-        Weighed(n, value, own, validity=pool.validity(n, when))
+        Weighed(n, value, own, validity=pool.validity(n, when) if n in dated else "")
         for n, value, own in zip(pool.members, values, shares, strict=True)
     ]
     order.sort(key=lambda entry: (-entry.counted, pool.members[entry.n].found.ref))

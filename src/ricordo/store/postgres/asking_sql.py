@@ -18,8 +18,9 @@ from typing import Any
 
 from ricordo.frozen import frozen
 from ricordo.store.asking import MATCHES, Ask
+from ricordo.store.sqlite.briefs import DATED_FIELDS
 from ricordo.store.sqlite.filters import where
-from ricordo.store.sqlite.items import DATED_FIELDS, ITEM_COLUMNS, ITEM_TABLES
+from ricordo.store.sqlite.items import ITEM_COLUMNS, ITEM_TABLES
 from ricordo.store.sqlite.pool import CHUNKS_KEPT
 from ricordo.store.sqlite.times import micros
 from ricordo.text.words import fold

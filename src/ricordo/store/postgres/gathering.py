@@ -18,6 +18,7 @@ from ricordo.store.postgres import judging
 from ricordo.store.postgres.connection import unescaped
 from ricordo.store.postgres.opened import Opened
 from ricordo.store.sqlite import items, links
+from ricordo.store.sqlite.briefs import window_of
 from ricordo.store.sqlite.filters import where
 from ricordo.store.sqlite.lessons import feedback_priors
 from ricordo.store.sqlite.matches import Matches, VectorMatches
@@ -364,7 +365,7 @@ class Gathering:
             active,
             int(answer.get("waiting") or 0) if active else 0,
             self.respelled,
-            {n: items.window_of(unescaped(dated)) for n, *_, dated in rows if dated is not None},
+            {n: window_of(unescaped(dated)) for n, *_, dated in rows if dated is not None},
         )
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from ricordo.store.asking import MATCHES, NEWEST, Ask, Candidates
 from ricordo.store.sqlite import items, links
 from ricordo.store.sqlite.arrays import distinct
+from ricordo.store.sqlite.briefs import Brief, briefs_of
 from ricordo.store.sqlite.chunk_rows import chunk_texts, chunks_at, current_chunks, substring_chunks
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.filters import allowed_items
@@ -58,7 +59,7 @@ class Gathering:
         self.ask = ask
         self.pool = GatheredPool()
         self.allowed: Array | None = None
-        self.briefs: dict[int, items.Brief] = {}
+        self.briefs: dict[int, Brief] = {}
         self.meaning: MeaningSide | None = None
 
     def candidates(self) -> Candidates:
@@ -148,7 +149,7 @@ class Gathering:
                     break
 
     def _join_thread_neighbours(self) -> Mapping[int, list[tuple[int, int]]]:
-        self.briefs = items.briefs_of(self.connection, list(self.pool.entries))
+        self.briefs = briefs_of(self.connection, list(self.pool.entries))
         in_threads = [n for n, one in self.briefs.items() if one.in_thread]
         near = neighbours_in_threads(self.connection, in_threads, self.ask.needs.thread_reach)
         self._join({other for others in near.values() for other, _ in others})
@@ -214,9 +215,9 @@ class Gathering:
             windows,
         )
 
-    def _briefs_of(self, numbers: Sequence[int]) -> dict[int, items.Brief]:
+    def _briefs_of(self, numbers: Sequence[int]) -> dict[int, Brief]:
         """What is to be known of items; those that were looked up before are not asked for again."""
-        found = self.briefs | items.briefs_of(self.connection, [n for n in numbers if n not in self.briefs])
+        found = self.briefs | briefs_of(self.connection, [n for n in numbers if n not in self.briefs])
         return {n: found[n] for n in numbers if n in found}
 
     def _tfidf(self, known: Mapping[int, Item]) -> dict[int, float]:

@@ -11,8 +11,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ricordo.errors import NotFound
-from ricordo.frozen import frozen
-from ricordo.store.asking import Window
 from ricordo.store.base import FileState
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.filters import where
@@ -30,10 +28,6 @@ ITEM_COLUMNS = (
     " u.decay_score, u.decay_at, CASE i.kind WHEN 'entity' THEN (SELECT count(DISTINCT l.source) FROM links l"
     " JOIN items s ON s.n = l.source AND s.state = 'live' WHERE l.target = i.n AND l.type = 'mentions') ELSE 0 END"
 )
-DATED_FIELDS = (
-    """CASE WHEN instr(i.fields, '"valid_from": "') > 0 OR instr(i.fields, '"valid_until": "') > 0 THEN i.fields END"""
-)
-"""The fields of an item, if they may hold dates of validity; most items have none."""
 ITEM_TABLES = "FROM items i LEFT JOIN usage u ON u.item = i.n"
 _ITEM = f"SELECT {ITEM_COLUMNS} {ITEM_TABLES} "
 
@@ -197,33 +191,6 @@ def passes(connection: Connection, n: int, filters: Filters) -> bool:
     """Whether an item passes the filters."""
     condition, values = where(filters)
     return bool(connection.rows(f"SELECT 1 FROM items i WHERE i.n = ? AND {condition}", (n, *values)))
-
-
-@frozen
-class Brief:
-    """The little that a ranking needs to know of every candidate."""
-
-    ref: str
-    in_thread: bool
-    window: Window | None = None
-    """From when until when it holds, where it has such dates."""
-
-
-def briefs_of(connection: Connection, numbers: Sequence[int]) -> dict[int, Brief]:
-    """What a ranking needs to know of items, by number."""
-    found: dict[int, Brief] = {}
-    for part in batched(numbers):
-        sql = f"SELECT n, drive, path, thread IS NOT NULL, {DATED_FIELDS} FROM items i WHERE n IN ({_marks(part)})"
-        for n, drive, path, in_thread, dated in connection.rows(sql, part):
-            window = None if dated is None else window_of(dated)
-            found[n] = Brief(f"{drive}:{path}", bool(in_thread), window)
-    return found
-
-
-def window_of(text: str) -> Window:
-    """From when and until when an item is valid, by the JSON of its fields."""
-    fields = json.loads(text)
-    return fields.get("valid_from"), fields.get("valid_until")
 
 
 def count(connection: Connection, filters: Filters) -> int:
