@@ -262,9 +262,16 @@ class View:
     def _coverage(self, wanted: Sequence[Wanted], places: Array) -> Array:
         """For chunks at these places (ascending), the idf of the words they hold over that of all words."""
         held = np.zeros(len(places))
+        marked = np.zeros(len(self.chunks), bool)
         for word in wanted:
             found = self.saturations[word.label]
-            if found is not None:
+            if found is None:
+                continue
+            if len(found[0]) < 16 * len(places):
+                marked[found[0]] = True
+                held += self.idfs[word.label] * marked[places]
+                marked[found[0]] = False
+            else:
                 spot = np.minimum(np.searchsorted(found[0], places), len(found[0]) - 1)
                 held += self.idfs[word.label] * (found[0][spot] == places)
         everything = sum(self.idfs[word.label] for word in wanted)
