@@ -54,3 +54,25 @@ def test_findings_are_in_order_apart_and_inside_the_text(text: str) -> None:
     for one in find_secrets(text):
         assert last <= one.start < one.end <= len(text)
         last = one.end
+
+
+BY_COMMON_SIGNS = (
+    "0f" * 16 + "-0a0a0a0a-0b0b0b0b",
+    "0f" * 16 + "-us12",
+    "s." + "aB1" * 8,
+    "M" + "a1" * 12 + ".abcdef." + "x1" * 14,
+    "pat" + "a1" * 7 + "." + "0f" * 32,
+    "figd_" + "a1" * 19,
+    "1/1234567890123:" + "0f" * 16,
+)
+"""Secrets whose signs plain texts are full of, so that few places are looked at."""
+
+
+@given(st.sampled_from((*SECRETS, *BY_COMMON_SIGNS)), st.text(max_size=40), st.text(max_size=40))
+def test_a_secret_between_spaces_is_found_whatever_was_met_before(secret: str, before: str, after: str) -> None:
+    text = f"{before} {secret} {after}"
+    for _ in range(2):
+        assert any(
+            secret in text[one.start : one.end] or text[one.start : one.end] in secret for one in find_secrets(text)
+        )
+    assert secret not in redact(f"{text} {secret}")[0]
