@@ -12,8 +12,9 @@ Nothing is written here; the engine records use after the answer.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ricordo.config.settings import Config
@@ -207,22 +208,22 @@ class Searcher:
         """Rank again if asked to, leave out hits below the lowest score, and cut out the page."""
         floor = max(request.min_score, profile.min_score) if ranking.weights else 0.0
         members = ranking.pool.members
-        ranked = [
+        placed = (
             _placed(entry, members[entry.n], explain=request.explain)
             for entry in ranking.order
             if request.as_of is None or members[entry.n].found.version is not None
-        ]
+        )
         last = request.offset + request.limit
-        ranked = self._looked_again(ranked, ranking.pool, reader, request, text)
-        ranked = [entry for entry in ranked if entry.score >= floor]
+        looked_again = self._looked_again(placed, ranking.pool, reader, request, text)
+        ranked: Iterator[Ranked] = (entry for entry in looked_again if entry.score >= floor)
         if request.diverse:
-            ranked = self._diverse(ranked, reader)
+            ranked = iter(self._diverse(list(ranked), reader))
         if _is_guarded(ranking.pool, profile, request.page or request.limit):
             ranking.pool.notes.append(SHOWS_ALL)
             if request.offset:
                 return []  # the first page showed everything
             return [one for place, one in enumerate(ranked) if place < last or members[one.n].lexical > 0]
-        return ranked[request.offset : last]
+        return list(islice(ranked, request.offset, last))
 
     def _diverse(self, ranked: list[Ranked], reader: HitReader) -> list[Ranked]:
         """The best and, among the next, those that say something new; the same for every page."""
@@ -234,8 +235,8 @@ class Searcher:
         return [*(window[position] for position in order), *ranked[DIVERSE_WINDOW:]]
 
     def _looked_again(
-        self, ranked: list[Ranked], pool: Pool, reader: HitReader, request: Request, text: str
-    ) -> list[Ranked]:
+        self, ranked: Iterable[Ranked], pool: Pool, reader: HitReader, request: Request, text: str
+    ) -> Iterable[Ranked]:
         settings = self.config().rerank
         kind = settings.kind if request.rerank is None else request.rerank
         if kind == "none" or not text:
@@ -246,7 +247,7 @@ class Searcher:
             pool.degraded.append(f"rerank: {error.message}")
             return ranked
         budget_ms = settings.llm_budget_ms if kind == "llm" else settings.budget_ms
-        judged = rerank(reader, reranker, text, ranked, top=settings.top, budget_ms=budget_ms)
+        judged = rerank(reader, reranker, text, list(ranked), top=settings.top, budget_ms=budget_ms)
         if judged.problem:
             pool.degraded.append(judged.problem)
         return judged.page

@@ -331,7 +331,7 @@ def _at_least(scores: Array, count: int) -> Array:
 
     The count-th best of the maxima of equal blocks is reached by at least ``count`` scores.
     """
-    width = len(scores) // (16 * count)
+    width = len(scores) // (4 * count)
     if width < 2:
         floor = np.partition(scores, len(scores) - count)[len(scores) - count]
     else:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ricordo.frozen import frozen
-from ricordo.store.sqlite.arrays import Grouped, distinct, first_places
+from ricordo.store.sqlite.arrays import Grouped, distinct, first_places, stable_order
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.postings import Array
 
@@ -264,7 +264,7 @@ def nearest_of_each(entries: Entries, query: Array, positions: Array, few: int) 
     """Of each item's entries at these positions, the few whose sketches differ least from the query's."""
     differing = np.bitwise_count(entries.sketches[:, positions] ^ query[:, None]).sum(axis=0, dtype=np.uint16)
     owners = entries.items[positions]
-    order = np.lexsort((differing, owners))
+    order = stable_order((owners << 16) + differing)
     ordered = owners[order]
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
     place = np.arange(len(ordered)) - np.repeat(starts, np.diff(np.append(starts, len(ordered))))
