@@ -25,7 +25,7 @@ def distinct(values: Array) -> Array:
 
 
 def stable_order(numbers: Array) -> Array:
-    """The order of whole numbers from 0 to 2**40, equal ones as they stand; three times as fast as ``argsort``.
+    """The order of whole numbers from 0 to 2**40, equal ones in their order; three times as fast as ``argsort``.
 
     >>> stable_order(np.array([7, 3, 7, 3])).tolist()
     [1, 3, 0, 2]
@@ -39,7 +39,7 @@ def stable_order(numbers: Array) -> Array:
 
 
 def first_places(values: Array) -> Array:
-    """Where each distinct value stands for the first time, ascending.
+    """The first position of each distinct value, ascending.
 
     >>> first_places(np.array([7, 7, 3, 7, 5])).tolist()
     [0, 2, 4]
@@ -67,7 +67,7 @@ def few_per_group(numbers: Array, scores: Array, few: int) -> tuple[Array, Array
 
 @frozen
 class Grouped:
-    """Positions grouped by the number that stands at them, so that those of a few numbers are found without a scan."""
+    """Positions grouped by the number at them, so that the positions of a few numbers are found without a scan."""
 
     order: Array
     starts: Array

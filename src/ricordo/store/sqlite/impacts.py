@@ -22,7 +22,7 @@ State = tuple[int, Scoring]
 
 @frozen
 class Held:
-    """Where a term stands: the places of its chunks, ascending, what it gives to each, and how many are visible."""
+    """The places of the chunks that contain a term, ascending, what it adds to each, and how many are visible."""
 
     places: Array
     impacts: Array
@@ -30,7 +30,7 @@ class Held:
 
 
 class Impacts:
-    """Remembers impacts of terms, how often each stands, and norms of fields, for one state of the index."""
+    """Caches impacts of terms, in how many chunks each occurs, and norms of fields, for one state of the index."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -42,7 +42,7 @@ class Impacts:
         self._bytes = 0
 
     def known(self, state: State, terms: Collection[str]) -> dict[str, Held | None]:
-        """Those of the terms that are remembered; None stands for a term that no chunk holds."""
+        """Those of the terms that are in the cache; None means that no chunk contains the term."""
         with self._lock:
             self._settle(state)
             found = {term: self._terms[term] for term in terms if term in self._terms}
@@ -63,14 +63,14 @@ class Impacts:
                 self._bytes -= _size(self._terms.popitem(last=False)[1])
 
     def counts(self, epoch: int) -> dict[str, int]:
-        """In how many chunks terms stand, as far as that was counted; whoever counts more adds it."""
+        """In how many chunks terms occur, as far as it was counted; a caller that counts more adds it."""
         with self._lock:
             if self._counted != epoch or len(self._counts) > MOST_COUNTS:
                 self._counted, self._counts = epoch, {}
             return self._counts
 
     def norms(self, state: State) -> dict[tuple[int, int], Array]:
-        """By segment and field: each chunk's weight over its length norm; whoever computes one adds it."""
+        """By segment and field: each chunk's weight over its length norm; a caller that computes one adds it."""
         with self._lock:
             self._settle(state)
             return self._norms

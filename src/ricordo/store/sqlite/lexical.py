@@ -161,7 +161,7 @@ class LexicalIndex:
         return found
 
     def document_frequencies(self, connection: Connection, terms: Collection[str]) -> tuple[int, dict[str, int]]:
-        """The number of live chunks, and for each term in how many of them it stands."""
+        """The number of live chunks, and for each term in how many of them it occurs."""
         snapshot = self.snapshot(connection)
         return snapshot.live, View(self, connection, snapshot, Scoring(), None).counts(terms)
 

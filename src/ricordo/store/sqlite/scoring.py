@@ -64,7 +64,7 @@ class Snapshot:
 
 
 class View:
-    """One query's look at a snapshot: its terms are read once, then masks, scores and shares come from them."""
+    """One query's view of a snapshot: its terms are read once; masks, scores and shares are computed from them."""
 
     def __init__(
         self, index: PostingSource, connection: Connection, snapshot: Snapshot, scoring: Scoring, times: Array | None
@@ -92,7 +92,7 @@ class View:
         self.averages = totals / np.maximum(filled, 1)
 
     def hold(self, terms: set[str]) -> None:
-        """Have what is to be known of some terms at hand."""
+        """Read some terms, unless they are in memory, so that the other methods can use them."""
         self.held |= self.impacts.known(self.state, terms)
         missing = {term for term in terms if term not in self.held}
         if missing:
@@ -105,7 +105,7 @@ class View:
         return [self.index.postings(self.connection, segment.id, terms) for segment in self.snapshot.segments]
 
     def _made(self, postings: Sequence[Posting | None]) -> Held | None:
-        """Where a term stands in all segments, and x / (k1 + x) for each place."""
+        """The places of a term in all segments, and x / (k1 + x) for each."""
         places, impacts = [], []
         for at, posting in enumerate(postings):
             if posting is not None:
@@ -121,7 +121,7 @@ class View:
         return len(places) if self.visible is None else int(np.count_nonzero(self.visible[places]))
 
     def _weighted(self, at: int, posting: Posting) -> Array:
-        """The weighted frequencies. Beside the body, few chunks hold a term in a field: those alone are touched."""
+        """The weighted frequencies. Few chunks have a term in fields other than the body; only those are computed."""
         total: Array | None = None
         for field, frequencies in reversed(posting.frequencies):
             norm = self._norm(at, field)
@@ -130,7 +130,7 @@ class View:
             else:
                 held = np.flatnonzero(frequencies)
                 total[held] += frequencies[held] * norm[posting.ordinals[held]]
-        assert total is not None  # a posting stands in at least one field
+        assert total is not None  # a posting has at least one field
         return total
 
     def _norm(self, at: int, field: int) -> Array:
@@ -149,7 +149,7 @@ class View:
     def mask(
         self, allowed: Array | None, required: Sequence[Sequence[str]], excluded: Sequence[Sequence[str]]
     ) -> Array | None:
-        """The places that may be answered at all; None where all may."""
+        """The places that may be returned; None if all may."""
         mask = self.visible
         if allowed is not None:
             mask = _both(mask, _lookup(self.items, allowed))
@@ -173,7 +173,7 @@ class View:
         return everywhere
 
     def counts(self, terms: Collection[str]) -> dict[str, int]:
-        """In how many visible chunks each of some terms stands, without weighing them."""
+        """In how many visible chunks each of some terms occurs; nothing is weighted."""
         known = self.impacts.counts(self.snapshot.epoch)
         missing = {term for term in terms if term not in known}
         if missing:
@@ -189,7 +189,7 @@ class View:
         return {term: known[term] for term in terms}
 
     def document_frequency(self, word: Wanted) -> int:
-        """In how many visible chunks a word stands."""
+        """In how many visible chunks a word occurs."""
         found = [held for term in word.terms if (held := self.held[term]) is not None]
         if len(found) < 2:
             return found[0].count if found else 0
@@ -208,7 +208,9 @@ class View:
             return (found[0].places, found[0].impacts) if found else None
         dense = np.zeros(len(self.chunks))
         for held in found:
-            dense[held.places] += held.impacts * self.scoring.k1 / (1.0 - held.impacts)  # back to x, which adds up
+            dense[held.places] += (
+                held.impacts * self.scoring.k1 / (1.0 - held.impacts)
+            )  # back to x, which can be added up
         places = np.flatnonzero(dense)
         x = dense[places]
         return places, x / (self.scoring.k1 + x)
