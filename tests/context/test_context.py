@@ -1,4 +1,4 @@
-"""What an agent is told for a task: what stands in the text, in which order, and what never does."""
+"""What an agent gets for a task: what is in the text, in which order, and what never is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happened: events, versions, memories and what was put away, in order."""
+"""What happened: events, versions, memories and what was archived or removed, in order."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class Lines:
         return result
 
     def error(self, name: str, given: Any) -> dict[str, Any]:
-        """The error that a tool call comes to."""
+        """The error that a tool call results in."""
         result = self.call(name, given)
         assert result["isError"] is True
         assert "structuredContent" not in result

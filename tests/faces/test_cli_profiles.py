@@ -1,4 +1,4 @@
-"""The verb profiles, and how a search is told to rank: profile, weights, a second look."""
+"""The verb profiles, and the ways to say how a search ranks: profile, weights, reranking."""
 
 from __future__ import annotations
 

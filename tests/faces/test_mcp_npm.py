@@ -51,7 +51,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
 
 
 def inspect(served: tuple[str, Path], method: str, *more: str) -> Any:
-    """What the Inspector prints; it is started anew for every request."""
+    """What the Inspector prints; it is started again for every request."""
     address, folder = served
     tool = npm_folder("@modelcontextprotocol/inspector") / "node_modules" / ".bin" / "mcp-inspector"
     done = ran([str(tool), "--cli", address, "--transport", "http", "--method", method, *more], folder, folder)

@@ -1,4 +1,4 @@
-"""What MCP requests other than tool calls come to, and what tool calls accept: lists, pages, progress, completion."""
+"""The results of MCP requests other than tool calls, and what tool calls accept: lists, pages, progress, completion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What calls come to, asked by the SDK's client of a server in this process: errors, bounds, long texts, secrets."""
+"""The results of tool calls, made with the SDK's client to a server in this process: errors, limits, long texts,
+secrets.
+"""
 
 from __future__ import annotations
 

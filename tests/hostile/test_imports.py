@@ -16,7 +16,7 @@ Opener = Callable[..., Ricordo]
 
 @pytest.fixture
 def hostile(open_engine: Opener, tmp_path: Path) -> Path:
-    """An export with a folder, a file of this machine, and a rule that agents are always told."""
+    """An export with a folder, a file of this machine, and a rule that every agent gets."""
     folder = tmp_path / "theirs"
     folder.mkdir()
     (folder / "a.md").write_text("an honest text", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Cutting texts where a model says: what it says is doubted, and whatever it says, no text is lost."""
+"""Cutting texts where a model says: its answer is checked, and whatever it says, no text is lost."""
 
 from __future__ import annotations
 

@@ -119,12 +119,12 @@ def plays(service: Service, *moves: Move | None, answer: Callable[..., Any] = an
 
 
 def all_texts(asked: Asked) -> str:
-    """All that the model was told so far."""
+    """All texts that were sent to the model so far."""
     return json.dumps(asked.body["messages"], ensure_ascii=False)
 
 
 def last_result(asked: Asked, dialect: Dialect) -> str:
-    """What the model was told last by a tool."""
+    """The last result of a tool that was sent to the model."""
     content = asked.body["messages"][-1]["content"]
     text: str = content[0]["content"] if dialect.provider == "anthropic" else content
     return text

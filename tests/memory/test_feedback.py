@@ -1,4 +1,4 @@
-"""Verdicts through the engine: weights that move, stand still and go back, in every process that uses the store."""
+"""Verdicts through the engine: weights change, are frozen and rolled back, in every process that uses the store."""
 
 from __future__ import annotations
 

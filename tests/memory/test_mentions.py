@@ -1,4 +1,4 @@
-"""Entities know how often they are named: whole words, whatever the case, as the texts stand now."""
+"""Entities know how often they are named: whole words, whatever the case, as the texts are now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading an item anew, from its file or from a new text, keeps what people said about it."""
+"""Reading an item again, from its file or from a new text, keeps the fields that people set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Items that hold only for a time: an end alone counts, they are marked, and what was not told is named."""
+"""Items that are valid only for a time: an end alone counts, they are marked, and items that were left out are
+named.
+"""
 
 from __future__ import annotations
 

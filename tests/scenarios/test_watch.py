@@ -24,7 +24,7 @@ PATIENCE = 20.0
 
 @dataclass
 class Watching:
-    """An engine that watches in a thread, and what it told."""
+    """An engine that watches in a thread, and the events it reported."""
 
     engine: Ricordo
     folder: Path
@@ -45,7 +45,7 @@ class Watching:
         return {Path(hit.ref).name for hit in self.engine.search(query, limit=50, track=False).hits}
 
     def settle(self) -> None:
-        """Wait until whatever was under way has been told: a marker file comes after it."""
+        """Wait until earlier changes have been reported: a marker file comes after them."""
         before = self._markers()
         (self.folder / "marker.md").write_text(f"marker {before}")
         self.until(lambda: self._markers() > before)

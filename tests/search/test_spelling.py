@@ -1,4 +1,4 @@
-"""Words that stand nowhere: slips of the keys, codes cut short, and languages that the store does not stem."""
+"""Words that occur nowhere: typing errors, shortened codes, and languages that the store does not stem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page as it is sent: what stands in it, without a browser."""
+"""The page as it is sent: what it contains, without a browser."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """A second store, of plain dictionaries, that keeps the contract of items and search: it proves that both can be kept
-without anything of SQLite's. Everything is computed anew at each call; nothing here is meant to be fast.
+without anything of SQLite's. Everything is computed again at each call; nothing here is meant to be fast.
 """
 
 from __future__ import annotations

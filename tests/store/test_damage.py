@@ -154,7 +154,7 @@ def test_a_row_that_makes_no_sense_is_told_as_damage_and_not_as_a_trace(engine: 
 
 
 def copied(store: Path, to: Path) -> Path:
-    """The store as it lies there now, with its log, as after a crash."""
+    """A copy of the store as it is on disk now, with its log, as after a crash."""
     for end in ("", "-wal", "-mark"):
         if Path(f"{store}{end}").exists():
             Path(f"{to}{end}").write_bytes(Path(f"{store}{end}").read_bytes())
