@@ -185,7 +185,7 @@ def test_servers_are_found_in_the_settings_of_many_programs(
     assert any("where" in note for note in shown["notes"])
     assert any(".qwen" in note for note in shown["notes"])
     assert not (tmp_path / "started").exists()
-    done = CliRunner().invoke(program, ["tools", "add", "nine", "--store", str(tmp_path / "s.db")])
+    done = CliRunner().invoke(program, ["tools", "add", "nine", "--yes", "--store", str(tmp_path / "s.db")])
     assert (done.exit_code, "none of your programs has a server 'nine'" in done.stderr) == (3, True)
     assert "Known are: " in done.stderr
 
