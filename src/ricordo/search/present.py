@@ -125,8 +125,9 @@ def present(
 ) -> tuple[Hit, ...]:
     """The hits of a page, with what a reader needs to see of each; ``full`` adds the whole items."""
     reader.read(page, contents=full)
-    marker.look_at(part.text for entry in page for part in reader.texts(entry) if len(part.text) > SNIPPET)
-    return tuple(_hit(reader, entry, _evidence(reader, entry, marker), full=full) for entry in page)
+    if snippets:
+        marker.look_at(part.text for entry in page for part in reader.texts(entry) if len(part.text) > SNIPPET)
+    return tuple(_hit(reader, entry, _evidence(reader, entry, marker, snippets), full=full) for entry in page)
 
 
 def _hit(reader: HitReader, entry: Ranked, evidence: tuple[Evidence, ...], *, full: bool) -> Hit:
@@ -213,7 +214,7 @@ class Marker:
         return len(self.terms.intersection(self.analyzer.counts(text))) / len(self.terms)
 
     def places(self, text: str) -> list[int]:
-        """Where the words asked for stand."""
+        """The positions of the words of the query."""
         spots = []
         for word in self.wanted(text):
             at = text.find(word)
