@@ -132,7 +132,7 @@ def shared_project(tmp_path_factory: pytest.TempPathFactory, home: dict[str, str
 @pytest.fixture
 def site(served: Listening, surroundings: None, shared_project: Path) -> Listening:
     """The server, which says where it is. The store is open: a busy machine may take longer for that than we wait."""
-    with served.serving.command_stores.opened(shared_project, None, None) as engine:
+    with served.serving.open_stores.opened(shared_project, None, None) as engine:
         engine.search("warm up", track=False)
     write_running(RunningServer(os.getpid(), "127.0.0.1", served.port, LOCAL, "another"))
     return served

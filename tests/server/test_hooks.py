@@ -20,6 +20,7 @@ from ricordo.cli.hook_answers import run
 from ricordo.cli.hook_process import Outlet
 from ricordo.cli.hook_server import ask_server
 from ricordo.cli.hook_shown import shown_by_hooks
+from ricordo.http_api.hook_routes import answered
 from ricordo.http_api.running import RunningServer, write_running
 
 KEYS = "We rotate the signing keys in the first week of every quarter."
@@ -64,7 +65,7 @@ def hook(folder: Path, event: str = "user-prompt", env: dict[str, str] | None = 
 
 def warm_up(site: Listening, project: Path) -> None:
     """Open the project's store in the server, so that the hook's two seconds are enough on a busy machine, too."""
-    with site.serving.hook_stores.opened(project, None, None) as engine:
+    with site.serving.open_stores.opened(project, None, None) as engine:
         engine.context("warm up", budget=100)
 
 
@@ -145,3 +146,15 @@ def test_a_token_cannot_ask_for_hooks(project: Path, site: Listening) -> None:
     )
     assert answer.status_code == 403
     assert KEYS not in answer.text
+
+
+def test_hooks_leave_out_what_scores_low_and_commands_of_the_same_store_do_not(
+    project: Path, site: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RICORDO_HOOKS_MIN_SCORE", "1")
+    task = "Which ferry leaves the harbour when the keys of the lighthouse are signed?"
+    payload = json.dumps({"prompt": task}).encode()
+    place = (project, None, None)
+    assert json.loads(answered(site.serving.open_stores, "user-prompt", payload, *place)) == {}
+    with site.serving.open_stores.opened(*place) as engine:
+        assert KEYS in engine.context(task).text

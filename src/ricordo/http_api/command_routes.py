@@ -51,7 +51,7 @@ async def answer_command(here: Here, who: Who, request: Request) -> StreamingRes
         streams = CallersStreams(
             terminals=terminals, window=window, env={name: env[name] for name in LOOKS if name in env}
         )
-        return _run(here.command_stores, args, Path(folder), streams)
+        return _run(here.open_stores, args, Path(folder), streams)
 
     async def parts() -> AsyncIterator[bytes]:
         """First an empty part, so that the caller gets the head and knows that the server is alive; then the answer."""

@@ -17,6 +17,7 @@ from ricordo.cli.hook_payload import NAMES
 from ricordo.cli.hook_process import Outlet
 from ricordo.cli.hook_server import own_variables
 from ricordo.errors import Conflict, Forbidden, NotFound, UsageError
+from ricordo.http_api.open_stores import asked_by_a_hook
 from ricordo.http_api.packing import unpacked
 from ricordo.http_api.serving import Here, Who, body_of
 
@@ -40,7 +41,7 @@ async def answer_hook(here: Here, who: Who, event: str, request: Request) -> Res
     if sorted(env) != sorted(own_variables()):
         raise Conflict("the caller has other RICORDO_ variables than the server", hint="It does the work itself.")
     place = Path(folder), store or None, tier or None
-    answer = await here.ask(lambda _: answered(here.hook_stores, event, payload, *place))
+    answer = await here.ask(lambda _: answered(here.open_stores, event, payload, *place))
     return Response(answer, media_type="application/json")
 
 
@@ -50,6 +51,7 @@ def answered(
     """Run the hook on an open store; the last answer that it offers is used."""
     offered: list[bytes] = []
     outlet = Outlet(offered.append, time.monotonic())
-    run(event, payload, outlet, store=store, tier=tier, here=folder, warm=stores.opened)
+    with asked_by_a_hook():
+        run(event, payload, outlet, store=store, tier=tier, here=folder, warm=stores.opened)
     answers = [line.removeprefix(b"answer ") for line in offered if line.startswith(b"answer ")]
     return answers[-1].strip() if answers else b"{}"

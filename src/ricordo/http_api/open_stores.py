@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy  # noqa: F401 - two threads that import it at the same time get in each other's way
 
+from ricordo.cli.hook_answers import for_hooks
 from ricordo.config.files import nearest_project
 from ricordo.config.loading import Config, ConfigProvider
 from ricordo.config.places import locate, places
@@ -28,6 +30,19 @@ MOST_STORES = 8
 """How many stores stay open; the one that was used longest ago is closed first."""
 MOST_FOLDERS = 200
 """How many folders' settings are kept."""
+
+
+_is_for_a_hook: ContextVar[bool] = ContextVar("for a hook", default=False)
+
+
+@contextmanager
+def asked_by_a_hook() -> Iterator[None]:
+    """What this thread asks an open store for is asked with the settings of a hook."""
+    token = _is_for_a_hook.set(True)
+    try:
+        yield
+    finally:
+        _is_for_a_hook.reset(token)
 
 
 @dataclass(slots=True)
@@ -54,11 +69,10 @@ class Embedders:
 
 
 class OpenStores:
-    """The stores that were asked for, kept open. ``adapted`` changes the settings that they are asked with."""
+    """The stores that were asked for, kept open; hooks and commands share them."""
 
-    def __init__(self, embedders: Embedders, adapted: Callable[[Config], Config] = lambda config: config) -> None:
-        self._embedders = embedders
-        self._adapted = adapted
+    def __init__(self) -> None:
+        self._embedders = Embedders()
         self._lock = threading.Lock()
         self._open: dict[tuple[str, ...], _Open] = {}
         self._settings: dict[Path, ConfigProvider] = {}
@@ -112,7 +126,7 @@ class OpenStores:
 
         return Ricordo.open(
             store,
-            config=lambda: self._adapted(provider()),
+            config=lambda: for_hooks(provider()) if _is_for_a_hook.get() else provider(),
             create=False,
             start=folder,
             tier=tier,

@@ -155,8 +155,8 @@ class Attendant:
             engine = self._serving.service.engine()
             engine.search("warming up", limit=1, explain=True, track=False)
             store, tier = self._serving.service.where
-            with self._serving.hook_stores.opened(Path.cwd(), store, tier) as for_hooks:
-                for_hooks.context("warming up", budget=100)
+            with self._serving.open_stores.opened(Path.cwd(), store, tier) as opened:
+                opened.context("warming up", budget=100)
 
     def _follow(self) -> None:
         """Follow the known folders; start again when other folders are added or removed."""

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from fastapi import Depends, Request, Response
 from starlette.requests import ClientDisconnect
 
-from ricordo.cli.hook_answers import for_hooks
 from ricordo.errors import Error, Forbidden, UsageError
 from ricordo.http_api.credentials import Caller, Credentials, SignInCodes
 from ricordo.http_api.guard import RequestLimits
 from ricordo.http_api.metrics import Metrics
-from ricordo.http_api.open_stores import Embedders, OpenStores
+from ricordo.http_api.open_stores import OpenStores
 from ricordo.http_api.tasks import Task, Tasks, Tells
 from ricordo.mcp_server.service import Service
 from ricordo.mcp_server.threads import CallThreads
@@ -38,9 +37,7 @@ class Serving:
         self.codes = SignInCodes()
         self.metrics = Metrics()
         self.tasks = Tasks(self._after_task)
-        embedders = Embedders()
-        self.hook_stores = OpenStores(embedders, for_hooks)
-        self.command_stores = OpenStores(embedders)
+        self.open_stores = OpenStores()
         self.local_token = local_token
         self.address = ""
         self.port = 0
@@ -101,8 +98,7 @@ class Serving:
         self.tasks.close()
         self.threads.close()
         if not self.threads.busy and not self.tasks.busy:
-            self.hook_stores.close()
-            self.command_stores.close()
+            self.open_stores.close()
             self.service.close()
 
 
