@@ -105,6 +105,8 @@ def surroundings(home: dict[str, str], clean_home: None, monkeypatch: pytest.Mon
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
     """One server for all tests here, whose page is about another store."""
     site, end = listen(tmp_path_factory.mktemp("server"))
+    ours = {"Authorization": f"Bearer {LOCAL}"}
+    httpx.post(f"{site.address}/api/v1/command", content=b"", headers=ours, timeout=60)  # the first request is slow
     yield site
     end()
 
