@@ -44,7 +44,7 @@ def test_a_key_is_never_left_for_another_provider(kitchen: Any) -> None:
     switch = engine.use_model("hub", model=str(WORDS))
     now = load_config().embedding
     assert (now.provider, now.model, now.api_keys, now.base_url) == ("hub", str(WORDS), (), "")
-    assert "embedding.api_keys were for voyage and are taken out" in switch.notes
+    assert "embedding.api_keys were for voyage and are removed" in switch.notes
     assert switch.is_written
 
 

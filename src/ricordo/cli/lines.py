@@ -15,7 +15,7 @@ def lines_from(text: str) -> Lines:
     """The first and the last line."""
     found = _LINES.fullmatch(text.strip())
     if found is None:
-        raise UsageError(f"'{text}' are no lines", hint="Write one line (8) or a range (8-12).")
+        raise UsageError(f"'{text}' is not a range of lines", hint="Write one line (8) or a range (8-12).")
     first, last = int(found[1]), int(found[2] or found[1])
     if not 1 <= first <= last:
         raise UsageError(f"there are no lines {text}", hint="Lines count from 1, and the first is not after the last.")

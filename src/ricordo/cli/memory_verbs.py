@@ -30,8 +30,8 @@ _WRITING = together(
     click.option("--severity", type=click.Choice(SEVERITIES), help="How serious it is."),
     click.option("--importance", type=click.IntRange(1, 5), metavar="1-5", help="How much it matters."),
     click.option("--context", help="What one must know to understand it (also searched)."),
-    click.option("--valid-from", metavar="DATE", help="It holds from this day or time on (local)."),
-    click.option("--valid-until", metavar="DATE", help="It holds until this day or time (local)."),
+    click.option("--valid-from", metavar="DATE", help="It is valid from this day or time on (local)."),
+    click.option("--valid-until", metavar="DATE", help="It is valid until this day or time (local)."),
     click.option(
         "--loading", type=click.Choice(LOADINGS), help="Whether every agent gets it, or only when it fits the task."
     ),

@@ -134,4 +134,4 @@ def show_retrievals(screen: Screen, found: Sequence[Retrieval]) -> None:
     ]  # fmt: skip
     screen.table(("when", "item", "version", "score", "query", "by"), rows, paths=(1,))
     if not found:
-        screen.note("the log holds nothing of that; usage.log says whether it is kept, and for how long")
+        screen.note("the log has nothing about that; the setting usage.log says whether it is kept")

@@ -26,7 +26,7 @@ from ricordo.cli.verb import verb, verb_group
 @click.option("--port", type=click.IntRange(0, 65535), metavar="N", help="The port (serve.port); 0 takes a free one.")
 @click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Another name the server is called by.")
 @click.option("--toolset", "toolsets", multiple=True, metavar="NAME", help="Offer these tools over MCP too.")
-@click.option("--background", is_flag=True, help="Start it in a process of its own, and come back.")
+@click.option("--background", is_flag=True, help="Start it in a process of its own, and return.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 def serve(
     call: Call,
@@ -230,7 +230,7 @@ def list_tokens(call: Call) -> int:
 @click.option(
     "--scope", type=click.Choice(["read", "write", "admin"]), default="read", show_default=True, help="What it may do."
 )
-@click.option("--days", type=click.FloatRange(0, min_open=True), metavar="N", help="It ends after so many days.")
+@click.option("--days", type=click.FloatRange(0, min_open=True), metavar="N", help="It expires after this many days.")
 def add_token(call: Call, name: str, scope: str, days: float | None) -> int:
     """It is printed only now. Read finds and shows, write saves and changes, admin also reads files of this machine and
     changes settings.

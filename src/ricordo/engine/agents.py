@@ -66,7 +66,9 @@ class AgentVerbs:
         from ricordo.context.echo import EchoFilter
 
         if budget < 1:
-            raise UsageError(f"a budget of {budget} tokens holds nothing", hint="Give at least 1; 2000 is usual.")
+            raise UsageError(
+                f"a budget of {budget} tokens is too small for anything", hint="Give at least 1; 2000 is usual."
+            )
         warnings: list[str] = []
         left_out: list[LeftOut] = []
         if skills and task.strip():

@@ -91,7 +91,7 @@ class Models:
             if value is not None and not source.startswith(f"{scope}:"):
                 notes.append(f"{name} is written, but {source} wins over it")
             elif value is None and source != "default":
-                notes.append(f"{name} is taken out, but {source} still sets it")
+                notes.append(f"{name} is removed, but {source} still sets it")
         return replace(switch, is_written=True, notes=tuple(notes))
 
     def _state(self, provider: EmbeddingProvider) -> ModelState:
@@ -196,7 +196,7 @@ class Models:
     def _notes(self, changes: dict[str, str | None]) -> tuple[str, ...]:
         if "embedding.api_keys" not in changes:
             return ()
-        return (f"embedding.api_keys were for {self.config.embedding.provider} and are taken out",)
+        return (f"embedding.api_keys were for {self.config.embedding.provider} and are removed",)
 
     def _embedder(self, settings: EmbeddingSettings) -> Embedder:
         made = registry.embedder(replace(self.config, embedding=settings))

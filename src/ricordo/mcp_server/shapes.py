@@ -121,8 +121,8 @@ def neighbourhood(engine: Ricordo, ref: str) -> str:
     return "\n".join([*lines, "  …"] if len(items) > NEIGHBOURS else lines)
 
 
-VALID_FROM = {"type": "string", "description": "The day from which on it holds, such as 2026-01-31."}
-VALID_UNTIL = {"type": "string", "description": "The day until which it holds."}
+VALID_FROM = {"type": "string", "description": "The first day on which it is valid, such as 2026-01-31."}
+VALID_UNTIL = {"type": "string", "description": "The day until which it is valid."}
 LINKS = {
     "type": "array",
     "items": {"type": "string"},

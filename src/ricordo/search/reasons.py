@@ -55,15 +55,15 @@ def _missing(searcher: Searcher, store: Store, request: Request, n: int) -> str:
     terms = set(searcher.analyzer.terms(" ".join((item.title, item.ref.path, item.fields.description, item.content))))
     barred = [word for word, group in zip(query.excluded, ask.excluded, strict=False) if set(group) <= terms]
     if barred:
-        return f"it holds the excluded word '{barred[0]}'"
+        return f"it contains the excluded word '{barred[0]}'"
     for phrase in query.phrases:
         if not holds_phrase((item.content, item.title, item.fields.description), phrase):
-            return f'it does not hold the phrase "{phrase}"'
+            return f'it does not contain the phrase "{phrase}"'
     wanted = {word.term for word in ask.words}
     begun = any(term.startswith(fold(prefix)) for prefix in ask.prefixes for term in terms)
     if (wanted or ask.prefixes) and not begun and not wanted & terms:
         labels = sorted((*wanted, *(f"{prefix}*" for prefix in ask.prefixes)))
-        return f"it holds none of the words looked for ({', '.join(labels[:8])})"
+        return f"it contains none of the words of the query ({', '.join(labels[:8])})"
     if request.min_score:
         return f"its score is below --min-score {request.min_score}"
     return f"it is not among the best {DEEP}"

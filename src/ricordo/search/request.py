@@ -11,7 +11,7 @@ from ricordo.frozen import frozen
 from ricordo.search.profile import Profile
 from ricordo.values.hits import Filters
 
-SHOWS_ALL = "the store is small: everything that holds a word of the query is shown, beyond the limit"
+SHOWS_ALL = "the store is small: everything that contains a word of the query is shown, beyond the limit"
 """The note of an answer that a profile's guard made longer."""
 
 

@@ -102,7 +102,7 @@ def gemini_file(path: Path) -> RecordsTranscript:
         plain = None
     messages = plain.get("messages") if isinstance(plain, Mapping) else None
     if not isinstance(plain, Mapping) or not is_gemini(plain) or not isinstance(messages, list):
-        raise Unreadable("it is no session of Gemini CLI", hint="Name a file session-….json in a folder 'chats'.")
+        raise Unreadable("it is not a session of Gemini CLI", hint="Name a file session-….json in a folder 'chats'.")
     session = session_id(_string(plain, "sessionId"))
     reads = GeminiFormat(session)
 

@@ -310,7 +310,7 @@ class Database:
         except (apsw.SQLError, apsw.MismatchError, apsw.FormatError) as error:
             raise CorruptStore(
                 f"the tables of the store {self.path} are not what they should be ({error})",
-                hint="Restore a backup, or take out what can be read with 'ricordo export --salvage FILE'.",
+                hint="Restore a backup, or save what can be read with 'ricordo export --salvage FILE'.",
             ) from error
 
     @contextmanager
