@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "ingest"))
 import bad_files
 
 from ricordo import ConfigProvider, Ricordo
+from ricordo.ingest.parse import read
 from ricordo.values.items import Saved
 from ricordo.values.reports import AddReport
 
@@ -87,21 +88,21 @@ def bad(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ricordo, Pat
     """The folder, and the store it was added to while one file vanished and another could not be opened."""
     folder = tmp_path_factory.mktemp("bad")
     fill(folder)
-    read = Path.read_bytes
+    opened = read.open_below
 
-    def read_bytes(path: Path) -> bytes:
+    def open_below(within: Path, path: Path) -> int:
         if path.name == "vanishing.md":
             path.unlink()
         if path.name == "forbidden.md":  # as root, whom no mode of a file stops
             raise PermissionError(13, "Permission denied", str(path))
-        return read(path)
+        return opened(within, path)
 
     store = tmp_path_factory.mktemp("store") / "store.db"
     with (
         Ricordo.open(store, config=ConfigProvider({"embedding.provider": "none"})) as engine,
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr(Path, "read_bytes", read_bytes)
+        patch.setattr(read, "open_below", open_below)
         yield engine, folder, engine.add(folder)
 
 
