@@ -56,7 +56,8 @@ faults: $(STAMP)
 	$(BIN)/python faults/kills.py --kills 200 --workers 8 --pace 0.3 --seed $(SEED)
 	$(BIN)/python faults/flips.py --flips 200 --seed $(SEED)
 	$(BIN)/python faults/flips.py --flips 100 --seed $(SEED) --log
-	$(BIN)/python faults/broken_disk.py --most 200 --cuts 30 --seed $(SEED)
+	$(BIN)/python faults/broken_disk.py --most 200 --cuts 30 --limits 50 --seed $(SEED)
+	$(BIN)/python faults/fuzz.py --seconds 600 --seed $(SEED)
 
 lock:
 	$(UV) pip compile --quiet --universal --generate-hashes --extra all --no-header pyproject.toml --output-file requirements.lock

@@ -5,6 +5,7 @@ A file system of our own stands between SQLite and the real one (apsw's VFS).
 - ``refuse``: the n-th write, sync or truncation of the scenario fails with an error of the disk, and so do all later
   ones. The scenario must end in an error of Ricordo, and what was acknowledged before must be there afterwards, with a
   clean ``doctor``.
+- ``starve``: SQLite may take only so much memory, so that an allocation fails somewhere. The same must hold.
 - ``power``: everything is kept in memory until a sync says that it is to last. Then the power goes: what was not synced
   is dropped, or a part of it is. What was acknowledged as durable must be there.
 
@@ -166,6 +167,36 @@ def refuse(most: int) -> list[str]:
     return problems
 
 
+def starve(times: int) -> list[str]:
+    """SQLite gets no more memory than so much, a little more each time: at some place an allocation fails."""
+    problems: list[str] = []
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        DISK.calls, DISK.fails_at = 0, None
+        apsw.memory_high_water(True)
+        before = apsw.memory_used()
+        scenario(Path(folder) / "whole.db", [])
+        needed = apsw.memory_high_water() - before
+        for number in range(times):
+            store = Path(folder) / f"m{number}.db"
+            acknowledged: list[tuple[str, str]] = []
+            apsw.hard_heap_limit(apsw.memory_used() + max(1, needed * number // times))
+            try:
+                scenario(store, acknowledged)
+            except Error:
+                failed += 1
+            except BaseException as error:  # noqa: BLE001 - anything else is what is looked for
+                problems.append(f"memory {number}: {type(error).__name__}: {error}")
+            finally:
+                apsw.hard_heap_limit(0)
+            try:
+                problems += [f"memory {number}: {one}" for one in missing(store, acknowledged)]
+            except BaseException as error:  # noqa: BLE001
+                problems.append(f"memory {number}, afterwards: {type(error).__name__}: {error}")
+    print(f"starved: {times} limits below the {needed // 1024:,} KB that are needed, {failed} ended in an error")
+    return problems
+
+
 def power(times: int, seed: int) -> list[str]:
     """The power goes after the scenario: writes since the last sync are undone, all of them or the newest ones."""
     problems: list[str] = []
@@ -206,16 +237,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--most", type=int, default=60, help="Try at most so many places to fail.")
     parser.add_argument("--cuts", type=int, default=10, help="How often the power goes.")
+    parser.add_argument("--limits", type=int, default=10, help="Try so many limits of memory.")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     given = parser.parse_args()
-    again = f"{sys.executable} faults/broken_disk.py --most {given.most} --cuts {given.cuts} --seed {given.seed}"
+    options = f"--most {given.most} --cuts {given.cuts} --limits {given.limits} --seed {given.seed}"
+    again = f"{sys.executable} faults/broken_disk.py {options}"
     print(f"seed {given.seed}; to repeat: {again}")
     started = time.monotonic()
     sys.unraisablehook = lambda _: None  # connections that are dropped while the disk fails
     system = System()
     undo = through_broken_disk()
     try:
-        problems = refuse(given.most) + power(given.cuts, given.seed)
+        problems = refuse(given.most) + starve(given.limits) + power(given.cuts, given.seed)
     finally:
         undo()
         system.unregister()

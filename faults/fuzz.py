@@ -36,10 +36,11 @@ HERE = Path(__file__).parent
 
 
 def memory(field: str) -> float:
-    """A line of the process's status, in MB."""
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith(field):
-            return int(line.split()[1]) / 1024
+    """A line of the process's status, in MB; only Linux has it."""
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+            if line.startswith(field):
+                return int(line.split()[1]) / 1024
     return 0.0
 
 
@@ -165,7 +166,8 @@ def watch(given: argparse.Namespace) -> int:
 
 def bound_memory() -> None:
     """No input may take the machine down: the process gets 4 GB at most."""
-    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+    with suppress(ValueError, OSError):  # macOS knows the limit and refuses to set it
+        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 

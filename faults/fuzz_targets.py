@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import random
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from fuzz_inputs import changed, changed_json, text_of, value_of
 from ricordo import ConfigProvider, Ricordo
 from ricordo.cli import hook_answers, json_text
 from ricordo.cli.hook_payload import NAMES
+from ricordo.cli.hook_process import Outlet
 from ricordo.config.loading import load_config
 from ricordo.context.build_text import block, clean
 from ricordo.context.facets import turn_facets
@@ -241,7 +243,6 @@ def agent_targets(place: Path, stores: Stores) -> dict[str, Target]:
         "method": "tools/call",
         "params": {"name": "search", "arguments": {"query": "a"}},
     }
-    answers: list[Any] = []
 
     def line(data: bytes) -> None:
         with suppress(NotAMessage):
@@ -291,9 +292,10 @@ def agent_targets(place: Path, stores: Stores) -> dict[str, Target]:
         hook_answers.report = lambda words, error: failed.append(error)  # type: ignore[assignment]
         hook_answers.keep_log = lambda: None  # type: ignore[assignment]
         hook_answers.log = lambda *_: None  # type: ignore[assignment]
-        answers.clear()
         stores.service  # noqa: B018 - makes the store
-        hook_answers.run(event.decode(), content, FuzzOutlet(answers), store=str(stores.file), here=place)
+        hook_answers.run(
+            event.decode(), content, Outlet(lambda part: None, time.monotonic()), store=str(stores.file), here=place
+        )
         if failed:
             raise failed[0]
 
@@ -302,25 +304,6 @@ def agent_targets(place: Path, stores: Stores) -> dict[str, Target]:
         "MCP call": Target([], called, make=make_call),
         "hook payload": Target([], hooked, make=make_payload),
     }
-
-
-class FuzzOutlet:
-    """Stands in for the parent process of a hook."""
-
-    def __init__(self, answers: list[Any]) -> None:
-        self._answers = answers
-        self.told = None
-        self.left = 1.0
-        self.seconds_for_server = 0.0
-
-    def limit(self, seconds: float) -> None:
-        pass
-
-    def offer(self, answer: Any) -> None:
-        self._answers.append(json.dumps(answer))
-
-    def note_told(self) -> None:
-        pass
 
 
 def argument_of(name: str, schema: dict[str, Any], chance: random.Random, place: Path) -> Any:

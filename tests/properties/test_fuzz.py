@@ -12,13 +12,14 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ricordo import Ricordo
+from ricordo import ConfigProvider, Ricordo, UsageError
 from ricordo.cli.hook_payload import read_payload
 from ricordo.config.loading import load_config
 from ricordo.context.build_text import block, clean
@@ -26,6 +27,9 @@ from ricordo.errors import Error
 from ricordo.exchange import lines
 from ricordo.ingest.parse import parse_bytes
 from ricordo.ingest.redact import redact
+from ricordo.mcp_server.service import Service
+from ricordo.mcp_server.stdio import NotAMessage, parsed
+from ricordo.mcp_server.toolsets import TOOLSETS
 from ricordo.memory import knowledge_files
 from ricordo.search.query import parse_query
 from ricordo.text.links import targets_in
@@ -84,6 +88,12 @@ def hook(event: str, data: bytes) -> None:
         read_payload(event, data, None)
 
 
+def line_of_mcp(data: bytes) -> None:
+    """Read a line as the server does, which answers one that is no message."""
+    with suppress(NotAMessage):
+        parsed(data)
+
+
 READERS: dict[str, Callable[[bytes], Any]] = {
     "front matter and Markdown": lambda data: parse_bytes(data, "a.md"),
     "plain text": lambda data: parse_bytes(data, "a.txt"),
@@ -97,6 +107,7 @@ READERS: dict[str, Callable[[bytes], Any]] = {
     "a knowledge file": lambda data: knowledge_files.read(data, "notes/a.md"),
     "an export": lambda data: list(lines.read(io.BytesIO(data), "x")),
     "a hook's payload": lambda data: hook("user-prompt", data),
+    "a line of MCP": lambda data: line_of_mcp(data),
 }
 
 
@@ -155,3 +166,46 @@ def test_any_query_is_answered(engine: Ricordo) -> None:
                 engine.search(text, track=False)
 
     tried()
+
+
+TOOLS = tuple(name for name in TOOLSETS if name != "tools")
+
+
+def test_any_call_of_any_tool_is_answered_within_bounds(tmp_path: Path) -> None:
+    config = ConfigProvider({"embedding.provider": "none", "knowledge.enabled": False})
+    service = Service(TOOLS, store=str(tmp_path / "s.db"), config=config)
+    names = [name for name, tool in service.tools.items() if "sources" not in tool.arguments]
+    known = sorted({argument for name in names for argument in service.tools[name].arguments})
+
+    @bounded
+    @given(st.sampled_from(names), st.dictionaries(st.sampled_from(known) | st.text(max_size=5), JSON, max_size=4))
+    def tried(name: str, arguments: dict[str, Any]) -> None:
+        if not is_over("calls"):
+            with within_bounds():
+                fitting = {key: value for key, value in arguments.items() if key in service.tools[name].arguments}
+                for given_arguments in (arguments, fitting):
+                    outcome = service.call(name, given_arguments)
+                    assert outcome.text()
+                    assert outcome.plain.get("error_type") != "unexpected", outcome.plain
+
+    try:
+        tried()
+    finally:
+        service.close()
+
+
+def test_half_a_character_is_told_and_never_called_damage(engine: Ricordo) -> None:
+    engine.save("note:/a", "a zebra")
+    half = "zebra \ud83e"
+    assert [hit.ref for hit in engine.search(half).hits] == ["note:/a"]
+    assert engine.grep(half) == []
+    for call in (
+        lambda: engine.save("note:/b", half),
+        lambda: engine.save(f"note:/{half}", "x"),
+        lambda: engine.save("note:/c", "x", fields={"title": half}),
+        lambda: engine.get(f"no/such/{half}"),
+        lambda: engine.mv(f"no/such/{half}", "note:/d"),
+    ):
+        with pytest.raises(UsageError, match=r"half of a character|not valid text"):
+            call()
+    assert engine.doctor().ok

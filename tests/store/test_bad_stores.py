@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import CorruptStore, NewerSchema, ReadOnlyStore, Ricordo, StoreError, Unavailable
+from ricordo.engine.file_systems import network_kind
 
 
 def test_new_files_can_be_read_by_their_owner_only(engine: Ricordo) -> None:
@@ -155,3 +156,34 @@ def test_a_writer_that_waits_too_long_is_told_who_holds_the_store(tmp_path: Path
             holder.wait()
             holder.stdout.close()
         assert engine.save("note:/b", "text").status == "created"
+
+
+MOUNTS = """22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+40 22 0:35 / /home rw - nfs4 server:/home rw
+41 40 0:36 / /home/me/disk rw - ext4 /dev/vdb rw
+42 22 0:37 / /mnt/two\\040words rw - cifs //server/share rw
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="paths are other there")
+@pytest.mark.parametrize(
+    ("place", "kind"),
+    [
+        ("/var/a.db", ""),
+        ("/home/me/a.db", "nfs4"),
+        ("/home/me/disk/a.db", ""),
+        ("/homes/a.db", ""),
+        ("/mnt/two words/a.db", "cifs"),
+    ],
+)
+def test_a_network_file_system_is_told_from_a_local_one(tmp_path: Path, place: str, kind: str) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(MOUNTS)
+    assert network_kind(Path(place), mounts) == kind
+
+
+def test_doctor_warns_of_a_network_file_system(engine: Ricordo, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert engine.doctor().ok
+    monkeypatch.setattr("ricordo.engine.health.network_kind", lambda path: "nfs4")
+    (check,) = [one for one in engine.doctor().checks if not one.ok]
+    assert "reached over a network" in check.detail

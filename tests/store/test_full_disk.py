@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ricordo import ConfigProvider, Error, Ricordo
+from ricordo import ConfigProvider, Error, ReadOnlyStore, Ricordo
 from ricordo.store.sqlite import segments
 from ricordo.testing import FakeEmbedder
 
@@ -111,3 +111,19 @@ def test_a_full_disk_loses_nothing_and_is_told(verb: str, room: int, disk: Path)
                 assert engine.get(f"note:/n{number}", track=False).content.startswith(f"text {number} of")
         if verb != "rm" or failure is not None:
             VERBS[verb](engine, disk)
+
+
+def test_a_store_on_a_read_only_medium_can_be_read_and_nothing_else(disk: Path) -> None:
+    store = disk / "store.db"
+    with Ricordo.open(store, config=SETTINGS, embedder=FakeEmbedder(32)) as engine:
+        engine.save("note:/a", "a zebra in the grass")
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    before = store.read_bytes()
+    with Ricordo.open(store, config=SETTINGS, embedder=FakeEmbedder(32)) as engine:
+        assert [hit.ref for hit in engine.search("zebra").hits] == ["note:/a"]
+        assert engine.get("note:/a").content == "a zebra in the grass"
+        assert engine.status()["read_only"]
+        with pytest.raises(ReadOnlyStore):
+            engine.save("note:/b", "another text")
+    assert store.read_bytes() == before
+    assert [path.name for path in disk.iterdir()] == ["store.db"]

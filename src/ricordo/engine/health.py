@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo import registry
 from ricordo.config.settings import Config
 from ricordo.engine.context import EngineContext
+from ricordo.engine.file_systems import network_kind
 from ricordo.engine.mending import Restore, mend_damage
 from ricordo.errors import Error
 from ricordo.store.base import Store
@@ -98,7 +99,7 @@ def check_store(store: Store, location: str, *, repair: bool) -> list[Check | No
     """All checks, each on its own: one that fails does not hide the others."""
     checks: list[Check | None] = []
     if not is_address(location):
-        checks = [_permissions(Path(location), repair=repair), _disk(Path(location))]
+        checks = [_permissions(Path(location), repair=repair), _disk(Path(location)), _file_system(Path(location))]
     for name, check in store.checks():
         checks.append(_run(name, check, repair))
     checks.append(_run("secrets", partial(_secrets, store), repair))
@@ -150,3 +151,15 @@ def _permissions(path: Path, *, repair: bool) -> Check:
 def _disk(path: Path) -> Check:
     free = shutil.disk_usage(path.parent).free
     return Check("disk", free > 100_000_000, f"{free / 1e9:.1f} GB free")
+
+
+def _file_system(path: Path) -> Check:
+    kind = network_kind(path)
+    if not kind:
+        return Check("file system", True, "local, as far as the system tells")
+    return Check(
+        "file system",
+        False,
+        f"the store lies on {kind}, which is reached over a network: when two machines use it, they can damage it. "
+        "Keep it on a local disk, or use PostgreSQL for a team",
+    )
