@@ -298,10 +298,8 @@ class Database:
                 hint="Free some disk space and try again; nothing is lost.",
             ) from error
         except apsw.NoMemError as error:
-            raise StoreError(
-                f"there is not enough memory to use the store {self.path}",
-                hint="Close other programs and try again; nothing is lost.",
-            ) from error
+            hint = "Close other programs and try again; nothing is lost."
+            raise StoreError(f"there is not enough memory to use the store {self.path}", hint=hint) from error
         except apsw.BusyError as error:
             raise Unavailable(
                 f"the store {self.path} is busy, held by {lock_holder(self.path)} ({error})",
