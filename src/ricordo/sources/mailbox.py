@@ -69,7 +69,7 @@ def _spans(file: IO[bytes]) -> Iterator[tuple[int, int, str]]:
     for line in file:
         if after_blank and _OPENING.match(line):
             if at > start:
-                yield start, at, _name(head, digest.hexdigest())
+                yield start, at, _name(bytes(head), digest.hexdigest())
             start, head, digest, in_head = at + len(line), bytearray(), hashlib.sha256(), True
         else:
             in_head = in_head and bool(line.strip())
@@ -80,7 +80,7 @@ def _spans(file: IO[bytes]) -> Iterator[tuple[int, int, str]]:
         at += len(line)
         after_blank = not line.strip()
     if at > start:
-        yield start, at, _name(head, digest.hexdigest())
+        yield start, at, _name(bytes(head), digest.hexdigest())
 
 
 def _name(head: bytes, digest: str) -> str:
