@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,18 @@ def test_the_passages_of_an_earlier_version_are_its_own(engine: Ricordo) -> None
 def test_an_unknown_item_has_no_passages_but_an_error(engine: Ricordo) -> None:
     with pytest.raises(NotFound):
         engine.passages("note:/nowhere")
+
+
+def test_a_passage_that_only_words_found_is_compared_by_meaning_too_before_one_is_shown(
+    compass: Callable[..., Ricordo],
+) -> None:
+    engine = compass()
+    filler = "Keep the lid closed and clean. " * 20
+    for number in range(90):
+        nearness = "alpha" if number < 59 else "delta"
+        engine.save(f"note:/{number}", f"{nearness} vessel {number}. {filler}", wait=False)
+    text = f"# Stove\n\n## First\n\nalpha vessel. {filler}\n\n## Second\n\nbeta kettle, kettle. {filler}\n"
+    engine.save("note:/long", text, structure="markdown", kind="document", wait=False)
+    engine.embed()
+    hit = next(one for one in engine.search("kettle", limit=90).hits if one.ref == "note:/long")
+    assert hit.evidence[0].heading.endswith("Second"), "near in meaning, and it holds the word"

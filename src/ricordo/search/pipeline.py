@@ -22,7 +22,7 @@ from ricordo.errors import Unavailable
 from ricordo.search import memories
 from ricordo.search.diversity import diverse_order, similarity_of
 from ricordo.search.meaning import NONE_YET, SWITCHED_OFF, QueryMeaning, QueryVectors
-from ricordo.search.pool import Member, Pool
+from ricordo.search.pool import Comparing, Member, Pool
 from ricordo.search.present import HitReader, Marker, Ranked, present
 from ricordo.search.profile import Profile, find_profile
 from ricordo.search.query import ParsedQuery, both, parse_query
@@ -208,8 +208,9 @@ class Searcher:
         """Rank again if asked to, leave out hits below the lowest score, and cut out the page."""
         floor = max(request.min_score, profile.min_score) if ranking.weights else 0.0
         members = ranking.pool.members
+        comparing = _comparing(ranking)
         placed = (
-            _placed(entry, members[entry.n], explain=request.explain)
+            _placed(entry, members[entry.n], comparing, explain=request.explain)
             for entry in ranking.order
             if request.as_of is None or members[entry.n].found.version is not None
         )
@@ -261,7 +262,15 @@ def _is_guarded(pool: Pool, profile: Profile, limit: int) -> bool:
     return count < profile.guard and limit < count / 2
 
 
-def _placed(entry: Weighed, member: Member, *, explain: bool) -> Ranked:
+def _comparing(ranking: Ranking) -> Comparing:
+    """How the passages of an item are compared: by the weights of the ranking, or words and meaning alike."""
+    words, meaning = (ranking.weights.get(side, 0.0) for side in ("lexical", "vector"))
+    pool = ranking.pool
+    return (words * pool.scale, meaning, pool.moved) if words and meaning else (1.0, 1.0, pool.moved)
+
+
+def _placed(entry: Weighed, member: Member, comparing: Comparing, *, explain: bool) -> Ranked:
+    member.comparing = comparing
     score = min(1.0, max(0.0, entry.value))
     steps: tuple[tuple[str, float], ...] = ()
     if entry.validity:

@@ -16,15 +16,20 @@ by meaning.
 """
 
 
+Comparing = tuple[float, float, Mapping[int, float]]
+"""How passages of an item are compared: what words and meaning count for, and cosines by passage where they are known."""
+
+
 class Member:
     """A candidate with the two scores that it is ranked by."""
 
-    __slots__ = ("_evidence", "cosine", "found", "lexical")
+    __slots__ = ("_evidence", "comparing", "cosine", "found", "lexical")
 
     def __init__(self, found: Candidate, lexical: float, cosine: float) -> None:
         self.found = found
         self.lexical = lexical
         self.cosine = cosine
+        self.comparing: Comparing = (1.0, 1.0, {})
         self._evidence: tuple[tuple[int, float], ...] | None = None
 
     @property
@@ -34,7 +39,11 @@ class Member:
     def evidence(self) -> tuple[tuple[int, float], ...]:
         """Its passages with their values, the most convincing first; worked out when it is first asked for."""
         if self._evidence is None:
-            values = [(-(lexical + max(cosine, 0.0)), chunk) for chunk, (lexical, cosine) in self.chunks.items()]
+            words, meaning, moved = self.comparing
+            values = [
+                (-(words * lexical + meaning * max(moved.get(chunk, cosine), 0.0)), chunk)
+                for chunk, (lexical, cosine) in self.chunks.items()
+            ]
             self._evidence = tuple((chunk, -value) for value, chunk in sorted(values))
         return self._evidence
 
@@ -51,6 +60,10 @@ class Pool:
         self.vector = vector
         self.has_vectors = has_vectors
         """Whether meaning counts: there are vectors, and most of what the words found has one."""
+        self.moved: Mapping[int, float] = {}
+        """By passage: its cosine with the moved query, known for those that only words found, too."""
+        self.scale = 1.0
+        """What keyword scores of passages are multiplied by, so that they compare with cosines as in the ranking."""
         self.belief = 1.0
         """How much of its share in the ranking the keyword side has earned, of at most 1."""
         self.notes: list[str] = []

@@ -55,7 +55,8 @@ def refine(index: SearchIndex, pool: Pool, steps: Collection[str], lexical_share
     best = float(lexical.max(initial=0.0))
     if best > 0:
         whole = pool.answer.by_substring  # the query stands there as it was written
-        lexical = lexical / best * (1.0 if whole else math.sqrt(coverage * pool.answer.share))
+        pool.scale = (1.0 if whole else math.sqrt(coverage * pool.answer.share)) / best
+        lexical = lexical * pool.scale
     cosines = lend(numbers, near, np.array([max(m.cosine, 0.0) for m in pool.members.values()]))
     if "feedback" in steps:
         moved = _moved(index, pool, passages, (lexical, cosines), lexical_share * pool.belief)
@@ -119,6 +120,7 @@ def _moved(
     moved = index.cosines(pool.vector.fingerprint, aim, passages.chunks)
     if moved is None:
         return None
+    pool.moved = dict(zip(passages.chunks, moved, strict=True))
     found = np.array([m.cosine if m.found.vector_chunk is None else 0.0 for m in members])
     np.maximum.at(found, passages.owners, np.array(moved))
     return found
