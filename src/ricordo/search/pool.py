@@ -17,7 +17,7 @@ by meaning.
 
 
 Comparing = tuple[float, float, Mapping[int, float]]
-"""How passages of an item are compared: what words and meaning count for, and cosines by passage where they are known."""
+"""How passages of an item are compared: what words and meaning count for, and the cosines that are known by passage."""
 
 
 class Member:
