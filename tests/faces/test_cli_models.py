@@ -49,7 +49,7 @@ def test_a_model_is_tested_and_what_fails_says_what_to_do(house: Any, monkeypatc
 def test_a_dry_run_tells_the_cost_and_writes_nothing(kitchen: Any) -> None:
     shown = kitchen.run("models", "use", "hub", "--model", WORDS, "--dry-run").stdout
     assert "would use hub" in shown
-    assert "2 passages need a vector of it: some 17 tokens, about " in shown
+    assert "2 passages need a vector of it: about 17 tokens, about " in shown
     assert kitchen.json("config", "get", "embedding.provider")["value"] == "none"
 
 

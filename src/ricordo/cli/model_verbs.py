@@ -157,7 +157,8 @@ def _show_switch(screen: Screen, switch: ModelSwitch) -> None:
     state = "uses" if switch.is_written else "would use"
     screen.line(f"{state} {name}{length}")
     if switch.embedding is not None and switch.is_written:
-        screen.line(f"{switch.embedding.embedded + switch.embedding.cached:,} passages have a vector of it")
+        made = switch.embedding.embedded + switch.embedding.cached
+        screen.line("1 passage has a vector of it" if made == 1 else f"{made:,} passages have a vector of it")
     elif switch.chunks:
         screen.line(_cost(switch))
         if switch.is_written:
@@ -169,7 +170,8 @@ def _show_switch(screen: Screen, switch: ModelSwitch) -> None:
 def _cost(switch: ModelSwitch) -> str:
     seconds = switch.seconds
     time = f", about {_duration(seconds)}" if seconds is not None else ""
-    return f"{switch.chunks:,} passages need a vector of it: some {switch.tokens:,} tokens{time}"
+    need = "1 passage needs" if switch.chunks == 1 else f"{switch.chunks:,} passages need"
+    return f"{need} a vector of it: about {switch.tokens:,} tokens{time}"
 
 
 def _duration(seconds: float) -> str:
