@@ -313,7 +313,7 @@ def test_servers_that_do_not_start_are_named_with_their_last_words(
     report = open_engine(**settings(service, file)).add(plain_site)
     assert report.items[0].status == "created"
     notes = "\n".join(report.notes)
-    assert "'crashing' is not there" in notes
+    assert "'crashing' cannot be used" in notes
     assert "no configuration found" in notes
     assert "'missing'" in notes
     assert "'nowhere'" in notes
