@@ -54,9 +54,9 @@ STUDENT_NOTICE = """A student of all-MiniLM-L6-v2's shape, quantised
 
 model.onnx and tokenizer.json in this folder derive from sentence-transformers/all-MiniLM-L6-v2 (Apache License 2.0, see
 LICENSE), which gave the student its first weights, its tokenizer and its shape. It was taught with the vectors of
-thenlper/gte-small (MIT License), Snowflake/snowflake-arctic-embed-s (Apache License 2.0) and
-sentence-transformers/all-mpnet-base-v2 (Apache License 2.0), over the texts that tools/distil/sources.toml lists with
-their licences. tools/distil and tools/build_model.py in Ricordo's source make these files.
+thenlper/gte-small (MIT License), Snowflake/snowflake-arctic-embed-s (Apache License 2.0) and all-MiniLM-L6-v2 itself,
+over the texts that tools/distil/sources.toml lists with their licences. tools/distil and tools/build_model.py in
+Ricordo's source make these files.
 """
 
 

