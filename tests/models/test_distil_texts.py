@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import lzma
 import shutil
@@ -101,6 +102,43 @@ class TestTexts:
         once = (tmp_path / "texts.jsonl.xz").read_bytes()
         make_texts(tmp_path)
         assert (tmp_path / "texts.jsonl.xz").read_bytes() == once
+
+    def test_what_is_not_there_ends_the_run_unless_a_part_is_enough(self, tmp_path: Path) -> None:
+        make_sources(tmp_path)
+        (tmp_path / "packages" / "service-1.0.0.tgz").unlink()
+        ended = make_texts(tmp_path)
+        assert ended.returncode != 0
+        assert "service-1.0.0.tgz is missing" in ended.stderr
+        assert make_texts(tmp_path, "--partial").returncode == 0
+        assert "How to weigh a parcel" in written(tmp_path)
+        assert "Creates a parcel for a customer." not in written(tmp_path)
+
+
+class TestFetching:
+    def fetch(self, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, str(folder / "distil" / "fetch.py"), "--packages", str(folder / "packages")]
+        command += ["--only", "texts", *options]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+
+    def test_what_is_there_is_checked_and_not_fetched_again(self, tmp_path: Path) -> None:
+        make_sources(tmp_path)
+        sources = tmp_path / "distil" / "sources.toml"
+        whole = hashlib.sha256((tmp_path / "packages" / "service-1.0.0.tgz").read_bytes()).hexdigest()
+        first, _, last = sources.read_text().rpartition('sha256 = ""')
+        sources.write_text(f'{first}sha256 = "{whole}"{last}')
+        done = self.fetch(tmp_path)
+        assert (done.returncode, done.stdout) == (0, "2 of 2 packages are there\n")
+        (tmp_path / "packages" / "service-1.0.0.tgz").write_bytes(b"another")
+        done = self.fetch(tmp_path)
+        assert done.returncode == 1
+        assert "service 1.0.0: is not the file that was used" in done.stdout
+
+    @pytest.mark.parametrize("part", [("--every", "2"), ("--without", "npm")])
+    def test_a_trial_fetches_a_part(self, tmp_path: Path, part: tuple[str, str]) -> None:
+        make_sources(tmp_path)
+        (tmp_path / "packages" / "service-1.0.0.tgz").unlink()
+        done = self.fetch(tmp_path, *part)
+        assert (done.returncode, done.stdout) == (0, "1 of 1 packages are there\n")
 
 
 @pytest.mark.parametrize("kind", ["text", "model"])
