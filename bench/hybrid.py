@@ -3,8 +3,9 @@
 ``python bench/hybrid.py --corpus DIR --chunks 50000`` fills a store through the engine and asks questions through
 ``Ricordo.search``. Embedding the question costs the same for everybody and is reported apart; what is left
 (both sides, fusion, ranking, snippets) is compared with the bare lookups of the peers: FTS5 with OR and ``bm25()``
-plus sqlite-vec's nearest neighbours, without any fusion (target: at most a fifth). "plain" is the same search without
-the steps that refine the pool: the difference is what the ranking of ``default`` adds (target: at most 3 ms).
+plus sqlite-vec's nearest neighbours, without any fusion (target: at most a fifth). "Pool not refined" is the same
+search without the steps that refine the pool: the difference is what the ranking of ``default`` adds. "Filtered" looks
+only in a folder that has a hundredth of all chunks.
 
 ``--busy 2`` measures again beside two processes that compute all the time, as on a machine on which agents work.
 
@@ -16,10 +17,13 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Sequence
-from pathlib import Path
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+import apsw
 import numpy as np
 
 from corpus import SourceDocument, add_corpus_options, questions_for, read_corpus
@@ -30,8 +34,18 @@ from ricordo.config.loading import Config
 from ricordo.engine import Ricordo
 from ricordo.models.base import Embedder
 from ricordo.text.words import Analyzer
+from ricordo.values.hits import Filters
 from stores import GrowingStore, count_chunks
-from timing import aligned, busy_processes, print_json, resident_megabytes, summary, timed
+from timing import (
+    CLOCKS,
+    add_clock_option,
+    aligned,
+    busy_processes,
+    print_json,
+    resident_megabytes,
+    summary,
+    timed,
+)
 from words import query_words
 
 PER_SIDE = 30
@@ -41,8 +55,9 @@ PLAIN = {"plain": {"base": "default", "refine": []}}
 class TimedEmbedder:
     """The shipped model, noting how long each query took."""
 
-    def __init__(self, inner: Embedder) -> None:
+    def __init__(self, inner: Embedder, clock: Callable[[], float]) -> None:
         self.inner = inner
+        self.clock = clock
         self.last = 0.0
 
     @property
@@ -62,23 +77,8 @@ class TimedEmbedder:
 
     def embed_query(self, text: str) -> Matrix:
         answer: list[Matrix] = []
-        self.last = timed(lambda: answer.append(self.inner.embed_query(text)))
+        self.last = timed(lambda: answer.append(self.inner.embed_query(text)), self.clock)
         return answer[0]
-
-
-def ask_engine(
-    engine: Ricordo, embedder: TimedEmbedder, questions: Sequence[str], repeat: int
-) -> dict[str, tuple[list[float], list[float]]]:
-    """By profile, milliseconds of whole searches and of their embeddings, in turns, after one round to warm up."""
-    times: dict[str, tuple[list[float], list[float]]] = {"default": ([], []), "plain": ([], [])}
-    for turn in range(repeat + 1):
-        for question in questions:
-            for profile, (whole, embedding) in times.items():
-                taken = timed(lambda q=question, p=profile: engine.search(q, profile=p, track=False))  # type: ignore[misc]
-                if turn:
-                    whole.append(taken)
-                    embedding.append(embedder.last)
-    return times
 
 
 def fill(options: argparse.Namespace, documents: Sequence[SourceDocument], embedder: Embedder, folder: Path) -> None:
@@ -98,7 +98,7 @@ def fill(options: argparse.Namespace, documents: Sequence[SourceDocument], embed
 def bench(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     documents = read_corpus(options.corpus)
     questions = questions_for(documents, options.queries, file=options.questions, seed=options.seed)
-    embedder = TimedEmbedder(shipped_embedder())
+    embedder = TimedEmbedder(shipped_embedder(), CLOCKS[options.clock])
     if not (folder / "peers.db").exists():
         fill(options, documents, embedder, folder)
     registry.embedder = lambda config: embedder
@@ -106,50 +106,85 @@ def bench(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
         degraded = engine.search(questions[0], track=False).meta.degraded
         if degraded:
             raise SystemExit(f"the search is degraded: {', '.join(degraded)}")
-        rounds = {"quiet": measured(engine, embedder, questions, folder, options.repeat)}
+        ways = {
+            "ours": {},
+            "ours, pool not refined": {"profile": "plain"},
+            "ours, filtered to 1 %": {"filters": Filters(paths=(folder_of_one_percent(folder / "store.db"),))},
+        }
+        for question in questions:
+            engine.search(question, track=False)
+        memory = resident_megabytes()  # before the peers map their files into it
+        turns = Turns(engine, embedder, questions, folder, ways)
+        rounds = {"alone": turns.measured(options.repeat)}
         if options.busy:
             with busy_processes(options.busy):
-                rounds["busy"] = measured(engine, embedder, questions, folder, options.repeat)
-    return {"chunks": count_chunks(folder / "store.db")[0], "memory_mb": resident_megabytes(), **rounds}
+                rounds["busy"] = turns.measured(options.repeat)
+    return {"chunks": count_chunks(folder / "store.db")[0], "memory_mb": memory, **rounds}
 
 
-def measured(
-    engine: Ricordo, embedder: TimedEmbedder, questions: Sequence[str], folder: Path, repeat: int
-) -> dict[str, Any]:
-    """Ours and the peers' times, one after the other."""
-    times = ask_engine(engine, embedder, questions, repeat)
-    whole, embedding = times["default"]
-    rest, plain = ([total - part for total, part in zip(*times[name], strict=True)] for name in ("default", "plain"))
-    words, meaning = ask_peers(folder, questions, embedder, repeat)
-    both = [word + near for word, near in zip(words, meaning, strict=True)]
-    ours, theirs = summary(rest), summary(both)
-    return {
-        "ours": {"whole": summary(whole), "embedding": summary(embedding), "plain rest": summary(plain), "rest": ours},
-        "peers": {"fts5": summary(words), "sqlite-vec": summary(meaning), "both": theirs},
-        "ratio_p50": round(theirs["p50_ms"] / ours["p50_ms"], 2),
-        "whole_over_embedding": round(summary(whole)["p50_ms"] / summary(embedding)["p50_ms"], 2),
-        "added_p50_ms": round(ours["p50_ms"] - summary(plain)["p50_ms"], 2),
-    }
-
-
-def ask_peers(
-    folder: Path, questions: Sequence[str], embedder: Embedder, repeat: int
-) -> tuple[list[float], list[float]]:
-    """Milliseconds of each question's two lookups, warm."""
-    connection = open_peer(folder / "peers.db")
-    load_sqlite_vec(connection)
-    by_word, by_meaning = ask_fts5(connection, PER_SIDE), ask_sqlite_vec(connection, PER_SIDE)
-    analyzer = Analyzer()
-    words, meaning = [], []
-    for turn in range(repeat + 1):
-        for question, query in zip(questions, query_vectors(questions, embedder), strict=True):
-            asked = query_words(question, analyzer)
-            taken = timed(lambda asked=asked: by_word(asked)), timed(lambda query=query: by_meaning(query))  # type: ignore[misc]
-            if turn:
-                words.append(taken[0])
-                meaning.append(taken[1])
+def folder_of_one_percent(store: Path) -> str:
+    """The folder whose items have about a hundredth of all chunks."""
+    connection = apsw.Connection(str(store), flags=apsw.SQLITE_OPEN_READONLY)
+    sizes: Counter[str] = Counter()
+    for path, size in connection.execute(
+        "SELECT items.path, count(*) FROM items JOIN chunks ON chunks.item = items.n WHERE chunks.state = 0 GROUP BY 1"
+    ):
+        for parent in PurePosixPath(path).parents:
+            sizes[str(parent)] += size
     connection.close()
-    return words, meaning
+    return min(sizes, key=lambda name: (abs(sizes[name] - sizes["/"] / 100), name))
+
+
+class Turns:
+    """Asks ours and the peers in turns, all questions each time, so that a slow minute of the machine hits all alike."""
+
+    def __init__(
+        self,
+        engine: Ricordo,
+        embedder: TimedEmbedder,
+        questions: Sequence[str],
+        folder: Path,
+        ways: dict[str, dict[str, Any]],
+    ) -> None:
+        self.engine = engine
+        self.embedder = embedder
+        self.ways = ways
+        self.peers = open_peer(folder / "peers.db")
+        load_sqlite_vec(self.peers)
+        analyzer = Analyzer()
+        vectors = query_vectors(questions, embedder)
+        self.asked = [
+            (question, query_words(question, analyzer), vector)
+            for question, vector in zip(questions, vectors, strict=True)
+        ]
+
+    def measured(self, repeat: int) -> dict[str, Any]:
+        """Medians and 95th percentiles, after one round to warm up."""
+        clock = self.embedder.clock
+        by_word, by_meaning = ask_fts5(self.peers, PER_SIDE), ask_sqlite_vec(self.peers, PER_SIDE)
+        times: defaultdict[str, list[float]] = defaultdict(list)
+        for turn in range(repeat + 1):
+            if turn == 1:
+                times.clear()
+            for name, options in self.ways.items():
+                for question, _, _ in self.asked:
+                    whole = timed(partial(self.engine.search, question, track=False, **options), clock)
+                    times[name].append(whole - self.embedder.last)
+                    if not options:
+                        times["ours with embedding"].append(whole)
+                        times["embedding"].append(self.embedder.last)
+            for _, words, vector in self.asked:
+                near = timed(partial(by_meaning, vector), clock)
+                times["sqlite-vec"].append(near)
+                times["fts5 + sqlite-vec"].append(timed(partial(by_word, words), clock) + near)
+        found = {name: summary(values) for name, values in times.items()}
+        half = {name: row["p50_ms"] for name, row in found.items()}
+        return {
+            "times": found,
+            "ratio_p50": round(half["fts5 + sqlite-vec"] / half["ours"], 2),
+            "whole_over_embedding": round(half["ours with embedding"] / half["embedding"], 2),
+            "added_p50_ms": round(half["ours"] - half["ours, pool not refined"], 2),
+        }
 
 
 def main() -> None:
@@ -162,6 +197,7 @@ def main() -> None:
     parser.add_argument(
         "--keep", type=Path, metavar="DIR", help="keep the filled stores in this folder, and use those that it holds"
     )
+    add_clock_option(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="ricordo-bench-") as temporary:
@@ -172,20 +208,16 @@ def main() -> None:
         print_json(figures)
         return
     print(f"{figures['chunks']:,} chunks; {figures['memory_mb']:.0f} MB of memory with the model")
-    for name in ("quiet", "busy"):
+    for name in ("alone", "busy"):
         if name in figures:
             print_round(name, figures[name])
 
 
 def print_round(name: str, figures: dict[str, Any]) -> None:
     """One table: ours and the peers'."""
-    rows = [
-        [f"{side}: {part}", f"{row['p50_ms']:.2f}", f"{row['p95_ms']:.2f}"]
-        for side in ("peers", "ours")
-        for part, row in figures[side].items()
-    ]
-    rows.append(["peers both / ours rest", f"{figures['ratio_p50']:.1f}x", ""])
-    rows.append(["ours whole / embedding", f"{figures['whole_over_embedding']:.2f}x", ""])
+    rows = [[part, f"{row['p50_ms']:.2f}", f"{row['p95_ms']:.2f}"] for part, row in figures["times"].items()]
+    rows.append(["fts5 + sqlite-vec / ours", f"{figures['ratio_p50']:.1f}x", ""])
+    rows.append(["ours with embedding / embedding", f"{figures['whole_over_embedding']:.2f}x", ""])
     rows.append(["added by refining the pool", f"{figures['added_p50_ms']:.2f}", ""])
     print(aligned((name, "p50 ms", "p95 ms"), rows))
 
