@@ -136,7 +136,7 @@ def folder_of_one_percent(store: Path) -> str:
 
 
 class Turns:
-    """Asks ours and the peers in turns, all questions each time, so that a slow minute of the machine hits all alike."""
+    """Asks ours and the peers in turns, all questions each time: a slow minute of the machine hits all alike."""
 
     def __init__(
         self,
@@ -207,7 +207,8 @@ def main() -> None:
     if options.json:
         print_json(figures)
         return
-    print(f"{figures['chunks']:,} chunks; {figures['memory_mb']:.0f} MB of memory with the model")
+    own, mapped = figures["memory_mb"]
+    print(f"{figures['chunks']:,} chunks; {own:.0f} MB of memory with the model, and {mapped:.0f} MB of files mapped")
     for name in ("alone", "busy"):
         if name in figures:
             print_round(name, figures[name])

@@ -66,13 +66,14 @@ def busy_processes(count: int) -> Iterator[None]:
             one.wait()
 
 
-def resident_megabytes() -> float:
-    """The memory of this process that is in use now; 0 where the system does not tell."""
+def resident_megabytes() -> tuple[float, float]:
+    """The memory of this process: its own, and pages of files that the system can take back; 0 where it is not told."""
     try:
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     except OSError:
-        return 0.0
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS")), 0.0)
+        return 0.0, 0.0
+    sizes = {line.split(":")[0]: int(line.split()[1]) / 1024 for line in lines if line.startswith("Rss")}
+    return sizes.get("RssAnon", 0.0), sizes.get("RssFile", 0.0)
 
 
 def machine() -> dict[str, Any]:
