@@ -12,6 +12,8 @@ import pytest
 from ricordo import Ricordo, Unavailable
 from ricordo.search.refine import belief
 from ricordo.store.sqlite import vectors
+from ricordo.store.sqlite.store import SqliteStore
+from ricordo.values.hits import Filters
 
 NOTES = {
     "note:/gtd": "Getting things done: capture every task in a trusted list and choose the next action. Review weekly.",
@@ -210,3 +212,16 @@ def test_an_item_says_whether_its_passages_have_their_vectors(meaning: Ricordo) 
     meaning.embed()
     assert meaning.get("note:/tide").to_dict()["has_embedding"] is True
     assert meaning.list()[0].has_embedding is None
+
+
+def test_cosines_stay_right_when_only_a_few_vectors_fit_into_memory(
+    filled: Ricordo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions = ("baking", "roses", "the next action", "tokens that expired")
+    right = [[(hit.ref, hit.score) for hit in filled.semantic(question).hits] for question in questions]
+    monkeypatch.setattr(vectors, "ROW_CACHE_BYTES", 3 * 4 * 384)
+    assert isinstance(filled.store, SqliteStore)
+    with Ricordo.open(filled.store.path, config=filled.config) as again:
+        again.search("baking", lexical=False, filters=Filters(paths=("/bread",)))  # now one of the vectors is in memory
+        found = [[(hit.ref, hit.score) for hit in again.semantic(question).hits] for question in questions]
+    assert found == right

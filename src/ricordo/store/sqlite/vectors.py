@@ -231,6 +231,10 @@ class _RowCache:
     def _places(self, connection: Connection, ids: Array) -> Array:
         self._reach(int(ids.max()))
         missing = distinct(ids[self.place[ids] == 0])
+        if len(missing) and self.used and self.used + len(missing) > self.capacity:
+            self.place[:] = 0  # start over rather than track which rows are cold
+            self.used = 0
+            missing = distinct(ids)  # those that were here are gone, too
         if len(missing):
             self._read(connection, missing)
         places: Array = self.place[ids] - 1
@@ -243,9 +247,6 @@ class _RowCache:
             self.place = grown
 
     def _read(self, connection: Connection, ids: Array) -> None:
-        if self.used + len(ids) > max(self.capacity, len(ids)):
-            self.place[:] = 0  # start over rather than track which rows are cold
-            self.used = 0
         if self.used + len(ids) > len(self.matrix):
             size = max(self.used + len(ids), min(2 * len(self.matrix), self.capacity))
             grown = np.empty((size, self.matrix.shape[1]), np.float32)
@@ -254,10 +255,11 @@ class _RowCache:
         for at in range(0, len(ids), 500):
             part = ids[at : at + 500].tolist()
             marks = ",".join("?" * len(part))
-            for vector, data in connection.rows(f"SELECT id, vector FROM vectors WHERE id IN ({marks})", part):
-                self.matrix[self.used] = np.frombuffer(data, np.float32)
-                self.used += 1
-                self.place[vector] = self.used
+            found = connection.rows(f"SELECT id, vector FROM vectors WHERE id IN ({marks})", part)
+            rows = np.frombuffer(b"".join(data for _, data in found), np.float32).reshape(len(found), -1)
+            self.matrix[self.used : self.used + len(found)] = rows
+            self.place[[vector for vector, _ in found]] = np.arange(len(found)) + self.used + 1
+            self.used += len(found)
 
 
 def nearest_of_each(entries: Entries, query: Array, positions: Array, few: int) -> Array:
