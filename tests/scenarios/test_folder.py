@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import ConfigProvider, NotFound, PathConflict, Ricordo, UsageError
-from ricordo.store.sqlite.items import layout_of
+from ricordo.store.sqlite.items import layouts_of
 from ricordo.store.sqlite.store import SqliteStore
 from ricordo.values.hits import Hit
 from ricordo.values.reports import AddReport, Progress, RefreshReport
@@ -449,5 +449,5 @@ def chunks_of(engine: Ricordo, path: Path) -> list[int]:
     n = engine.store.items.require(engine.resolve(path))
     assert isinstance(engine.store, SqliteStore)
     with engine.store.database.read() as connection:
-        layout, _ = layout_of(connection, n, engine.store.items.get(n).version)
+        layout, _ = layouts_of(connection, [(n, engine.store.items.get(n).version)])[n]
     return [int(row[0]) for row in layout]
