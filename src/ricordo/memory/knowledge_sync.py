@@ -267,8 +267,8 @@ class Sync:
         for at in range(0, len(names), REMOVED_AT_ONCE):
             with self.store.transaction(durable=True, mirrored=False):
                 now = self.store.knowledge.files(names[at : at + REMOVED_AT_ONCE])
-                left = [name for name in names[at : at + REMOVED_AT_ONCE] if now.get(name) == gone[name]]
-                batch = {gone[name].item: name for name in left}  # without those that were saved again since
+                left = [name for name in now if now[name] == gone[name] and not self._is_back(gone[name])]
+                batch = {gone[name].item: name for name in left}
                 items = self.store.knowledge.items_in_transaction([n for n in batch if n is not None])
                 there = [n for n, item in items.items() if item.state != "deleted"]
                 refused = self.store.changes.remove_many(there)
@@ -279,6 +279,13 @@ class Sync:
                     self._fail(batch[n], refused[n])
                 else:
                     self.done.append(Synced(str(items[n].ref), "removed", batch[n], items[n].version))
+
+    def _is_back(self, row: KnownFile) -> bool:
+        """Whether a file that was gone is there again as it was, because somebody put it back."""
+        try:
+            return self.folder.read(row.name, known=row.hash).hash == row.hash
+        except OSError:
+            return False
 
     def _update(self, one: FileFound, n: int) -> Synced | None:
         """Update an item from its file."""
