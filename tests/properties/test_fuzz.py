@@ -198,6 +198,7 @@ def test_half_a_character_is_told_and_never_called_damage(engine: Ricordo) -> No
     engine.save("note:/a", "a zebra")
     half = "zebra \ud83e"
     assert [hit.ref for hit in engine.search(half).hits] == ["note:/a"]
+    assert engine.search("zebra drive:\ud83e path:/\ud83e").hits == ()
     assert engine.grep(half) == []
     for call in (
         lambda: engine.save("note:/b", half),

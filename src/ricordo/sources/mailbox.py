@@ -83,7 +83,7 @@ def _spans(file: IO[bytes]) -> Iterator[tuple[int, int, str]]:
         yield start, at, _name(bytes(head), digest.hexdigest())
 
 
-def _name(head: bytes, digest: str) -> str:
+def _name(head: bytes | bytearray, digest: str) -> str:
     """What a mail is called: its Message-ID; without one, the beginning of its hash."""
     found = _ID.search(head)
     said = found.group(1).decode("utf-8", "replace").strip(" \t<>") if found else ""
