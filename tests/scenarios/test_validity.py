@@ -4,11 +4,16 @@ named.
 
 from __future__ import annotations
 
+import contextlib
+import io
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from ricordo import Ricordo
+from ricordo.cli.present_hits import show_answer
+from ricordo.cli.terminal import Screen
+from ricordo.mcp_server.shapes import hit_row
 from ricordo.search import signals
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -42,6 +47,16 @@ def test_an_expired_item_ranks_low_in_every_profile_and_says_why(meaning: Ricord
         assert explain is not None
         assert hits[ref].score == pytest.approx(explain.value * signals.OUT_OF_TIME)
         assert [step for step, _ in explain.steps] == [f"{why} ×{signals.OUT_OF_TIME}"]
+
+
+def test_agents_and_people_see_that_a_hit_no_longer_holds(engine: Ricordo) -> None:
+    engine.save("entry:/old", "The price of tea is five.", fields={"valid_until": "2020-01-01"})
+    hit = engine.search("price of tea").hits[0]
+    assert hit_row(hit)["validity"] == "no longer valid"
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        show_answer(Screen(color=False), engine.search("price of tea"), query="price of tea", language="english")
+    assert "no longer valid" in out.getvalue()
 
 
 def test_what_held_at_the_moment_asked_about_ranks_as_it_did_then(engine: Ricordo) -> None:

@@ -117,6 +117,8 @@ def show_hit(screen: Screen, hit: Hit, *, rank: str, highlight: Highlight, form:
     screen.line(margin + screen.style(location(hit), fg="cyan"))
     if replaced := replaced_text(hit):
         screen.line(margin + screen.style(f"out of date: {replaced}", fg="yellow"))
+    if hit.validity:
+        screen.line(margin + screen.style(hit.validity, fg="yellow"))
     if form == "place":
         return
     passage = wrap(hit.snippet or hit.description, screen.width - len(margin))

@@ -51,6 +51,7 @@ def hit_row(hit: Hit, *, tiered: bool = False) -> dict[str, Any]:
         "domain": hit.domain,
         "severity": hit.severity,
         "tier": hit.tier if tiered else "",
+        "validity": hit.validity,
         "corrected_by": hit.corrected_by,
         "superseded_by": hit.superseded_by,
         "token_estimate": hit.token_estimate,
