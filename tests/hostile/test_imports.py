@@ -34,7 +34,7 @@ def test_without_a_yes_an_import_brings_texts_and_nothing_else(open_engine: Open
     report = engine.import_(hostile)
     assert engine.count() == 2
     assert engine.status()["roots"] == []
-    assert any("1 folders" in note and "--trust" in note for note in report.saved.notes)
+    assert any("1 folder" in note and "--trust" in note for note in report.saved.notes)
     engine.refresh(all=True)
     assert engine.search("private").hits == ()
     assert engine.context("anything else").text == ""

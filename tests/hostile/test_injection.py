@@ -10,6 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from ricordo import Ricordo
+from ricordo.context.build_text import OUTSIDE
 
 HEADINGS = (
     "## Always",
@@ -104,3 +105,7 @@ def test_what_an_agent_or_a_file_says_is_fenced_and_what_the_user_wrote_is_not(e
         engine.save(f"note:/{source}", f"zebra {source}", fields={"source": source})
     shown = engine.context("zebra", budget=1000)
     assert {part.ref for part in shown.parts if not part.fenced} == {"note:/user"}
+    for source in ("agent", "file", "url"):
+        fenced = rf"\[note:/{source}[^\n]*{re.escape(OUTSIDE)}\n```text\nzebra {source}\n```"
+        assert re.search(fenced, shown.text), shown.text
+    assert re.search(r"\[note:/user[^\n`]*\nzebra user", shown.text), shown.text
