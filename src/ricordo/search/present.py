@@ -197,8 +197,9 @@ class Marker:
 
     def look_at(self, texts: Iterable[str]) -> None:
         """Find out which words of some texts were asked for."""
-        self._runs |= {text: runs(text) for text in texts}
-        self._asked_for = set(self.analyzer.words_with(set().union(*self._runs.values()), self.terms))
+        fresh = {text: runs(text) for text in texts}
+        self._runs |= fresh
+        self._asked_for.update(self.analyzer.words_with(set().union(*fresh.values()), self.terms))
 
     def wanted(self, text: str) -> set[str]:
         """The words of a text that the query asked for."""

@@ -69,8 +69,11 @@ class GatheredPool:
         for n, (start, end) in zip(matches.items[few[starts[:-1]]].tolist(), pairwise(starts.tolist()), strict=True):
             entry = self.entry(n, joined=joined)
             held = entry.chunks
-            for chunk, value in zip(chunks[start:end], values[start:end], strict=True):
-                held[chunk] = (value, held[chunk][1] if chunk in held else 0.0)
+            given = zip(chunks[start:end], values[start:end], strict=True)
+            if held:
+                held.update([(chunk, (value, held[chunk][1] if chunk in held else 0.0)) for chunk, value in given])
+            else:
+                entry.chunks = {chunk: (value, 0.0) for chunk, value in given}
             if entry.lexical_chunk is None or values[start] > entry.lexical:
                 entry.lexical, entry.lexical_chunk = values[start], chunks[start]
 
@@ -81,8 +84,11 @@ class GatheredPool:
         for n, (start, end) in zip(near.items[few[starts[:-1]]].tolist(), pairwise(starts.tolist()), strict=True):
             entry = self.entry(n)
             held = entry.chunks
-            for chunk, cosine in zip(chunks[start:end], cosines[start:end], strict=True):
-                held[chunk] = (held[chunk][0] if chunk in held else 0.0, cosine)
+            given = zip(chunks[start:end], cosines[start:end], strict=True)
+            if held:
+                held.update([(chunk, (held[chunk][0] if chunk in held else 0.0, cosine)) for chunk, cosine in given])
+            else:
+                entry.chunks = {chunk: (0.0, cosine) for chunk, cosine in given}
             if entry.vector_chunk is None or cosines[start] > entry.cosine:
                 entry.cosine, entry.vector_chunk = cosines[start], chunks[start]
 
