@@ -13,6 +13,7 @@ import json
 import os
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
@@ -88,8 +89,17 @@ class WordPieceCounter:
         whole = [word for word in fresh if word.isascii() and word.lower() in self._vocabulary]
         sizes.update(dict.fromkeys(whole, 1))
         others = [word for word in fresh if word not in sizes]
-        sizes.update(zip(others, self._count(others), strict=True))
+        sizes.update(zip(others, self._count_words(others), strict=True))
         return sizes
+
+    def _count_words(self, words: Sequence[str]) -> list[int]:
+        """The tokens of each word, all in one text: a batch would wake other threads for a few words each time."""
+        if not words:
+            return []
+        counts = Counter(self.load().encode(" ".join(words), add_special_tokens=False).word_ids)
+        if len(counts) != len(words):  # some sign is no word of its own to the tokenizer
+            return self._count(words)
+        return [counts[place] for place in range(len(words))]
 
     @cached_property
     def _vocabulary(self) -> frozenset[str]:
