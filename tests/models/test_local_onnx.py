@@ -17,7 +17,14 @@ from hypothesis import strategies as st
 from ricordo import registry
 from ricordo.errors import Unavailable
 from ricordo.models.base import Embedder, TokenCounter
-from ricordo.models.local_onnx import SHIPPED, TEXTS_PER_SLICE, TOKENS_PER_RUN, LocalEmbedder, WordPieceCounter
+from ricordo.models.local_onnx import (
+    SHIPPED,
+    TEXTS_PER_SLICE,
+    TOKENS_PER_RUN,
+    LocalEmbedder,
+    WordPieceCounter,
+    shipped_counter,
+)
 
 GETTING_THINGS_DONE = (
     "Getting things done: write every task down, decide the next action, keep one trusted list, review it each week."
@@ -252,6 +259,7 @@ class TestFailures:
         self, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setitem(sys.modules, package, None)
+        shipped_counter.cache_clear()  # another test may have read the tokenizer that all share
         with pytest.raises(Unavailable, match=package) as caught:
             LocalEmbedder(cache=tmp_path).embed_documents(["anything"])
         assert package in caught.value.hint
