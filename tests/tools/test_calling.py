@@ -15,6 +15,7 @@ from click.testing import CliRunner
 
 from ricordo import ContractError, Forbidden, NotFound, Ricordo, Unavailable, UsageError
 from ricordo.cli.program import program
+from ricordo.sources.mcp_session import ServerTool
 from ricordo.tools.arguments import check_arguments
 from ricordo.tools.finding import in_general, tools_first
 from ricordo.tools.index import as_words
@@ -50,6 +51,14 @@ def test_tools_become_items_that_are_found_by_a_task(with_server: Maker) -> None
     assert item.title == "raw: say words"
     assert "What to say" in item.content
     assert not engine.tools.show("delete_everything").callable
+
+
+def test_a_word_that_no_tool_has_is_not_taken_for_a_mistyped_one(engine: Ricordo) -> None:
+    nothing: dict[str, Any] = {"type": "object", "properties": {}}
+    told = {"move_files": "Put things elsewhere", "show_films": "What the cinemas play tonight"}
+    engine.tools.index("s", [ServerTool("s", name, about, nothing) for name, about in told.items()])
+    assert engine.tools.find("moves")[0].name == "s/move_files"
+    assert [one.name for one in engine.tools.find("which movie is on tonight")] == ["s/show_films"]
 
 
 def test_a_tool_that_only_reads_is_called_and_every_call_is_logged(with_server: Maker, tmp_path: Path) -> None:

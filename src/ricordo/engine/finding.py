@@ -55,6 +55,7 @@ class FindVerbs:
         opens: bool = False,
         tool: str = "search",
         snippets: bool = True,
+        respell: bool = True,
     ) -> Answer:
         check_type("query", query, str)
         for name, value, wanted in (
@@ -84,6 +85,7 @@ class FindVerbs:
             rerank=rerank,
             memories=memories,
             snippets=snippets,
+            respell=respell,
         )
         return self._tracked(self._context.tiers.federation.search(request), query, tool, track, opens=opens)
 

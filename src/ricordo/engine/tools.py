@@ -101,7 +101,8 @@ class Tools:
         if not task.strip():
             raise UsageError("there is no task", hint="Say what is to be done; 'ricordo tools list' shows them all.")
         how: dict[str, Any] = {"filters": _TOOLS, "literal": True, "track": track, "mode": "full", "tool": "tools"}
-        answer = self._finding.search(in_general(task), limit=limit * MORE, **how)
+        # Tools are described in few words. A word of a task that is in none of them is mostly right, not mistyped.
+        answer = self._finding.search(in_general(task), limit=limit * MORE, respell=False, **how)
         allow = self._context.config.tools.allow
         found = [entry_from(hit.item, allow, hit.score) for hit in answer.hits if hit.item is not None]
         return tools_first(found, limit)

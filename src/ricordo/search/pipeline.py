@@ -76,7 +76,7 @@ class Searcher:
         query = parse_query(request.query, literal=request.literal)
         profile = self._profile(request)
         ask = replace(
-            worded(query, self.analyzer),
+            worded(query, self.analyzer, respell=request.respell),
             filters=_with_archive(both(request.filters, query.filters)),
             as_of=request.as_of,
             scoring=scoring_of(self.config()),

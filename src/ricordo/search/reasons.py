@@ -51,7 +51,7 @@ def _missing(searcher: Searcher, store: Store, request: Request, n: int) -> str:
     filters = replace(both(request.filters, query.filters), states=("live", "archived"))
     if not store.items.passes(n, filters):
         return "a filter leaves it out"
-    ask = worded(query, searcher.analyzer)
+    ask = worded(query, searcher.analyzer, respell=request.respell)
     terms = set(searcher.analyzer.terms(" ".join((item.title, item.ref.path, item.fields.description, item.content))))
     barred = [word for word, group in zip(query.excluded, ask.excluded, strict=False) if set(group) <= terms]
     if barred:

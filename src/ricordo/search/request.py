@@ -56,6 +56,8 @@ class Request:
     memories: bool = False
     snippets: bool = True
     """Off where the passages are read anyway: choosing the words to show takes as long as finding them."""
+    respell: bool = True
+    """Whether a similar word is looked for in place of one that is nowhere."""
     page: int = 0
     """The limit that a person asked for, where ``limit`` is larger because tiers are merged; 0 is ``limit`` itself."""
 

@@ -16,8 +16,11 @@ UNCERTAIN = 0.5
 """What a word counts for when its stem may be another word's."""
 
 
-def worded(query: ParsedQuery, analyzer: Analyzer) -> Ask:
-    """The ask for a query's words alone; a word asked for n times counts 1 + ln n times."""
+def worded(query: ParsedQuery, analyzer: Analyzer, *, respell: bool = True) -> Ask:
+    """The ask for a query's words alone; a word asked for n times counts 1 + ln n times.
+
+    Without ``respell``, no similar word is looked for in place of one that is nowhere.
+    """
     words = topic_of(query.words)
     counts: dict[str, int] = {}
     for term in analyzer.query_terms(words) if words.strip() else ():
@@ -36,7 +39,7 @@ def worded(query: ParsedQuery, analyzer: Analyzer) -> Ask:
                 1.0 + math.log(times),
                 UNCERTAIN if term in uncertain else 1.0,
                 uncertain.get(term, ""),
-                written.get(term, ""),
+                written.get(term, "") if respell else "",
             )
             for term, times in list(counts.items())[:MAX_TERMS]
         ),
