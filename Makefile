@@ -4,12 +4,13 @@
 # make bundle pack the MCP bundle, dist/ricordo.mcpb (needs Node)
 # make faults kill, damage and starve stores on purpose, and check what is left (minutes; SEED repeats a run)
 # make audit  known holes in the locked dependencies (needs the network); make sbom lists them, make lock renews the lock
-# make bench  benchmarks over CORPUS (a folder of documents; docs/ unless given)
+# make bench  Ricordo beside other engines over CORPUS (a folder of documents; docs/ unless given), at SIZES passages
 
 VENV ?= .venv
 PYTHON ?= python3
 WORKERS ?= auto
 CORPUS ?= docs
+SIZES ?= 10000
 SEED ?= $(shell date +%s)
 
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
@@ -49,8 +50,12 @@ bundle:
 	npx --yes @anthropic-ai/mcpb pack packaging/mcpb dist/ricordo.mcpb
 
 bench: $(STAMP)
-	$(BIN)/python bench/startup.py --corpus $(CORPUS)
-	$(BIN)/python bench/lexical.py --corpus $(CORPUS)
+ifneq ($(UV),)
+	$(UV) pip install --quiet --python $(BIN)/python --group compare
+else
+	$(BIN)/python -m pip install --quiet --group compare
+endif
+	$(BIN)/python bench/compare.py --corpus $(CORPUS) --sizes $(SIZES) --out build/compare.json --page docs/performance.md
 
 faults: $(STAMP)
 	$(BIN)/python faults/kills.py --kills 200 --workers 8 --pace 0.3 --seed $(SEED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -50,8 +50,17 @@ class Growth:
 class GrowingStore:
     """A store that is filled with the documents of a corpus, further and further."""
 
-    def __init__(self, file: Path, documents: Sequence[SourceDocument], *, most: int, seed: int = 1) -> None:
+    def __init__(
+        self,
+        file: Path,
+        documents: Sequence[SourceDocument],
+        *,
+        most: int,
+        seed: int = 1,
+        entry: Callable[[SourceDocument], Entry] | None = None,
+    ) -> None:
         self.file = file
+        self._entry = entry or entry_of
         # The engine's chunks are not our sections, so there is more text at hand than should be needed.
         self._source: Iterator[SourceDocument] = documents_with(documents, 3 * most, seed=seed)
         config = Config()
@@ -66,7 +75,7 @@ class GrowingStore:
         seconds = processor = 0.0
         with Ricordo.open(self.file, config=self._config) as engine:
             while held < chunks:
-                part = [entry_of(document) for document in islice(self._source, SLICE)]
+                part = [self._entry(document) for document in islice(self._source, SLICE)]
                 if not part:
                     raise SystemExit("the corpus ran out of text")
                 started, busy = time.perf_counter(), time.process_time()

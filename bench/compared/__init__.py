@@ -1,0 +1,1 @@
+"""The search engines that ``bench/compare.py`` measures side by side, one module each."""
