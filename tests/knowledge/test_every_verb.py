@@ -57,7 +57,7 @@ READING: dict[str, Verb] = {
     "tree": lambda engine, folder: engine.tree(),
 }
 REPORTS_WHAT_DIFFERS = {"doctor"}
-ASKS_NO_ITEMS = {"before_closing", "close", "open", "profiles", "resolve", "tier", "with_replacements"}
+ASKS_NO_ITEMS = {"before_closing", "close", "lent", "open", "profiles", "resolve", "tier", "with_replacements"}
 """They use an answer, the settings or the name alone; an id is looked up, and that is tested below."""
 WRITING = {
     "add", "clear_log", "correct", "edit", "embed", "feedback", "forget", "forget_root", "import_", "link", "mv",
