@@ -95,7 +95,7 @@ def test_basic_memory_notes_become_notes_with_typed_links(engine: Ricordo) -> No
         ("in", "implements", "note:/index-layout"),
         ("in", "mentions", "note:/index-layout"),
     }
-    assert "1 relation to notes that do not exist" in report["notes"][0]
+    assert "1 relation to a note that does not exist" in report["notes"][0]
     assert engine.get("note:/loose").title == "loose"
     assert [hit.ref for hit in engine.search("fused scores", as_of="2024-05-01").hits] == ["note:/design/search"]
     assert not engine.search("fused scores", as_of="2024-03-15").hits

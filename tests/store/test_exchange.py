@@ -363,7 +363,7 @@ DAMAGE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "changed text": (_changed(lambda records: _item(records)["chunks"][0].update(text="other")), "version"),
     "lost head": (_changed(lambda records: _item(records).update(version=9)), "version 9"),
     "wild layout": (_changed(lambda records: _item(records)["versions"][0].update(layout=[[99, 0, 1, 1]])), "passages"),
-    "items after links": (_changed(lambda records: records.append(records.pop(1))), "behind"),
+    "items after links": (_changed(lambda records: records.append(records.pop(1))), "comes after records"),
 }
 
 
