@@ -250,7 +250,7 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
     reasons = {name: engine.missing() for name, engine in ENGINES.items()}
     chosen = [name for name in ENGINES if not reasons[name] and (not options.engines or name in options.engines)]
     results: dict[str, Any] = {
-        "command": " ".join(sys.argv), "machine": machine(), "threads": options.threads,
+        "command": _command(options), "machine": machine(), "threads": options.threads,
         "engines": {name: (engine.__doc__ or "").rstrip(".") for name, engine in ENGINES.items()},
         "missing": {name: reason for name, reason in reasons.items() if reason}, "sizes": {}, "judged": {},
     }  # fmt: skip
@@ -271,6 +271,18 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
             results["judged"][judged.name] = {name: summarised(one) for name, one in run.measure().items()}
             shutil.rmtree(made)
     return results
+
+
+def _command(options: argparse.Namespace) -> str:
+    """How to run the same again, without the paths of this machine."""
+    names = ("sizes", "queries", "repeat", "turns", "timeout", "real")
+    given = [f"--{name} {' '.join(map(str, _several(getattr(options, name))))}" for name in names]
+    judged = [f"--judged {' '.join(folder.name for folder in options.judged)}"] if options.judged else []
+    return " ".join(["python bench/compare.py --corpus DIR", *given, *judged])
+
+
+def _several(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def run_step(options: argparse.Namespace) -> None:

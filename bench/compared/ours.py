@@ -11,6 +11,7 @@ from ricordo import registry
 from ricordo.config.loading import Config
 from ricordo.engine import Ricordo
 from ricordo.models.base import Embedder
+from ricordo.models.fingerprint import fingerprint_of
 from ricordo.store.asking import Ask, QueryVector
 from ricordo.values.hits import Filters
 from ricordo.values.items import Entry
@@ -50,7 +51,7 @@ class RicordoEngine(ComparedEngine):
         assert embedder is not None
         known = KnownQueries(embedder, self.collection)
         registry.embedder = lambda config: known
-        self.fingerprint = embedder.fingerprint
+        self.fingerprint = fingerprint_of(embedder)
         self.engine = Ricordo.open(self.address, config=Config())
 
     def check(self) -> None:
