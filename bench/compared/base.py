@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -103,6 +104,8 @@ class ComparedEngine(ABC):
     name: ClassVar[str]
     kinds: ClassVar[tuple[str, ...]] = ("keyword", "vector", "hybrid", "filtered")
     """What it can be asked."""
+    packages: ClassVar[tuple[str, ...]] = ()
+    """The packages that it needs, by the names they are imported by."""
     shares_folder: ClassVar[bool] = False
     """Whether another process may write while this one searches."""
 
@@ -113,7 +116,8 @@ class ComparedEngine(ABC):
     @classmethod
     def missing(cls) -> str:
         """Why this engine cannot run here; empty when it can."""
-        return ""
+        absent = [name for name in cls.packages if find_spec(name) is None]
+        return f"not installed: {', '.join(absent)}" if absent else ""
 
     @abstractmethod
     def load(self) -> None:

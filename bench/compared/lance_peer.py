@@ -22,14 +22,7 @@ class LanceDb(ComparedEngine):
 
     name = "LanceDB"
     shares_folder = True
-
-    @classmethod
-    def missing(cls) -> str:
-        try:
-            import lancedb  # noqa: F401
-        except ImportError:
-            return "pip install lancedb"
-        return ""
+    packages = ("lancedb",)
 
     def load(self) -> None:
         import lancedb

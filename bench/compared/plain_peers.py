@@ -56,14 +56,7 @@ class Bm25s(WithNumpy):
     """Bm25s for words, a matrix product for meaning, all in memory."""
 
     name = "bm25s + numpy"
-
-    @classmethod
-    def missing(cls) -> str:
-        try:
-            import bm25s  # noqa: F401
-        except ImportError:
-            return "pip install bm25s"
-        return ""
+    packages = ("bm25s",)
 
     def load(self) -> None:
         import bm25s
@@ -98,14 +91,7 @@ class Tantivy(WithNumpy):
     """Tantivy for words, a matrix product for meaning in memory."""
 
     name = "Tantivy + numpy"
-
-    @classmethod
-    def missing(cls) -> str:
-        try:
-            import tantivy  # noqa: F401
-        except ImportError:
-            return "pip install tantivy"
-        return ""
+    packages = ("tantivy",)
 
     def load(self) -> None:
         import tantivy

@@ -15,14 +15,7 @@ class SqliteFtsVec(ComparedEngine):
 
     name = "FTS5 + sqlite-vec"
     shares_folder = True
-
-    @classmethod
-    def missing(cls) -> str:
-        try:
-            import sqlite_vec  # noqa: F401
-        except ImportError:
-            return "pip install sqlite-vec"
-        return ""
+    packages = ("sqlite_vec",)
 
     def _connect(self) -> apsw.Connection:
         import sqlite_vec

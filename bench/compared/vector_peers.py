@@ -18,14 +18,7 @@ class Chroma(ComparedEngine):
 
     name = "Chroma"
     kinds = ("vector", "filtered")
-
-    @classmethod
-    def missing(cls) -> str:
-        try:
-            import chromadb  # noqa: F401
-        except ImportError:
-            return "pip install chromadb"
-        return ""
+    packages = ("chromadb",)
 
     def _client(self) -> Any:
         import chromadb
@@ -63,15 +56,7 @@ class MilvusLite(ComparedEngine):
     """Its hybrid search (RRF) over its BM25 function and a vector index."""
 
     name = "Milvus Lite"
-
-    @classmethod
-    def missing(cls) -> str:
-        try:
-            import milvus_lite  # noqa: F401
-            import pymilvus  # noqa: F401
-        except ImportError:
-            return "pip install pymilvus milvus-lite"
-        return ""
+    packages = ("milvus_lite", "pymilvus")
 
     def _client(self) -> Any:
         from pymilvus import MilvusClient
@@ -154,14 +139,7 @@ class Txtai(ComparedEngine):
 
     name = "txtai"
     kinds = ("hybrid",)
-
-    @classmethod
-    def missing(cls) -> str:
-        try:
-            import txtai  # noqa: F401
-        except ImportError:
-            return "pip install txtai"
-        return ""
+    packages = ("txtai",)
 
     def _embeddings(self) -> Any:
         os.environ["ALLOW_RESOLVE_TRANSFORM"] = "True"

@@ -128,7 +128,7 @@ def refuse_profile(call: Call, command: str) -> None:
         return
     why = "ranks by meaning alone" if command in BY_MEANING else "ranks nothing with a profile"
     raise UsageError(
-        f"'{command}' {why}, so --profile says nothing to it",
+        f"'{command}' {why}, so --profile has no effect on it",
         hint=f"Leave it out. These verbs take it: {', '.join(sorted(RANKING))}. For servers and hooks, set"
         " search.profile.",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,11 @@ from ricordo.store.asking import Ask, Phrase
 from ricordo.store.postgres.asking_sql import numbered
 from ricordo.store.postgres.connection import unescaped
 from ricordo.store.sqlite import items
-from ricordo.store.sqlite.chunk_rows import chunk_texts
 from ricordo.store.sqlite.matches import Matches
 from ricordo.store.sqlite.pool import GatheredPool
+from ricordo.store.sqlite.tfidf_scores import tfidf_cosines
 from ricordo.text.phrases import holds_phrase, holds_prefix
 from ricordo.text.spelling import MOST, MOST_LOOKED_AT, first_letters, likely_words
-from ricordo.text.tfidf import tfidf_cosine, tfidf_idf
 from ricordo.text.words import Analyzer, fold
 from ricordo.values.items import Item
 
@@ -125,21 +125,8 @@ def _item_texts(item: Item) -> tuple[str, ...]:
 def tfidf(
     connection: Any, analyzer: Analyzer, ask: Ask, pool: GatheredPool, known: Mapping[int, Item]
 ) -> dict[int, float]:
-    """TF-IDF cosine of the query with each item's best chunk and its fields, stop words left out."""
-    chunks = {n: entry.lexical_chunk or entry.vector_chunk for n, entry in pool.entries.items()}
-    texts = chunk_texts(connection, [chunk for chunk in chunks.values() if chunk is not None])
-    counts: dict[int, dict[str, int]] = {}
-    for n, item in known.items():
-        chunk = chunks.get(n)
-        body = texts[chunk][2] if chunk in texts else ""
-        fields = item.fields
-        whole = "\n".join((fields.title, fields.description, fields.context, " ".join(fields.tags), body))
-        counts[n] = analyzer.content_counts(whole)
-    query = analyzer.content_counts(ask.text)
-    terms = {term for table in counts.values() for term in table} | set(query)
-    total, frequencies = document_frequencies(connection, terms)
-    idf = {term: tfidf_idf(total, frequencies.get(term, 0)) for term in terms}
-    return {n: tfidf_cosine(query, table, idf) for n, table in counts.items()}
+    """TF-IDF cosine of the query with each candidate."""
+    return tfidf_cosines(connection, analyzer, ask.text, pool, known, partial(document_frequencies, connection))
 
 
 def document_frequencies(connection: Any, terms: Collection[str]) -> tuple[int, dict[str, int]]:

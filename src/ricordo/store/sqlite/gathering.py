@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from ricordo.store.asking import MATCHES, NEWEST, Ask, Candidates
 from ricordo.store.sqlite import items, links
 from ricordo.store.sqlite.arrays import distinct
 from ricordo.store.sqlite.briefs import Brief, briefs_of
-from ricordo.store.sqlite.chunk_rows import chunk_texts, chunks_at, current_chunks, substring_chunks
+from ricordo.store.sqlite.chunk_rows import chunks_at, current_chunks, substring_chunks
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.filters import allowed_items
 from ricordo.store.sqlite.lessons import feedback_priors, learned_shift
@@ -27,8 +28,8 @@ from ricordo.store.sqlite.nearness import MeaningSide, meaning_side, vectors_of_
 from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.store.sqlite.pool import GatheredPool
 from ricordo.store.sqlite.postings import Array
+from ricordo.store.sqlite.tfidf_scores import tfidf_cosines
 from ricordo.store.sqlite.threads import neighbours_in_threads
-from ricordo.text.tfidf import tfidf_cosine, tfidf_idf
 from ricordo.values.items import Item
 
 ARCHIVED = ("archived",)
@@ -221,22 +222,9 @@ class Gathering:
         return {n: found[n] for n in numbers if n in found}
 
     def _tfidf(self, known: Mapping[int, Item]) -> dict[int, float]:
-        """TF-IDF cosine of the query with each item's best chunk and its fields, stop words left out."""
-        analyzer = self.file.analyzer
-        chunks = {n: entry.lexical_chunk or entry.vector_chunk for n, entry in self.pool.entries.items()}
-        texts = chunk_texts(self.connection, [chunk for chunk in chunks.values() if chunk is not None])
-        counts: dict[int, dict[str, int]] = {}
-        for n, item in known.items():
-            chunk = chunks.get(n)
-            body = texts[chunk][2] if chunk in texts else ""
-            fields = item.fields
-            whole = "\n".join((fields.title, fields.description, fields.context, " ".join(fields.tags), body))
-            counts[n] = analyzer.content_counts(whole)
-        query = analyzer.content_counts(self.ask.text)
-        terms = {term for table in counts.values() for term in table} | set(query)
-        total, frequencies = self.file.lexical.document_frequencies(self.connection, terms)
-        idf = {term: tfidf_idf(total, frequencies.get(term, 0)) for term in terms}
-        return {n: tfidf_cosine(query, table, idf) for n, table in counts.items()}
+        """TF-IDF cosine of the query with each candidate."""
+        frequencies = partial(self.file.lexical.document_frequencies, self.connection)
+        return tfidf_cosines(self.connection, self.file.analyzer, self.ask.text, self.pool, known, frequencies)
 
 
 def _waiting(connection: Connection, fingerprint: str) -> int:

@@ -1,0 +1,40 @@
+"""TF-IDF cosines of a query with the candidates of a pool; both stores compute them here, as their rows are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from ricordo.store.sqlite.chunk_rows import chunk_texts
+from ricordo.store.sqlite.pool import GatheredPool
+from ricordo.text.tfidf import tfidf_cosine, tfidf_idf
+from ricordo.text.words import Analyzer
+from ricordo.values.items import Item
+
+Frequencies = Callable[[Collection[str]], tuple[int, dict[str, int]]]
+"""Answers how many live chunks there are, and in how many of them each term occurs."""
+
+
+def tfidf_cosines(
+    connection: Any,
+    analyzer: Analyzer,
+    query: str,
+    pool: GatheredPool,
+    known: Mapping[int, Item],
+    frequencies: Frequencies,
+) -> dict[int, float]:
+    """The cosine of the query with each item's best chunk and its fields, without stop words."""
+    chunks = {n: entry.lexical_chunk or entry.vector_chunk for n, entry in pool.entries.items()}
+    texts = chunk_texts(connection, [chunk for chunk in chunks.values() if chunk is not None])
+    counts: dict[int, dict[str, int]] = {}
+    for n, item in known.items():
+        chunk = chunks.get(n)
+        body = texts[chunk][2] if chunk in texts else ""
+        fields = item.fields
+        whole = "\n".join((fields.title, fields.description, fields.context, " ".join(fields.tags), body))
+        counts[n] = analyzer.content_counts(whole)
+    asked = analyzer.content_counts(query)
+    terms = {term for table in counts.values() for term in table} | set(asked)
+    total, found = frequencies(terms)
+    idf = {term: tfidf_idf(total, found.get(term, 0)) for term in terms}
+    return {n: tfidf_cosine(asked, table, idf) for n, table in counts.items()}
