@@ -31,9 +31,9 @@ def spread_weights(
     """
     lexical_share, vector_share = shares
     together = lexical_share + vector_share
-    if not any(lexical):
+    if not np.any(lexical):
         return 0.0, together
-    if not any(cosines):
+    if not np.any(cosines):
         return together, 0.0
     spread_lexical, spread_vector = steadied_sides(lexical, cosines)
     steady_lexical, steady_vector = lexical_share * belief / spread_lexical, vector_share / spread_vector

@@ -46,13 +46,13 @@ def merged(ranking: Ranking, found: Pool, score: float, as_of: datetime | None =
     """The order of all hits by value; memories, which all have the same value, are ordered by how well their words
     match.
 
-    The members of ``found`` become members of the ranking's pool.
+    The ranking then holds the members of both pools.
     """
     pool = ranking.pool
     pool.total += found.total
     share = SignalShare("memory", score, 1.0, score)
-    best = sorted(found.members.items(), key=lambda entry: (-entry[1].lexical, entry[1].found.ref))
-    pool.members.update(best)
+    best = sorted(found.members(), key=lambda member: (-member.lexical, member.ref))
+    pool.others.append(found)
     moment = as_of or datetime.now(UTC)
-    memories = [Weighed(n, score, (share,), validity=found.validity(n, moment)) for n, _ in best]
+    memories = [Weighed(member, score, (share,), validity=found.validity(member.n, moment)) for member in best]
     return replace(ranking, order=sorted([*ranking.order, *memories], key=lambda entry: -entry.counted))

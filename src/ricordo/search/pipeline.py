@@ -22,7 +22,7 @@ from ricordo.errors import Unavailable
 from ricordo.search import memories
 from ricordo.search.diversity import diverse_order, similarity_of
 from ricordo.search.meaning import NONE_YET, SWITCHED_OFF, QueryMeaning, QueryVectors
-from ricordo.search.pool import Comparing, Member, Pool
+from ricordo.search.pool import Pool
 from ricordo.search.present import HitReader, Marker, Ranked, present
 from ricordo.search.profile import Profile, find_profile
 from ricordo.search.query import ParsedQuery, both, parse_query
@@ -137,10 +137,10 @@ class Searcher:
         if not query.asks_for_text():
             pool = Pool.of(self.store.index.candidates(replace(ask, find=NEWEST, per_side=wanted)))
             pool.notes.append("nothing to search for; these are the newest")
-            return Ranking(pool, [Weighed(n, 0.0) for n in pool.members], {})
+            return Ranking(pool, [Weighed(member, 0.0) for member in pool.members()], {})
         if request.backend == "grep":
             pool = Pool.of(self.store.index.candidates(replace(ask, find=SUBSTRING, per_side=wanted)))
-            order = [Weighed(n, m.lexical, (_substring_share(m.lexical),)) for n, m in pool.members.items()]
+            order = [Weighed(m, m.lexical, (_substring_share(m.lexical),)) for m in pool.members()]
             return Ranking(pool, order, {"substring": 1.0})
         if not request.memories:
             return self._ranked_matches(ask, profile, request)
@@ -155,7 +155,7 @@ class Searcher:
         pool, ask = self._pool(replace(ask, needs=needs_of(profile)), profile, request)
         if profile.fusion == "spread":
             refine(self.store.index, pool, profile.refine, profile.signals["lexical"].weight)
-        if pool.fits_badly(RELATED) and pool.members:
+        if len(pool) and pool.fits_badly(RELATED):
             pool.notes.append(NOTHING_FITS)
         ranking = rank(pool, profile, request.boosts, explain=request.explain, as_of=request.as_of)
         return self._continued(ranking, ask, profile, request)
@@ -167,17 +167,17 @@ class Searcher:
         the weights of the pool, and stay below it.
         """
         wanted, pool = request.limit + request.offset, ranking.pool
-        if len(ranking.order) >= wanted or len(pool.members) < ask.per_side:
+        if len(ranking.order) >= wanted or len(pool) < ask.per_side:
             return ranking
         needs = replace(ask.needs, thread_reach=0, link_seeds=0)
         more = Pool.of(self.store.index.candidates(replace(ask, per_side=wanted, needs=needs)))
-        more.members = {n: member for n, member in more.members.items() if n not in pool.members}
+        more = more.without(set(pool.found.numbers))
         more.has_vectors = pool.has_vectors
         behind = rank(
             more, profile, request.boosts, explain=request.explain, weights=ranking.weights, as_of=request.as_of
         )
         lowest = min((entry.counted for entry in ranking.order), default=0.0)
-        pool.members |= more.members
+        pool.others.append(more)
         return replace(ranking, order=[*ranking.order, *(replace(entry, ceiling=lowest) for entry in behind.order)])
 
     def _pool(self, ask: Ask, profile: Profile, request: Request) -> tuple[Pool, Ask]:
@@ -207,12 +207,11 @@ class Searcher:
     def _page(self, ranking: Ranking, reader: HitReader, profile: Profile, request: Request, text: str) -> list[Ranked]:
         """Rank again if asked to, leave out hits below the lowest score, and cut out the page."""
         floor = max(request.min_score, profile.min_score) if ranking.weights else 0.0
-        members = ranking.pool.members
         comparing = _comparing(ranking)
         placed = (
-            _placed(entry, members[entry.n], comparing, explain=request.explain)
+            _placed(entry, comparing, explain=request.explain)
             for entry in ranking.order
-            if request.as_of is None or members[entry.n].found.version is not None
+            if request.as_of is None or entry.member.version is not None
         )
         last = request.offset + request.limit
         looked_again = self._looked_again(placed, ranking.pool, reader, request, text)
@@ -223,7 +222,7 @@ class Searcher:
             ranking.pool.notes.append(SHOWS_ALL)
             if request.offset:
                 return []  # the first page showed everything
-            return [one for place, one in enumerate(ranked) if place < last or members[one.n].lexical > 0]
+            return [one for place, one in enumerate(ranked) if place < last or one.member.lexical > 0]
         return list(islice(ranked, request.offset, last))
 
     def _diverse(self, ranked: list[Ranked], reader: HitReader) -> list[Ranked]:
@@ -258,18 +257,18 @@ def _is_guarded(pool: Pool, profile: Profile, limit: int) -> bool:
     """Whether the profile's guard applies: the page would show less than half of what the words found in a small
     store.
     """
-    count = sum(member.lexical > 0 for member in pool.members.values())
+    count = pool.count_by_word()
     return count < profile.guard and limit < count / 2
 
 
-def _comparing(ranking: Ranking) -> Comparing:
+def _comparing(ranking: Ranking) -> tuple[float, float]:
     """How the passages of an item are compared: by the weights of the ranking, or words and meaning alike."""
     words, meaning = (ranking.weights.get(side, 0.0) for side in ("lexical", "vector"))
-    pool = ranking.pool
-    return (words * pool.scale, meaning, pool.moved) if words and meaning else (1.0, 1.0, pool.moved)
+    return (words * ranking.pool.scale, meaning) if words and meaning else (1.0, 1.0)
 
 
-def _placed(entry: Weighed, member: Member, comparing: Comparing, *, explain: bool) -> Ranked:
+def _placed(entry: Weighed, comparing: tuple[float, float], *, explain: bool) -> Ranked:
+    member = entry.member
     member.comparing = comparing
     score = min(1.0, max(0.0, entry.value))
     steps: tuple[tuple[str, float], ...] = ()
@@ -280,12 +279,12 @@ def _placed(entry: Weighed, member: Member, comparing: Comparing, *, explain: bo
         score = max(0.0, entry.ceiling)
         steps = (*steps, ("found beyond the pool, so it stays below it", score))
     return Ranked(
-        entry.n,
+        member.n,
         entry.value,
         score,
         member,
-        member.found.version,
-        member.found.lexical_chunk,
+        member.version,
+        member.lexical_chunk,
         Explain(entry.value, entry.shares, steps=steps) if explain else None,
     )
 
@@ -294,7 +293,7 @@ def _explained(entry: Ranked, ranking: Ranking, reader: HitReader) -> Ranked:
     """Give each matched word its share of the keyword signal."""
     rows = reader.shares(entry)
     together = sum(row.share for row in rows)
-    part = ranking.weights.get("lexical", 1.0) * ranking.pool.members[entry.n].lexical
+    part = ranking.weights.get("lexical", 1.0) * entry.member.lexical
     terms = tuple(TermShare(row.label, row.frequencies, row.idf, row.share / together * part) for row in rows)
     explain = entry.explain or Explain(entry.value)
     return replace(entry, explain=replace(explain, terms=terms))

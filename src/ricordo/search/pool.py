@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from datetime import datetime
+from typing import Any
 
-from ricordo.store.asking import Candidate, Candidates, QueryVector
+import numpy as np
+import numpy.typing as npt
+
+from ricordo.store.asking import Candidates, QueryVector
+from ricordo.store.found import NO_CHUNK, FoundColumns, chunk_at, columns_of
 from ricordo.values.items import validity_at
 
+Array = npt.NDArray[Any]
 HELD = 0.5
 """The share of a query's words, weighted by rarity, that a passage must contain to count as an answer by its words."""
 EMBEDDED = 0.5
@@ -16,70 +22,55 @@ by meaning.
 """
 
 
-Comparing = tuple[float, float, Mapping[int, float]]
-"""How passages of an item are compared: what words and meaning count for, and the cosines that are known by passage."""
-
-
-class Member:
-    """A candidate with the two scores that it is ranked by."""
-
-    __slots__ = ("_evidence", "comparing", "cosine", "found", "lexical")
-
-    def __init__(self, found: Candidate, lexical: float, cosine: float) -> None:
-        self.found = found
-        self.lexical = lexical
-        self.cosine = cosine
-        self.comparing: Comparing = (1.0, 1.0, {})
-        self._evidence: tuple[tuple[int, float], ...] | None = None
-
-    @property
-    def chunks(self) -> Mapping[int, tuple[float, float]]:
-        return self.found.chunks
-
-    def evidence(self) -> tuple[tuple[int, float], ...]:
-        """Its passages with their values, the most convincing first; worked out when it is first asked for."""
-        if self._evidence is None:
-            words, meaning, moved = self.comparing
-            values = [
-                (-(words * lexical + meaning * max(moved.get(chunk, cosine), 0.0)), chunk)
-                for chunk, (lexical, cosine) in self.chunks.items()
-            ]
-            self._evidence = tuple((chunk, -value) for value, chunk in sorted(values))
-        return self._evidence
-
-
 class Pool:
-    """The candidates of one search, by item number."""
+    """The candidates of one search as columns: ``lexical`` and ``cosines`` are the scores that they are ranked by."""
 
-    def __init__(
-        self, answer: Candidates, members: dict[int, Member], vector: QueryVector | None, *, has_vectors: bool
-    ) -> None:
+    def __init__(self, answer: Candidates, found: FoundColumns, vector: QueryVector | None) -> None:
         self.answer = answer
-        self.members = members
+        self.found = found
         self.total = answer.total
         self.vector = vector
-        self.has_vectors = has_vectors
+        trusted = _are_embedded(found)
+        self.has_vectors = answer.has_vectors and trusted
         """Whether meaning counts: there are vectors, and most of what the words found has one."""
-        self.moved: Mapping[int, float] = {}
-        """By passage: its cosine with the moved query, known for those that only words found, too."""
+        self.lexical = found.lexical
+        self.cosines = found.cosines if trusted else np.zeros(len(found))
+        self.moved: Array | None = None
+        """The cosine of each passage with the moved query, known for those that only words found, too."""
         self.scale = 1.0
         """What keyword scores of passages are multiplied by, so that they compare with cosines as in the ranking."""
         self.belief = 1.0
         """How much of its share in the ranking the keyword side has earned, of at most 1."""
+        self.others: list[Pool] = []
+        """Pools whose members were put into the ranking of this one."""
         self.notes: list[str] = []
         self.degraded: list[str] = []
 
     @classmethod
     def of(cls, answer: Candidates, vector: QueryVector | None = None) -> Pool:
         """What a store answered, ready to be ranked."""
-        trusted = _are_embedded(answer)
-        members = {one.n: Member(one, one.lexical, one.cosine if trusted else 0.0) for one in answer.found}
-        return cls(answer, members, vector, has_vectors=answer.has_vectors and trusted)
+        return cls(answer, columns_of(answer.found, answer.coverage), vector)
+
+    def without(self, numbers: Collection[int]) -> Pool:
+        """The same pool without some items."""
+        left = np.array([n not in numbers for n in self.found.numbers], bool)
+        return Pool(self.answer, self.found.kept(left), self.vector)
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def members(self) -> list[Member]:
+        """Each candidate as a member."""
+        return [Member(self, place) for place in range(len(self))]
 
     @property
     def has_words(self) -> bool:
         """Whether any word of the query was found."""
-        return any(member.lexical > 0 for member in self.members.values())
+        return bool(self.lexical.any())
+
+    def count_by_word(self) -> int:
+        """How many items the words found, those of other pools in this ranking included."""
+        return int(np.count_nonzero(self.lexical > 0)) + sum(other.count_by_word() for other in self.others)
 
     def validity(self, n: int, moment: datetime) -> str:
         """Why a member is not valid at a time; empty if it is valid."""
@@ -93,26 +84,92 @@ class Pool:
         """
         if not self.has_vectors or self.answer.by_substring:
             return False
-        nearest = max((one.cosine for one in self.answer.found if one.vector_chunk is not None), default=0.0)
-        held = self.best_coverage() * self.answer.share if self.has_words else 0.0
+        nearest = float(self.found.cosines.max(initial=0.0, where=self.found.vector_chunks != NO_CHUNK))
+        held = self.best_coverage() * self.answer.share if self.found.lexical.any() else 0.0
         return nearest < related and held < HELD
 
     def best_coverage(self) -> float:
         """How much of the query the best passage covers; all of it where that was not measured."""
-        return max(self.answer.coverage.values(), default=1.0)
+        return _highest(self.found.passages.coverage)
 
     def best_coverage_of_sides(self) -> float:
         """The same, without the items that were added only as neighbours or by links."""
-        joined = {chunk for one in self.answer.found if one.joined for chunk in one.chunks}
-        return max((value for chunk, value in self.answer.coverage.items() if chunk not in joined), default=1.0)
+        passages = self.found.passages
+        if not self.found.joined.any():
+            return _highest(passages.coverage)
+        return _highest(passages.coverage[~self.found.joined[passages.owners]])
 
     def best_lexical_of_sides(self) -> float:
         """The best keyword score, without the items that were added only as neighbours or by links."""
-        return max((one.lexical for one in self.answer.found if not one.joined), default=0.0)
+        return float(self.found.lexical.max(initial=0.0, where=~self.found.joined))
 
 
-def _are_embedded(answer: Candidates) -> bool:
+class Member:
+    """One candidate of a pool."""
+
+    __slots__ = ("_evidence", "comparing", "place", "pool")
+
+    def __init__(self, pool: Pool, place: int) -> None:
+        self.pool = pool
+        self.place = place
+        self.comparing = (1.0, 1.0)
+        """What words and meaning count for when its passages are compared."""
+        self._evidence: tuple[tuple[int, float], ...] | None = None
+
+    @property
+    def n(self) -> int:
+        return self.pool.found.numbers[self.place]
+
+    @property
+    def ref(self) -> str:
+        return self.pool.found.refs[self.place]
+
+    @property
+    def version(self) -> int | None:
+        return self.pool.found.versions.get(self.n)
+
+    @property
+    def lexical(self) -> float:
+        return float(self.pool.lexical[self.place])
+
+    @property
+    def cosine(self) -> float:
+        return float(self.pool.cosines[self.place])
+
+    @property
+    def lexical_chunk(self) -> int | None:
+        return chunk_at(self.pool.found.lexical_chunks, self.place)
+
+    @property
+    def vector_chunk(self) -> int | None:
+        return chunk_at(self.pool.found.vector_chunks, self.place)
+
+    def evidence(self) -> tuple[tuple[int, float], ...]:
+        """Its passages with their values, the most convincing first; worked out when it is first asked for."""
+        if self._evidence is None:
+            passages = self.pool.found.passages
+            start, end = passages.starts[self.place : self.place + 2].tolist()
+            cosines = passages.cosines if self.pool.moved is None else self.pool.moved
+            rows = zip(
+                passages.chunks[start:end].tolist(),
+                passages.scores[start:end].tolist(),
+                cosines[start:end].tolist(),
+                strict=True,
+            )
+            words, meaning = self.comparing
+            values = sorted([(-(words * score + meaning * max(cosine, 0.0)), chunk) for chunk, score, cosine in rows])
+            self._evidence = tuple((chunk, -value) for value, chunk in values)
+        return self._evidence
+
+
+def _highest(coverage: Array) -> float:
+    """The highest of some shares, without those that were not measured; 1 if none was."""
+    best = float(np.fmax.reduce(coverage, initial=np.nan))
+    return 1.0 if np.isnan(best) else best
+
+
+def _are_embedded(found: FoundColumns) -> bool:
     """Whether most of the items that the words found have a vector; the others wait for theirs."""
-    by_word = [one for one in answer.found if one.lexical > 0 and not one.joined]
-    embedded = sum(one.vector_chunk is not None for one in by_word)
-    return not by_word or embedded >= EMBEDDED * len(by_word)
+    by_word = (found.lexical > 0) & ~found.joined
+    embedded = np.count_nonzero(by_word & (found.vector_chunks != NO_CHUNK))
+    return bool(embedded >= EMBEDDED * np.count_nonzero(by_word))

@@ -6,14 +6,17 @@ by. ``needs_of`` says what the signals of a profile need beyond the two scores; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import overload
+
+import numpy as np
 
 from ricordo.frozen import frozen
 from ricordo.memory.learning import shifted
 from ricordo.search import signals
 from ricordo.search.fusion import spread_weights
-from ricordo.search.pool import Member, Pool
+from ricordo.search.pool import Array, Member, Pool
 from ricordo.search.profile import SIDES, Profile
 from ricordo.search.refine import REACH
 from ricordo.search.request import Boosts
@@ -34,9 +37,9 @@ MOST_MENTIONS = 1e12
 
 @frozen
 class Weighed:
-    """An item with the value it is ranked by and, if an explanation is wanted, the parts of that value."""
+    """A member with the value it is ranked by and, if an explanation is wanted, the parts of that value."""
 
-    n: int
+    member: Member
     value: float
     shares: tuple[SignalShare, ...] = ()
     ceiling: float | None = None
@@ -48,6 +51,38 @@ class Weighed:
     def counted(self) -> float:
         """What it is ordered by."""
         return self.value * signals.OUT_OF_TIME if self.validity else self.value
+
+
+class WeighedInOrder(Sequence[Weighed]):
+    """The members of a pool in order; each is made when it is looked at, because a page shows few of them."""
+
+    def __init__(
+        self, pool: Pool, places: Sequence[int], values: Sequence[float], validities: Mapping[int, str], shares: Shares
+    ) -> None:
+        self.pool = pool
+        self.places = places
+        self.values = values
+        self.validities = validities
+        self.shares = shares
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __iter__(self) -> Iterator[Weighed]:
+        return map(self._weighed, self.places)
+
+    @overload
+    def __getitem__(self, rank: int) -> Weighed: ...
+    @overload
+    def __getitem__(self, rank: slice) -> Sequence[Weighed]: ...
+    def __getitem__(self, rank: int | slice) -> Weighed | Sequence[Weighed]:
+        if isinstance(rank, slice):
+            return [self._weighed(place) for place in self.places[rank]]
+        return self._weighed(self.places[rank])
+
+    def _weighed(self, place: int) -> Weighed:
+        own = self.shares[place] if self.shares else ()
+        return Weighed(Member(self.pool, place), self.values[place], own, validity=self.validities.get(place, ""))
 
 
 @frozen
@@ -78,6 +113,8 @@ class Context:
 
 
 Signal = Callable[[Context, int, Member, Item], float]
+Shares = Sequence[tuple[SignalShare, ...]]
+"""The parts of each member's value; empty if no explanation is wanted."""
 
 
 def _when(text: str | None) -> datetime | None:
@@ -108,18 +145,18 @@ def mentions_of(item: Item) -> float:
     return float(given) + item.mention_count
 
 
-_OF_THE_MEMBER: dict[str, Callable[[Member], float]] = {
-    "lexical": lambda m: m.lexical,
-    "vector": lambda m: max(m.cosine, 0.0),
+_OF_THE_SIDES: dict[str, Callable[[Pool], Array]] = {
+    "lexical": lambda pool: pool.lexical,
+    "vector": lambda pool: np.maximum(pool.cosines, 0.0),
 }
-"""Signals that look at a member alone: the two sides."""
+"""Signals that are columns of the pool: the two sides."""
 _SIGNALS: dict[str, Signal] = {
     "lexical_rank": lambda c, n, m, i: signals.rank_score(c.lexical_ranks.get(n)),
     "vector_rank": lambda c, n, m, i: signals.rank_score(c.vector_ranks.get(n)),
     "lexical_relative": lambda c, n, m, i: signals.relative(m.lexical, c.best_lexical),
     "lexical_reciprocal": lambda c, n, m, i: signals.reciprocal(c.lexical_ranks.get(n)),
     "vector_nearness": lambda c, n, m, i: signals.nearness(
-        m.cosine if m.found.vector_chunk is not None else None, c.farthest
+        m.cosine if m.vector_chunk is not None else None, c.farthest
     ),
     "tfidf": lambda c, n, m, i: c.tfidf.get(n, 0.0),
     "severity": lambda c, n, m, i: signals.severity(i.fields.severity),
@@ -166,35 +203,50 @@ def rank(
     """
     weights = _weights(pool, profile) if weights is None else weights
     raw = _raw_values(pool, boosts, profile, list(weights))
-    given = [[value * weight for value in column] for column, weight in zip(raw, weights.values(), strict=True)]
-    values = list(map(sum, zip(*given, strict=True))) if given else [0.0] * len(pool.members)
-    shares: list[tuple[SignalShare, ...]] = [()] * len(values)
+    given = [column * weight for column, weight in zip(raw, weights.values(), strict=True)]
+    values = sum(given, np.zeros(len(pool)))
+    shares: Shares = ()
     if explain and given:
-        rows = zip(zip(*raw, strict=True), zip(*given, strict=True), strict=True)
+        rows = zip(_rows_of(raw), _rows_of(given), strict=True)
         shares = [tuple(map(SignalShare, weights, row, weights.values(), parts)) for row, parts in rows]
-    when = as_of or datetime.now(UTC)
+    validities = _validities(pool, as_of or datetime.now(UTC))
+    counted = values
+    if validities:
+        counted = values.copy()
+        counted[list(validities)] *= signals.OUT_OF_TIME
+    order = sorted(zip((-counted).tolist(), pool.found.refs, range(len(pool)), strict=True))
+    places = [place for *_, place in order]
+    return Ranking(pool, WeighedInOrder(pool, places, values.tolist(), validities, shares), weights)
+
+
+def _rows_of(columns: Sequence[Array]) -> list[tuple[float, ...]]:
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def _validities(pool: Pool, when: datetime) -> dict[int, str]:
+    """By the places of members that are not valid at a time: why."""
     dated = pool.answer.windows
-    order = [
-        Weighed(n, value, own, validity=pool.validity(n, when) if n in dated else "")
-        for n, value, own in zip(pool.members, values, shares, strict=True)
-    ]
-    order.sort(key=lambda entry: (-entry.counted, pool.members[entry.n].found.ref))
-    return Ranking(pool, order, weights)
+    if not dated:
+        return {}
+    found = ((place, pool.validity(n, when)) for place, n in enumerate(pool.found.numbers) if n in dated)
+    return {place: validity for place, validity in found if validity}
 
 
-def _raw_values(pool: Pool, boosts: Boosts, profile: Profile, labels: Sequence[str]) -> list[list[float]]:
+def _raw_values(pool: Pool, boosts: Boosts, profile: Profile, labels: Sequence[str]) -> list[Array]:
     """For each signal that a profile names, its value for every member, in the members' order."""
     names = [profile.signals[label].signal for label in labels]
-    members = pool.members
-    context = None if set(names) <= set(_OF_THE_MEMBER) else _context(pool, boosts, profile.per_side)
-    columns: list[list[float]] = []
-    for name in names:
-        if name in _OF_THE_MEMBER:
-            columns.append(list(map(_OF_THE_MEMBER[name], members.values())))
-        elif context is not None:
-            signal, known = _SIGNALS[name], context.items
-            columns.append([signal(context, n, member, known.get(n, NO_ITEM)) for n, member in members.items()])
-    return columns
+    if set(names) <= _OF_THE_SIDES.keys():
+        return [_OF_THE_SIDES[name](pool) for name in names]
+    members = pool.members()
+    context = _context(pool, members, boosts, profile.per_side)
+    known = context.items
+    rows = [(member.n, member, known.get(member.n, NO_ITEM)) for member in members]
+    return [
+        _OF_THE_SIDES[name](pool)
+        if name in _OF_THE_SIDES
+        else np.array([_SIGNALS[name](context, *row) for row in rows], np.float64)
+        for name in names
+    ]
 
 
 def _weights(pool: Pool, profile: Profile) -> dict[str, float]:
@@ -207,30 +259,27 @@ def _weights(pool: Pool, profile: Profile) -> dict[str, float]:
 
 def _spread(pool: Pool, weights: Mapping[str, float]) -> dict[str, float]:
     """Divide the weight of the two sides by how well each separates the members of this pool."""
-    members = list(pool.members.values())
     lexical, vector = spread_weights(
-        [member.lexical for member in members],
-        [max(member.cosine, 0.0) for member in members],
+        pool.lexical,
+        np.maximum(pool.cosines, 0.0),
         (weights.get("lexical", 0.0), weights.get("vector", 0.0)),
         pool.belief,
     )
     return {**weights, "lexical": lexical, "vector": vector}
 
 
-def _context(pool: Pool, boosts: Boosts, per_side: int) -> Context:
+def _context(pool: Pool, members: Sequence[Member], boosts: Boosts, per_side: int) -> Context:
     """What the signals look at: ranks within each side's own best, and the extremes of the pool."""
-    members, answer = pool.members, pool.answer
-    found = sorted((-m.lexical, m.found.ref, n) for n, m in members.items() if m.lexical > 0)
-    near = sorted(
-        (-m.cosine, m.found.ref, n) for n, m in members.items() if pool.has_vectors and m.found.vector_chunk is not None
-    )
+    answer = pool.answer
+    found = sorted((-m.lexical, m.ref, m.n) for m in members if m.lexical > 0)
+    near = sorted((-m.cosine, m.ref, m.n) for m in members if pool.has_vectors and m.vector_chunk is not None)
     return Context(
         answer.items,
         boosts,
         datetime.now(UTC),
         {n: rank for rank, (*_, n) in enumerate(found[:per_side], start=1)},
         {n: rank for rank, (*_, n) in enumerate(near[:per_side], start=1)},
-        max((m.lexical for m in members.values()), default=0.0),
+        float(pool.lexical.max(initial=0.0)),
         max((1.0 + minus for minus, *_ in near), default=0.0),
         max((float(item.fields.importance or 0) for item in answer.items.values()), default=0.0),
         max((mentions_of(item) for item in answer.items.values() if not item.fields.importance), default=0.0),

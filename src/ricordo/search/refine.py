@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ricordo.frozen import frozen
 from ricordo.search.fusion import steadied_sides
 from ricordo.search.pool import Pool
 from ricordo.store.asking import Aim
+from ricordo.store.found import NO_CHUNK
 from ricordo.store.parts import SearchIndex
 
 Array = npt.NDArray[Any]
@@ -41,62 +41,40 @@ RELATED = 0.35
 
 
 def refine(index: SearchIndex, pool: Pool, steps: Collection[str], lexical_share: float) -> None:
-    """Replace each member's keyword score and cosine by their refined values, in place."""
-    if not pool.members:
+    """Replace the keyword scores and cosines of a pool by their refined values."""
+    if not len(pool):
         return
     if "evidence" in steps and pool.answer.maximum:
         found = pool.best_lexical_of_sides() * pool.answer.maximum
         pool.belief = belief(found, pool.best_coverage_of_sides())
     near = pool.answer.neighbours if "neighbours" in steps else {}
-    numbers = list(pool.members)
-    passages = _Passages.of(pool)
+    numbers = pool.found.numbers
+    owners = pool.found.passages.owners
     coverage = pool.best_coverage()
-    lexical = lend(numbers, near, passages.covered(coverage**2 if "coverage" in steps else 0.0))
+    lexical = lend(numbers, near, _covered(pool, owners, coverage**2 if "coverage" in steps else 0.0))
     best = float(lexical.max(initial=0.0))
     if best > 0:
         whole = pool.answer.by_substring  # the query stands there as it was written
         pool.scale = (1.0 if whole else math.sqrt(coverage * pool.answer.share)) / best
         lexical = lexical * pool.scale
-    cosines = lend(numbers, near, np.array([max(m.cosine, 0.0) for m in pool.members.values()]))
+    cosines = lend(numbers, near, np.maximum(pool.cosines, 0.0))
     if "feedback" in steps:
-        moved = _moved(index, pool, passages, (lexical, cosines), lexical_share * pool.belief)
+        moved = _moved(index, pool, owners, (lexical, cosines), lexical_share * pool.belief)
         cosines = cosines if moved is None else lend(numbers, near, moved)
-    for member, keyword, cosine in zip(pool.members.values(), lexical.tolist(), cosines.tolist(), strict=True):
-        member.lexical, member.cosine = keyword, cosine
+    pool.lexical, pool.cosines = lexical, cosines
 
 
-@frozen
-class _Passages:
-    """The passages of all members one after the other: ids, their members' places, keyword scores, coverage."""
-
-    chunks: list[int]
-    owners: Array
-    scores: Array
-    coverage: Array
-    members: int
-
-    @classmethod
-    def of(cls, pool: Pool) -> _Passages:
-        held = [member.chunks for member in pool.members.values()]
-        chunks = [chunk for one in held for chunk in one]
-        covered = pool.answer.coverage
-        return cls(
-            chunks,
-            np.repeat(np.arange(len(held)), [len(one) for one in held]),
-            np.array([score for one in held for score, _ in one.values()]),
-            np.array([covered.get(chunk, 1.0) for chunk in chunks]),
-            len(held),
-        )
-
-    def covered(self, power: float) -> Array:
-        """By member: the best keyword score of its passages, each weighed by how much of the query it covers."""
-        best = np.zeros(self.members)
-        np.maximum.at(best, self.owners, self.scores * self.coverage**power)
-        return best
+def _covered(pool: Pool, owners: Array, power: float) -> Array:
+    """By member: the best keyword score of its passages, each weighed by how much of the query it covers."""
+    passages = pool.found.passages
+    coverage = np.where(np.isnan(passages.coverage), 1.0, passages.coverage)
+    best = np.zeros(len(pool))
+    np.maximum.at(best, owners, passages.scores * coverage**power)
+    return best
 
 
 def _moved(
-    index: SearchIndex, pool: Pool, passages: _Passages, sides: tuple[Array, Array], lexical_share: float
+    index: SearchIndex, pool: Pool, owners: Array, sides: tuple[Array, Array], lexical_share: float
 ) -> Array | None:
     """Each member's best cosine with the query moved towards the best matches; None where nothing moves it.
 
@@ -104,25 +82,21 @@ def _moved(
     nearest to its old position are compared again.
     """
     lexical, cosines = sides
-    members = list(pool.members.values())
-    if pool.vector is None or not pool.has_vectors or len(members) < FEEDBACK_POOL:
+    if pool.vector is None or not pool.has_vectors or len(pool) < FEEDBACK_POOL:
         return None
     spread_lexical, spread_vector = steadied_sides(lexical, cosines)
     merit = cosines / spread_vector + (lexical_share * lexical / spread_lexical if lexical.any() else 0.0)
     best = np.argsort(-merit, kind="stable")[:FEEDBACK_ITEMS]
     weights = np.exp(merit[best] - merit[best[0]])
-    towards = tuple(
-        (chunk, float(weight))
-        for i, weight in zip(best, weights, strict=True)
-        if (chunk := members[i].found.vector_chunk) is not None
-    )
-    aim = Aim(pool.vector.values, towards, FEEDBACK, RELATED)
-    moved = index.cosines(pool.vector.fingerprint, aim, passages.chunks)
+    chunks = pool.found.vector_chunks
+    towards = [pair for pair in zip(chunks[best].tolist(), weights.tolist(), strict=True) if pair[0] != NO_CHUNK]
+    aim = Aim(pool.vector.values, tuple(towards), FEEDBACK, RELATED)
+    moved = index.cosines(pool.vector.fingerprint, aim, pool.found.passages.chunks.tolist())
     if moved is None:
         return None
-    pool.moved = dict(zip(passages.chunks, moved, strict=True))
-    found = np.array([m.cosine if m.found.vector_chunk is None else 0.0 for m in members])
-    np.maximum.at(found, passages.owners, np.array(moved))
+    pool.moved = np.asarray(moved, np.float64)
+    found = np.where(chunks == NO_CHUNK, pool.cosines, 0.0)
+    np.maximum.at(found, owners, pool.moved)
     return found
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.frozen import frozen
 from ricordo.store.base import Scoring
+from ricordo.store.found import Candidate as Candidate
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item
 
@@ -115,24 +116,6 @@ class Ask:
         return bool(self.excluded or self.excluded_phrases)
 
 
-@frozen
-class Candidate:
-    """An item that was found: its best keyword score (of at most 1) and cosine, and the passages that gave them."""
-
-    n: int
-    ref: str
-    lexical: float = 0.0
-    cosine: float = 0.0
-    lexical_chunk: int | None = None
-    vector_chunk: int | None = None
-    chunks: Mapping[int, tuple[float, float]] = field(default_factory=dict)
-    """Keyword score and cosine of its best passages, by their ids."""
-    version: int | None = None
-    """Its version at the moment asked for; None where that one is no longer kept, and in a search of the present."""
-    joined: bool = False
-    """Whether it was found only as a neighbour or by a link, and not by words or meaning."""
-
-
 Window = tuple[str | None, str | None]
 """From when and until when an item is valid, by its fields."""
 
@@ -141,7 +124,8 @@ Window = tuple[str | None, str | None]
 class Candidates:
     """What a store found for an ask."""
 
-    found: tuple[Candidate, ...] = ()
+    found: Sequence[Candidate] = ()
+    """A store that cares for speed answers with ``FoundColumns``."""
     total: int = 0
     """How many passages or items there were to choose from."""
     maximum: float = 0.0
@@ -149,7 +133,7 @@ class Candidates:
     share: float = 1.0
     """How much of the maximum belongs to words that occur anywhere."""
     coverage: Mapping[int, float] = field(default_factory=dict)
-    """By passage: the share of the query's words that it contains, weighted by rarity."""
+    """By passage: the share of the query's words that it contains, weighted by rarity. Columns hold it themselves."""
     has_vectors: bool = False
     by_substring: bool = False
     """Whether no word was found and texts that contain the query as a substring are shown instead."""

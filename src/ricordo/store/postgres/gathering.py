@@ -48,16 +48,16 @@ class Gathering:
         self.barred = judging.barred_by_phrases(self.connection, ask) if ask.excluded_phrases else []
         if ask.find == MATCHES:
             self._take_both_sides()
-            pool.total = max(pool.total, len(pool.entries))
+            pool.total = max(pool.total, len(pool))
         else:
             if ask.find == NEWEST:
                 self._take_newest()
             else:
                 self._take_substrings()
-            pool.total = len(pool.entries)
-            self._ask_about(list(pool.entries), joining=bool(ask.needs.thread_reach))
+            pool.total = len(pool)
+            self._ask_about(pool.numbers, joining=bool(ask.needs.thread_reach))
         near = _pairs(self.answer.get("neighbours"))
-        self._join([n for n in _numbers(self.answer.get("joined")) if n not in pool.entries])
+        self._join([n for n in _numbers(self.answer.get("joined")) if n not in pool])
         distances = self._join_linked() if ask.needs.link_seeds else {}
         return self.answered(near, distances)
 
@@ -87,12 +87,11 @@ class Gathering:
             if not self.answer.get("lexical") and not times and not ask.excluded:
                 pool.by_substring = self._take_substrings()
                 if pool.by_substring:
-                    self._ask_about(list(pool.entries), joining=False)
+                    self._ask_about(pool.numbers, joining=False)
         if ask.vector is not None:
             kept = cosines_of(self.answer.get("cosines"))
-            inside = np.array([n in pool.entries for n in kept.items.tolist()], bool)
+            inside = np.array([n in pool for n in kept.items.tolist()], bool)
             pool.add_cosines(VectorMatches(kept.chunks[inside], kept.items[inside], kept.cosines[inside]))
-            pool.has_vectors = any(entry.vector_chunk is not None for entry in pool.entries.values())
             pool.fill_missing_cosines()
 
     def run(self, limit: int, *, by_word: bool) -> None:
@@ -242,8 +241,7 @@ class Gathering:
             f"{steps}SELECT i.n FROM items i WHERE {condition} ORDER BY i.updated_at DESC, i.drive, i.path LIMIT ?",
             (*values, ask.per_side),
         )
-        for (n,) in rows:
-            self.pool.entry(n)
+        self.pool.add([n for (n,) in rows])
 
     def _ask_about(self, numbers: Sequence[int], *, joining: bool) -> None:
         """Ask for the values of items that neither words nor vectors found."""
@@ -281,9 +279,7 @@ class Gathering:
             pool.add_scores(scored, joined=True)
             if ask.phrases:
                 wanted &= {row[1] for row in rows}
-        for n in numbers:
-            if n in wanted:
-                pool.entry(n, joined=True)
+        pool.add([n for n in numbers if n in wanted], joined=True)
         if ask.vector is not None:
             kept = [row for row in self.answer.get("cosines") or [] if row[1] in wanted]
             pool.add_cosines(cosines_of(kept))
@@ -294,7 +290,7 @@ class Gathering:
         needs, pool = self.ask.needs, self.pool
         seeds = pool.best(needs.link_seeds)
         distances = links.neighbours(self.connection, seeds, needs.link_depth) if seeds else {}
-        new = [n for n in distances if n not in pool.entries]
+        new = [n for n in distances if n not in pool]
         if new:
             self._ask_values_of(new)
         return distances
@@ -331,18 +327,18 @@ class Gathering:
 
     def answered(self, near: Mapping[int, list[tuple[int, int]]], distances: Mapping[int, int]) -> Candidates:
         ask, pool, needs, answer = self.ask, self.pool, self.ask.needs, self.answer
-        known = {n: item for n, item in self._items().items() if n in pool.entries}
+        known = {n: item for n, item in self._items().items() if n in pool}
         rows = answer.get("refs") or []
         refs = {n: unescaped(ref) for n, ref, *_ in rows}
         versions = {n: version for n, _, version, _ in rows if version is not None}
         feedback: Mapping[int, float] = {}
         if needs.feedback:
-            counts: dict[int, dict[str, int]] = {n: {} for n in pool.entries}
+            counts: dict[int, dict[str, int]] = {n: {} for n in pool.numbers}
             for n, verdict, count in answer.get("feedback") or []:
                 counts.setdefault(n, {})[verdict] = count
             feedback = {n: feedback_prior(given) for n, given in counts.items()}
             if distances:
-                feedback = feedback_priors(self.connection, list(pool.entries))
+                feedback = feedback_priors(self.connection, pool.numbers)
         active = answer.get("active")
         if active != self.opened.active:
             self.opened.active = active
@@ -352,11 +348,11 @@ class Gathering:
             pool.total,
             pool.maximum,
             pool.share,
-            pool.coverage,
+            {},
             pool.has_vectors,
             pool.by_substring,
             tuple(dict.fromkeys(answer.get("prefixes") or ())),
-            {n: others for n, others in near.items() if n in pool.entries},
+            {n: others for n, others in near.items() if n in pool},
             distances,
             known if needs.items or needs.tfidf else {},
             judging.tfidf(self.connection, self.opened.analyzer, ask, pool, known) if needs.tfidf else {},

@@ -35,7 +35,6 @@ def similar(opened: Opened, connection: Any, n: int, ask: Ask) -> Candidates:
             rows |= {row[0]: row for row in around.answer.get(name) or []}
         whole.answer = around.answer
     whole.answer |= {name: list(rows.values()) for name, rows in about.items()}
-    pool.entries.pop(n, None)
-    pool.has_vectors = len(own) > 0
-    pool.total = len(pool.entries)
+    pool.drop(n)
+    pool.total = len(pool)
     return whole.answered({}, {})

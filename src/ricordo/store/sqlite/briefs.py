@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from ricordo.frozen import frozen
 from ricordo.store.asking import Window
 from ricordo.store.sqlite import items
 from ricordo.store.sqlite.connection import Connection
@@ -16,26 +15,25 @@ DATED_FIELDS = (
 """The fields of an item, if dates may stand in them that say when it holds: most items have none."""
 
 
-@frozen
-class Brief:
-    """The little that a ranking needs to know of every candidate."""
+class Briefs:
+    """The little that a ranking needs to know of every candidate, by item number."""
 
-    ref: str
-    in_thread: bool
-    window: Window | None = None
-    """From when until when it holds, where it has such dates."""
+    def __init__(self) -> None:
+        self.refs: dict[int, str] = {}
+        self.in_threads: list[int] = []
+        """The items that are part of a thread."""
+        self.windows: dict[int, Window] = {}
+        """From when until when an item holds, where it has such dates."""
 
-
-def briefs_of(connection: Connection, numbers: Sequence[int]) -> dict[int, Brief]:
-    """What a ranking needs to know of items, by number."""
-    found: dict[int, Brief] = {}
-    for part in items.batched(numbers):
-        marks = ",".join("?" * len(part))
-        sql = f"SELECT n, drive, path, thread IS NOT NULL, {DATED_FIELDS} FROM items i WHERE n IN ({marks})"
-        for n, drive, path, in_thread, dated in connection.rows(sql, part):
-            window = None if dated is None else window_of(dated)
-            found[n] = Brief(f"{drive}:{path}", bool(in_thread), window)
-    return found
+    def read(self, connection: Connection, numbers: Sequence[int]) -> None:
+        """Read about items that were not read about before."""
+        for part in items.batched([n for n in numbers if n not in self.refs]):
+            marks = ",".join("?" * len(part))
+            sql = f"SELECT n, drive, path, thread IS NOT NULL, {DATED_FIELDS} FROM items i WHERE n IN ({marks})"
+            rows = connection.rows(sql, part)
+            self.refs.update([(n, f"{drive}:{path}") for n, drive, path, *_ in rows])
+            self.in_threads += [n for n, _, _, in_thread, _ in rows if in_thread]
+            self.windows.update([(n, window_of(dated)) for n, *_, dated in rows if dated is not None])
 
 
 def window_of(text: str) -> Window:

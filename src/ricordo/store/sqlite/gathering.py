@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -18,7 +18,7 @@ import numpy as np
 from ricordo.store.asking import MATCHES, NEWEST, Ask, Candidates
 from ricordo.store.sqlite import items, links
 from ricordo.store.sqlite.arrays import distinct
-from ricordo.store.sqlite.briefs import Brief, briefs_of
+from ricordo.store.sqlite.briefs import Briefs
 from ricordo.store.sqlite.chunk_rows import chunks_at, current_chunks, substring_chunks
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.filters import allowed_items
@@ -60,7 +60,7 @@ class Gathering:
         self.ask = ask
         self.pool = GatheredPool()
         self.allowed: Array | None = None
-        self.briefs: dict[int, Brief] = {}
+        self.briefs = Briefs()
         self.meaning: MeaningSide | None = None
 
     def candidates(self) -> Candidates:
@@ -70,13 +70,13 @@ class Gathering:
         self.keywords = KeywordSide(self.file.lexical, self.connection, ask, times)
         if ask.find == MATCHES:
             self._take_both_sides(times)
-            pool.total = max(pool.total, len(pool.entries))
+            pool.total = max(pool.total, len(pool))
         else:
             if ask.find == NEWEST:
                 self._take_newest()
             else:
                 self._take_substrings()
-            pool.total = len(pool.entries)
+            pool.total = len(pool)
         near = self._join_thread_neighbours() if ask.needs.thread_reach else {}
         distances = self._join_linked() if ask.needs.link_seeds else {}
         return self._answer(near, distances)
@@ -92,9 +92,8 @@ class Gathering:
             for vector in (own.mean(axis=0), *own[:_MOST_LIKENESSES]):
                 unit = vector / max(float(np.linalg.norm(vector)), 1e-12)
                 pool.add_cosines(meaning.nearest(unit, ask.per_side + 1, allowed))
-            pool.entries.pop(n, None)
-            pool.has_vectors = True
-        pool.total = len(pool.entries)
+            pool.drop(n)
+        pool.total = len(pool)
         return self._answer({}, {})
 
     def _take_both_sides(self, times: Array | None) -> None:
@@ -119,16 +118,14 @@ class Gathering:
                 pool.by_substring = self._take_substrings()
         if vector is not None and self.meaning is not None:
             known = set(near.items.tolist()) if near is not None else set()
-            missing = np.array([n for n in pool.entries if n not in known], np.int64)
+            missing = np.array([n for n in pool.numbers if n not in known], np.int64)
             pool.add_cosines(self.meaning.scores(vector.values, missing))
-            pool.has_vectors = any(entry.vector_chunk is not None for entry in pool.entries.values())
             pool.fill_missing_cosines()
 
     def _drop_other_words(self) -> None:
         """Lower the scores of passages that matched another word with the same stem."""
         pool = self.pool
-        chunks = [c for e in pool.entries.values() for c, (score, _) in e.chunks.items() if score > 0]
-        lost = self.keywords.lost_to_other_words(chunks)
+        lost = self.keywords.lost_to_other_words(pool.worded_chunks())
         pool.take_back({chunk: share / pool.maximum for chunk, share in lost.items()})
 
     def _take_substrings(self) -> bool:
@@ -145,14 +142,13 @@ class Gathering:
             kept = set(self.keywords.allowed_items(allowed_items(self.connection, ask.filters)).tolist())
         for n in items.newest(self.connection, ask.filters, ask.per_side if kept is None else EVERY):
             if kept is None or n in kept:
-                self.pool.entry(n)
-                if len(self.pool.entries) >= ask.per_side:
+                self.pool.add([n])
+                if len(self.pool) >= ask.per_side:
                     break
 
     def _join_thread_neighbours(self) -> Mapping[int, list[tuple[int, int]]]:
-        self.briefs = briefs_of(self.connection, list(self.pool.entries))
-        in_threads = [n for n, one in self.briefs.items() if one.in_thread]
-        near = neighbours_in_threads(self.connection, in_threads, self.ask.needs.thread_reach)
+        self.briefs.read(self.connection, self.pool.numbers)
+        near = neighbours_in_threads(self.connection, self.briefs.in_threads, self.ask.needs.thread_reach)
         self._join({other for others in near.values() for other, _ in others})
         return near
 
@@ -166,7 +162,7 @@ class Gathering:
     def _join(self, others: Collection[int]) -> None:
         """Add items that neither side found, with their values, unless the ask excludes them."""
         ask, pool = self.ask, self.pool
-        numbers = np.array([n for n in others if n not in pool.entries], np.int64)
+        numbers = np.array([n for n in others if n not in pool], np.int64)
         if self.allowed is not None:
             numbers = numbers[np.isin(numbers, self.allowed)]
         if len(numbers) and ask.excludes:
@@ -177,30 +173,28 @@ class Gathering:
             matches = self.keywords.matches(len(numbers), numbers)
             pool.add_scores(matches, joined=True)
             numbers = distinct(matches.items) if ask.phrases else numbers
-        for n in numbers.tolist():
-            pool.entry(n, joined=True)
+        pool.add(numbers.tolist(), joined=True)
         if ask.vector is not None and self.meaning is not None and len(numbers):
             pool.add_cosines(self.meaning.scores(ask.vector.values, numbers))
             pool.fill_missing_cosines()
 
     def _answer(self, near: Mapping[int, list[tuple[int, int]]], distances: Mapping[int, int]) -> Candidates:
         ask, pool, connection, needs = self.ask, self.pool, self.connection, self.ask.needs
-        numbers = list(pool.entries)
+        numbers = pool.numbers
         known = items.by_numbers(connection, numbers) if needs.items or needs.tfidf else {}
         if known:
             refs = {n: str(item.ref) for n, item in known.items()}
             windows = {n: (item.fields.valid_from, item.fields.valid_until) for n, item in known.items()}
         else:
-            briefs = self._briefs_of(numbers)
-            refs = {n: one.ref for n, one in briefs.items()}
-            windows = {n: one.window for n, one in briefs.items() if one.window is not None}
+            self.briefs.read(connection, numbers)
+            refs, windows = self.briefs.refs, dict(self.briefs.windows)
         active = connection.rows("SELECT name FROM fingerprints WHERE active")
         return Candidates(
             pool.candidates(refs, items.versions_at(connection, numbers, ask.as_of) if ask.as_of else {}),
             pool.total,
             pool.maximum,
             pool.share,
-            pool.coverage,
+            {},
             pool.has_vectors,
             pool.by_substring,
             self.keywords.prefix_terms,
@@ -215,11 +209,6 @@ class Gathering:
             self.keywords.respelled,
             windows,
         )
-
-    def _briefs_of(self, numbers: Sequence[int]) -> dict[int, Brief]:
-        """What is to be known of items; those that were looked up before are not asked for again."""
-        found = self.briefs | briefs_of(self.connection, [n for n in numbers if n not in self.briefs])
-        return {n: found[n] for n in numbers if n in found}
 
     def _tfidf(self, known: Mapping[int, Item]) -> dict[int, float]:
         """TF-IDF cosine of the query with each candidate."""

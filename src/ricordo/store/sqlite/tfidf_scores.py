@@ -24,8 +24,8 @@ def tfidf_cosines(
     frequencies: Frequencies,
 ) -> dict[int, float]:
     """The cosine of the query with each item's best chunk and its fields, without stop words."""
-    chunks = {n: entry.lexical_chunk or entry.vector_chunk for n, entry in pool.entries.items()}
-    texts = chunk_texts(connection, [chunk for chunk in chunks.values() if chunk is not None])
+    chunks = pool.best_chunks()
+    texts = chunk_texts(connection, list(chunks.values()))
     counts: dict[int, dict[str, int]] = {}
     for n, item in known.items():
         chunk = chunks.get(n)
