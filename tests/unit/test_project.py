@@ -20,6 +20,7 @@ PARTS = {"ingest", "search", "memory", "context", "tools"}
 ADAPTERS = {"store", "models", "sources"}
 PROTOCOLS = {
     "asking",
+    "found",
     "base",
     "parts",
     "prepare",

@@ -277,7 +277,7 @@ class FindVerbs:
         self, ref: str | Ref, *, limit: int = 10, filters: Filters | None = None, track: bool | None = None
     ) -> Answer:
         tier, n = self._context.tiers.holder(ref)
-        answer = tier.label(tier.searcher.similar(n, limit=limit, filters=filters or Filters()))
+        answer = tier.searcher.similar(n, limit=limit, filters=filters or Filters(), tier=tier.name)
         return self._tracked(answer, str(tier.store.items.get_many([n])[n].ref), "similar", track)
 
 

@@ -49,4 +49,5 @@ def steadied_sides(lexical: Values, cosines: Values) -> tuple[float, float]:
 def steadied(values: Values, usual: float) -> float:
     """The spread of some values, with the usual one counted PRIOR times."""
     count = len(values)
-    return math.sqrt((count * float(np.var(values)) + PRIOR * usual**2) / (count + PRIOR))
+    away = np.asarray(values) - np.mean(values)
+    return math.sqrt((float(away @ away) + PRIOR * usual**2) / (count + PRIOR))

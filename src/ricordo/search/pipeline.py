@@ -91,13 +91,14 @@ class Searcher:
             page = [_explained(entry, ranking, reader) for entry in page]
         terms = frozenset((*(word.term for word in ask.words), *pool.answer.prefix_terms))
         marker = Marker(terms, self.analyzer)
-        hits = present(reader, page, marker, full=request.mode == "full", snippets=request.snippets)
+        hits = present(reader, page, marker, full=request.mode == "full", snippets=request.snippets, tier=request.tier)
         meta = SearchMeta(
             pool.total,
             len(hits),
             round((time.perf_counter() - started) * 1000, 3),
             request.profile,
             dict(ranking.weights),
+            _tiers(request.tier),
             degraded=tuple(pool.degraded),
             notes=(*query.notes, *pool.notes, *_unheeded(profile, request.boosts)),
         )
@@ -114,7 +115,7 @@ class Searcher:
             return profile.with_weights(request.weights)
         return profile if config.learning.enabled else replace(profile, learns=None)
 
-    def similar(self, n: int, *, limit: int, filters: Filters) -> Answer:
+    def similar(self, n: int, *, limit: int, filters: Filters, tier: str = "") -> Answer:
         """Items whose passages are nearest to those of one item; the cosine is the score."""
         started = time.perf_counter()
         request = Request("", limit=limit, profile="vector")
@@ -127,9 +128,9 @@ class Searcher:
             ranking = rank(pool, profile, Boosts())
             reader = HitReader(self.store.index)
             page = self._page(ranking, reader, profile, request, "")
-            hits = present(reader, page, Marker(frozenset(), self.analyzer), full=False)
+            hits = present(reader, page, Marker(frozenset(), self.analyzer), full=False, tier=tier)
         elapsed = round((time.perf_counter() - started) * 1000, 3)
-        meta = SearchMeta(pool.total, len(hits), elapsed, "vector", ranking.weights, degraded=tuple(pool.degraded))
+        meta = SearchMeta(pool.total, len(hits), elapsed, "vector", ranking.weights, _tiers(tier), tuple(pool.degraded))
         return Answer(hits, meta)
 
     def _ranked(self, ask: Ask, query: ParsedQuery, profile: Profile, request: Request) -> Ranking:
@@ -251,6 +252,10 @@ class Searcher:
         if judged.problem:
             pool.degraded.append(judged.problem)
         return judged.page
+
+
+def _tiers(name: str) -> tuple[str, ...]:
+    return (name,) if name else ()
 
 
 def _is_guarded(pool: Pool, profile: Profile, limit: int) -> bool:

@@ -110,7 +110,7 @@ class HitReader:
         item = self.item(entry)
         if not item.is_untitled_turn:
             # A memory is one passage, so that its first words are those of the passage.
-            return replace(item, opening=self.best_text(entry)).title if not item.content else item.title
+            return item.title_with(self.best_text(entry))
         thread = item.fields.thread or ""
         title = " ".join((self._read[entry.n].sessions.get(thread) or thread or "a session").split())
         if len(title) > LONGEST_SESSION_TITLE:
@@ -121,16 +121,21 @@ class HitReader:
 
 
 def present(
-    reader: HitReader, page: Sequence[Ranked], marker: Marker, *, full: bool, snippets: bool = True
+    reader: HitReader, page: Sequence[Ranked], marker: Marker, *, full: bool, snippets: bool = True, tier: str = ""
 ) -> tuple[Hit, ...]:
     """The hits of a page, with what a reader needs to see of each; ``full`` adds the whole items."""
     reader.read(page, contents=full)
     if snippets:
         marker.look_at(part.text for entry in page for part in reader.texts(entry) if len(part.text) > SNIPPET)
-    return tuple(_hit(reader, entry, _evidence(reader, entry, marker, snippets), full=full) for entry in page)
+    now = datetime.now(UTC)
+    return tuple(
+        _hit(reader, entry, _evidence(reader, entry, marker, snippets), now, full=full, tier=tier) for entry in page
+    )
 
 
-def _hit(reader: HitReader, entry: Ranked, evidence: tuple[Evidence, ...], *, full: bool) -> Hit:
+def _hit(
+    reader: HitReader, entry: Ranked, evidence: tuple[Evidence, ...], now: datetime, *, full: bool, tier: str
+) -> Hit:
     item = reader.item(entry)
     fields = item.fields
     first = evidence[0] if evidence else None
@@ -144,15 +149,15 @@ def _hit(reader: HitReader, entry: Ranked, evidence: tuple[Evidence, ...], *, fu
         snippet=first.text if first else fields.description[:SNIPPET],
         lines=first.lines if first else (item.first_line, item.first_line),
         place=first.place if first else "",
-        validity=item.validity(datetime.now(UTC)),
+        validity=item.validity(now),
         domain=fields.domain,
         severity=fields.severity,
         tags=fields.tags,
-        tier=item.tier,
+        tier=tier,
         token_estimate=item.size // 4,
         version=item.version,
         evidence=evidence,
-        item=item if full else None,
+        item=replace(item, tier=tier) if full else None,
         explain=entry.explain,
     )
 
@@ -193,26 +198,33 @@ class Marker:
         self.terms = terms
         self.analyzer = analyzer
         self._runs: dict[str, list[str]] = {}
-        self._asked_for: set[str] = set()
+        self._asked_for: dict[str, tuple[str, ...]] = {}
+        """The runs that were asked for, each with the words in it that were."""
+        self._shares: dict[str, float] = {}
 
     def look_at(self, texts: Iterable[str]) -> None:
         """Find out which words of some texts were asked for."""
         fresh = {text: runs(text) for text in texts}
         self._runs |= fresh
-        self._asked_for.update(self.analyzer.words_with(set().union(*fresh.values()), self.terms))
+        for run in self.analyzer.words_with(set().union(*fresh.values()), self.terms):
+            self._asked_for[run] = tuple(self.analyzer.words_with(words_in(run), self.terms))
 
     def wanted(self, text: str) -> set[str]:
         """The words of a text that the query asked for."""
         if text not in self._runs:
             self.look_at([text])
-        exact = {word for run in self._asked_for.intersection(self._runs[text]) for word in words_in(run)}
-        return set(self.analyzer.words_with(exact, self.terms))
+        found = self._asked_for.keys() & self._runs[text]
+        return {word for run in found for word in self._asked_for[run]}
 
     def share_of(self, text: str) -> float:
         """How many of the terms asked for stand in a short text, of at most 1."""
         if not self.terms or not text:
             return 0.0
-        return len(self.terms.intersection(self.analyzer.counts(text))) / len(self.terms)
+        share = self._shares.get(text)
+        if share is None:
+            share = len(self.terms.intersection(self.analyzer.counts(text))) / len(self.terms)
+            self._shares[text] = share
+        return share
 
     def places(self, text: str) -> list[int]:
         """The positions of the words of the query."""

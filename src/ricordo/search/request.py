@@ -58,6 +58,8 @@ class Request:
     """Off where the passages are read anyway: choosing the words to show takes as long as finding them."""
     respell: bool = True
     """Whether a similar word is looked for in place of one that is nowhere."""
+    tier: str = ""
+    """The name of the tier that is asked; its hits carry it."""
     page: int = 0
     """The limit that a person asked for, where ``limit`` is larger because tiers are merged; 0 is ``limit`` itself."""
 

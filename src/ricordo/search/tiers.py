@@ -76,14 +76,6 @@ class Tier:
                 self._searcher = self._searches(self.store)
             return self._searcher
 
-    def label(self, answer: Answer) -> Answer:
-        """An answer of this tier alone: its hits say where they come from."""
-        hits = tuple(
-            replace(hit, tier=self.name, item=replace(hit.item, tier=self.name) if hit.item is not None else None)
-            for hit in answer.hits
-        )
-        return Answer(hits, replace(answer.meta, tiers=(self.name,)))
-
     def state(self) -> TierState:
         """Where it is, and whether it can be reached now."""
         try:
@@ -114,8 +106,9 @@ class Federation:
         """The merged answer of all tiers that the request asks for."""
         started = time.perf_counter()
         request.check()
-        wanted = both(request.filters, parse_query(request.query, literal=request.literal).filters).tiers
-        request = replace(request, filters=replace(request.filters, tiers=()))
+        wanted = _wanted_tiers(request)
+        if request.filters.tiers:
+            request = replace(request, filters=replace(request.filters, tiers=()))
         chosen = [tier for tier in self.tiers if not wanted or tier.name in wanted]
         if not chosen:
             note = (
@@ -125,7 +118,7 @@ class Federation:
             )
             return Answer((), SearchMeta(0, 0, _since(started), request.profile, notes=(note,)))
         if not self.weighted:
-            return chosen[0].label(chosen[0].searcher.search(request))
+            return chosen[0].searcher.search(replace(request, tier=chosen[0].name))
         replies, failures = self._ask(chosen, _deeper(request))
         shown = [_unshadowed(reply, replies[:place]) for place, reply in enumerate(replies)]
         answer = with_other_versions(merged(shown, request), replies)
@@ -171,6 +164,13 @@ def ask(tier: Tier, request: Request) -> Reply:
     answer = tier.searcher.search(replace(request, min_score=min(1.0, floor * (1 - 1e-9))))
     marks = tier.store.items.content_marks([(hit.id, hit.version) for hit in answer.hits])
     return Reply(tier, answer, marks)
+
+
+def _wanted_tiers(request: Request) -> tuple[str, ...]:
+    """The tiers that a request names in its filters or in its query; none if it asks for all."""
+    if "tier:" not in request.query:
+        return request.filters.tiers
+    return both(request.filters, parse_query(request.query, literal=request.literal).filters).tiers
 
 
 def _unshadowed(reply: Reply, higher: Sequence[Reply]) -> Reply:

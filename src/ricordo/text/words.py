@@ -11,6 +11,7 @@ The same analysis serves documents and queries. It knows nothing of positions, f
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -26,6 +27,7 @@ MAX_TERM = 64
 """Longer runs (base64, hashes) are cut to this length in texts and in queries, so that they still match."""
 
 _CACHE_LIMIT = 300_000
+_MET_LIMIT = 30_000
 _WORD = re.compile(r"\w+(?:['’\-]\w+)*")
 _BETWEEN_WORDS = (
     bytes(code if chr(code).isalnum() or chr(code) in "_-'" else ord(" ") for code in range(128)) + b" " * 128
@@ -85,6 +87,33 @@ class _Cache(dict[str, tuple[str, ...]]):
         return found
 
 
+class _WordsByTerm:
+    """Which words have a term, for words that were met before: so that of a page full of words the few that were asked
+    for are found without a loop over all of them.
+    """
+
+    def __init__(self, terms_of: _Cache) -> None:
+        self._terms_of = terms_of
+        self._lock = threading.Lock()
+        self._met: set[str] = set()
+        self._words: dict[str, set[str]] = {}
+
+    def among(self, words: set[str], terms: frozenset[str]) -> list[str]:
+        """Those of some words that have one of the terms."""
+        with self._lock:
+            fresh = words - self._met
+            if len(self._met) + len(fresh) > _MET_LIMIT:
+                self._met.clear()
+                self._words.clear()
+                fresh = words
+            for word in fresh:
+                for term in self._terms_of[word]:
+                    self._words.setdefault(term, set()).add(word)
+            self._met |= fresh
+            having = [self._words[term] for term in terms if term in self._words]
+            return list(words.intersection(set().union(*having)))
+
+
 class Analyzer:
     """Turns text into terms in one language. Instances cache words and may be shared between threads.
 
@@ -100,6 +129,7 @@ class Analyzer:
         self.language = language
         self._stem = Stemmer.Stemmer(language, 0).stemWord if language != "none" else str
         self._cache = _Cache(self._analyse)
+        self._having = _WordsByTerm(self._cache)
         self.stemmed: dict[str, str] = {}
         """Words found since this was last emptied that differ from their term; searches by prefix look them up."""
         self._stop = frozenset(map(fold, STOP_WORDS.get(language, ())))
@@ -132,9 +162,7 @@ class Analyzer:
 
     def words_with(self, some: Iterable[str], terms: frozenset[str]) -> list[str]:
         """Those of some words, as ``runs`` gives them, that have one of the terms."""
-        known = list(some)
-        found = map(self._cache.__getitem__, known)
-        return [word for word, own in zip(known, found, strict=True) if not terms.isdisjoint(own)]
+        return self._having.among(set(some), terms)
 
     def _analyse(self, word: str) -> tuple[str, ...]:
         if not _WORD.fullmatch(word):

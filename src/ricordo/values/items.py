@@ -303,11 +303,12 @@ class Item(Plain):
     @property
     def title(self) -> str:
         """The title. Without one, what is remembered is called by its first words, and others by their path."""
-        return self.fields.title or self.first_words() or self.ref.path.rstrip("/").rpartition("/")[2]
+        return self.title_with(self.opening)
 
-    def first_words(self) -> str:
-        """The name of a memory without a title; empty for other kinds, and if the text was not read."""
-        return first_words(self.content or self.opening) if self.kind in REMEMBERED_KINDS else ""
+    def title_with(self, opening: str) -> str:
+        """The title, where the beginning of the text is known from elsewhere."""
+        words = self.kind in REMEMBERED_KINDS and not self.fields.title and first_words(self.content or opening)
+        return self.fields.title or words or self.ref.path.rstrip("/").rpartition("/")[2]
 
     def validity(self, now: datetime) -> str:
         """Why it is not valid at a time: ``not valid yet`` or ``no longer valid``; empty if it is valid."""

@@ -20,6 +20,7 @@ import apsw
 
 from ricordo.errors import CorruptStore, ReadOnlyStore, StoreError, Unavailable, half_a_character
 from ricordo.store.sqlite import log_mark
+from ricordo.store.sqlite.lock_holder import lock_holder
 
 if TYPE_CHECKING:
     from ricordo.store.base import TermCounts
@@ -58,6 +59,19 @@ class Connection(apsw.Connection):
     def rows(self, sql: str, values: Sequence[Any] | None = None) -> list[Row]:
         """Run a statement and read all its rows."""
         return super().execute(sql, values).fetchall()
+
+    remembered: dict[tuple[str, Any], list[Row]] | None = None
+    """On a reader with an open snapshot: the answers of ``once``."""
+
+    def once(self, sql: str, value: Any = None) -> list[Row]:
+        """The rows of a query that is asked many times; within a snapshot they cannot change, so they are read once."""
+        values = None if value is None else (value,)
+        if self.remembered is None:
+            return self.rows(sql, values)
+        found = self.remembered.get((sql, value))
+        if found is None:
+            found = self.remembered[sql, value] = self.rows(sql, values)
+        return found
 
     words: WordIndex
     """The module that writes the keyword index of this store."""
@@ -202,9 +216,11 @@ class Database:
                 yield connection
                 return
             connection.rows("BEGIN")
+            connection.remembered = {}
             try:
                 yield connection
             finally:
+                connection.remembered = None
                 _end(connection, "COMMIT")
 
     @contextmanager
@@ -382,18 +398,3 @@ def _prepare_file(path: Path, create: bool) -> None:
         raise StoreError(
             f"cannot make a store at {path}: {error.strerror}", hint="Name a place you can write to with --store."
         ) from error
-
-
-def lock_holder(path: Path) -> str:
-    """The process that holds the write lock, as far as the system tells (Linux lists locks by inode)."""
-    try:
-        inode = Path(f"{path}-shm").stat().st_ino
-        for line in Path("/proc/locks").read_text().splitlines():
-            parts = line.split()
-            if len(parts) >= 8 and parts[3] == "WRITE" and parts[5].endswith(f":{inode}") and parts[6] == "120":
-                pid = parts[4]
-                command = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ").strip()
-                return f"process {pid} ({command[:80]})"
-    except (OSError, IndexError, ValueError):
-        pass
-    return "another process"

@@ -188,7 +188,7 @@ class Gathering:
         else:
             self.briefs.read(connection, numbers)
             refs, windows = self.briefs.refs, dict(self.briefs.windows)
-        active = connection.rows("SELECT name FROM fingerprints WHERE active")
+        active = connection.once("SELECT name FROM fingerprints WHERE active")
         return Candidates(
             pool.candidates(refs, items.versions_at(connection, numbers, ask.as_of) if ask.as_of else {}),
             pool.total,

@@ -21,6 +21,7 @@ from ricordo.values.items import FIELD_NAMES, Draft, Fields, Item, Mark, Passage
 from ricordo.values.use_scores import decayed
 
 T = TypeVar("T")
+_KNOWN_FIELDS = frozenset(FIELD_NAMES)
 _FILE = "file_mtime, file_size, file_hash, file_fields"
 ITEM_COLUMNS = (
     "i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.hash, i.fields, i.size, i.created_at,"
@@ -34,7 +35,9 @@ _ITEM = f"SELECT {ITEM_COLUMNS} {ITEM_TABLES} "
 
 def fields_of(text: str) -> Fields:
     """Fields from their stored JSON; names that this version does not know are left out."""
-    plain = {name: value for name, value in json.loads(text).items() if name in FIELD_NAMES}
+    plain = json.loads(text)
+    if not plain.keys() <= _KNOWN_FIELDS:
+        plain = {name: value for name, value in plain.items() if name in _KNOWN_FIELDS}
     plain["tags"] = tuple(plain.get("tags", ()))
     return Fields(**plain)
 

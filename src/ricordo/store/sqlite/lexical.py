@@ -44,7 +44,7 @@ class LexicalIndex:
 
     def snapshot(self, connection: Connection) -> Snapshot:
         """The current state, re-read only where something changed."""
-        epoch = connection.rows("SELECT value FROM meta WHERE name='index_epoch'")[0][0]
+        epoch = connection.once("SELECT value FROM meta WHERE name='index_epoch'")[0][0]
         with self._lock:
             known = self._snapshot
             if known is None or known.epoch != epoch:

@@ -87,7 +87,7 @@ def vectors_of_item(connection: Connection, fingerprint: str, n: int) -> Array:
 
 
 def _number(connection: Connection, fingerprint: str, dimensions: int) -> int | None:
-    rows = connection.rows("SELECT id, dimensions FROM fingerprints WHERE name=?", (fingerprint,))
+    rows = connection.once("SELECT id, dimensions FROM fingerprints WHERE name=?", fingerprint)
     if not rows:
         return None
     if rows[0][1] != dimensions:

@@ -28,7 +28,7 @@ class Index:
     def fingerprint(self) -> str | None:
         """The fingerprint whose vectors searches use."""
         with self._database.read() as connection:
-            rows = connection.rows("SELECT name FROM fingerprints WHERE active")
+            rows = connection.once("SELECT name FROM fingerprints WHERE active")
         return rows[0][0] if rows else None
 
     def candidates(self, ask: Ask) -> Candidates:

@@ -78,7 +78,7 @@ class VectorIndex:
         return self._current(connection, fingerprint).entries
 
     def _current(self, connection: Connection, fingerprint: int) -> _Loaded:
-        epoch = connection.rows("SELECT value FROM meta WHERE name='vector_epoch'")[0][0]
+        epoch = connection.once("SELECT value FROM meta WHERE name='vector_epoch'")[0][0]
         with self._lock:
             known = self._loaded.get(fingerprint)
             if known is None or known.epoch != epoch:
@@ -289,8 +289,8 @@ def nearest_sketches(sketches: Array, query: Array, positions: Array, wanted: in
         distances[start:end] = count
     if len(positions) != total:
         distances = distances[positions]
-    histogram = np.cumsum(np.bincount(distances))
-    limit = int(np.searchsorted(histogram, min(wanted, len(distances))))
+    last = min(wanted, len(distances)) - 1
+    limit = np.partition(distances, last)[last]
     found: Array = positions[distances <= limit]
     return found
 
