@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,8 @@ ENGINES: dict[str, type[ComparedEngine]] = {
         RicordoEngine, RicordoOnPostgres, LanceDb, SqliteFtsVec, Bm25s, Tantivy, Chroma, MilvusLite, Txtai, DuckDb,
     )
 }  # fmt: skip
+Figures = dict[str, dict[str, Any]]
+"""By engine: what was measured of it."""
 LIMIT = 10
 NEAREST = 50
 WRITING_SECONDS = 8.0
@@ -146,10 +148,12 @@ def _size(folder: Path) -> int:
 class Run:
     """All engines over one collection."""
 
-    def __init__(self, collection: Path, names: Sequence[str], options: argparse.Namespace) -> None:
-        self.collection, self.options = collection, options
+    def __init__(
+        self, collection: Path, names: Sequence[str], options: argparse.Namespace, report: Callable[[Figures], None]
+    ) -> None:
+        self.collection, self.options, self.report = collection, options, report
         self.names = list(names)
-        self.results: dict[str, dict[str, Any]] = {name: {} for name in names}
+        self.results: Figures = {name: {} for name in names}
 
     def command(self, name: str, step: str) -> list[str]:
         return [
@@ -176,23 +180,38 @@ class Run:
         self.results[name]["left out"] = reason
         self.names.remove(name)
 
-    def measure(self) -> dict[str, dict[str, Any]]:
+    def measure(self) -> None:
         """Every step for every engine."""
         for name in list(self.names):
-            print(f"  {name}: loading", file=sys.stderr)
-            folder = self.collection / "engines" / name
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
-            if (loaded := self.step(name, "load")) is not None:
-                self.results[name] |= loaded
+            self._load(name)
         for name in list(self.names):
             if (quality := self.step(name, "quality")) is not None:
                 self.results[name] |= quality
+            self._tell()
         if not Collection(self.collection).judgements:
             self._times()
-        about = Collection(self.collection).about
-        self.results[RicordoEngine.name] |= about["ricordo"]
-        return self.results
+        self._tell()
+
+    def _load(self, name: str) -> None:
+        """Let an engine index the collection, unless it did so in an earlier run that was kept."""
+        folder = self.collection / "engines" / name
+        figures = self.collection / "engines" / f"{name}.json"
+        if not figures.exists():
+            print(f"  {name}: loading", file=sys.stderr)
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            loaded = self.step(name, "load")
+            if loaded is None:
+                return
+            figures.write_text(json.dumps(loaded), encoding="utf-8")
+        self.results[name] |= json.loads(figures.read_text(encoding="utf-8"))
+        self._tell()
+
+    def _tell(self) -> None:
+        """Report what is known so far, so that a run that is stopped has not been for nothing."""
+        known = {name: dict(figures) for name, figures in self.results.items()}
+        known.get(RicordoEngine.name, {}).update(Collection(self.collection).about["ricordo"])
+        self.report(known)
 
     def _times(self) -> None:
         for turn in range(self.options.turns):
@@ -207,10 +226,12 @@ class Run:
                 self.results[name]["memory"] = found["memory"]
                 for kind, times in found["times"].items():
                     self.results[name].setdefault("times", {}).setdefault(kind, []).extend(times)
+                self._tell()
         for name in list(self.names):
             self._beside(name, "busy_ms", [[sys.executable, "-c", "while True: pass"]] * 2)
             if ENGINES[name].shares_folder:
                 self._beside(name, "writing_ms", [self.command(name, "write")])
+            self._tell()
 
     def _beside(self, name: str, figure: str, others: Sequence[Sequence[str]]) -> None:
         """Hybrid searches while other processes work."""
@@ -254,22 +275,36 @@ def run_all(options: argparse.Namespace) -> dict[str, Any]:
         "engines": {name: (engine.__doc__ or "").rstrip(".") for name, engine in ENGINES.items()},
         "missing": {name: reason for name, reason in reasons.items() if reason}, "sizes": {}, "judged": {},
     }  # fmt: skip
+
+    def measure(made: Path, names: Sequence[str], kind: str, label: str) -> None:
+        def report(figures: Figures) -> None:
+            results[kind][label] = {name: summarised(one) for name, one in figures.items()}
+            if limits := Collection(made).about["limits"]:
+                results[kind][label]["limits"] = limits
+            if options.out:
+                options.out.parent.mkdir(parents=True, exist_ok=True)
+                options.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
+
+        Run(made, names, options, report).measure()
+        if not options.keep:
+            shutil.rmtree(made)
+
     documents = read_corpus(options.corpus) if options.sizes else []
-    with tempfile.TemporaryDirectory(prefix="ricordo-compare-", dir=options.folder) as folder:
+    with tempfile.TemporaryDirectory(prefix="ricordo-compare-") as temporary:
+        folder = options.keep or Path(temporary)
         for size in options.sizes:
             print(f"{size:,} passages", file=sys.stderr)
-            made = make_collection(Path(folder) / f"n{size}", documents, size, options)
+            made = folder / f"n{size}"
+            if not (made / "about.json").exists():
+                make_collection(made, documents, size, options)
             names = [name for name in chosen if size <= options.most or name in options.large]
-            run = Run(made, names, options)
-            results["sizes"][str(size)] = {name: summarised(one) for name, one in run.measure().items()}
-            results["sizes"][str(size)]["limits"] = Collection(made).about["limits"]
-            shutil.rmtree(made)
+            measure(made, names, "sizes", str(size))
         for judged in options.judged:
             print(f"judged set {judged.name}", file=sys.stderr)
-            made = make_judged(Path(folder) / judged.name, judged)
-            run = Run(made, chosen, options)
-            results["judged"][judged.name] = {name: summarised(one) for name, one in run.measure().items()}
-            shutil.rmtree(made)
+            made = folder / judged.name
+            if not (made / "about.json").exists():
+                make_judged(made, judged)
+            measure(made, chosen, "judged", judged.name)
     return results
 
 
@@ -316,8 +351,10 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=2, help="how often engines take turns (2)")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="threads per engine (all cores)")
     parser.add_argument("--timeout", type=float, default=3600.0, help="seconds that one step may take (3600)")
-    parser.add_argument("--folder", type=Path, help="where collections are made (a temporary folder)")
-    parser.add_argument("--out", type=Path, help="write all figures to this file")
+    parser.add_argument(
+        "--keep", type=Path, metavar="DIR", help="keep collections and indexes in this folder, and use those it holds"
+    )
+    parser.add_argument("--out", type=Path, help="write all figures to this file, as soon as they are known")
     parser.add_argument("--page", type=Path, help="write tables and plots into this page, from --out or a fresh run")
     parser.add_argument("--step", help=argparse.SUPPRESS)
     parser.add_argument("--engine", help=argparse.SUPPRESS)
@@ -332,9 +369,6 @@ def main() -> None:
         results = json.loads(options.out.read_text(encoding="utf-8"))
     else:
         results = run_all(options)
-        if options.out:
-            options.out.parent.mkdir(parents=True, exist_ok=True)
-            options.out.write_text(json.dumps(results, indent=1), encoding="utf-8")
     if options.page:
         write_page(results, options.page)
     elif not options.out:

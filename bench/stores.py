@@ -71,7 +71,7 @@ class GrowingStore:
     def grow(self, chunks: int) -> Growth:
         """Add documents until there are at least so many chunks."""
         before, _ = count_chunks(self.file)
-        held, characters = before, 0
+        held = before
         seconds = processor = 0.0
         with Ricordo.open(self.file, config=self._config) as engine:
             while held < chunks:
@@ -84,8 +84,9 @@ class GrowingStore:
                 processor += time.process_time() - busy
                 if report.failed:
                     raise SystemExit(f"{report.failed} documents were not saved, e.g. {report.items[0]}")
-                held, characters = count_chunks(self.file)
+                held += sum(saved.chunks for saved in report.items)
             longest = longest_write_lock(engine)
+        held, characters = count_chunks(self.file)
         return Growth(held, held - before, characters, seconds, longest, processor)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -50,6 +51,7 @@ class SlicedEntries:
 
 def make_collection(folder: Path, documents: Sequence[SourceDocument], size: int, options: argparse.Namespace) -> Path:
     """Passages of a corpus, with true vectors for some and mixtures for the rest, and the true nearest documents."""
+    shutil.rmtree(folder, ignore_errors=True)  # what an earlier run left unfinished
     (folder / "ricordo").mkdir(parents=True)
     embedder = shipped_embedder()
     real = real_vectors(documents, options.real, embedder)
@@ -80,6 +82,7 @@ def make_collection(folder: Path, documents: Sequence[SourceDocument], size: int
 
 def make_judged(folder: Path, judged: Path) -> Path:
     """The documents of a judged set with their true vectors, and what answers each question."""
+    shutil.rmtree(folder, ignore_errors=True)  # what an earlier run left unfinished
     (folder / "ricordo").mkdir(parents=True)
     dataset = read_dataset(judged)
     embedder = remembering(shipped_embedder())
