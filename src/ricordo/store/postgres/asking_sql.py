@@ -4,8 +4,9 @@ The statement is a chain of named steps:
 
 1. ``allowed`` are the items that pass the filters, ``visible`` the chunks of a moment; both apply before the best are
    picked.
-2. ``hits`` has a row for each word and chunk that holds it; ``idfs`` how rare each word is (computed once, in float8:
-   PostgreSQL's own numeric logarithm costs thirty times as much); ``scored`` the BM25F score of each chunk.
+2. ``idfs`` says how rare each word is, by the kept counts of its passages, or by ``hits``, the passages that hold it;
+   ``scored`` has the BM25F score of each chunk. All of it is in float8: PostgreSQL's numeric logarithm costs thirty
+   times as much.
 3. ``near`` are the chunks nearest to the query's vector.
 4. ``pool`` are the items that either side brought and their neighbours; each gets both values.
 """
@@ -118,24 +119,52 @@ Respelled = Mapping[str, tuple[str, ...]]
 """Words that occur nowhere, with the terms that are looked for in their place."""
 
 
+def counts_terms(ask: Ask, seen: str, respelled: Respelled) -> bool:
+    """Whether the kept count of passages of each term says how rare each word is.
+
+    It does if every word is one term, and the live passages are searched. Otherwise passages are counted.
+    """
+    return seen == "live" and not ask.prefixes and not any(word.written in respelled for word in ask.words)
+
+
 def add_words(statement: Statement, ask: Ask, seen: str, respelled: Respelled) -> None:
-    """The steps ``terms``, ``stats``, ``hits`` and ``idfs``: every word of the ask with its rarity, by its place."""
+    """The steps ``stats`` and ``idfs``: every word of the ask with its rarity, by its place.
+
+    Where passages must be counted, the steps ``terms`` and ``hits`` come before.
+    """
+    _add_statistics(statement, ask, seen)
+    if counts_terms(ask, seen, respelled):
+        statement.step(
+            "dfs",
+            "SELECT w.*, coalesce(t.passages, 0) AS df FROM unnest(?::int[], ?::text[], ?::float8[], ?::float8[])"
+            " w(place, label, weight, certainty) LEFT JOIN term_counts t ON t.term = w.label",
+            (
+                list(range(1, len(ask.words) + 1)),
+                [word.term for word in ask.words],
+                [word.weight for word in ask.words],
+                [word.certainty for word in ask.words],
+            ),
+        )
+    else:
+        _add_counted(statement, ask, seen, respelled)
+    kept = ""
+    if ask.rarest:
+        kept = (
+            f" WHERE place > {len(ask.words)} OR df > 0 AND place IN (SELECT place FROM dfs"
+            f" WHERE place <= {len(ask.words)} AND df > 0 ORDER BY df, label LIMIT {int(ask.rarest)})"
+        )
+    statement.step(
+        "idfs",
+        "SELECT *, idf * weight * certainty AS gain FROM (SELECT d.*,"
+        " ln(1::float8 + (s.n - d.df + 0.5::float8) / (d.df + 0.5::float8)) AS idf FROM dfs d, stats s) w" + kept,
+    )
+
+
+def _add_counted(statement: Statement, ask: Ask, seen: str, respelled: Respelled) -> None:
+    """Words that mean several terms, or passages of another time: their passages are found first, then counted."""
     places = list(range(1, len(ask.words) + 1))
     likely = [respelled.get(word.written, ()) if word.written else () for word in ask.words]
     pairs = list(zip(ask.words, likely, strict=True))
-    statement.step(
-        "words",
-        "SELECT * FROM unnest(?::int[], ?::text[], ?::float8[], ?::float8[]) w(place, label, weight, certainty)",
-        (
-            [*places, *range(len(places) + 1, len(places) + len(ask.prefixes) + 1)],
-            [
-                *(word.written if other else word.term for word, other in pairs),
-                *(f"{prefix}*" for prefix in ask.prefixes),
-            ],
-            [*(word.weight * (RESPELLED if other else 1.0) for word, other in pairs), *(1.0 for _ in ask.prefixes)],
-            [*(1.0 if other else word.certainty for word, other in pairs), *(1.0 for _ in ask.prefixes)],
-        ),
-    )
     asked = [(at, term) for at, (word, other) in zip(places, pairs, strict=True) for term in other or (word.term,)]
     terms = ["SELECT * FROM unnest(?::int[], ?::text[]) t(place, term)"]
     values: list[Any] = [[at for at, _ in asked], [term for _, term in asked]]
@@ -147,25 +176,30 @@ def add_words(statement: Statement, ask: Ask, seen: str, respelled: Respelled) -
         )
         values += [start, start + "\U0010ffff"]
     statement.step("terms", " UNION ".join(terms), values)
-    _add_statistics(statement, seen)
-    _add_hits(statement, ask, seen, single=not ask.prefixes and not any(likely))
-    kept = ""
-    if ask.rarest:
-        kept = (
-            f" WHERE place > {len(places)} OR df > 0 AND place IN (SELECT w.place FROM words w JOIN dfs d"
-            f" ON d.place = w.place WHERE w.place <= {len(places)} ORDER BY d.df, w.label LIMIT {int(ask.rarest)})"
-        )
-    statement.step("dfs", "SELECT place, count(*) AS df FROM hits GROUP BY place")
     statement.step(
-        "idfs",
-        "SELECT * FROM (SELECT w.place, w.label, w.weight, w.certainty, coalesce(d.df, 0) AS df,"
-        " ln(1::float8 + (s.n - coalesce(d.df, 0) + 0.5::float8) / (coalesce(d.df, 0) + 0.5::float8)) AS idf"
-        f" FROM words w LEFT JOIN dfs d USING (place), stats s) w{kept}",
+        "hits",
+        f"SELECT t.place, p.chunk, p.item, sum({frequency(ask)}) AS x FROM terms t"
+        f" JOIN postings p ON p.term = t.term WHERE {visible('p', seen)} GROUP BY t.place, p.chunk, p.item",
+    )
+    statement.step(
+        "dfs",
+        "SELECT w.*, coalesce(d.df, 0) AS df FROM unnest(?::int[], ?::text[], ?::float8[], ?::float8[])"
+        " w(place, label, weight, certainty)"
+        " LEFT JOIN (SELECT place, count(*) AS df FROM hits GROUP BY place) d USING (place)",
+        (
+            [*places, *range(len(places) + 1, len(places) + len(ask.prefixes) + 1)],
+            [
+                *(word.written if other else word.term for word, other in pairs),
+                *(f"{prefix}*" for prefix in ask.prefixes),
+            ],
+            [*(word.weight * (RESPELLED if other else 1.0) for word, other in pairs), *(1.0 for _ in ask.prefixes)],
+            [*(1.0 if other else word.certainty for word, other in pairs), *(1.0 for _ in ask.prefixes)],
+        ),
     )
 
 
-def _add_statistics(statement: Statement, seen: str) -> None:
-    """The step ``stats``: how many chunks count, and how long each field is on average."""
+def _add_statistics(statement: Statement, ask: Ask, seen: str) -> None:
+    """The step ``stats``: how many chunks count (``n``), and what a term of each field's length costs (``b0``...)."""
     if seen == "live":
         sums = "max(total) FILTER (WHERE field = -1)" + "".join(
             f", max(total) FILTER (WHERE field = {at}), max(passages) FILTER (WHERE field = {at})" for at in range(6)
@@ -178,34 +212,44 @@ def _add_statistics(statement: Statement, seen: str) -> None:
         )
         source = f"SELECT {sums} FROM visible"
     names = "n, " + ", ".join(f"t{at}, h{at}" for at in range(6))
-    averages = ", ".join(average(at) for at in range(6))
-    statement.step("stats", f"SELECT s.n::float8 AS n, {averages} FROM ({source}) s({names})")
-
-
-def _add_hits(statement: Statement, ask: Ask, seen: str, *, single: bool) -> None:
-    """The step ``hits``: each word in each chunk that holds it, with the weighted and normed sum of its frequencies."""
-    scoring = ask.scoring
-    parts = " + ".join(
-        f"CASE WHEN p.f{at} = 0 THEN 0 WHEN s.a{at} = 0 THEN {scoring.weights[at]!r}::float8 * p.f{at}"
-        f" ELSE {scoring.weights[at]!r}::float8 * p.f{at} / ({1 - scoring.b!r}::float8 + {scoring.b!r}::float8"
-        f" * p.l{at} / s.a{at}) END"
+    norms = ", ".join(
+        f"CASE WHEN s.t{at} > 0 THEN {ask.scoring.b!r}::float8 * s.h{at} / s.t{at} ELSE 0 END AS b{at}"
         for at in range(6)
     )
-    x, grouped = (parts, "") if single else (f"sum({parts})", " GROUP BY t.place, p.chunk, p.item")
-    statement.step(
-        "hits",
-        f"SELECT t.place, p.chunk, p.item, {x} AS x FROM terms t JOIN postings p ON p.term = t.term, stats s"
-        f" WHERE {visible('p', seen)}{grouped}",
-    )
+    statement.step("stats", f"SELECT s.n::float8 AS n, {norms} FROM ({source}) s({names})")
 
 
-def average(at: int) -> str:
-    """The average length of a field, over the chunks that have it."""
-    return f"CASE WHEN s.h{at} > 0 THEN s.t{at}::float8 / s.h{at} ELSE 0 END AS a{at}"
+def frequency(ask: Ask, posting: str = "p") -> str:
+    """The weighted sum of how often a passage's fields hold a term, each normed by the field's length.
+
+    Most terms stand in the text alone, so the other fields are looked at only if they hold the term.
+    """
+    scoring = ask.scoring
+
+    def normed(at: int, count: str, length: str) -> str:
+        norm = f"{1 - scoring.b!r}::float8 + (SELECT b{at} FROM stats) * {length}"
+        if scoring.b >= 1:
+            norm = f"greatest({norm}, 1e-9)"  # the length of an empty field is 0
+        return f"{scoring.weights[at]!r}::float8 * {count} / ({norm})"
+
+    body = normed(5, f"{posting}.body", f"{posting}.length")
+    others = " + ".join(normed(at, f"{posting}.others[{at + 1}]", f"{posting}.others[{at + 6}]") for at in range(5))
+    return f"CASE WHEN {posting}.others IS NULL THEN {body} ELSE {body} + {others} END"
 
 
-def add_scores(statement: Statement, ask: Ask, *, limited: bool, seen: str) -> None:
-    """The steps ``scored`` and ``matched``: the score of every chunk that may be answered, and the best of them."""
+def shares(ask: Ask, seen: str, respelled: Respelled) -> tuple[str, str]:
+    """Each word ``i`` in each passage ``h`` that holds it, as a join, and what it gives to the passage's score."""
+    k1 = f"{ask.scoring.k1!r}::float8"
+    if counts_terms(ask, seen, respelled):
+        joined, x = "idfs i JOIN postings h ON h.term = i.label AND h.state = 0", frequency(ask, "h")
+    else:
+        joined, x = "hits h JOIN idfs i USING (place)", "h.x"
+    # It is gain * x / (k1 + x), in a form in which x, which is long, stands once.
+    return joined, f"i.gain - i.gain * {k1} / ({k1} + {x})"
+
+
+def add_scores(statement: Statement, ask: Ask, *, limited: bool, seen: str, respelled: Respelled) -> None:
+    """The step ``scored``: the score of every chunk that may be answered, and the rarity of the words it holds."""
     required = [term for phrase in ask.phrases for term in phrase.terms]
     conditions, values = [], []
     if limited:
@@ -216,29 +260,32 @@ def add_scores(statement: Statement, ask: Ask, *, limited: bool, seen: str) -> N
             f" AND {visible('p', seen)} GROUP BY p.chunk HAVING count(*) = ?)"
         )
         values += [*required, len(set(required))]
+    joined, share = shares(ask, seen, respelled)
     condition = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     statement.step(
         "scored",
-        f"SELECT h.chunk, h.item, sum(h.x / ({ask.scoring.k1!r}::float8 + h.x) * i.idf * i.weight * i.certainty)"
-        " AS score, sum(i.idf) / nullif((SELECT sum(idf) FROM idfs WHERE df > 0), 0) AS coverage"
-        f" FROM hits h JOIN idfs i USING (place){condition} GROUP BY h.chunk, h.item",
+        f"SELECT h.chunk, h.item, sum({share}) AS score, sum(i.idf) AS held FROM {joined}{condition}"
+        " GROUP BY h.chunk, h.item",
         values,
     )
+    statement.step("known", "SELECT nullif(sum(idf), 0) AS idf FROM idfs WHERE df > 0")
 
 
 def add_best(statement: Statement, per_side: int) -> None:
     """The step ``matched``: the best chunks until enough different items are among them, ties included."""
     statement.step(
-        "ranked",
-        "SELECT item, max(score) AS best FROM scored GROUP BY item ORDER BY best DESC LIMIT ?",
-        (per_side + 1,),
+        "top",
+        "SELECT chunk, item, score, held FROM scored ORDER BY score DESC, chunk LIMIT ?",
+        (max(4 * per_side, MOST_TIES),),
+    )
+    statement.step(
+        "ranked", "SELECT max(score) AS best FROM top GROUP BY item ORDER BY best DESC LIMIT ?", (per_side + 1,)
     )
     statement.step(
         "matched",
-        "SELECT chunk, item, score, coverage FROM scored WHERE score >= CASE WHEN (SELECT count(*) FROM ranked) > ?"
-        " THEN (SELECT min(best) FROM (SELECT best FROM ranked ORDER BY best DESC LIMIT ?) r) ELSE 0 END"
-        " ORDER BY score DESC, chunk LIMIT ?",
-        (per_side, per_side, max(4 * per_side, MOST_TIES)),
+        "SELECT chunk, item, score, held FROM top WHERE score >= CASE WHEN (SELECT count(*) FROM ranked) > ?"
+        " THEN (SELECT min(best) FROM (SELECT best FROM ranked ORDER BY best DESC LIMIT ?) r) ELSE 0 END",
+        (per_side, per_side),
     )
 
 
@@ -294,8 +341,9 @@ def add_pool(statement: Statement, ask: Ask, sides: Sequence[str], *, limited: b
     )
 
 
+COVERAGE = "held / (SELECT idf FROM known)"
 SCORES = (
-    "SELECT json_agg(json_build_array(chunk, item, score, coverage)) FROM (SELECT *, row_number() OVER"
+    f"SELECT json_agg(json_build_array(chunk, item, score, {COVERAGE})) FROM (SELECT *, row_number() OVER"
     f" (PARTITION BY item ORDER BY score DESC, chunk) AS place FROM scored WHERE item IN ({{items}})) s"
     f" WHERE place <= {CHUNKS_KEPT}"
 )

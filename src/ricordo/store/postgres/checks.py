@@ -60,13 +60,20 @@ def _index_problem(connection: Connection) -> str:
         "SELECT count(*) FROM chunks c WHERE c.state = 0 AND length_at(c.lengths, 5) > 0"
         " AND NOT EXISTS (SELECT 1 FROM postings p WHERE p.chunk = c.id)"
     )
-    return f"{missing} passages are not indexed" if missing else ""
+    if missing:
+        return f"{missing} passages are not indexed"
+    [(wrong,)] = connection.rows(
+        "SELECT count(*) FROM term_counts t FULL JOIN (SELECT term, count(*) AS passages FROM postings WHERE state = 0"
+        " GROUP BY term) p USING (term) WHERE coalesce(t.passages, 0) <> coalesce(p.passages, 0)"
+    )
+    return f"{wrong} terms are counted otherwise than they occur" if wrong else ""
 
 
 def rebuild(database: Database, analyzer: Analyzer) -> None:
     """Index every passage again, from the stored texts, in one transaction."""
     with database.write(durable=True, mirrored=False) as connection:
         connection.rows("DELETE FROM postings")
+        connection.rows("DELETE FROM term_counts")
         connection.rows("UPDATE lexical_stats SET total = 0, passages = 0")
         chunks = list(_chunks(connection, analyzer))
         for at in range(0, len(chunks), _BATCH):

@@ -178,9 +178,12 @@ class Connection:
         """
         names = ", ".join(columns)
         if len(rows) < COPY_FROM:
-            arrays = ", ".join(f"?::{kind}[]" for kind in columns.values())
+            # An array of arrays would have to be a table of equal rows, so arrays travel as texts.
+            sent = ["text" if kind.endswith("[]") else kind for kind in columns.values()]
+            arrays = ", ".join(f"?::{kind}[]" for kind in sent)
+            read = ", ".join(f"{name}::{kind}" for name, kind in columns.items())
             values = [[_bound(value) for value in column] for column in zip(*rows, strict=True)]
-            self.rows(f"INSERT INTO {table}({names}) SELECT * FROM unnest({arrays})", values)
+            self.rows(f"INSERT INTO {table}({names}) SELECT {read} FROM unnest({arrays}) t({names})", values)
             return
         kinds = ", ".join(f"{name} {kind}" for name, kind in columns.items())
         self.rows(f"CREATE TEMPORARY TABLE IF NOT EXISTS new_{table}({kinds}) ON COMMIT DELETE ROWS")

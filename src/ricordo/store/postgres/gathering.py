@@ -104,7 +104,7 @@ class Gathering:
         after: list[Any] = []
         if by_word:
             sql.add_words(statement, ask, seen, self.respelled)
-            sql.add_scores(statement, ask, limited=limited, seen=seen)
+            sql.add_scores(statement, ask, limited=limited, seen=seen, respelled=self.respelled)
             sql.add_best(statement, limit)
             sides.append("matched")
         vectors = self._vectors() if ask.vector is not None else None
@@ -113,11 +113,12 @@ class Gathering:
             sides.append("near")
         sql.add_pool(statement, ask, sides, limited=limited)
         if by_word:
-            answers["lexical"] = self._lexical_sql()
+            answers["lexical"] = self._lexical_sql(seen)
             answers["joined_lexical"] = sql.SCORES.format(items="SELECT item FROM joined")
             answers["words"] = sql.WORDS
             answers["total"] = "SELECT count(*) FROM scored"
-            answers["prefixes"] = sql.PREFIXES.format(plain=len(ask.words))
+            if ask.prefixes:
+                answers["prefixes"] = sql.PREFIXES.format(plain=len(ask.words))
         if "near" in sides:
             answers["near"] = "SELECT json_agg(json_build_array(chunk, item, cosine)) FROM near"
         if vectors is not None and ask.vector is not None:
@@ -140,21 +141,19 @@ class Gathering:
         self.opened.respelled.update(self.respelled)
         return bool(self.respelled)
 
-    def _lexical_sql(self) -> str:
+    def _lexical_sql(self, seen: str) -> str:
         """The best chunks, and those of the items that the other side found; with texts where they must be read."""
         ask = self.ask
         texts = ""
         if judging.reads_texts(self.ask) or any(word.spelled for word in ask.words):
             texts = ", (SELECT json_build_array(c.heading, c.text) FROM chunks c WHERE c.id = s.chunk)"
             if any(word.spelled for word in ask.words):
-                texts += (
-                    f", (SELECT json_object_agg(i.label, h.x / ({ask.scoring.k1!r}::float8 + h.x)"
-                    " * i.idf * i.weight * i.certainty) FROM hits h JOIN idfs i USING (place) WHERE h.chunk = s.chunk)"
-                )
+                shares, x = sql.shares(ask, seen, self.respelled)
+                texts += f", (SELECT json_object_agg(i.label, {x}) FROM {shares} WHERE h.chunk = s.chunk)"
         return (
-            f"SELECT json_agg(json_build_array(chunk, item, score, coverage{texts}) ORDER BY score DESC, chunk)"
-            " FROM (SELECT chunk, item, score, coverage FROM matched UNION"
-            " SELECT chunk, item, score, coverage FROM scored WHERE item IN (SELECT item FROM pool)) s"
+            f"SELECT json_agg(json_build_array(chunk, item, score, {sql.COVERAGE}{texts}) ORDER BY score DESC, chunk)"
+            " FROM (SELECT chunk, item, score, held FROM matched UNION"
+            " SELECT chunk, item, score, held FROM scored WHERE item IN (SELECT item FROM pool)) s"
         )
 
     def _add_needs(self, answers: dict[str, str], after: list[Any]) -> None:
@@ -306,7 +305,7 @@ class Gathering:
         after: list[Any] = []
         if ask.by_word or ask.phrases:
             sql.add_words(statement, ask, seen, self.respelled)
-            sql.add_scores(statement, ask, limited=limited, seen=seen)
+            sql.add_scores(statement, ask, limited=limited, seen=seen, respelled=self.respelled)
             answers["joined_lexical"] = sql.SCORES.format(items="SELECT item FROM pool")
         vectors = self._vectors() if ask.vector is not None else None
         if vectors is not None and ask.vector is not None:

@@ -88,7 +88,7 @@ def _terms_in_use(connection: Any, likely: Mapping[str, tuple[str, ...]]) -> dic
     terms = sorted({term for some in likely.values() for term in some})
     if not terms:
         return {}
-    rows = connection.rows(f"SELECT DISTINCT term FROM postings WHERE state=0 AND term IN ({numbered(terms)})", terms)
+    rows = connection.rows("SELECT term FROM term_counts WHERE passages > 0 AND term = ANY(?)", (terms,))
     here = {term for (term,) in rows}
     in_use = {word: tuple(term for term in some if term in here)[:MOST] for word, some in likely.items()}
     return {word: some for word, some in in_use.items() if some}
@@ -135,7 +135,7 @@ def document_frequencies(connection: Any, terms: Collection[str]) -> tuple[int, 
     counts, found = connection.together(
         [
             ("SELECT total FROM lexical_stats WHERE field = -1", ()),
-            ("SELECT term, count(*) FROM postings WHERE term = ANY(?) AND state = 0 GROUP BY term", (wanted,)),
+            ("SELECT term, passages FROM term_counts WHERE term = ANY(?)", (wanted,)),
         ]
     )
     known: dict[str, int] = dict(found)

@@ -5,7 +5,9 @@ A module with the functions of ``WordIndex``: adding chunks, taking them out, wh
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,8 @@ from ricordo.store.sqlite.new_chunks import DELETED, LIVE, NewChunk
 
 FIELDS = ("title", "path", "description", "tags", "context", "body")
 _COLUMNS = {
-    "term": "text", "chunk": "bigint", "item": "bigint", "state": "smallint",
-    **{f"f{at}": "int" for at in range(6)}, **{f"l{at}": "int" for at in range(6)},
+    "term": "text", "chunk": "bigint", "item": "bigint", "state": "smallint", "body": "int", "length": "int",
+    "others": "int[]",
 }  # fmt: skip
 
 
@@ -28,26 +30,39 @@ def add_chunks(connection: Any, chunks: Sequence[NewChunk], made: None) -> None:
     """Index the chunks of one transaction."""
     if not chunks:
         return
-    rows = list(_rows(chunks))
+    rows = sorted(_rows(chunks))
     if rows:
         connection.insert_rows("postings", _COLUMNS, rows)
-    terms = {term for chunk in chunks for field in chunk.counts for term in field}
+    live = Counter(row[0] for row in rows if row[3] == LIVE)
+    counts = [(row[0], live[row[0]]) for row in rows[:1]]
+    counts += [(row[0], live[row[0]]) for before, row in pairwise(rows) if before[0] != row[0]]
+    connection.rows(
+        "INSERT INTO term_counts(term, passages) SELECT * FROM unnest(?::text[], ?::bigint[])"
+        " ON CONFLICT(term) DO UPDATE SET passages = term_counts.passages + excluded.passages",
+        ([term for term, _ in counts], [count for _, count in counts]),
+    )
     # A term is a word of its own too: what begins with a prefix is looked up among the words.
     connection.rows(
         "INSERT INTO vocabulary(word, term) SELECT term, term FROM unnest(?::text[]) term ON CONFLICT DO NOTHING",
-        (sorted(terms),),
+        ([term for term, _ in counts],),
     )
-    live = np.array([chunk.lengths() for chunk in chunks if chunk.state == LIVE], np.int64).reshape(-1, len(FIELDS))
-    _count(connection, live, 1)
+    lengths = np.array([chunk.lengths() for chunk in chunks if chunk.state == LIVE], np.int64).reshape(-1, len(FIELDS))
+    _count(connection, lengths, 1)
     connection.add_to_meta("index_epoch", 1)
 
 
 def _rows(chunks: Sequence[NewChunk]) -> Iterator[tuple[Any, ...]]:
     for chunk in chunks:
-        lengths = chunk.lengths()
-        for term in dict.fromkeys(term for field in chunk.counts for term in field):
-            held = [field.get(term, 0) for field in chunk.counts]
-            yield (term, chunk.chunk, chunk.item, chunk.state, *held, *lengths)
+        *shared, body = chunk.counts
+        *shared_lengths, length = chunk.lengths()
+        number, item, state = chunk.chunk, chunk.item, chunk.state
+        elsewhere = set().union(*shared)
+        for term, count in body.items():
+            if term not in elsewhere:
+                yield term, number, item, state, count, length, None
+        for term in elsewhere:
+            held = [field.get(term, 0) for field in shared]
+            yield term, number, item, state, body.get(term, 0), length, f"{{{str([*held, *shared_lengths])[1:-1]}}}"
 
 
 def retire(connection: Any, chunks: Sequence[tuple[int, int, bytes]], state: int) -> None:
@@ -55,6 +70,11 @@ def retire(connection: Any, chunks: Sequence[tuple[int, int, bytes]], state: int
     if not chunks:
         return
     ids = [chunk for chunk, _, _ in chunks]
+    connection.rows(
+        "UPDATE term_counts t SET passages = t.passages - p.lost FROM (SELECT term, count(*) AS lost FROM postings"
+        f" WHERE chunk = ANY(?) AND state = {LIVE} GROUP BY term) p WHERE t.term = p.term",
+        (ids,),
+    )
     if state == DELETED:
         connection.rows("DELETE FROM postings WHERE chunk = ANY(?)", (ids,))
     else:
@@ -90,11 +110,12 @@ def is_used(connection: Any, term: str) -> bool:
 def rewrite(database: Any, terms: Sequence[str]) -> None:
     """Forget the terms of an erased item that no other one holds."""
     with database.write() as connection:
-        connection.rows(
-            "DELETE FROM vocabulary v WHERE v.term = ANY(?)"
-            " AND NOT EXISTS (SELECT 1 FROM postings p WHERE p.term = v.term)",
-            (list(terms),),
-        )
+        for table in ("vocabulary", "term_counts"):
+            connection.rows(
+                f"DELETE FROM {table} v WHERE v.term = ANY(?)"
+                " AND NOT EXISTS (SELECT 1 FROM postings p WHERE p.term = v.term)",
+                (list(terms),),
+            )
 
 
 def maintain(database: Any) -> None:

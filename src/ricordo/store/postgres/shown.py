@@ -97,13 +97,16 @@ def _shares_sql(ask: Ask, chunks: Sequence[int], respelled: sql.Respelled) -> tu
     statement = sql.Statement()
     _, seen = sql.add_conditions(statement, ask, ())
     sql.add_words(statement, ask, seen, respelled)
-    fields = ", ".join(f"sum(p.f{at})" for at in range(len(FIELDS)))
+    joined, share = sql.shares(ask, seen, respelled)
+    if sql.counts_terms(ask, seen, respelled):
+        source, which = "postings p", "p.term = i.label"
+    else:
+        source, which = "postings p JOIN terms t ON t.term = p.term", "t.place = i.place"
+    fields = ", ".join(f"sum(p.others[{at + 1}])" for at in range(len(FIELDS) - 1))
     answer = (
-        "SELECT json_agg(json_build_array(h.chunk, i.label, i.idf,"
-        f" h.x / ({ask.scoring.k1!r}::float8 + h.x) * i.idf * i.weight * i.certainty,"
-        f" (SELECT json_build_array({fields}) FROM postings p JOIN terms t ON t.term = p.term"
-        " WHERE t.place = h.place AND p.chunk = h.chunk)) ORDER BY h.chunk, i.place)"
-        " FROM hits h JOIN idfs i USING (place) WHERE h.chunk = ANY(?)"
+        f"SELECT json_agg(json_build_array(h.chunk, i.label, i.idf, {share},"
+        f" (SELECT json_build_array({fields}, sum(p.body)) FROM {source} WHERE {which} AND p.chunk = h.chunk))"
+        f" ORDER BY h.chunk, i.place) FROM {joined} WHERE h.chunk = ANY(?)"
     )
     steps = ", ".join(statement.steps)
     return f"WITH {steps} {answer}", (*statement.values, list(chunks))
