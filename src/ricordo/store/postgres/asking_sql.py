@@ -264,8 +264,9 @@ def add_scores(statement: Statement, ask: Ask, *, limited: bool, seen: str, resp
     condition = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     statement.step(
         "scored",
-        f"SELECT h.chunk, h.item, sum({share}) AS score, sum(i.idf) AS held FROM {joined}{condition}"
-        " GROUP BY h.chunk, h.item",
+        # Rows are grouped by one column, because a second one would cost a third more; a chunk has one item anyway.
+        f"SELECT h.chunk, min(h.item) AS item, sum({share}) AS score, sum(i.idf) AS held FROM {joined}{condition}"
+        " GROUP BY h.chunk",
         values,
     )
     statement.step("known", "SELECT nullif(sum(idf), 0) AS idf FROM idfs WHERE df > 0")

@@ -1,7 +1,9 @@
 """One connection to a PostgreSQL server, with the calls that the parts of a store make.
 
 Parts that both stores share write SQL with SQLite's question marks; ``_native`` turns them into PostgreSQL's own. A
-read begins with its first statement, in the same trip over the network.
+read begins with its first statement, in the same trip over the network. In a transaction that writes, statements are
+sent one after the other (a pipeline), and only those that answer with rows are waited for. So the error of a statement
+is raised by the next one that answers, or by the commit.
 """
 
 from __future__ import annotations
@@ -9,12 +11,15 @@ from __future__ import annotations
 import functools
 import re
 import threading
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg.types.json import Jsonb
 
+from ricordo.errors import StoreError
 from ricordo.store.sqlite.connection import Row, WordIndex
 
 if TYPE_CHECKING:
@@ -22,6 +27,8 @@ if TYPE_CHECKING:
 
 COPY_FROM = 2_000
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_ANSWERS = re.compile(r"SELECT\b|WITH\b|.*\bRETURNING\b", re.DOTALL)
+MOST_RESERVED = 500
 _MARK = re.compile(r"'(?:[^']|'')*'|\?(\d*)|ON CONFLICT\((\w+)\)| INDEXED BY \w+")
 
 
@@ -53,15 +60,47 @@ class Connection:
         self.begun = writing
         self.touched: set[int] = set()
         self.words: WordIndex = database.words
-        self._changes = 0
-        self._total = 0
+        self._last: psycopg.Cursor[Row] | None = None
+        self._open = ExitStack()
+        self._pipeline = self._open.enter_context(raw.pipeline()) if writing else None
+        self._item_numbers: deque[int] = deque()
+        self._items_made = 0
+        self._next_chunk, self._last_chunk = 1, 0
+        self._streams = 0
 
     def rows(self, sql: str, values: Sequence[Any] | None = None) -> list[Row]:
         """Run a statement and read all it answers."""
-        cursor = self._execute(_native(sql), [_bound(value) for value in values] if values else None)
-        self._changes = max(cursor.rowcount, 0)
-        self._total += self._changes
+        sent = _native(sql)
+        self._last = cursor = self._execute(sent, [_bound(value) for value in values] if values else None)
+        if self._pipeline is not None:
+            if not _ANSWERS.match(sent):
+                return []
+            self._wait()
         return [_read(row) for row in cursor.fetchall()] if cursor.description is not None else []
+
+    def _wait(self) -> None:
+        """Wait for the results of everything that was sent."""
+        if self._pipeline is not None:
+            self.database.trips += 1
+            self._pipeline.sync()
+
+    def send(self, sql: str, values: Sequence[Any] | None = None) -> psycopg.Cursor[Row]:
+        """Run a statement whose answer nobody reads."""
+        return self.raw.execute(sql, values)
+
+    def commit(self) -> None:
+        """Commit, and wait until the server has done so."""
+        done = self.send("COMMIT")
+        self.end_pipeline()
+        if done.statusmessage != "COMMIT":
+            raise StoreError("a transaction was not committed", hint="Nothing of it was saved; try again.")
+
+    def end_pipeline(self) -> None:
+        """Wait for everything that was sent, and from now on for each statement."""
+        if self._pipeline is not None:
+            self.database.trips += 1
+            self._pipeline = None
+            self._open.close()
 
     def together(self, asked: Sequence[tuple[str, Sequence[Any]]]) -> list[list[Row]]:
         """Run statements that do not depend on each other in one trip over the network."""
@@ -85,7 +124,8 @@ class Connection:
         if not self.begun:
             cursor: psycopg.Cursor[Row] = self._first_of(lambda: self._begin_with(sql, values))
             return cursor
-        self.database.trips += 1
+        if self._pipeline is None:
+            self.database.trips += 1
         return self.raw.execute(sql, values)
 
     def _begin_with(self, sql: str, values: Sequence[Any] | None) -> psycopg.Cursor[Row]:
@@ -110,34 +150,28 @@ class Connection:
         """Run a query and read its rows as they are asked for."""
         if not self.begun:
             self.rows("SELECT 1")
-        with psycopg.RawServerCursor(self.raw, f"rows_{id(sql)}_{threading.get_ident()}_{self._next()}") as cursor:
+        self.end_pipeline()  # in which there are no cursors on the server
+        self._streams += 1
+        with psycopg.RawServerCursor(self.raw, f"rows_{id(sql)}_{threading.get_ident()}_{self._streams}") as cursor:
             cursor.itersize = 500
             cursor.execute(_native(sql), [_bound(value) for value in values] if values else None)
             for row in cursor:
                 yield _read(row)
 
-    def _next(self) -> int:
-        self._streams = getattr(self, "_streams", 0) + 1
-        return self._streams
-
     def run_many(self, sql: str, values: Iterable[Sequence[Any]]) -> None:
-        """Run a statement once for each set of values, all in one trip."""
+        """Run a statement once for each set of values, without waiting in between."""
         rows = [[_bound(value) for value in row] for row in values]
         if not rows:
             return
-        self.database.trips += 1
-        with self.raw.cursor() as cursor:
-            cursor.executemany(_native(sql), rows)
-            self._changes = max(cursor.rowcount, 0)
-            self._total += self._changes
+        if self._pipeline is None:
+            self.database.trips += 1
+        self._last = self.raw.cursor()
+        self._last.executemany(_native(sql), rows)
 
     def changes(self) -> int:
         """How many rows the last statement wrote."""
-        return self._changes
-
-    def total_changes(self) -> int:
-        """How many rows were written so far."""
-        return self._total
+        self._wait()
+        return max(self._last.rowcount, 0) if self._last is not None else 0
 
     def meta(self, name: str) -> Any:
         """A value that concerns the whole store; None when it was never set."""
@@ -148,7 +182,7 @@ class Connection:
         """Keep a value for the whole store; without ``replace`` only where there is none. Whether it was written."""
         how = "UPDATE SET value = excluded.value" if replace else "NOTHING"
         self.rows(f"INSERT INTO meta(name, value) VALUES(?, ?) ON CONFLICT(name) DO {how}", (name, Jsonb(value)))
-        return bool(self._changes)
+        return bool(self.changes())
 
     def add_to_meta(self, name: str, amount: int) -> None:
         """Count a value of the whole store up."""
@@ -158,10 +192,32 @@ class Connection:
         """The first of so many chunk ids that were never given out; they are reserved."""
         if not count:
             return int(self.meta("last_chunk")) + 1
-        [(last,)] = self.rows(
-            "UPDATE meta SET value = to_jsonb(value::bigint + ?) WHERE name='last_chunk' RETURNING value", (count,)
-        )
-        return int(last) - count + 1
+        if self._next_chunk + count > self._last_chunk + 1:
+            # A transaction that asks again will ask often, so that it gets many at once.
+            reserved = max(count, MOST_RESERVED if self._last_chunk else 0)
+            [(last,)] = self.rows(
+                "UPDATE meta SET value = to_jsonb(value::bigint + ?) WHERE name='last_chunk' RETURNING value",
+                (reserved,),
+            )
+            self._next_chunk, self._last_chunk = int(last) - reserved + 1, int(last)
+        self._next_chunk += count
+        return self._next_chunk - count
+
+    def insert_item(self, columns: Sequence[str], values: Sequence[Any]) -> int:
+        """Write the row of a new item; returns its number."""
+        if not self._item_numbers:
+            reserved = min(1 + 7 * self._items_made, MOST_RESERVED)
+            self._item_numbers.extend(
+                number
+                for (number,) in self.rows(
+                    "SELECT nextval(pg_get_serial_sequence('items', 'n')) FROM generate_series(1, ?::int)", (reserved,)
+                )
+            )
+        self._items_made += 1
+        n = self._item_numbers.popleft()
+        marks = ",".join("?" * (len(values) + 1))
+        self.rows(f"INSERT INTO items(n, {', '.join(columns)}) VALUES({marks})", (n, *values))
+        return n
 
     def ignoring_case(self, column: str) -> str:
         """The condition that a column is a given text, in capital letters or small."""
@@ -185,6 +241,7 @@ class Connection:
             values = [[_bound(value) for value in column] for column in zip(*rows, strict=True)]
             self.rows(f"INSERT INTO {table}({names}) SELECT {read} FROM unnest({arrays}) t({names})", values)
             return
+        self.end_pipeline()  # in which there is no COPY
         kinds = ", ".join(f"{name} {kind}" for name, kind in columns.items())
         self.rows(f"CREATE TEMPORARY TABLE IF NOT EXISTS new_{table}({kinds}) ON COMMIT DELETE ROWS")
         with self.raw.cursor() as cursor, cursor.copy(f"COPY new_{table}({names}) FROM STDIN") as copy:
@@ -192,6 +249,8 @@ class Connection:
                 copy.write_row([_bound(value) for value in row])
         self.rows(f"INSERT INTO {table}({names}) SELECT {names} FROM new_{table}")
         self.rows(f"TRUNCATE new_{table}")
+        self._open = ExitStack()
+        self._pipeline = self._open.enter_context(self.raw.pipeline())
 
 
 _ESCAPE = "\uf8f0"

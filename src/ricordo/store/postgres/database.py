@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
 import psycopg
@@ -154,6 +154,8 @@ class Database:
     def _give_back(self, connection: Connection) -> None:
         """Give a connection back to the pool; a transaction that an error left open is rolled back first."""
         try:
+            with suppress(psycopg.Error):  # of statements after the one whose error ended the transaction
+                connection.end_pipeline()
             if not connection.raw.closed:
                 connection.raw.rollback()  # does nothing after a commit
         finally:
@@ -185,10 +187,10 @@ class Database:
         raise AssertionError("unreachable")
 
     def _commit(self, writer: Connection) -> None:
+        """Commit, and wait for it: what returns is kept."""
         if writer.touched:
-            writer.rows("SELECT pg_notify(?, ?)", (self.channel, str(len(writer.touched))))
-        self.trips += 1
-        writer.raw.commit()
+            writer.send("SELECT pg_notify($1, $2)", (self.channel, str(len(writer.touched))))
+        writer.commit()
 
     @property
     def channel(self) -> str:

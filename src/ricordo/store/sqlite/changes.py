@@ -8,13 +8,13 @@ from datetime import datetime
 
 from ricordo.errors import Conflict, Error, NotFound, StaleVersion
 from ricordo.store.base import Backlog, PreparedItem
-from ricordo.store.sqlite import jobs, links, saving
+from ricordo.store.sqlite import heads, jobs, links, saving
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.new_chunks import NewChunk
 from ricordo.store.sqlite.open_file import OpenFile
 from ricordo.store.sqlite.times import micros, now_micros
 from ricordo.text.words import Analyzer
-from ricordo.values.items import Saved
+from ricordo.values.items import Ref, Saved
 
 
 class Changes:
@@ -47,8 +47,9 @@ class Changes:
             with self._writing(prepared, durable=durable, backlog=backlog) as (connection, placed, fresh):
                 if still_wanted is not None:
                     still_wanted()
+                held = heads.find_heads(connection, [item.draft.ref for item in placed])
                 for item in placed:
-                    saved, chunks = self._saved(connection, item, on_conflict)
+                    saved, chunks = self._saved(connection, held, item, on_conflict)
                     answers.append(saved)
                     fresh.extend(chunks)
                     if saved.id is not None and saved.status in ("created", "updated"):
@@ -58,9 +59,14 @@ class Changes:
 
         return self._tried_again(write)
 
-    def _saved(self, connection: Connection, item: PreparedItem, on_conflict: str) -> tuple[Saved, list[NewChunk]]:
+    def _saved(
+        self, connection: Connection, held: dict[Ref, heads.Head | None], item: PreparedItem, on_conflict: str
+    ) -> tuple[Saved, list[NewChunk]]:
+        """Save one item; ``held`` says which items had the refs before. A ref may come twice."""
+        ref = item.draft.ref
+        head = held.pop(ref) if ref in held else heads.find_head(connection, ref.drive, ref.path)
         try:
-            return saving.save(connection, item, on_conflict, self._file.analyzer, self._file.keep_versions)
+            return saving.save_over(connection, head, item, on_conflict, self._file.analyzer, self._file.keep_versions)
         except Error as error:
             return Saved(str(item.draft.ref), "failed", error=error.to_dict()), []
 
@@ -118,13 +124,13 @@ class Changes:
     def _rewrite(self, n: int, item: PreparedItem, durable: bool, backlog: Backlog | None, base: int | None) -> Saved:
         draft = item.draft
         with self._writing([item], durable=durable, backlog=backlog) as (connection, (placed,), fresh):
-            head = saving.head_of(connection, n)
-            occupant = saving.find_head(connection, draft.ref.drive, draft.ref.path)
+            head = heads.head_of(connection, n)
+            occupant = heads.find_head(connection, draft.ref.drive, draft.ref.path)
             if occupant is not None and occupant.n != n:
                 raise Conflict(f"{draft.ref} is taken by another item", hint="Move or remove that one first.")
             if base is not None and head.version != base:
                 raise StaleVersion(f"{draft.ref} was changed meanwhile", hint="Read it again, then change it.")
-            saving.refuse_immutable(head, str(draft.ref))
+            heads.refuse_immutable(head, str(draft.ref))
             if head.hash == item.hash and head.state == "live":
                 return Saved(str(draft.ref), "skipped", head.id, head.version, None, head.hash, reason="unchanged")
             fresh.extend(saving.write_version(connection, head, placed, self._file.analyzer, self._file.keep_versions))
@@ -175,13 +181,13 @@ class Changes:
         return answers
 
     def _archived(self, connection: Connection, n: int) -> Saved:
-        head = saving.head_of(connection, n)
+        head = heads.head_of(connection, n)
         ref: str = connection.rows("SELECT drive || ':' || path FROM items WHERE n=?", (n,))[0][0]
         if head.state == "deleted":
             raise NotFound(f"{ref} is in the bin", hint=f"'ricordo restore {ref}' brings it back.")
         if head.state == "archived":
             return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="already archived")
-        saving.refuse_immutable(head, ref)
+        heads.refuse_immutable(head, ref)
         saving.archive(connection, head)
         links.reconsider(connection, n)
         return Saved(ref, "archived", head.id, head.version, None, head.hash)
@@ -247,11 +253,11 @@ class Changes:
 
         self._tried_again(write)
 
-    def _leaving(self, connection: Connection, n: int) -> saving.Head:
+    def _leaving(self, connection: Connection, n: int) -> heads.Head:
         """Check that an item may be removed, and forget its names, so that no link leads to it."""
-        head = saving.head_of(connection, n)
+        head = heads.head_of(connection, n)
         ref = connection.rows("SELECT drive || ':' || path FROM items WHERE n=?", (n,))[0][0]
-        saving.refuse_immutable(head, ref)
+        heads.refuse_immutable(head, ref)
         links.forget_names(connection, n)
         return head
 

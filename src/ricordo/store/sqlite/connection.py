@@ -82,9 +82,7 @@ class Connection(apsw.Connection):
         return found[0][0] if found else None
 
     def set_meta(self, name: str, value: Any, *, replace: bool = True) -> bool:
-        """Keep a value for the whole store; without ``replace`` only if there is none. Returns whether it was
-        written.
-        """
+        """Keep a value for the whole store, without ``replace`` only a first one; returns whether it was written."""
         self.rows(f"INSERT OR {'REPLACE' if replace else 'IGNORE'} INTO meta VALUES(?, ?)", (name, value))
         return bool(self.changes())
 
@@ -96,6 +94,11 @@ class Connection(apsw.Connection):
         """The first of so many chunk ids that were never used, so that a new chunk inherits nothing from an old one."""
         found = self.rows("SELECT seq FROM sqlite_sequence WHERE name='chunks'")
         return int(found[0][0]) + 1 if found else 1
+
+    def insert_item(self, columns: Sequence[str], values: Sequence[Any]) -> int:
+        """Write the row of a new item; returns its number."""
+        marks = ",".join("?" * len(values))
+        return int(self.rows(f"INSERT INTO items({', '.join(columns)}) VALUES({marks}) RETURNING n", values)[0][0])
 
     def ignoring_case(self, column: str) -> str:
         """The condition that a column is a given text, in capital letters or small."""
@@ -167,9 +170,7 @@ class Database:
         self._local.connection = connection
 
     def _refuse_unread_log(self) -> None:
-        """Refuse to read without locks if there is a log beside the file: it is not read then, and its changes would be
-        missing.
-        """
+        """Refuse to read without locks beside a log: its changes would be missing."""
         log = Path(f"{self.path}-wal")
         if log.exists() and log.stat().st_size:
             raise ReadOnlyStore(

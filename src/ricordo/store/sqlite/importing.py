@@ -26,7 +26,7 @@ from ricordo.exchange.records import (
     WeightRecord,
 )
 from ricordo.store.base import Backlog
-from ricordo.store.sqlite import import_rows, jobs, links, saving
+from ricordo.store.sqlite import heads, import_rows, jobs, links, saving
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.import_rows import Analysed, analysed
 from ricordo.store.sqlite.new_chunks import NewChunk
@@ -88,8 +88,8 @@ class Importing:
     def _take(self, connection: Connection, one: Analysed, fresh: list[NewChunk], ends: dict[int, links.Ends]) -> Saved:
         item = one.item
         head = item.head()
-        taken = saving.find_by_id(connection, item.id)
-        holder = taken if item.state == "deleted" else saving.find_head(connection, item.ref.drive, item.ref.path)
+        taken = heads.find_by_id(connection, item.id)
+        holder = taken if item.state == "deleted" else heads.find_head(connection, item.ref.drive, item.ref.path)
         if holder is not None:
             reason = self._settled(holder, item)
             if reason:
@@ -108,7 +108,7 @@ class Importing:
         status, before = ("updated", holder.version) if holder is not None else ("created", None)
         return Saved(str(item.ref), status, identity, item.version, before, head.hash, chunks=len(chunks))
 
-    def _settled(self, holder: saving.Head, item: ItemRecord) -> str:
+    def _settled(self, holder: heads.Head, item: ItemRecord) -> str:
         """Why an item that is there already is left as it is; empty when it is to be replaced."""
         if self.on_conflict == "error":
             raise PathConflict(
@@ -121,9 +121,9 @@ class Importing:
         )  # fmt: skip
         return "unchanged" if same else ""
 
-    def _make_room(self, connection: Connection, holder: saving.Head, item: ItemRecord) -> None:
+    def _make_room(self, connection: Connection, holder: heads.Head, item: ItemRecord) -> None:
         """Move the item that has the ref to the bin, with its history, and under another id if necessary."""
-        saving.refuse_immutable(holder, str(item.ref))
+        heads.refuse_immutable(holder, str(item.ref))
         links.forget_names(connection, holder.n)
         if holder.state != "deleted":
             saving.to_bin(connection, holder)

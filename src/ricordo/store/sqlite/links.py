@@ -31,6 +31,8 @@ class Ends:
     names: Collection[str]
     targets: Sequence[LinkTarget]
     mentions: Sequence[tuple[int, str]] = ()
+    is_new: bool = False
+    """Whether the item was just made, so that nothing of it is stored yet."""
 
 
 def parts(values: Iterable[int | str], size: int = 500) -> Iterator[tuple[str, list[int | str]]]:
@@ -108,9 +110,11 @@ def settle_saved(connection: Connection, written: Iterable[tuple[str, PreparedIt
     items = dict(written)
     ends: dict[int, Ends] = {}
     for marks, part in parts(items):
-        for n, identity in connection.rows(f"SELECT n, id FROM items WHERE id IN ({marks})", part):
+        for n, identity, version in connection.rows(f"SELECT n, id, version FROM items WHERE id IN ({marks})", part):
             draft = items[identity].draft
-            ends[n] = Ends(names(draft.ref, draft.fields), items[identity].links, items[identity].mentions)
+            ends[n] = Ends(
+                names(draft.ref, draft.fields), items[identity].links, items[identity].mentions, is_new=version == 1
+            )
     settle(connection, ends)
 
 
@@ -120,6 +124,11 @@ def settle(connection: Connection, ends: Mapping[int, Ends]) -> None:
     has_links = _write_targets(connection, ends)
     _replace_mentions(connection, ends)
     _resolve(connection, sources=has_links, names=touched)
+
+
+def _stored(ends: Mapping[int, Ends]) -> list[int]:
+    """The items of which names and links may be stored."""
+    return [n for n, end in ends.items() if not end.is_new]
 
 
 def forget_names(connection: Connection, n: int) -> None:
@@ -138,7 +147,7 @@ def reconsider(connection: Connection, n: int) -> None:
 def _replace_mentions(connection: Connection, ends: Mapping[int, Ends]) -> None:
     """Items name exactly these entities now; links that stay keep their rows."""
     stored: dict[tuple[int, int], int] = {}
-    for marks, part in parts(ends):
+    for marks, part in parts(_stored(ends)):
         rows = connection.rows(
             f"SELECT source, target, id FROM links WHERE source IN ({marks}) AND origin='mention'", part
         )
@@ -172,7 +181,7 @@ def write_mentions(connection: Connection, found: Iterable[tuple[int, int, str]]
 def _write_names(connection: Connection, ends: Mapping[int, Ends]) -> set[str]:
     """Replace the names of items; returns every name of an item that changed any."""
     stored: dict[int, set[str]] = {n: set() for n in ends}
-    for marks, part in parts(ends):
+    for marks, part in parts(_stored(ends)):
         for n, name in connection.rows(f"SELECT item, name FROM item_names WHERE item IN ({marks})", part):
             stored[n].add(name)
     touched: set[str] = set()
@@ -192,7 +201,7 @@ def _write_names(connection: Connection, ends: Mapping[int, Ends]) -> set[str]:
 def _write_targets(connection: Connection, ends: Mapping[int, Ends]) -> list[int]:
     """Replace the links in texts, those that stay keep their rows; returns the items that have any."""
     stored: dict[tuple[int, str, str], int] = {}
-    for marks, part in parts(ends):
+    for marks, part in parts(_stored(ends)):
         rows = connection.rows(
             f"SELECT source, text, name, id FROM links WHERE source IN ({marks}) AND origin='text'", part
         )

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from ricordo.errors import Conflict, PathConflict
-from ricordo.frozen import frozen
+from ricordo.errors import PathConflict
 from ricordo.store.base import FileState, PreparedChunk, PreparedItem
 from ricordo.store.sqlite.connection import Connection
+from ricordo.store.sqlite.heads import Head, find_by_id, find_head, refuse_immutable
 from ricordo.store.sqlite.new_chunks import DELETED, LIVE, SUPERSEDED, NewChunk
 from ricordo.store.sqlite.times import micros, now_micros
 from ricordo.text.words import Analyzer
@@ -40,49 +40,19 @@ def new_id() -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-@frozen
-class Head:
-    """The row of an item that decides what a save does."""
-
-    n: int
-    id: str
-    state: str
-    version: int
-    hash: str
-    text_hash: str
-    immutable: bool
-
-
-_HEAD = (
-    "SELECT n, id, state, version, hash, text_hash, json_extract(fields, '$.immutable') = json_extract('true', '$')"
-    " FROM items "
-)
-
-
-def find_head(connection: Connection, drive: str, path: str) -> Head | None:
-    """The item that holds a ref now."""
-    rows = connection.rows(f"{_HEAD} WHERE drive=? AND path=? AND state <> 'deleted'", (drive, path))
-    return Head(*rows[0]) if rows else None
-
-
-def find_by_id(connection: Connection, identity: str) -> Head | None:
-    """The item with an id, in the bin or not."""
-    rows = connection.rows(f"{_HEAD} WHERE id=?", (identity,))
-    return Head(*rows[0]) if rows else None
-
-
-def head_of(connection: Connection, n: int) -> Head:
-    """The item with a number, in the bin or not."""
-    return Head(*connection.rows(f"{_HEAD} WHERE n=?", (n,))[0])
-
-
 def save(
     connection: Connection, item: PreparedItem, policy: str, analyzer: Analyzer, keep_versions: int
 ) -> tuple[Saved, list[NewChunk]]:
     """Apply one prepared item: create, update, skip, or refuse with a conflict."""
-    draft = item.draft
-    ref = str(draft.ref)
-    head = find_head(connection, draft.ref.drive, draft.ref.path)
+    head = find_head(connection, item.draft.ref.drive, item.draft.ref.path)
+    return save_over(connection, head, item, policy, analyzer, keep_versions)
+
+
+def save_over(
+    connection: Connection, head: Head | None, item: PreparedItem, policy: str, analyzer: Analyzer, keep_versions: int
+) -> tuple[Saved, list[NewChunk]]:
+    """The same, where it is known which item holds the ref now."""
+    ref = str(item.draft.ref)
     if head is None:
         identity, chunks = _create(connection, item, analyzer)
         return Saved(ref, "created", identity, 1, None, item.hash, chunks=len(chunks)), chunks
@@ -119,29 +89,38 @@ def save_archived(
     return saved, [replace(chunk, state=SUPERSEDED) for chunk in chunks]
 
 
-def refuse_immutable(head: Head, ref: str) -> None:
-    """Immutable items refuse every change."""
-    if head.immutable:
-        raise Conflict(
-            f"{ref} is immutable",
-            hint="It was saved as immutable on purpose; save a new item beside it, and link the two.",
-        )
-
-
 def _create(connection: Connection, item: PreparedItem, analyzer: Analyzer) -> tuple[str, list[NewChunk]]:
     now = now_micros()
     identity = item.id if item.id and find_by_id(connection, item.id) is None else new_id()
     draft = item.draft
-    n: int = connection.rows(
-        "INSERT INTO items(id, drive, path, kind, state, version, hash, text_hash, title, description, metadata,"
-        " fields, size, created_at, updated_at) VALUES(?,?,?,?,'live',0,'','','','','{}','{}',0,?,?) RETURNING n",
-        (identity, draft.ref.drive, draft.ref.path, draft.kind, now, now),
-    )[0][0]
-    head = Head(n, identity, "live", 0, "", "", False)
-    chunks = write_version(connection, head, item, analyzer, keep_versions=0)
+    row = {
+        "id": identity, "drive": draft.ref.drive, "path": draft.ref.path, "kind": draft.kind, "state": "live",
+        "version": 1, "hash": item.hash, "text_hash": item.text_hash, **_described(draft.fields),
+        "fields": _fields_json(draft.fields), "size": _size(item), "created_at": now, "updated_at": now,
+        "indexed_at": now, **dict(zip(_FILE_COLUMNS, _file_values(item.file), strict=True)),
+    }  # fmt: skip
+    n = connection.insert_item(tuple(row), tuple(row.values()))
+    connection.touched.add(n)
+    insert_tags(connection, n, draft.fields)
+    chunks = _write_version(connection, Head(n, identity, "live", 0, "", "", False), item, analyzer, now)
+    _insert_secrets(connection, n, item.secrets)
     if item.times is not None:
         _date_back(connection, n, min(now, *map(micros, item.times)), min(now, micros(item.times[1])))
     return identity, chunks
+
+
+def _described(fields: Fields) -> dict[str, Any]:
+    """The columns of an item that hold single fields."""
+    return {
+        "title": fields.title, "description": fields.description, "category": fields.category,
+        "domain": fields.domain, "severity": fields.severity, "importance": fields.importance,
+        "loading": fields.loading, "thread": fields.thread, "seq": fields.seq, "source_url": fields.source_url,
+        "metadata": json.dumps(dict(fields.metadata), ensure_ascii=False, default=str),
+    }  # fmt: skip
+
+
+def _fields_json(fields: Fields) -> str:
+    return json.dumps(fields.to_dict(), ensure_ascii=False, default=str)
 
 
 def _note_change(connection: Connection, n: int, changed: datetime) -> None:
@@ -161,26 +140,33 @@ def write_version(
 ) -> list[NewChunk]:
     """Write the next version of an item; returns the chunks that must be indexed."""
     now = now_micros()
-    ids, new_chunks = _write_chunks(connection, head.n, item.chunks, analyzer, now)
+    new_chunks = _write_version(connection, head, item, analyzer, now)
+    _write_head(connection, head, item, head.version + 1, now)
+    write_secrets(connection, head.n, item.secrets)
+    if keep_versions:
+        _prune_versions(connection, head.n, head.version + 1 - keep_versions)
+    return new_chunks
+
+
+def _write_version(
+    connection: Connection, head: Head, item: PreparedItem, analyzer: Analyzer, now: int
+) -> list[NewChunk]:
+    """Write the row of a version and its chunks."""
+    ids, new_chunks = _write_chunks(connection, head, item.chunks, analyzer, now)
     layout = np.array(
         [(chunk, part.start, *part.lines) for chunk, part in zip(ids, item.chunks, strict=True)], np.int64
     )
     draft = item.draft
-    number = head.version + 1
-    fields_json = json.dumps(draft.fields.to_dict(), ensure_ascii=False, default=str)
     connection.rows(
         "INSERT INTO versions(item, number, previous, hash, text_hash, drive, path, kind, state, fields, layout, marks,"
         " first_line, size, blob, created_at) VALUES(?,?,?,?,?,?,?,?,'live',?,?,?,?,?,?,?)",
         (
-            head.n, number, head.version or None, item.hash, item.text_hash, draft.ref.drive, draft.ref.path,
-            draft.kind, fields_json, layout.tobytes(), json.dumps([[m.offset, m.label] for m in draft.marks]),
-            draft.first_line, _size(item), _keep_blob(connection, draft.blob), now,
+            head.n, head.version + 1, head.version or None, item.hash, item.text_hash, draft.ref.drive, draft.ref.path,
+            draft.kind, _fields_json(draft.fields), layout.tobytes(),
+            json.dumps([[m.offset, m.label] for m in draft.marks]), draft.first_line, _size(item),
+            _keep_blob(connection, draft.blob), now,
         ),
     )  # fmt: skip
-    _write_head(connection, head, item, number, fields_json, now)
-    write_secrets(connection, head.n, item.secrets)
-    if keep_versions:
-        _prune_versions(connection, head.n, number - keep_versions)
     return new_chunks
 
 
@@ -192,23 +178,18 @@ def _size(item: PreparedItem) -> int:
     return elsewhere if isinstance(elsewhere, int) else len(draft.content)
 
 
-def _write_head(
-    connection: Connection, head: Head, item: PreparedItem, number: int, fields_json: str, now: int
-) -> None:
+def _write_head(connection: Connection, head: Head, item: PreparedItem, number: int, now: int) -> None:
     draft, fields = item.draft, item.draft.fields
     connection.touched.add(head.n)
+    described = _described(fields)
     connection.rows(
-        "UPDATE items SET drive=?, path=?, kind=?, state='live', version=?, hash=?, text_hash=?, title=?,"
-        " description=?, category=?, domain=?, severity=?, importance=?, loading=?, thread=?, seq=?, source_url=?,"
-        " metadata=?, fields=?, size=?, updated_at=CASE WHEN text_hash=? AND version>0 THEN updated_at ELSE ? END,"
+        f"UPDATE items SET drive=?, path=?, kind=?, state='live', version=?, hash=?, {'=?, '.join(described)}=?,"
+        " fields=?, size=?, updated_at=CASE WHEN text_hash=? THEN updated_at ELSE ? END, text_hash=?,"
         " indexed_at=?, deleted_at=NULL, file_mtime=coalesce(?, file_mtime), file_size=coalesce(?, file_size),"
         " file_hash=coalesce(?, file_hash), file_fields=coalesce(?, file_fields) WHERE n=?",
         (
-            draft.ref.drive, draft.ref.path, draft.kind, number, item.hash, item.text_hash, fields.title,
-            fields.description, fields.category, fields.domain, fields.severity, fields.importance, fields.loading,
-            fields.thread, fields.seq, fields.source_url,
-            json.dumps(dict(fields.metadata), ensure_ascii=False, default=str), fields_json, _size(item),
-            item.text_hash, now, now, *_file_values(item.file), head.n,
+            draft.ref.drive, draft.ref.path, draft.kind, number, item.hash, *described.values(), _fields_json(fields),
+            _size(item), item.text_hash, now, item.text_hash, now, *_file_values(item.file), head.n,
         ),
     )  # fmt: skip
     connection.rows("DELETE FROM item_tags WHERE item=?", (head.n,))
@@ -218,6 +199,10 @@ def _write_head(
 def write_secrets(connection: Connection, n: int, counts: Mapping[str, int]) -> None:
     """Note which secrets an item's text contains now."""
     connection.rows("DELETE FROM secrets WHERE item=?", (n,))
+    _insert_secrets(connection, n, counts)
+
+
+def _insert_secrets(connection: Connection, n: int, counts: Mapping[str, int]) -> None:
     connection.run_many("INSERT INTO secrets(item, kind, count) VALUES(?,?,?)", [(n, *one) for one in counts.items()])
 
 
@@ -227,6 +212,9 @@ def insert_tags(connection: Connection, n: int, fields: Fields) -> None:
         connection.run_many(
             "INSERT INTO item_tags(tag, item) VALUES(?,?) ON CONFLICT DO NOTHING", [(tag, n) for tag in fields.tags]
         )
+
+
+_FILE_COLUMNS = ("file_mtime", "file_size", "file_hash", "file_fields")
 
 
 def _file_values(state: FileState | None) -> tuple[Any, ...]:
@@ -256,14 +244,16 @@ def _keep_blob(connection: Connection, blob: bytes | None) -> str | None:
 
 
 def _write_chunks(
-    connection: Connection, n: int, chunks: Sequence[PreparedChunk], analyzer: Analyzer, now: int
+    connection: Connection, head: Head, chunks: Sequence[PreparedChunk], analyzer: Analyzer, now: int
 ) -> tuple[list[int], list[NewChunk]]:
     """Reuse live chunks with the same key, insert the others, supersede what is no longer part of the item."""
+    n = head.n
     free: dict[bytes, list[int]] = {}
     lengths: dict[int, bytes] = {}
-    for chunk, key, size in connection.rows(
+    stored = connection.rows(
         "SELECT id, key, lengths FROM chunks WHERE item=? AND state=? ORDER BY id DESC", (n, LIVE)
-    ):
+    ) if head.version else []  # fmt: skip
+    for chunk, key, size in stored:
         free.setdefault(key, []).append(chunk)
         lengths[chunk] = size
     ids: list[int] = []
