@@ -3,7 +3,8 @@
 Parts that both stores share write SQL with SQLite's question marks; ``_native`` turns them into PostgreSQL's own. A
 read begins with its first statement, in the same trip over the network. In a transaction that writes, statements are
 sent one after the other (a pipeline), and only those that answer with rows are waited for. So the error of a statement
-is raised by the next one that answers, or by the commit.
+is raised by the next one that answers, or by the commit. Plain inserts are held back until another statement follows,
+so that many rows go in at once.
 """
 
 from __future__ import annotations
@@ -12,22 +13,24 @@ import functools
 import re
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg.types.json import Jsonb
 
 from ricordo.errors import StoreError
+from ricordo.store.postgres import schema
 from ricordo.store.sqlite.connection import Row, WordIndex
 
 if TYPE_CHECKING:
     from ricordo.store.postgres.database import Database
 
-COPY_FROM = 2_000
+COPY_FROM = 400
 _BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _ANSWERS = re.compile(r"SELECT\b|WITH\b|.*\bRETURNING\b", re.DOTALL)
+_PLAIN_INSERT = re.compile(r"INSERT INTO (\w+)\(([\w, ]+)\) VALUES\([?,]+\)")
 MOST_RESERVED = 500
 _MARK = re.compile(r"'(?:[^']|'')*'|\?(\d*)|ON CONFLICT\((\w+)\)| INDEXED BY \w+")
 
@@ -61,6 +64,7 @@ class Connection:
         self.touched: set[int] = set()
         self.words: WordIndex = database.words
         self._last: psycopg.Cursor[Row] | None = None
+        self._held: dict[str, list[Sequence[Any]]] = {}
         self._open = ExitStack()
         self._pipeline = self._open.enter_context(raw.pipeline()) if writing else None
         self._item_numbers: deque[int] = deque()
@@ -70,6 +74,9 @@ class Connection:
 
     def rows(self, sql: str, values: Sequence[Any] | None = None) -> list[Row]:
         """Run a statement and read all it answers."""
+        if self._pipeline is not None and _PLAIN_INSERT.fullmatch(sql):
+            self._held.setdefault(sql, []).append(values or ())
+            return []
         sent = _native(sql)
         self._last = cursor = self._execute(sent, [_bound(value) for value in values] if values else None)
         if self._pipeline is not None:
@@ -77,6 +84,18 @@ class Connection:
                 return []
             self._wait()
         return [_read(row) for row in cursor.fetchall()] if cursor.description is not None else []
+
+    def _send_held(self) -> None:
+        """Send the inserts that were held back: first the items, to which the other rows belong."""
+        held, self._held = self._held, {}
+        for sql, rows in sorted(held.items(), key=lambda pair: not pair[0].startswith("INSERT INTO items(")):
+            found = _PLAIN_INSERT.fullmatch(sql)
+            assert found is not None, "only such statements are held back"
+            if len(rows) < COPY_FROM:
+                self._last = self.raw.cursor()
+                self._last.executemany(_native(sql), [[_bound(value) for value in row] for row in rows])
+            else:
+                self.insert_rows(found.group(1), found.group(2).split(", "), rows)
 
     def _wait(self) -> None:
         """Wait for the results of everything that was sent."""
@@ -86,6 +105,7 @@ class Connection:
 
     def send(self, sql: str, values: Sequence[Any] | None = None) -> psycopg.Cursor[Row]:
         """Run a statement whose answer nobody reads."""
+        self._send_held()
         return self.raw.execute(sql, values)
 
     def commit(self) -> None:
@@ -111,6 +131,7 @@ class Connection:
 
     def _piped(self, asked: Sequence[tuple[str, Sequence[Any]]]) -> list[list[Row]]:
         self.database.trips += 1
+        self._send_held()
         with self.raw.pipeline():
             cursors = [
                 self.raw.execute(_native(sql), [_bound(value) for value in values] or None) for sql, values in asked
@@ -126,6 +147,7 @@ class Connection:
             return cursor
         if self._pipeline is None:
             self.database.trips += 1
+        self._send_held()
         return self.raw.execute(sql, values)
 
     def _begin_with(self, sql: str, values: Sequence[Any] | None) -> psycopg.Cursor[Row]:
@@ -150,6 +172,7 @@ class Connection:
         """Run a query and read its rows as they are asked for."""
         if not self.begun:
             self.rows("SELECT 1")
+        self._send_held()
         self.end_pipeline()  # in which there are no cursors on the server
         self._streams += 1
         with psycopg.RawServerCursor(self.raw, f"rows_{id(sql)}_{threading.get_ident()}_{self._streams}") as cursor:
@@ -160,16 +183,21 @@ class Connection:
 
     def run_many(self, sql: str, values: Iterable[Sequence[Any]]) -> None:
         """Run a statement once for each set of values, without waiting in between."""
+        if self._pipeline is not None and _PLAIN_INSERT.fullmatch(sql):
+            self._held.setdefault(sql, []).extend(values)
+            return
         rows = [[_bound(value) for value in row] for row in values]
         if not rows:
             return
         if self._pipeline is None:
             self.database.trips += 1
+        self._send_held()
         self._last = self.raw.cursor()
         self._last.executemany(_native(sql), rows)
 
     def changes(self) -> int:
         """How many rows the last statement wrote."""
+        self._send_held()
         self._wait()
         return max(self._last.rowcount, 0) if self._last is not None else 0
 
@@ -227,28 +255,45 @@ class Connection:
         """The local day of a stored time."""
         return f"to_char(to_timestamp({column} / 1000000), 'YYYY-MM-DD')"
 
-    def insert_rows(self, table: str, columns: Mapping[str, str], rows: Sequence[Sequence[Any]]) -> None:
-        """Write rows at once, few as arrays, many with COPY; ``columns`` are names with their types.
+    def insert_rows(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Write rows at once, few as arrays, many with COPY.
 
         COPY cannot write to a table with row-level security, so that it goes by way of a temporary one.
         """
         names = ", ".join(columns)
+        types = schema.column_types(table)
         if len(rows) < COPY_FROM:
             # An array of arrays would have to be a table of equal rows, so arrays travel as texts.
-            sent = ["text" if kind.endswith("[]") else kind for kind in columns.values()]
-            arrays = ", ".join(f"?::{kind}[]" for kind in sent)
-            read = ", ".join(f"{name}::{kind}" for name, kind in columns.items())
+            arrays = ", ".join(f"?::{'text' if types[name].endswith('[]') else types[name]}[]" for name in columns)
+            read = ", ".join(f"{name}::{types[name]}" for name in columns)
             values = [[_bound(value) for value in column] for column in zip(*rows, strict=True)]
             self.rows(f"INSERT INTO {table}({names}) SELECT {read} FROM unnest({arrays}) t({names})", values)
             return
-        self.end_pipeline()  # in which there is no COPY
-        kinds = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+        with self._copying(table):
+            with self.raw.cursor() as cursor, cursor.copy(f"COPY new_{table}({names}) FROM STDIN") as copy:
+                for row in rows:
+                    copy.write_row([_bound(value) for value in row])
+            self.rows(f"INSERT INTO {table}({names}) SELECT {names} FROM new_{table}")
+
+    def copy_bytes(self, table: str, columns: Sequence[str], rows: Iterable[bytes]) -> None:
+        """Put rows, as the bytes of a binary COPY, into the temporary table ``new_...``."""
+        with self._copying(table):
+            statement = f"COPY new_{table}({', '.join(columns)}) FROM STDIN (FORMAT BINARY)"
+            with self.raw.cursor() as cursor, cursor.copy(statement) as copy:
+                copy.write(b"PGCOPY\n\xff\r\n\0" + bytes(8))
+                for row in rows:
+                    copy.write(row)
+                copy.write(b"\xff\xff")
+
+    @contextmanager
+    def _copying(self, table: str) -> Iterator[None]:
+        """Make an empty temporary table of the same columns; there is no COPY in a pipeline, so that one waits."""
+        self._send_held()
+        self.end_pipeline()
+        kinds = ", ".join(f"{name} {kind}" for name, kind in schema.column_types(table).items())
         self.rows(f"CREATE TEMPORARY TABLE IF NOT EXISTS new_{table}({kinds}) ON COMMIT DELETE ROWS")
-        with self.raw.cursor() as cursor, cursor.copy(f"COPY new_{table}({names}) FROM STDIN") as copy:
-            for row in rows:
-                copy.write_row([_bound(value) for value in row])
-        self.rows(f"INSERT INTO {table}({names}) SELECT {names} FROM new_{table}")
         self.rows(f"TRUNCATE new_{table}")
+        yield
         self._open = ExitStack()
         self._pipeline = self._open.enter_context(self.raw.pipeline())
 

@@ -25,6 +25,8 @@ from ricordo.values.store_addresses import Address
 CONNECT_SECONDS = 5.0
 STATEMENT_SECONDS = 60.0
 WRITE_LOCK = 0x5269
+LEAST_MEGABYTES, MOST_MEGABYTES = 256, 4_096
+"""What a statement that makes an index may take of the server's memory."""
 logging.getLogger("psycopg.pool").setLevel(
     logging.ERROR
 )  # the pool would warn about open reads, which it is meant to end
@@ -216,11 +218,15 @@ class Database:
         """Whether this thread is inside a write transaction."""
         return getattr(self._local, "writer", None) is not None
 
-    def as_owner(self, statement: str) -> None:
-        """Run a statement that only the owner of the tables may run, outside of any transaction."""
+    def as_owner(self, statement: str, *, memory: int = 0) -> None:
+        """Run a statement that only the owner of the tables may run, outside of any transaction.
+
+        ``memory`` is what it needs at best, in bytes: an index over vectors that does not fit is made far slower.
+        """
+        megabytes = min(max(memory >> 20, LEAST_MEGABYTES), MOST_MEGABYTES)
         with self.translated(), psycopg.connect(self.address.dsn, autocommit=True, **_limits()) as raw:
             raw.execute(f"SET search_path = {self.address.schema}, public")
-            raw.execute("SET maintenance_work_mem = '512MB'")
+            raw.execute(f"SET maintenance_work_mem = '{megabytes}MB'")
             raw.execute(statement)
 
     def checkpoint(self) -> None:

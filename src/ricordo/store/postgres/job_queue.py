@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ricordo.store.base import Job
-from ricordo.store.postgres.asking_sql import as_text
-from ricordo.store.postgres.nearness import decoded
+from ricordo.store.postgres.nearness import decoded, write_vectors
 from ricordo.store.postgres.opened import Opened
 from ricordo.store.prepare import embedded_text
 from ricordo.store.sqlite import jobs
@@ -109,11 +108,7 @@ class Jobs(SharedJobs):
             for vector in computed.values():
                 check_vector(vector, dimensions, fingerprint)
             if computed:
-                connection.rows(
-                    "INSERT INTO vectors(fingerprint, hash, vector) SELECT ?, t.hash, t.vector::vector"
-                    " FROM unnest(?::bytea[], ?::text[]) t(hash, vector) ON CONFLICT DO NOTHING",
-                    (number, list(computed), [as_text(vector) for vector in computed.values()]),
-                )
+                write_vectors(connection, number, computed)
             connection.rows(
                 "WITH gone AS (DELETE FROM jobs j USING chunks c WHERE j.fingerprint=? AND j.chunk = ANY(?)"
                 " AND c.id = j.chunk AND EXISTS (SELECT 1 FROM vectors v WHERE v.fingerprint=?"

@@ -91,6 +91,7 @@ class Vectors:
                 self._database.as_owner(
                     f"CREATE INDEX IF NOT EXISTS vectors_near_{number} ON vectors USING hnsw"
                     f" ((vector::halfvec({dimensions})) halfvec_ip_ops)"
-                    f" WHERE workspace = {self._database.workspace} AND fingerprint = {number}"
+                    f" WHERE workspace = {self._database.workspace} AND fingerprint = {number}",
+                    memory=count * (2 * dimensions + 400),
                 )
                 self._opened.forget_fingerprints()

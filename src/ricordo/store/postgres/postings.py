@@ -16,10 +16,7 @@ from ricordo.store.base import TermCounts
 from ricordo.store.sqlite.new_chunks import DELETED, LIVE, NewChunk
 
 FIELDS = ("title", "path", "description", "tags", "context", "body")
-_COLUMNS = {
-    "term": "text", "chunk": "bigint", "item": "bigint", "state": "smallint", "body": "int", "length": "int",
-    "others": "int[]",
-}  # fmt: skip
+_COLUMNS = ("term", "chunk", "item", "state", "body", "length", "others")
 
 
 def inverted(counts: Sequence[TermCounts]) -> None:

@@ -7,6 +7,7 @@ default, so that the statements that both stores share need not name it. Texts a
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from ricordo.errors import NewerSchema, StoreError
@@ -111,6 +112,16 @@ _POSTINGS = (
 each holds the term, then how many terms each has.
 """
 
+
+@functools.cache
+def column_types(table: str) -> dict[str, str]:
+    """The types of a table's columns, by name."""
+    kinds = {"T": "text", "V": "vector"}
+    columns = _POSTINGS if table == "postings" else _TABLES[table][0]
+    parts = (column.split() for column in columns.split(","))
+    return {name: kinds.get(kind, kind) for name, kind, *_ in parts}
+
+
 _OWNED = {  # rows that are deleted with their item
     "item_tags": "item", "versions": "item", "chunks": "item", "usage": "item", "item_names": "item",
     "retrieval_log": "item", "secrets": "item",
@@ -205,8 +216,11 @@ def _first(connection: Any, schema: str, partitions: int) -> None:
     for name in tables:
         connection.execute(f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY")
         connection.execute(f"ALTER TABLE {name} FORCE ROW LEVEL SECURITY")
+        # As a subquery, the workspace is unknown to the planner, which then expects one of middle size. Of one that it
+        # knows to be new, it would expect a single row, and compare every row with every other.
         connection.execute(
-            f"CREATE POLICY own_workspace ON {name} USING (workspace = current_setting('ricordo.workspace')::int)"
+            f"CREATE POLICY own_workspace ON {name}"
+            " USING (workspace = (SELECT current_setting('ricordo.workspace')::int))"
         )
 
 

@@ -52,11 +52,13 @@ def fingerprint_id(connection: Connection, name: str, dimensions: int) -> int:
 
 def enqueue_chunks(connection: Connection, fingerprint: int, chunks: Sequence[int]) -> None:
     """Put new chunks on the backlog."""
-    connection.run_many(
-        "INSERT INTO jobs(fingerprint, chunk, kind, state) SELECT ?, c.id, i.kind, 'pending' FROM chunks c"
-        " JOIN items i ON i.n=c.item WHERE c.id=? ON CONFLICT DO NOTHING",
-        [(fingerprint, chunk) for chunk in chunks],
-    )
+    for at in range(0, len(chunks), 500):
+        part = chunks[at : at + 500]
+        connection.rows(
+            "INSERT INTO jobs(fingerprint, chunk, kind, state) SELECT ?, c.id, i.kind, 'pending' FROM chunks c"
+            f" JOIN items i ON i.n=c.item WHERE c.id IN ({','.join('?' * len(part))}) ON CONFLICT DO NOTHING",
+            (fingerprint, *part),
+        )
 
 
 def enqueue_missing(connection: Connection, fingerprint: int, have: Array, kind: str | None) -> int:

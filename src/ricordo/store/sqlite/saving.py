@@ -159,10 +159,10 @@ def _write_version(
     draft = item.draft
     connection.rows(
         "INSERT INTO versions(item, number, previous, hash, text_hash, drive, path, kind, state, fields, layout, marks,"
-        " first_line, size, blob, created_at) VALUES(?,?,?,?,?,?,?,?,'live',?,?,?,?,?,?,?)",
+        " first_line, size, blob, created_at) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         (
             head.n, head.version + 1, head.version or None, item.hash, item.text_hash, draft.ref.drive, draft.ref.path,
-            draft.kind, _fields_json(draft.fields), layout.tobytes(),
+            draft.kind, "live", _fields_json(draft.fields), layout.tobytes(),
             json.dumps([[m.offset, m.label] for m in draft.marks]), draft.first_line, _size(item),
             _keep_blob(connection, draft.blob), now,
         ),
