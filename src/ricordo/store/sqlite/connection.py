@@ -97,8 +97,8 @@ class Connection(apsw.Connection):
 
     def insert_item(self, columns: Sequence[str], values: Sequence[Any]) -> int:
         """Write the row of a new item; returns its number."""
-        marks = ",".join("?" * len(values))
-        return int(self.rows(f"INSERT INTO items({', '.join(columns)}) VALUES({marks}) RETURNING n", values)[0][0])
+        marks = f"({', '.join(columns)}) VALUES({','.join('?' * len(values))})"
+        return int(self.rows(f"INSERT INTO items{marks} RETURNING n", values)[0][0])
 
     def ignoring_case(self, column: str) -> str:
         """The condition that a column is a given text, in capital letters or small."""
@@ -226,8 +226,7 @@ class Database:
 
     @contextmanager
     def write(self, *, durable: bool = False, wait: float | None = None, mirrored: bool = True) -> Iterator[Connection]:
-        """A write transaction; ``durable`` waits for the disk, because what was acknowledged to an agent must not be
-        lost.
+        """A write transaction; ``durable`` waits for the disk, so that nothing that was acknowledged is lost.
 
         ``wait`` is how many seconds to wait for other processes, for work that may be skipped. Just before it commits,
         ``around_commit`` is called with the items it touched, unless ``mirrored`` is off.
