@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ricordo.store.sqlite.vectors import ROWS_AT_ONCE, nearest_sketches, sketch
+from ricordo.store.sqlite.sketches import nearest_sketches, sketch
+from ricordo.store.sqlite.vectors import ROWS_AT_ONCE
 from timing import CLOCKS, aligned, print_json, timed
 
 COMPARED = 2_083

@@ -58,15 +58,15 @@ def make_collection(folder: Path, documents: Sequence[SourceDocument], size: int
     questions = questions_for(documents, options.queries, file=options.questions, seed=options.seed)
     store = folder / "ricordo" / "store.db"
     growth = GrowingStore(store, documents, most=size, seed=options.seed, entry=SlicedEntries()).grow(size)
-    vectors = spread(real, growth.chunks, seed=options.seed)
     with Ricordo.open(store, config=Config()) as engine:
         started = time.perf_counter()
-        chunks = give_vectors(engine, embedder, vectors)
+        give_vectors(engine, embedder, spread(real, growth.chunks, seed=options.seed))
         with_vectors = time.perf_counter() - started
         engine.store.maintain()
+    vectors, chunks = _stored_vectors(store)  # equal texts share a vector
     queries = query_vectors(questions, embedder)
     refs, labels = _write_rows(folder, store, chunks)
-    np.save(folder / "vectors.npy", vectors[np.arange(len(chunks)) % len(vectors)])
+    np.save(folder / "vectors.npy", vectors)
     np.save(folder / "queries.npy", queries)
     _write_truth(folder, vectors, queries, refs, labels)
     ours = {
@@ -118,7 +118,7 @@ def _stored_vectors(store: Path) -> tuple[Matrix, list[int]]:
         " WHERE chunks.state = 0 ORDER BY chunks.id"
     ).fetchall()
     connection.close()
-    return np.stack([np.frombuffer(row[1], np.float32) for row in rows]), [row[0] for row in rows]
+    return np.frombuffer(b"".join(row[1] for row in rows), np.float32).reshape(len(rows), -1), [row[0] for row in rows]
 
 
 def _write_rows(folder: Path, store: Path, chunks: Sequence[int]) -> tuple[list[str], list[str]]:

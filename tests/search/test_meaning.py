@@ -12,7 +12,9 @@ import pytest
 from ricordo import Ricordo, Unavailable
 from ricordo.search.refine import belief
 from ricordo.store.sqlite import vectors
+from ricordo.store.sqlite.sketches import nearest_by_sketch, sketch
 from ricordo.store.sqlite.store import SqliteStore
+from ricordo.store.sqlite.vectors import COMPARED_AT_LEAST
 from ricordo.values.hits import Filters
 
 NOTES = {
@@ -176,15 +178,13 @@ def test_the_sketch_scan_agrees_with_exact_search() -> None:
     centres = random.normal(size=(60, 384))
     points = centres[random.integers(0, 60, 20_000)] + random.normal(scale=0.9, size=(20_000, 384))
     points = (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float32)
-    sketches = vectors.sketch(points)
+    sketches = sketch(points)
     found = []
     for _ in range(20):
         query = points[random.integers(0, len(points))] + random.normal(scale=0.03, size=384).astype(np.float32)
         query /= np.linalg.norm(query)
         exact = set(np.argsort(-(points @ query))[:50].tolist())
-        near = vectors.nearest_sketches(
-            sketches, vectors.sketch(query[None, :])[:, 0], np.arange(len(points)), vectors.RESCORED_MIN
-        )
+        near = nearest_by_sketch(sketches, query, np.arange(len(points)), COMPARED_AT_LEAST)
         best = near[np.argsort(-(points[near] @ query))[:50]]
         found.append(len(exact & set(best.tolist())) / 50)
     assert np.mean(found) >= 0.97

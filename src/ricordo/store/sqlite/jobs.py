@@ -17,8 +17,9 @@ from ricordo.store.base import Job
 from ricordo.store.prepare import embedded_text
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.postings import Array
+from ricordo.store.sqlite.sketches import sketch
 from ricordo.store.sqlite.times import now_micros
-from ricordo.store.sqlite.vectors import Entries, compact, sketch, write_block
+from ricordo.store.sqlite.vectors import Entries, compact, write_block
 from ricordo.values.kinds import CHECKPOINT
 
 SECOND = 1_000_000

@@ -6,7 +6,8 @@ import numpy as np
 
 from ricordo.store.sqlite import jobs
 from ricordo.store.sqlite.connection import Connection, Database
-from ricordo.store.sqlite.vectors import BLOCK_ENTRIES, Entries, VectorIndex, bump_vectors, sketch, write_block
+from ricordo.store.sqlite.sketches import sketch
+from ricordo.store.sqlite.vectors import BLOCK_ENTRIES, Entries, VectorIndex, bump_vectors, write_block
 from ricordo.values.reports import Check
 
 _SAMPLE = 500

@@ -13,20 +13,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from ricordo.frozen import frozen
-from ricordo.store.sqlite.arrays import Grouped, distinct, first_places, stable_order
+from ricordo.store.sqlite.arrays import Grouped, distinct, first_places
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.postings import Array
+from ricordo.store.sqlite.sketches import FEW, nearest_by_sketch, nearest_of_each
 
-SCAN_BLOCK = 16_384
 EXACT_BELOW = 2_000
 """With fewer candidates than this every cosine is computed; a sketch would only cost recall."""
-OVERFETCH = 64
-"""Rescored per item asked for; bench/vectors.py measures what that leaves of the recall."""
-RESCORED_SHARE = 24
-"""More than one in so many candidates is never rescored, but always RESCORED_MIN: a small store needs no more."""
-RESCORED_MIN = 1_600
-FEW = 8
-"""Of entries that are fewer than one in so many, the sketches are picked out before they are compared."""
+COMPARED_PER_RESULT = 20
+COMPARED_AT_LEAST = 1_000
+"""So many vectors are compared exactly per item asked for; bench/vectors.py measures what that leaves of the recall."""
 COMPARED_PER_ITEM = 12
 """Of an item that words alone found, so many passages are compared exactly; its nearest is among them."""
 ROW_CACHE_BYTES = 256 << 20
@@ -53,15 +49,6 @@ class _Loaded:
     places: Array
     """By chunk: its place among the entries, or -1."""
     by_item: Grouped
-
-
-def sketch(vectors: Array) -> Array:
-    """The signs of each vector, packed: ``(n, dims)`` floats to ``(words, n)`` uint64."""
-    bits = np.packbits(vectors > 0, axis=1, bitorder="little")
-    missing = -bits.shape[1] % 8
-    if missing:
-        bits = np.pad(bits, ((0, 0), (0, missing)))
-    return np.ascontiguousarray(bits.view(np.uint64).T)
 
 
 class VectorIndex:
@@ -93,9 +80,9 @@ class VectorIndex:
         loaded = self._current(connection, fingerprint)
         entries = loaded.entries
         positions = self._positions(fingerprint, loaded, visible)
-        if len(positions) > max(EXACT_BELOW, RESCORED_MIN):
-            wanted = max(RESCORED_MIN, min(OVERFETCH * items, len(positions) // RESCORED_SHARE))
-            positions = nearest_sketches(entries.sketches, sketch(query[None, :])[:, 0], positions, wanted)
+        if len(positions) > EXACT_BELOW:
+            wanted = max(COMPARED_PER_RESULT * items, COMPARED_AT_LEAST)
+            positions = nearest_by_sketch(entries.sketches, query, positions, wanted)
         cosines = self.cosines(connection, fingerprint, query, entries.vectors[positions])
         order = _best_items(cosines, entries.items[positions], items)
         positions, cosines = positions[order], cosines[order]
@@ -121,7 +108,7 @@ class VectorIndex:
         entries = loaded.entries
         positions = visible.among(entries, loaded.by_item.positions(items))
         if len(positions) > COMPARED_PER_ITEM * len(items):
-            positions = nearest_of_each(entries, sketch(query[None, :])[:, 0], positions, COMPARED_PER_ITEM)
+            positions = nearest_of_each(entries.sketches, query, positions, entries.items[positions], COMPARED_PER_ITEM)
         cosines = self.cosines(connection, fingerprint, query, entries.vectors[positions])
         return entries.chunks[positions], entries.items[positions], cosines
 
@@ -260,39 +247,6 @@ class _RowCache:
             self.matrix[self.used : self.used + len(found)] = rows
             self.place[[vector for vector, _ in found]] = np.arange(len(found)) + self.used + 1
             self.used += len(found)
-
-
-def nearest_of_each(entries: Entries, query: Array, positions: Array, few: int) -> Array:
-    """Of each item's entries at these positions, the few whose sketches differ least from the query's."""
-    differing = np.bitwise_count(entries.sketches[:, positions] ^ query[:, None]).sum(axis=0, dtype=np.uint16)
-    owners = entries.items[positions]
-    order = stable_order((owners << 16) + differing)
-    ordered = owners[order]
-    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    place = np.arange(len(ordered)) - np.repeat(starts, np.diff(np.append(starts, len(ordered))))
-    kept: Array = positions[np.sort(order[place < few])]
-    return kept
-
-
-def nearest_sketches(sketches: Array, query: Array, positions: Array, wanted: int) -> Array:
-    """The positions whose sketches differ least from the query's, at least ``wanted`` of them."""
-    if FEW * len(positions) < sketches.shape[1]:
-        picked = sketches[:, positions]
-        return positions[nearest_sketches(picked, query, np.arange(len(positions)), wanted)]
-    total = sketches.shape[1]
-    distances = np.empty(total, np.uint16)
-    for start in range(0, total, SCAN_BLOCK):
-        end = min(start + SCAN_BLOCK, total)
-        count = np.bitwise_count(sketches[0, start:end] ^ query[0]).astype(np.uint16)
-        for word in range(1, len(sketches)):
-            count += np.bitwise_count(sketches[word, start:end] ^ query[word])
-        distances[start:end] = count
-    if len(positions) != total:
-        distances = distances[positions]
-    last = min(wanted, len(distances)) - 1
-    limit = np.partition(distances, last)[last]
-    found: Array = positions[distances <= limit]
-    return found
 
 
 def _reload(connection: Connection, fingerprint: int, epoch: int, old: _Loaded | None) -> _Loaded:

@@ -1,0 +1,96 @@
+"""Sketches of vectors: one bit for each number, its sign. They find the candidates for exact comparison.
+
+1. A scan counts in how many bits each sketch differs from the query's. That is fast, and rough: it treats all numbers
+   of the query alike.
+2. For the best of these, the cosine is estimated with the query's numbers in sixteen steps: the sum of the numbers
+   where a sketch has a bit is made of five counts of bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ricordo.store.sqlite.arrays import stable_order
+from ricordo.store.sqlite.postings import Array
+
+SCAN_BLOCK = 16_384
+FEW = 8
+"""Of entries that are fewer than one in so many, the sketches are picked out before they are compared."""
+ESTIMATED_PER_COMPARED = 4
+ESTIMATED_SHARE = 64
+"""Cosines are estimated for so many per vector that is compared in the end, and for one in so many of all."""
+BITS = 4
+"""The query's numbers are estimated with so many bits."""
+
+
+def sketch(vectors: Array) -> Array:
+    """The signs of each vector, packed: ``(n, dims)`` floats to ``(words, n)`` uint64."""
+    bits = np.packbits(vectors > 0, axis=1, bitorder="little")
+    missing = -bits.shape[1] % 8
+    if missing:
+        bits = np.pad(bits, ((0, 0), (0, missing)))
+    return np.ascontiguousarray(bits.view(np.uint64).T)
+
+
+def nearest_by_sketch(sketches: Array, query: Array, positions: Array, wanted: int) -> Array:
+    """The positions of the vectors that are nearest by their sketches, at least ``wanted`` of them."""
+    rough = max(ESTIMATED_PER_COMPARED * wanted, len(positions) // ESTIMATED_SHARE)
+    if rough < len(positions):
+        positions = nearest_sketches(sketches, sketch(query[None, :])[:, 0], positions, rough)
+    if wanted >= len(positions):
+        return positions
+    estimates = estimated_cosines(sketches[:, positions], query)
+    limit = np.partition(estimates, len(estimates) - wanted)[len(estimates) - wanted]
+    found: Array = positions[estimates >= limit]
+    return found
+
+
+def estimated_cosines(sketches: Array, query: Array) -> Array:
+    """For each sketch the sum of the query's numbers at its bits, which grows with the cosine.
+
+    With a number as ``lowest + step * n``, the sum is ``lowest`` times the bits of the sketch, plus ``step`` times the
+    sum of the n. Each bit of the n counts the bits that it shares with the sketch.
+    """
+    lowest = float(query.min())
+    step = max(float(query.max()) - lowest, 1e-12) / ((1 << BITS) - 1)
+    steps = np.rint((query - lowest) / step).astype(np.uint8)
+    planes = [sketch(((steps >> bit) & 1)[None, :])[:, 0] for bit in range(BITS)]
+    ones, shared = np.zeros(sketches.shape[1], np.uint16), np.zeros(sketches.shape[1], np.uint32)
+    for word, row in enumerate(sketches):
+        ones += np.bitwise_count(row)
+        for bit, plane in enumerate(planes):
+            shared += np.left_shift(np.bitwise_count(row & plane[word]), bit, dtype=np.uint32)
+    estimates: Array = ones * np.float32(lowest) + shared * np.float32(step)
+    return estimates
+
+
+def nearest_of_each(sketches: Array, query: Array, positions: Array, owners: Array, few: int) -> Array:
+    """Of each owner's sketches at these positions, the few that differ least from the query's."""
+    differing = np.bitwise_count(sketches[:, positions] ^ sketch(query[None, :])).sum(axis=0, dtype=np.uint16)
+    order = stable_order((owners << 16) + differing)
+    ordered = owners[order]
+    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    place = np.arange(len(ordered)) - np.repeat(starts, np.diff(np.append(starts, len(ordered))))
+    kept: Array = positions[np.sort(order[place < few])]
+    return kept
+
+
+def nearest_sketches(sketches: Array, query: Array, positions: Array, wanted: int) -> Array:
+    """The positions whose sketches differ least from the query's, at least ``wanted`` of them."""
+    if FEW * len(positions) < sketches.shape[1]:
+        picked = sketches[:, positions]
+        return positions[nearest_sketches(picked, query, np.arange(len(positions)), wanted)]
+    total = sketches.shape[1]
+    distances = np.empty(total, np.uint16)
+    for start in range(0, total, SCAN_BLOCK):
+        end = min(start + SCAN_BLOCK, total)
+        count = np.bitwise_count(sketches[0, start:end] ^ query[0]).astype(np.uint16)
+        for word in range(1, len(sketches)):
+            count += np.bitwise_count(sketches[word, start:end] ^ query[word])
+        distances[start:end] = count
+    if len(positions) != total:
+        distances = distances[positions]
+    last = min(wanted, len(distances)) - 1
+    limit = np.partition(distances, last)[last]
+    found: Array = positions[distances <= limit]
+    return found
