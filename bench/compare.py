@@ -188,7 +188,7 @@ class Run:
             if (quality := self.step(name, "quality")) is not None:
                 self.results[name] |= quality
             self._tell()
-        if not Collection(self.collection).judgements:
+        if self.options.turns and not Collection(self.collection).judgements:
             self._times()
         self._tell()
 
@@ -348,7 +348,9 @@ def main() -> None:
     parser.add_argument("--large", nargs="*", default=["Ricordo", "LanceDB"], help="engines for large sizes")
     parser.add_argument("--real", type=int, default=5_000, metavar="N", help="how many vectors are true (5000)")
     parser.add_argument("--repeat", type=int, default=2, help="how often each question is asked in a turn (2)")
-    parser.add_argument("--turns", type=int, default=2, help="how often engines take turns (2)")
+    parser.add_argument(
+        "--turns", type=int, default=2, help="how often engines take turns (2); with 0 nothing is timed but loading"
+    )
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="threads per engine (all cores)")
     parser.add_argument("--timeout", type=float, default=3600.0, help="seconds that one step may take (3600)")
     parser.add_argument(
