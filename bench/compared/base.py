@@ -151,8 +151,9 @@ class ComparedEngine(ABC):
         return list(dict.fromkeys(known[number] for number in numbers))[:limit]
 
 
-DEEP = 4
-"""Passages asked for per document wanted, because several of the nearest may belong to one document."""
+def depth(limit: int, label: str) -> int:
+    """How many passages to ask for, so that ``limit`` documents are among them; a slice has fewer documents."""
+    return (30 if label else 4) * limit
 
 
 def slice_of(question: int) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from compared.base import DEEP, ComparedEngine, slice_of
+from compared.base import ComparedEngine, depth, slice_of
 
 _STEP = 10_000
 _REFINE = 5
@@ -80,7 +80,7 @@ class LanceDb(ComparedEngine):
         query = query.refine_factor(_REFINE)
         if label:
             query = query.where(f"slice = '{label}'", prefilter=True)
-        return self.refs(self._numbers(query, DEEP * limit), limit)
+        return self.refs(self._numbers(query, depth(limit, label)), limit)
 
     def _numbers(self, query: Any, limit: int) -> list[int]:
         rows = query.limit(limit).select(["number"]).to_arrow()

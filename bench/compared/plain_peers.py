@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from compared.base import DEEP, ComparedEngine, fused, slice_of
+from compared.base import ComparedEngine, depth, fused, slice_of
 
 PER_SIDE = 50
 
@@ -49,7 +49,7 @@ class WithNumpy(ComparedEngine):
         return self.refs(fused(words, near), limit)
 
     def nearest(self, question: int, limit: int, label: str = "") -> list[str] | None:
-        return self.refs(self.by_meaning(question, DEEP * limit, label), limit)
+        return self.refs(self.by_meaning(question, depth(limit, label), label), limit)
 
 
 class Bm25s(WithNumpy):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from compared.base import DEEP, ComparedEngine, fused, slice_of
+from compared.base import ComparedEngine, depth, fused, slice_of
 from peers import open_peer
 
 PER_SIDE = 50
@@ -57,7 +57,7 @@ class SqliteFtsVec(ComparedEngine):
         return self.refs(fused(words, near), limit)
 
     def nearest(self, question: int, limit: int, label: str = "") -> list[str] | None:
-        return self.refs(self._by_meaning(question, DEEP * limit, label), limit)
+        return self.refs(self._by_meaning(question, depth(limit, label), label), limit)
 
     def _by_word(self, question: int, limit: int, label: str) -> list[int]:
         asked = " OR ".join(f'"{word}"' for word in self.collection.words[question])

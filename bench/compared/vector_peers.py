@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from compared.base import DEEP, ComparedEngine, fused, slice_of
+from compared.base import ComparedEngine, depth, fused, slice_of
 
 PER_SIDE = 50
 
@@ -43,7 +43,7 @@ class Chroma(ComparedEngine):
         return self.refs(self._near(question, PER_SIDE, slice_of(question) if kind == "filtered" else ""), limit)
 
     def nearest(self, question: int, limit: int, label: str = "") -> list[str] | None:
-        return self.refs(self._near(question, DEEP * limit, label), limit)
+        return self.refs(self._near(question, depth(limit, label), label), limit)
 
     def _near(self, question: int, limit: int, label: str) -> list[int]:
         where = {"slice": label} if label else None
@@ -119,7 +119,9 @@ class MilvusLite(ComparedEngine):
     def nearest(self, question: int, limit: int, label: str = "") -> list[str] | None:
         condition = f'slice == "{label}"' if label else ""
         vector = [self.collection.query_vectors[question].tolist()]
-        found = self.client.search("passages", data=vector, anns_field="vector", limit=DEEP * limit, filter=condition)
+        found = self.client.search(
+            "passages", data=vector, anns_field="vector", limit=depth(limit, label), filter=condition
+        )
         return self.refs([row["number"] for row in found[0]], limit)
 
     def close(self) -> None:
@@ -210,7 +212,7 @@ class DuckDb(ComparedEngine):
         return self.refs(fused(words, near), limit)
 
     def nearest(self, question: int, limit: int, label: str = "") -> list[str] | None:
-        return self.refs(self._near(question, DEEP * limit, label), limit)
+        return self.refs(self._near(question, depth(limit, label), label), limit)
 
     def _by_word(self, question: int, limit: int, label: str) -> list[int]:
         rows = self.connection.execute(

@@ -13,7 +13,8 @@ from ricordo.frozen import frozen
 from ricordo.store.base import Scoring
 from ricordo.store.sqlite.postings import Array
 
-CACHE_BYTES = 96 << 20
+CACHE_BYTES = 256 << 20
+"""Room for the words of some fifty questions to a million passages; a smaller store needs less."""
 MOST_COUNTS = 200_000
 """How many terms' counts are remembered; when there are more, all are forgotten."""
 

@@ -225,14 +225,14 @@ class View:
             found = self.saturations[word.label]
             if found is not None:
                 places, x = found
-                scores[places] += x * (self.idfs[word.label] * word.weight * word.certainty)
+                np.add.at(scores, places, x * (self.idfs[word.label] * word.weight * word.certainty))
         if mask is not None:
             scores *= mask
         return scores
 
     def best(self, scores: Array, wanted: Sequence[Wanted], items: int, also: Array | None, *, cover: bool) -> Matches:
         """Pick the best chunks until enough different items are among them."""
-        total = int(np.count_nonzero(scores))
+        total = int(np.count_nonzero(scores > 0))
         take = 4 * items
         while True:
             places = _at_least(scores, take) if take < total else np.flatnonzero(scores)

@@ -8,12 +8,16 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 
 from ricordo.store.sqlite.arrays import stable_order
 from ricordo.store.sqlite.postings import Array
 
 SCAN_BLOCK = 16_384
+SHARED_FROM = 400_000
+"""Below this many sketches a second thread gains little, and on a busy machine it would be waited for."""
 FEW = 8
 """Of entries that are fewer than one in so many, the sketches are picked out before they are compared."""
 ESTIMATED_PER_COMPARED = 4
@@ -81,16 +85,38 @@ def nearest_sketches(sketches: Array, query: Array, positions: Array, wanted: in
         picked = sketches[:, positions]
         return positions[nearest_sketches(picked, query, np.arange(len(positions)), wanted)]
     total = sketches.shape[1]
+    distances = _distances(sketches, query)
+    everything = len(positions) == total
+    if not everything:
+        distances = distances[positions]
+    last = min(wanted, len(distances)) - 1
+    limit = np.partition(distances, last)[last]
+    near = np.flatnonzero(distances <= limit)
+    found: Array = near if everything else positions[near]
+    return found
+
+
+def _distances(sketches: Array, query: Array) -> Array:
+    """In how many bits each sketch differs from the query's; of very many, a second thread compares half."""
+    total = sketches.shape[1]
     distances = np.empty(total, np.uint16)
+    if total < SHARED_FROM:
+        _compare(sketches, query, distances)
+        return distances
+    middle = total // 2
+    other = threading.Thread(target=_compare, args=(sketches[:, middle:], query, distances[middle:]))
+    other.start()
+    _compare(sketches[:, :middle], query, distances[:middle])
+    other.join()
+    return distances
+
+
+def _compare(sketches: Array, query: Array, distances: Array) -> None:
+    """Write the distances, block by block, so that what is counted stays in the processor's cache."""
+    total = len(distances)
     for start in range(0, total, SCAN_BLOCK):
         end = min(start + SCAN_BLOCK, total)
         count = np.bitwise_count(sketches[0, start:end] ^ query[0]).astype(np.uint16)
         for word in range(1, len(sketches)):
             count += np.bitwise_count(sketches[word, start:end] ^ query[word])
         distances[start:end] = count
-    if len(positions) != total:
-        distances = distances[positions]
-    last = min(wanted, len(distances)) - 1
-    limit = np.partition(distances, last)[last]
-    found: Array = positions[distances <= limit]
-    return found

@@ -22,7 +22,11 @@ EXACT_BELOW = 2_000
 """With fewer candidates than this every cosine is computed; a sketch would only cost recall."""
 COMPARED_PER_RESULT = 20
 COMPARED_AT_LEAST = 1_000
-"""So many vectors are compared exactly per item asked for; bench/vectors.py measures what that leaves of the recall."""
+COMPARED_SHARE = 500
+"""So many vectors are compared exactly: per item asked for, at least, and one in so many of all.
+
+``bench/compare.py`` measures what that leaves of the recall.
+"""
 COMPARED_PER_ITEM = 12
 """Of an item that words alone found, so many passages are compared exactly; its nearest is among them."""
 ROW_CACHE_BYTES = 256 << 20
@@ -81,7 +85,7 @@ class VectorIndex:
         entries = loaded.entries
         positions = self._positions(fingerprint, loaded, visible)
         if len(positions) > EXACT_BELOW:
-            wanted = max(COMPARED_PER_RESULT * items, COMPARED_AT_LEAST)
+            wanted = max(COMPARED_PER_RESULT * items, COMPARED_AT_LEAST, len(positions) // COMPARED_SHARE)
             positions = nearest_by_sketch(entries.sketches, query, positions, wanted)
         cosines = self.cosines(connection, fingerprint, query, entries.vectors[positions])
         order = _best_items(cosines, entries.items[positions], items)
