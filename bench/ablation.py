@@ -14,7 +14,7 @@ from pathlib import Path
 from ricordo.config.loading import load_config
 from ricordo.evaluate import evaluate
 
-STEPS = ("coverage", "neighbours", "evidence", "feedback")
+STEPS = ("coverage", "neighbours", "evidence", "feedback", "questions")
 VARIANTS: dict[str, tuple[str, ...]] = {
     "all steps": STEPS,
     **{f"without {step}": tuple(other for other in STEPS if other != step) for step in STEPS},

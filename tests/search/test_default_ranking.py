@@ -75,3 +75,77 @@ def test_an_excluded_word_binds_the_meaning_side_too(compass: Callable[..., Rico
     assert found == {"note:/nearest", "note:/near"}
     for query in ("boats -harbour", 'boats -"a harbour"'):
         assert [hit.ref for hit in engine.search(query, profile=profile, track=False).hits] == ["note:/near"]
+
+
+class Topics:
+    """Vectors by topic words: a text lies between the topics that it names, and a little towards what all share."""
+
+    dimensions = 8
+    max_tokens = 256
+    fingerprint = "topics/8"
+    topics = ("rain", "museum", "letter", "garden", "engine", "music")
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def embed_documents(self, texts: Sequence[str]) -> Any:
+        return np.array([self._vector(text) for text in texts], np.float32)
+
+    def embed_query(self, text: str) -> Any:
+        self.asked.append(text)
+        return self._vector(text).astype(np.float32)
+
+    def _vector(self, text: str) -> Any:
+        named = [1.0 if topic in text.lower() else 0.0 for topic in self.topics]
+        blend = 1.2 if "overview" in text else 0.0
+        vector = np.array([*named, 0.2 + blend, 0.0])
+        return vector / np.linalg.norm(vector)
+
+
+class FarTopics(Topics):
+    """The same model behind a service."""
+
+    is_remote = True
+
+
+TWO_QUESTIONS = "Is there rain ahead of us? Also, name a museum nearby."
+ANSWERS = ["note:/rain", "note:/museum"]
+
+
+def asked_twice(open_engine: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch, model: Topics) -> Ricordo:
+    """A store in which a text about a bit of everything is nearer to two questions than the answer to either."""
+    monkeypatch.setattr("ricordo.registry.embedder", lambda config: model)
+    engine = open_engine(vectors=True)
+    for topic in Topics.topics:
+        engine.save(f"note:/{topic}", f"{topic} by itself", wait=False)
+    engine.save("note:/mixture", "overview: rain and museum and letter", wait=False)
+    engine.embed()
+    return engine
+
+
+def test_each_question_of_a_query_finds_its_own_answer(
+    open_engine: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Topics()
+    engine = asked_twice(open_engine, monkeypatch, model)
+    refs = [*ANSWERS, "note:/mixture"]
+    assert order(engine, TWO_QUESTIONS, refs, profile="vector")[0] == "note:/mixture"
+    model.asked.clear()
+    assert order(engine, TWO_QUESTIONS, refs, lexical=False)[:2] == ["note:/museum", "note:/rain"]
+    assert model.asked == [TWO_QUESTIONS, "Is there rain ahead of us?", "Also, name a museum nearby."]
+
+
+def test_one_question_is_embedded_once(open_engine: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Topics()
+    engine = asked_twice(open_engine, monkeypatch, model)
+    engine.search("is there any rain ahead of us in the museum", track=False)
+    assert len(model.asked) == 1
+
+
+def test_a_service_is_asked_for_the_whole_query_only(
+    open_engine: Callable[..., Ricordo], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = FarTopics()
+    engine = asked_twice(open_engine, monkeypatch, model)
+    engine.search(TWO_QUESTIONS, track=False)
+    assert model.asked == [TWO_QUESTIONS]

@@ -70,6 +70,9 @@ def prefix_mark(document: str, query: str) -> str:
 class RemoteEmbedder:
     """An embedder whose model runs elsewhere. Nothing is sent before the first text."""
 
+    is_remote = True
+    """So that a search does not ask the service several times: every call takes time and may cost money."""
+
     def __init__(self, shape: ModelShape, ask: Ask) -> None:
         self.shape = shape
         self._ask = ask

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,8 +55,11 @@ class QueryVectors:
         embedder = self.embedder()
         return fingerprint_of(embedder) if embedder is not None else ""
 
-    def meaning(self, text: str, active: str | None) -> QueryMeaning:
-        """The vector of a query. Where nothing was ever embedded (``active`` is None), no model is loaded."""
+    def meaning(self, text: str, active: str | None, questions: Sequence[str] = ()) -> QueryMeaning:
+        """The vector of a query, and of the ``questions`` that it consists of.
+
+        Where nothing was ever embedded (``active`` is None), no model is loaded.
+        """
         model = ""
         try:
             embedder = self.embedder()
@@ -65,7 +68,7 @@ class QueryVectors:
             model = fingerprint_of(embedder)
             if active is None:
                 return QueryMeaning(model=model)
-            return QueryMeaning(QueryVector(model, _vector_of(embedder, text)), model)
+            return QueryMeaning(_query_vector(embedder, model, text, questions), model)
         except (Unavailable, ContractError) as error:
             vector, *problems = self._fallback_vector(text)
             return QueryMeaning(vector, model, (f"vectors: {error.message}", *problems))
@@ -82,11 +85,17 @@ class QueryVectors:
             counts = self.store.vectors.counts(fingerprint)
             if not counts["embedded"]:
                 return None, f"vectors: the fallback {second.fingerprint} has none yet"
-            vector = QueryVector(fingerprint, _vector_of(second, text))
+            vector = _query_vector(second, fingerprint, text, ())
         except (Unavailable, ContractError) as error:
             return None, f"vectors: the fallback fails too: {error.message}"
         share = f"{counts['embedded']:,} of {counts['chunks']:,} passages"
         return vector, f"vectors: the fallback {second.fingerprint} is used instead, for {share}"
+
+
+def _query_vector(embedder: Embedder, fingerprint: str, text: str, questions: Sequence[str]) -> QueryVector:
+    """The vectors of a query and its questions. A service is asked once, for the query alone: each call costs time."""
+    apart = () if getattr(embedder, "is_remote", False) else questions
+    return QueryVector(fingerprint, _vector_of(embedder, text), tuple(_vector_of(embedder, one) for one in apart))
 
 
 def _vector_of(embedder: Embedder, text: str) -> np.ndarray:

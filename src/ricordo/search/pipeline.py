@@ -26,6 +26,7 @@ from ricordo.search.pool import Pool
 from ricordo.search.present import HitReader, Marker, Ranked, present
 from ricordo.search.profile import Profile, find_profile
 from ricordo.search.query import ParsedQuery, both, parse_query
+from ricordo.search.questions import questions_in
 from ricordo.search.ranking import Ranking, Weighed, needs_of, rank
 from ricordo.search.refine import RELATED, refine
 from ricordo.search.request import SHOWS_ALL, Boosts, Request
@@ -185,12 +186,13 @@ class Searcher:
         """The candidates of both sides, what a reader should know about how they were found, and what was asked."""
         index, sides = self.store.index, request.sides(profile)
         known = index.fingerprint if sides.vectors else None
-        meaning = self.vectors.meaning(ask.text, known) if sides.vectors else QueryMeaning()
+        questions = questions_in(ask.text) if "questions" in profile.refine else ()
+        meaning = self.vectors.meaning(ask.text, known, questions) if sides.vectors else QueryMeaning()
         ask = replace(ask, by_word=sides.lexical, per_side=sides.limit, vector=meaning.vector, model=meaning.model)
         answer = index.candidates(ask)
         if meaning.model and known is None and answer.active is not None:
             # Another process gave the store its first vectors since it was last asked.
-            meaning = self.vectors.meaning(ask.text, answer.active)
+            meaning = self.vectors.meaning(ask.text, answer.active, questions)
             ask = replace(ask, vector=meaning.vector)
             answer = index.candidates(ask)
         pool = Pool.of(answer, meaning.vector)

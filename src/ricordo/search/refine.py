@@ -7,8 +7,9 @@ Each step was kept because it helped on most evaluation sets (docs/ranking.md ha
 3. Keyword scores are divided by the best one, and scaled by how much of the query that best one covers.
 4. The keyword side counts less if its best match has only common words (measured in nats) or few words of the query.
 5. The query's vector moves towards the best matches, as far as those agree, and the cosines are computed again.
+6. If the query asks for several things, a passage that is near to one of them counts as near to the query.
 
-Everything happens in the pool; only the last step asks the store once more.
+Everything happens in the pool; only the last two steps ask the store once more, together.
 """
 
 from __future__ import annotations
@@ -58,8 +59,9 @@ def refine(index: SearchIndex, pool: Pool, steps: Collection[str], lexical_share
         pool.scale = (1.0 if whole else math.sqrt(coverage * pool.answer.share)) / best
         lexical = lexical * pool.scale
     cosines = lend(numbers, near, np.maximum(pool.cosines, 0.0))
-    if "feedback" in steps:
-        moved = _moved(index, pool, owners, (lexical, cosines), lexical_share * pool.belief)
+    if "feedback" in steps or "questions" in steps:
+        towards = _best_matches(pool, (lexical, cosines), lexical_share * pool.belief) if "feedback" in steps else ()
+        moved = _moved(index, pool, owners, towards)
         cosines = cosines if moved is None else lend(numbers, near, moved)
     pool.lexical, pool.cosines = lexical, cosines
 
@@ -73,29 +75,34 @@ def _covered(pool: Pool, owners: Array, power: float) -> Array:
     return best
 
 
-def _moved(
-    index: SearchIndex, pool: Pool, owners: Array, sides: tuple[Array, Array], lexical_share: float
-) -> Array | None:
-    """Each member's best cosine with the query moved towards the best matches; None where nothing moves it.
-
-    A member without a vector keeps the value that replaces its cosine. The query moves little, so only the passages
-    nearest to its old position are compared again.
-    """
+def _best_matches(pool: Pool, sides: tuple[Array, Array], lexical_share: float) -> tuple[tuple[int, float], ...]:
+    """The passages that the query moves towards, each with its weight; none if the candidates are too few."""
     lexical, cosines = sides
-    if pool.vector is None or not pool.has_vectors or len(pool) < FEEDBACK_POOL:
-        return None
+    if len(pool) < FEEDBACK_POOL:
+        return ()
     spread_lexical, spread_vector = steadied_sides(lexical, cosines)
     merit = cosines / spread_vector + (lexical_share * lexical / spread_lexical if lexical.any() else 0.0)
     best = np.argsort(-merit, kind="stable")[:FEEDBACK_ITEMS]
     weights = np.exp(merit[best] - merit[best[0]])
-    chunks = pool.found.vector_chunks
-    towards = [pair for pair in zip(chunks[best].tolist(), weights.tolist(), strict=True) if pair[0] != NO_CHUNK]
-    aim = Aim(pool.vector.values, tuple(towards), FEEDBACK, RELATED)
-    moved = index.cosines(pool.vector.fingerprint, aim, pool.found.passages.chunks.tolist())
+    chunks = pool.found.vector_chunks[best]
+    return tuple(pair for pair in zip(chunks.tolist(), weights.tolist(), strict=True) if pair[0] != NO_CHUNK)
+
+
+def _moved(index: SearchIndex, pool: Pool, owners: Array, towards: tuple[tuple[int, float], ...]) -> Array | None:
+    """Each member's best cosine with the moved query and its parts; None if it neither moves nor has parts.
+
+    A member without a vector keeps the value that replaces its cosine. The query moves little, so only the passages
+    nearest to its old position are compared again.
+    """
+    vector = pool.vector
+    if vector is None or not pool.has_vectors or not (towards or vector.parts):
+        return None
+    aim = Aim(vector.values, towards, FEEDBACK, RELATED, vector.parts)
+    moved = index.cosines(vector.fingerprint, aim, pool.found.passages.chunks.tolist())
     if moved is None:
         return None
     pool.moved = np.asarray(moved, np.float64)
-    found = np.where(chunks == NO_CHUNK, pool.cosines, 0.0)
+    found = np.where(pool.found.vector_chunks == NO_CHUNK, pool.cosines, 0.0)
     np.maximum.at(found, owners, pool.moved)
     return found
 

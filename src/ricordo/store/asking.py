@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 MATCHES = "matches"
 NEWEST = "newest"
 SUBSTRING = "substring"
+PARTS = 0.5
+"""How much the best part of a query counts that asks for several things; the whole query has the rest."""
 
 
 @frozen
@@ -59,6 +61,8 @@ class QueryVector:
 
     fingerprint: str
     values: Array = field(compare=False)
+    parts: tuple[Array, ...] = field(default=(), compare=False)
+    """The vectors of its parts, if it asks for several things."""
 
 
 @frozen
@@ -159,7 +163,10 @@ class Candidates:
 
 @frozen
 class Aim:
-    """A query's vector that is to be moved towards some passages, as far as these agree with each other."""
+    """A query's vector that is to be moved towards some passages, as far as these agree with each other.
+
+    If the query asks for several things, a passage that answers one of them well counts, too: see ``together``.
+    """
 
     query: Array = field(compare=False)
     towards: tuple[tuple[int, float], ...] = ()
@@ -167,14 +174,18 @@ class Aim:
     pull: float = 0.0
     related: float = 1.0
     """The cosine from which the passages count as related to the query; below, they move it less, at 0 not at all."""
+    parts: tuple[Array, ...] = field(default=(), compare=False)
 
     def moved(self, vectors: Mapping[int, Array]) -> Array | None:
-        """The moved vector, of length 1, given the vectors of the passages; None where none of them has one."""
+        """The moved vector, of length 1, given the vectors of the passages.
+
+        If none of them has one, the query stays where it is; None if it has no parts either, so nothing would change.
+        """
         import numpy as np
 
         held = [(weight, vectors[chunk]) for chunk, weight in self.towards if chunk in vectors]
         if not held:
-            return None
+            return self.query.astype(np.float32) if self.parts else None
         weights = np.array([weight for weight, _ in held])
         centre = (weights / weights.sum()) @ np.stack([vector for _, vector in held])
         agreement = float(centre @ centre)
@@ -183,6 +194,23 @@ class Aim:
         aim /= max(float(np.linalg.norm(aim)), 1e-12)
         moved: Array = aim.astype(np.float32)
         return moved
+
+    def together(self, whole: Array, parts: Sequence[Array]) -> Array:
+        """The cosines of passages with a query that asks for several things; -1 where a passage has no vector.
+
+        ``PARTS`` of the value is the best cosine with a part, measured by how far it lies above the mean of that part:
+        a part that is near to everything must not decide. The rest is the cosine with the whole query.
+        """
+        import numpy as np
+
+        known = whole >= -1 + 1e-9  # without a vector it is -1 exactly
+        if not parts or not known.any():
+            return whole
+        cosines = np.array([part[known] for part in parts])
+        best = (cosines - cosines.mean(axis=1, keepdims=True)).max(axis=0) + cosines.mean()
+        found = np.full(len(whole), -1.0)
+        found[known] = np.clip((1 - PARTS) * whole[known] + PARTS * best, -1.0, 1.0)
+        return found
 
 
 @frozen

@@ -149,7 +149,10 @@ class SearchIndex(Protocol):
         ...
 
     def cosines(self, fingerprint: str, aim: Aim, chunks: Sequence[int]) -> Sequence[float] | None:
-        """The cosine of each passage with a moved query, -1 without a vector; None where nothing moves the query."""
+        """The cosine of each passage with a moved query and its parts, -1 without a vector.
+
+        None where the query does not move and has no parts.
+        """
         ...
 
     def passages(

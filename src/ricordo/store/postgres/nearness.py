@@ -72,7 +72,8 @@ def vectors_of_item(connection: Connection, fingerprint: str, n: int) -> Array:
 
 
 def aimed_cosines(connection: Connection, fingerprint: str, aim: Aim, chunks: Sequence[int]) -> list[float] | None:
-    """The cosine of each chunk with the moved query, -1 where it has no vector; None where nothing moves the query.
+    """The cosine of each chunk with the moved query and its parts, -1 where it has no vector; None where nothing moves
+    the query.
 
     One trip: the vectors of both are fetched, and compared here.
     """
@@ -81,4 +82,9 @@ def aimed_cosines(connection: Connection, fingerprint: str, aim: Aim, chunks: Se
     moved = aim.moved(held)
     if moved is None:
         return None
-    return [float(held[chunk] @ moved) if chunk in held else -1.0 for chunk in chunks]
+    whole, *parts = (
+        np.array([float(held[chunk] @ one) if chunk in held else -1.0 for chunk in chunks])
+        for one in (moved, *aim.parts)
+    )
+    found: list[float] = aim.together(whole, parts).tolist()
+    return found

@@ -52,7 +52,9 @@ def meaning_side(file: OpenFile, connection: Connection, vector: QueryVector, ti
 def aimed_cosines(
     file: OpenFile, connection: Connection, fingerprint: str, aim: Aim, chunks: Sequence[int]
 ) -> list[float] | None:
-    """The cosine of each chunk with the moved query, -1 where it has no vector; None where nothing moves the query."""
+    """The cosine of each chunk with the moved query and its parts, -1 where it has no vector; None where nothing moves
+    the query.
+    """
     index, dimensions = file.vector_index, len(aim.query)
     number = _number(connection, fingerprint, dimensions)
     if number is None:
@@ -61,7 +63,9 @@ def aimed_cosines(
     moved = aim.moved(index.vectors(connection, number, dimensions, towards))
     if moved is None:
         return None
-    found: list[float] = index.scores_of(connection, number, moved, np.array(chunks, np.int64)).tolist()
+    compared = np.array(chunks, np.int64)
+    whole, *parts = (index.scores_of(connection, number, one, compared) for one in (moved, *aim.parts))
+    found: list[float] = aim.together(whole, parts).tolist()
     return found
 
 
