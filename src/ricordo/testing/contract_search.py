@@ -263,6 +263,22 @@ class SearchContract(ItemsContract):
         assert list(cosines) == pytest.approx([one.cosine for one in found], abs=1e-5)
         assert store.index.cosines(embedder.fingerprint, Aim(vector, ((10**9, 1.0),)), chunks) is None
 
+    def test_a_query_with_parts_is_near_to_what_one_part_is_near_to(self, store: Store) -> None:
+        embedder = FakeEmbedder()
+        self.fill(store, Backlog(embedder.fingerprint, embedder.dimensions))
+        self.embed(store, embedder)
+        vector = embedder.embed_query("keys")
+        found = store.index.candidates(Ask(vector=QueryVector(embedder.fingerprint, vector))).found
+        chunks = [one.vector_chunk for one in found if one.vector_chunk is not None]
+        part = embedder.embed_query("lunch soup")
+        whole, alone = (
+            np.array(store.index.cosines(embedder.fingerprint, Aim(one, ((chunks[0], 1.0),), pull=0.0), chunks))
+            for one in (vector, part)
+        )
+        cosines = store.index.cosines(embedder.fingerprint, Aim(vector, parts=(part,)), [*chunks, 10**9])
+        assert cosines is not None
+        assert list(cosines) == pytest.approx([*((whole + alone) / 2), -1.0], abs=1e-5)
+
     def test_needs_bring_links_threads_verdicts_and_items(self, store: Store) -> None:
         self.fill(store)
         keys, lunch = (store.items.require(Ref.parse(ref)) for ref in ("note:/keys", "memory:/lunch"))
