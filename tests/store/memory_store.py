@@ -478,7 +478,12 @@ class _Index(_Part):
         moved = aim.moved(vectors)
         if moved is None:
             return None
-        return [float(vectors[chunk] @ moved) if chunk in vectors else -1.0 for chunk in chunks]
+        whole, *parts = (
+            np.array([float(vectors[chunk] @ one) if chunk in vectors else -1.0 for chunk in chunks])
+            for one in (moved, *aim.parts)
+        )
+        found: list[float] = aim.together(whole, parts).tolist()
+        return found
 
     def passages(
         self, shown: Sequence[Shown], ask: Ask | None = None, *, contents: bool = False, vectors: str = ""
