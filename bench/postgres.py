@@ -33,6 +33,7 @@ def main() -> None:
     parser.add_argument("--chunks", type=int, default=100_000, help="how many passages (100000)")
     parser.add_argument("--characters", type=int, default=350, help="how long a passage is at most (350)")
     parser.add_argument("--real", type=int, default=20_000, help="how many vectors the model makes (20000)")
+    parser.add_argument("--saved", type=int, help="save only so many; the others are recombined in the database")
     parser.add_argument("--seconds", type=float, default=60.0, help="how long clients work beside each other (60)")
     parser.add_argument("--out", type=Path, default=Path("postgres.json"), help="where results are kept")
     parser.add_argument("--steps", nargs="*", help="only these steps")
@@ -42,7 +43,7 @@ def main() -> None:
     ricordo = Ricordo(given.dsn, passages)
     sides: list[Side] = [ricordo, Plain(given.dsn, passages)]
     if Lance.is_installed():
-        sides.append(Lance(given.out.with_suffix(".lance"), passages))
+        sides.append(Lance(given.out.with_suffix(".lance"), given.dsn, passages))
     else:
         print("LanceDB is not installed (pip install lancedb) and is left out", file=sys.stderr)
     steps: dict[str, Callable[[], Any]] = {

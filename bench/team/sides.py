@@ -19,6 +19,7 @@ from ricordo.store.asking import Ask, AskedWord, QueryVector
 from ricordo.store.base import Backlog
 from ricordo.store.postgres.store import PostgresStore
 from team.passages import NEAREST, Passages
+from team.recombined import give_vectors, recombine
 from timing import summary
 
 BATCH = 1_000
@@ -49,18 +50,21 @@ class Ricordo:
     def load(self) -> dict[str, float]:
         """Save all texts, then their vectors, then make the index; what an earlier run saved is passed over."""
         passages, store = self.passages, self.store
-        _ = passages.texts, passages.vectors
+        _ = passages.vectors
         known = store.counts()["items"]
+        saved_one_by_one = passages.given.saved or passages.count
         started = time.perf_counter()
         backlog = Backlog(passages.fingerprint, passages.vectors.shape[1])
-        for start in range(known // BATCH * BATCH, passages.count, BATCH):
+        for start in range(known // BATCH * BATCH, saved_one_by_one, BATCH):
             store.changes.save(list(passages.prepared(start, start + BATCH, store.analyzer)), backlog=backlog)
-        saved = time.perf_counter()
-        while jobs := store.jobs.claim(passages.fingerprint, backlog.dimensions, "bench", 2 * BATCH):
-            numbers = self._numbers({job.item for job in jobs})
-            store.jobs.finish(
-                passages.fingerprint, jobs, {job.hash: passages.vectors[numbers[job.item]] for job in jobs}
-            )
+        if saved_one_by_one < passages.count:
+            if known < passages.count:
+                recombine(store, saved_one_by_one, passages.count)
+            saved = time.perf_counter()
+            give_vectors(store, passages)
+        else:
+            saved = time.perf_counter()
+            self._embed(backlog)
         store.vectors.activate(passages.fingerprint)
         embedded = time.perf_counter()
         store.maintain()
@@ -75,6 +79,13 @@ class Ricordo:
             "texts_s": saved - started, "vectors_s": embedded - saved, "index_s": indexed - embedded,
             "passages found from an earlier run": known, "schema_gb": float(size),
         }  # fmt: skip
+
+    def _embed(self, backlog: Backlog) -> None:
+        passages, store = self.passages, self.store
+        while jobs := store.jobs.claim(passages.fingerprint, backlog.dimensions, "bench", 2 * BATCH):
+            numbers = self._numbers({job.item for job in jobs})
+            vectors = {job.hash: passages.vectors[numbers[job.item]] for job in jobs}
+            store.jobs.finish(passages.fingerprint, jobs, vectors)
 
     def _numbers(self, items: set[int]) -> dict[int, int]:
         with self.store.database.read() as connection:
@@ -92,6 +103,15 @@ class Ricordo:
         return [int(one.ref.removeprefix("note:/")) for one in found[:NEAREST]]
 
 
+_OURS = (
+    "SELECT substr(i.path, 2)::bigint AS number, c.text, v.vector FROM ricordo.items i"
+    " JOIN ricordo.chunks c ON c.workspace = i.workspace AND c.item = i.n"
+    " JOIN ricordo.vectors v ON v.workspace = i.workspace AND v.hash = c.embed_hash WHERE i.drive = 'note'"
+    " AND i.workspace = (SELECT id FROM ricordo.workspaces WHERE name = %s)"
+)
+"""The passages of our side with their numbers, for the other sides where some were made inside the database."""
+
+
 class Plain:
     """The usual way, in two statements: GIN over a ``tsvector`` and ``ts_rank_cd``, HNSW over a vector."""
 
@@ -106,7 +126,7 @@ class Plain:
 
     def load(self) -> dict[str, float]:
         passages, raw, table = self.passages, self.raw, self.table
-        _ = passages.texts, passages.vectors
+        _ = passages.vectors
         raw.execute(f"DROP TABLE IF EXISTS {table}")
         started = time.perf_counter()
         width = passages.vectors.shape[1]
@@ -114,12 +134,15 @@ class Plain:
             f"CREATE TABLE {table}(id bigint PRIMARY KEY, body text, vector vector({width}),"
             " words tsvector GENERATED ALWAYS AS (to_tsvector('english', body)) STORED)"
         )
-        with raw.cursor().copy(f"COPY {table}(id, body, vector) FROM STDIN") as copy:
-            for number, text in enumerate(passages.texts):
-                values = ",".join(map(str, passages.vectors[number].tolist()))
-                copy.write_row((number, text.replace("\0", ""), f"[{values}]"))
+        if passages.given.saved:
+            raw.execute(f"INSERT INTO {table}(id, body, vector) {_OURS}", (f"bench-{passages.count}",))
+        else:
+            with raw.cursor().copy(f"COPY {table}(id, body, vector) FROM STDIN") as copy:
+                for number, text in enumerate(passages.texts):
+                    values = ",".join(map(str, passages.vectors[number].tolist()))
+                    copy.write_row((number, text.replace("\0", ""), f"[{values}]"))
         loaded = time.perf_counter()
-        raw.execute("SET maintenance_work_mem = '2GB'")
+        raw.execute("SET maintenance_work_mem = '4GB'")
         raw.execute(f"CREATE INDEX ON {table} USING gin(words)")
         raw.execute(f"CREATE INDEX ON {table} USING hnsw(vector vector_ip_ops)")
         raw.execute(f"VACUUM ANALYZE {table}")
@@ -152,8 +175,8 @@ class Lance:
     def is_installed() -> bool:
         return importlib.util.find_spec("lancedb") is not None
 
-    def __init__(self, folder: Path, passages: Passages) -> None:
-        self.folder, self.passages = folder, passages
+    def __init__(self, folder: Path, dsn: str, passages: Passages) -> None:
+        self.folder, self.dsn, self.passages = folder, dsn, passages
         self._table: Any = None
 
     def load(self) -> dict[str, float]:
@@ -161,7 +184,7 @@ class Lance:
         import pyarrow as pa
 
         passages = self.passages
-        texts, vectors = passages.texts, passages.vectors
+        texts, vectors = self._texts(), passages.vectors
         shutil.rmtree(self.folder, ignore_errors=True)
         started = time.perf_counter()
         width = vectors.shape[1]
@@ -185,6 +208,15 @@ class Lance:
                 metric="cosine", vector_column_name="vector", index_type="IVF_PQ", num_sub_vectors=width // 8
             )
         return {"rows_s": loaded - started, "index_s": time.perf_counter() - loaded}
+
+    def _texts(self) -> list[str]:
+        if not self.passages.given.saved:
+            return self.passages.texts
+        with psycopg.connect(self.dsn) as raw:
+            rows = raw.execute(
+                f"SELECT number, text FROM ({_OURS}) ours ORDER BY number", (f"bench-{self.passages.count}",)
+            )
+            return [text for _, text in rows]
 
     @property
     def table(self) -> Any:

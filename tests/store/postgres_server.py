@@ -7,6 +7,7 @@ run as root, so that it then runs as another user.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import json
 import os
@@ -64,21 +65,56 @@ def _started() -> str:
     return str(known["uri"])
 
 
-def _run(home: Path) -> str:
+def _run(home: Path, name: str = "tests", port: int = 0) -> str:
     import pg0
 
     binary = home / "pg0"
     shutil.copy(Path(pg0.__file__).parent / "bin" / "pg0", binary)
     binary.chmod(0o755)
-    options = {"fsync": "off", "shared_buffers": "128MB", "max_connections": "200"}
     if os.geteuid() == 0:
         os.chown(home, NOBODY, NOBODY)
-    flags = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
-    done = _pg0(home, "start", "--name", "tests", *flags)
+    return _start(home, name, port)
+
+
+def _start(home: Path, name: str, port: int) -> str:
+    options = {"fsync": "off", "shared_buffers": "128MB", "max_connections": "200"}
+    flags = [part for option, value in options.items() for part in ("-c", f"{option}={value}")]
+    done = _pg0(home, "start", "--name", name, *(("--port", str(port)) if port else ()), *flags)
     for line in done.splitlines():
         if "postgresql://" in line:
             return line[line.index("postgresql://") :].strip()
     raise OSError(f"pg0 said nothing of an address: {done[-300:]}")
+
+
+class OwnServer:
+    """A server that one test may break: it listens on the same port again after a restart."""
+
+    def __init__(self, port: int) -> None:
+        address()  # skips the test where no server can run
+        if os.environ.get("RICORDO_TEST_PG_DSN"):
+            pytest.skip("only a server that the tests start themselves can be stopped by them")
+        self.port = port
+        self.home = Path(tempfile.mkdtemp(prefix="ricordo-own-pg-"))
+        self.home.chmod(0o755)
+        self.address = _run(self.home, "own", port)
+
+    def crash(self) -> None:
+        """End all processes of the server at once, without any goodbye; it must recover from its log."""
+        [control] = self.home.glob(".pg0/installation/*/bin/pg_ctl")
+        data = self.home / ".pg0" / "instances" / "own" / "data"
+        user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+        subprocess.run(
+            [str(control), "stop", "-m", "immediate", "-D", str(data)], check=True, capture_output=True, timeout=60,
+            cwd=self.home, **user,  # type: ignore[call-overload]
+        )  # fmt: skip
+
+    def start(self) -> None:
+        _start(self.home, "own", self.port)
+
+    def stop(self) -> None:
+        with contextlib.suppress(OSError):  # it may be down already
+            _pg0(self.home, "stop", "--name", "own")
+        shutil.rmtree(self.home, ignore_errors=True)
 
 
 def _pg0(home: Path, *arguments: str) -> str:

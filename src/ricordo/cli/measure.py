@@ -12,6 +12,7 @@ from ricordo.cli.progress import ProgressLine
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb
 from ricordo.errors import UsageError
+from ricordo.values.store_addresses import is_address
 
 if TYPE_CHECKING:
     from ricordo.evaluate import Comparison, Suite
@@ -49,6 +50,7 @@ def evaluate(
     """A set is a folder with corpus.jsonl, queries.jsonl and qrels.tsv. Its store is built once and kept, so that the
     next run takes seconds. grep, bm25 and vector are baselines; any other name is a profile. With --own, the queries
     are those of your log, asked of your store as it is; right is what you opened within half an hour, or judged useful.
+    With --store postgresql://…, the sets' stores are workspaces of that server.
     """
     if compare and all(Path(name).is_file() for name in compare):
         return _compare_files(call, *compare)
@@ -77,8 +79,15 @@ def _asked(call: Call) -> tuple[str, ...]:
 def _run(call: Call, folders: tuple[Path, ...], names: list[str], limit_queries: int | None) -> Suite:
     from ricordo.evaluate.run import DEFAULT_PROFILES, evaluate_all
 
+    server = call.store if call.store and is_address(call.store) else None
     with ProgressLine.for_call(call) as progress:
-        return evaluate_all(folders, profiles=names or DEFAULT_PROFILES, limit_queries=limit_queries, progress=progress)
+        return evaluate_all(
+            folders,
+            profiles=names or DEFAULT_PROFILES,
+            limit_queries=limit_queries,
+            server=server,
+            progress=progress,
+        )
 
 
 def _run_own(call: Call, names: list[str]) -> Suite:

@@ -14,7 +14,7 @@ from ricordo.errors import UsageError
 from ricordo.evaluate.datasets import Dataset, Question, read_dataset
 from ricordo.evaluate.metrics import judge
 from ricordo.evaluate.report import QueryResult, Report, Suite
-from ricordo.evaluate.stores import cached_store, make_vectors, position_of
+from ricordo.evaluate.stores import cached_store, make_vectors, position_of, server_store
 from ricordo.search.profile import find_profile
 from ricordo.values.hits import Filters
 from ricordo.values.reports import Progress
@@ -45,11 +45,13 @@ def evaluate(
     config: Config | None = None,
     cache_dir: Path | None = None,
     limit_queries: int | None = None,
+    server: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Report:
     """Measure one set. ``profiles`` are names of ``BASELINES`` or of ranking profiles, each measured once.
 
-    ``limit_queries`` asks only that many, spread evenly over the set. Use is never tracked.
+    ``limit_queries`` asks only that many, spread evenly over the set. With ``server``, the address of a PostgreSQL
+    store, the set's store is a workspace there, and not a file. Use is never tracked.
     """
     if not profiles:
         raise UsageError("no profile to measure", hint="Name one, e.g. bm25 or default.")
@@ -62,7 +64,11 @@ def evaluate(
         if name not in BASELINES:
             find_profile(settings, name)  # an unknown profile is an error before anything is built
     dataset = read_dataset(folder)
-    store = cached_store(dataset, settings, cache_dir=cache_dir, progress=progress)
+    store: str | Path
+    if server is not None:
+        store = server_store(dataset, settings, server, progress=progress)
+    else:
+        store = cached_store(dataset, settings, cache_dir=cache_dir, progress=progress)
     questions = _spread(dataset.questions, limit_queries)
     results: list[QueryResult] = []
     notes = list(dataset.notes)

@@ -26,6 +26,7 @@ from ricordo.ingest.embed import Worker
 from ricordo.models.fingerprint import fingerprint_of
 from ricordo.values.items import Entry
 from ricordo.values.reports import Progress
+from ricordo.values.store_addresses import in_workspace
 
 UNUSED_DAYS = 30
 """A cached store that no evaluation used for this long is removed by the next one that builds."""
@@ -121,6 +122,19 @@ def cached_store(
     return store
 
 
+def server_store(
+    dataset: Dataset, config: Config, server: str, *, progress: Callable[[Progress], None] | None = None
+) -> str:
+    """The address of a workspace that holds the set's documents, filled now if it is not yet."""
+    name = f"eval-{dataset.corpus_digest[:16]}-{_short_hash(index_settings(config))}"
+    address = in_workspace(server, name)
+    with Ricordo.open(address, config=config) as engine:
+        there = engine.count()
+    if there < len(dataset.documents):
+        _build(dataset, config, address, progress)
+    return address
+
+
 def index_settings(config: Config) -> dict[str, str]:
     """All settings that decide what the index of a given corpus holds."""
     embedder = registry.embedder(config)
@@ -149,8 +163,8 @@ def _short_hash(settings: dict[str, str]) -> str:
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _build(dataset: Dataset, config: Config, file: Path, progress: Callable[[Progress], None] | None) -> None:
-    with Ricordo.open(file, config=config) as engine:
+def _build(dataset: Dataset, config: Config, store: str | Path, progress: Callable[[Progress], None] | None) -> None:
+    with Ricordo.open(store, config=config) as engine:
         report = engine.save_many(_entries(dataset), wait=False, progress=progress)
     if report.failed:
         first = next(saved for saved in report.items if saved.status == "failed")

@@ -33,6 +33,15 @@ def shown(text: str) -> str:
     return parse(text).shown if is_address(text) else text
 
 
+def in_workspace(text: str, name: str) -> str:
+    """The same address with another workspace."""
+    from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+    parts = urlsplit(text)
+    kept = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] != "workspace"]
+    return urlunsplit(parts._replace(query=urlencode([*kept, ("workspace", name)])))
+
+
 def parse(text: str) -> Address:
     """The address in a text."""
     from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit

@@ -343,6 +343,8 @@ def add_pool(statement: Statement, ask: Ask, sides: Sequence[str], *, limited: b
 
 
 COVERAGE = "held / (SELECT idf FROM known)"
+
+
 SCORES = (
     f"SELECT json_agg(json_build_array(chunk, item, score, {COVERAGE})) FROM (SELECT *, row_number() OVER"
     f" (PARTITION BY item ORDER BY score DESC, chunk) AS place FROM scored WHERE item IN ({{items}})) s"
@@ -354,6 +356,11 @@ COSINES = (
     " -(v.vector <#> ?::vector) AS cosine FROM chunks c JOIN vectors v ON v.hash = c.embed_hash"
     " WHERE v.fingerprint = {number} AND {counted} AND c.item IN (SELECT item FROM pool UNION SELECT item FROM joined)"
     f") c) c WHERE place <= {CHUNKS_KEPT}"
+)
+VECTORS = (
+    "SELECT json_object_agg(c.id, encode(vector_send(v.vector), 'base64')) FROM chunks c"
+    " JOIN vectors v ON v.hash = c.embed_hash WHERE v.fingerprint = {number} AND c.state < 2"
+    " AND c.item IN (SELECT item FROM pool UNION SELECT item FROM joined)"
 )
 ITEMS = (
     f"SELECT json_agg(json_build_array({ITEM_COLUMNS})) {ITEM_TABLES}"

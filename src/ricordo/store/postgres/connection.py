@@ -63,6 +63,8 @@ class Connection:
         self.begun = writing
         self.touched: set[int] = set()
         self.words: WordIndex = database.words
+        self.vectors_at_hand: tuple[str, dict[int, Any]] | None = None
+        """The vectors of all candidates of the last search, if its answer brought them, and their fingerprint."""
         self._last: psycopg.Cursor[Row] | None = None
         self._held: dict[str, list[Sequence[Any]]] = {}
         self._open = ExitStack()

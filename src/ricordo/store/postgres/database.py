@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from typing import Any
 
 import psycopg
+import psycopg.conninfo
 import psycopg_pool
 
 from ricordo.errors import CorruptStore, ReadOnlyStore, StoreError, Unavailable, half_a_character
@@ -53,12 +54,12 @@ class Database:
         self.pool = psycopg_pool.ConnectionPool(
             address.dsn, min_size=0, max_size=connections, open=True, timeout=CONNECT_SECONDS,
             configure=self._configure, name=f"ricordo-{self.workspace}", reconnect_timeout=CONNECT_SECONDS,
-            kwargs={"cursor_factory": psycopg.RawCursor, "autocommit": True, **_limits()},
+            kwargs={"cursor_factory": psycopg.RawCursor, "autocommit": True, **_limits(address)},
         )  # fmt: skip
 
     def _prepare(self, *, create: bool, partitions: int) -> None:
         """Migrate and find the workspace, with a connection of its own."""
-        with psycopg.connect(self.address.dsn, autocommit=True, **_limits()) as raw:
+        with psycopg.connect(self.address.dsn, autocommit=True, **_limits(self.address)) as raw:
             self.read_only = bool(raw.execute("SELECT pg_is_in_recovery()").fetchone()[0])  # type: ignore[index]
             make = create and not self.read_only
             schema.migrate(raw, self.address.schema, self.path, create=make, partitions=partitions)
@@ -68,12 +69,13 @@ class Database:
             self.workspace = number
             row = raw.execute("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user").fetchone()
             self._role = schema.APPLICATION_ROLE if row is not None and row[0] else None
+            self._search_path = f"{self.address.schema}, {schema.vector_schema(raw)}"
 
     def _configure(self, raw: psycopg.Connection[Any]) -> None:
         become = f"SET ROLE {self._role};" if self._role else ""
         with psycopg.ClientCursor(raw) as cursor:
             cursor.execute(
-                f"{become} SET search_path = {self.address.schema}, public;"
+                f"{become} SET search_path = {self._search_path};"
                 f" SET ricordo.workspace = '{self.workspace}'; SET statement_timeout = '{int(STATEMENT_SECONDS)}s';"
                 " SET jit = off; SET work_mem = '64MB'; SET hnsw.ef_search = 200;"
                 " SET hnsw.iterative_scan = strict_order;"
@@ -201,7 +203,7 @@ class Database:
 
     def wait_for_change(self, seconds: float) -> bool:
         """Wait until any process commits a change of items here; returns whether one did."""
-        with self.translated(), psycopg.connect(self.address.dsn, autocommit=True, **_limits()) as raw:
+        with self.translated(), psycopg.connect(self.address.dsn, autocommit=True, **_limits(self.address)) as raw:
             raw.execute(f'LISTEN "{self.channel}"')
             return any(True for _ in raw.notifies(timeout=seconds, stop_after=1))
 
@@ -218,14 +220,22 @@ class Database:
         """Whether this thread is inside a write transaction."""
         return getattr(self._local, "writer", None) is not None
 
+    def is_owner(self) -> bool:
+        """Whether this role may change the tables, and not only their rows."""
+        with self.read() as connection:
+            [(may,)] = connection.rows(
+                "SELECT pg_has_role(session_user, relowner, 'USAGE') FROM pg_class WHERE oid = 'vectors'::regclass"
+            )
+        return bool(may)
+
     def as_owner(self, statement: str, *, memory: int = 0) -> None:
         """Run a statement that only the owner of the tables may run, outside of any transaction.
 
         ``memory`` is what it needs at best, in bytes: an index over vectors that does not fit is made far slower.
         """
         megabytes = min(max(memory >> 20, LEAST_MEGABYTES), MOST_MEGABYTES)
-        with self.translated(), psycopg.connect(self.address.dsn, autocommit=True, **_limits()) as raw:
-            raw.execute(f"SET search_path = {self.address.schema}, public")
+        with self.translated(), psycopg.connect(self.address.dsn, autocommit=True, **_limits(self.address)) as raw:
+            raw.execute(f"SET search_path = {self._search_path}")
             raw.execute(f"SET maintenance_work_mem = '{megabytes}MB'")
             raw.execute(statement)
 
@@ -259,5 +269,8 @@ class Database:
             ) from error
 
 
-def _limits() -> dict[str, Any]:
-    return {"connect_timeout": int(CONNECT_SECONDS), "application_name": "ricordo"}
+def _limits(address: Address) -> dict[str, Any]:
+    """What a connection is opened with, unless the address says otherwise."""
+    given = psycopg.conninfo.conninfo_to_dict(address.dsn)
+    usual = {"connect_timeout": int(CONNECT_SECONDS), "application_name": "ricordo"}
+    return {name: value for name, value in usual.items() if name not in given}

@@ -1,7 +1,9 @@
 """How the PostgreSQL store answers an ask: one statement, whose answer fills the same pool as in the SQLite store.
 
-Some checks are done in Python: phrases in texts, and words that share a stem. Linked items and TF-IDF, which one
-profile needs, cost a second trip; so do texts that contain the query as a substring, if no word was found.
+Some checks are done in Python: phrases in texts, and words that share a stem. A second trip is made for excluded
+phrases, for words that occur nowhere, for texts that contain the query as a substring, and for linked items and TF-IDF,
+which one profile needs. Then the answer brings the vectors that the ranking may ask for, so that a whole search makes
+three trips at most.
 """
 
 from __future__ import annotations
@@ -14,20 +16,21 @@ import numpy as np
 from ricordo.errors import ContractError
 from ricordo.store.asking import MATCHES, NEWEST, Ask, Candidates
 from ricordo.store.postgres import asking_sql as sql
-from ricordo.store.postgres import judging
+from ricordo.store.postgres import judging, linked, spelling
+from ricordo.store.postgres import other_asks as others
 from ricordo.store.postgres.connection import unescaped
+from ricordo.store.postgres.nearness import at_hand
 from ricordo.store.postgres.opened import Opened
-from ricordo.store.sqlite import items, links
+from ricordo.store.sqlite import items
 from ricordo.store.sqlite.briefs import window_of
-from ricordo.store.sqlite.filters import where
-from ricordo.store.sqlite.lessons import feedback_priors
 from ricordo.store.sqlite.matches import Matches, VectorMatches
 from ricordo.store.sqlite.pool import GatheredPool
-from ricordo.text.words import fold
+from ricordo.store.sqlite.times import micros
 from ricordo.values.items import Item
 from ricordo.values.use_scores import feedback_prior
 
 MOST_RESPELLED = 1_000
+_ABOUT_ITEMS = ("items", "refs", "feedback", "cosines")
 
 
 class Gathering:
@@ -41,24 +44,29 @@ class Gathering:
         self.answer: dict[str, Any] = {}
         self.barred: list[int] = []
         self.respelled: dict[str, tuple[str, ...]] = {}
+        self.at_hand = judging.AtHand()
+        self.asked_before = False
+        """Whether a trip was made already; then the next answer brings the vectors that the ranking may ask for."""
 
     def candidates(self) -> Candidates:
         """Everything that was found, with what the ranking needs to know about it."""
         ask, pool = self.ask, self.pool
+        self.connection.vectors_at_hand = None
         self.barred = judging.barred_by_phrases(self.connection, ask) if ask.excluded_phrases else []
+        self.asked_before = bool(ask.excluded_phrases)
         if ask.find == MATCHES:
             self._take_both_sides()
             pool.total = max(pool.total, len(pool))
-        else:
-            if ask.find == NEWEST:
-                self._take_newest()
-            else:
-                self._take_substrings()
+        elif ask.find == NEWEST:
+            self._ask_about(others.newest)
+            pool.add([n for _, n in self.answer["found"] or []])
             pool.total = len(pool)
-            self._ask_about(pool.numbers, joining=bool(ask.needs.thread_reach))
+        else:
+            self._take_substrings()
+            pool.total = len(pool)
         near = _pairs(self.answer.get("neighbours"))
-        self._join([n for n in _numbers(self.answer.get("joined")) if n not in pool])
-        distances = self._join_linked() if ask.needs.link_seeds else {}
+        self.join([n for n in self.answer.get("joined") or [] if n not in pool])
+        distances = linked.join(self) if ask.needs.link_seeds else {}
         return self.answered(near, distances)
 
     def _take_both_sides(self) -> None:
@@ -86,8 +94,6 @@ class Gathering:
             times = ask.as_of is not None or ask.filters.states == ("archived",)
             if not self.answer.get("lexical") and not times and not ask.excluded:
                 pool.by_substring = self._take_substrings()
-                if pool.by_substring:
-                    self._ask_about(pool.numbers, joining=False)
         if ask.vector is not None:
             kept = cosines_of(self.answer.get("cosines"))
             inside = np.array([n in pool for n in kept.items.tolist()], bool)
@@ -107,11 +113,13 @@ class Gathering:
             sql.add_scores(statement, ask, limited=limited, seen=seen, respelled=self.respelled)
             sql.add_best(statement, limit)
             sides.append("matched")
-        vectors = self._vectors() if ask.vector is not None else None
+        vectors = self.vectors() if ask.vector is not None else None
         if vectors is not None and not ask.phrases:
             sql.add_nearest(statement, vectors, ask, limited=limited, seen=seen)
             sides.append("near")
         sql.add_pool(statement, ask, sides, limited=limited)
+        if ask.needs.link_seeds:
+            linked.add_around(statement)
         if by_word:
             answers["lexical"] = self._lexical_sql(seen)
             answers["joined_lexical"] = sql.SCORES.format(items="SELECT item FROM joined")
@@ -119,23 +127,40 @@ class Gathering:
             answers["total"] = "SELECT count(*) FROM scored"
             if ask.prefixes:
                 answers["prefixes"] = sql.PREFIXES.format(plain=len(ask.words))
+            if self._may_respell():
+                answers["spellings"], values = spelling.known_words(ask)
+                after += values
         if "near" in sides:
             answers["near"] = "SELECT json_agg(json_build_array(chunk, item, cosine)) FROM near"
         if vectors is not None and ask.vector is not None:
             answers["cosines"] = sql.COSINES.format(number=vectors.number, counted=sql.visible("c", seen, "id"))
             after.append(sql.as_text(ask.vector.values))
         self._add_needs(answers, after)
-        rows = self.connection.rows(statement.text(answers), (*statement.values, *after))
-        self.answer = {"near": None, **rows[0][0]}
+        self.answer = {"near": None} | self._asked(statement, answers, after)
+
+    def _asked(self, statement: sql.Statement, answers: dict[str, str], after: Sequence[Any]) -> dict[str, Any]:
+        """Send a statement, and keep the vectors that it brings."""
+        vector = self.ask.vector
+        if self.asked_before and vector is not None and (known := self.vectors()) is not None:
+            answers["vectors"] = sql.VECTORS.format(number=known.number)
+        self.asked_before = True
+        answer: dict[str, Any] = self.connection.rows(statement.text(answers), (*statement.values, *after))[0][0]
+        if "vectors" in answer and vector is not None:
+            self.connection.vectors_at_hand = vector.fingerprint, at_hand(answer.pop("vectors") or {})
+        return answer
+
+    def _may_respell(self) -> bool:
+        ask = self.ask
+        now = ask.as_of is None and ask.filters.states != ("archived",)
+        return ask.by_word and now and not self.respelled and any(word.written for word in ask.words)
 
     def _respell(self) -> bool:
         """Find what words that occur nowhere most likely mean; returns whether there is anything."""
-        ask = self.ask
-        if not ask.by_word or ask.as_of is not None or ask.filters.states == ("archived",):
+        if not self._may_respell():
             return False
         held = {label for _, label, _, _, df, _ in self.answer["words"] or [] if df}
-        unknown = [word.written for word in ask.words if word.written and word.term not in held]
-        self.respelled = judging.respelled(self.connection, unknown) if unknown else {}
+        unknown = [word.written for word in self.ask.words if word.written and word.term not in held]
+        self.respelled = spelling.respelled(unknown, self.answer.get("spellings") or []) if unknown else {}
         if len(self.opened.respelled) > MOST_RESPELLED:
             self.opened.respelled.clear()
         self.opened.respelled.update(self.respelled)
@@ -162,9 +187,9 @@ class Gathering:
         answers["joined"] = "SELECT json_agg(item) FROM joined"
         if needs.items or needs.tfidf or judging.reads_texts(self.ask):
             answers["items"] = sql.ITEMS
+        if needs.link_seeds and needs.link_depth <= linked.DEPTH_AT_HAND:
+            answers["edges"] = linked.EDGES
         answers["refs"] = sql.REFS.format(when="?")
-        from ricordo.store.sqlite.times import micros
-
         after.append(micros(ask.as_of) if ask.as_of is not None else 0)
         if needs.feedback:
             answers["feedback"] = sql.FEEDBACK
@@ -178,7 +203,7 @@ class Gathering:
             )
             after.append(ask.model)
 
-    def _vectors(self) -> sql.VectorIndex | None:
+    def vectors(self) -> sql.VectorIndex | None:
         vector = self.ask.vector
         assert vector is not None, "asked only where there is one"
         known = self.opened.fingerprint(self.connection, vector.fingerprint)
@@ -211,55 +236,33 @@ class Gathering:
 
     def _take_substrings(self) -> bool:
         """Take in the texts that hold the query as it is written, newest items first; returns whether there are any."""
-        ask = self.ask
-        wanted = fold(ask.text.strip())
-        if not wanted:
+        if not self.ask.text.strip():
             return False
-        condition, values = where(ask.filters)
-        rows = self.connection.rows(
-            "SELECT min(c.id), c.item FROM chunks c JOIN items i ON i.n = c.item WHERE c.state = 0"
-            f" AND strpos(folded(c.text), ?) > 0 AND {condition} AND i.n <> ALL(?)"
-            " GROUP BY c.item, i.updated_at ORDER BY i.updated_at DESC, min(c.id) LIMIT ?",
-            (wanted, *values, self.barred, ask.per_side),
-        )
-        self.pool.add_substrings([(chunk, n) for chunk, n in rows])
-        return bool(rows)
+        self._ask_about(others.with_substring)
+        found = [(chunk, n) for chunk, n in self.answer["found"] or []]
+        self.pool.add_substrings(found)
+        return bool(found)
 
-    def _take_newest(self) -> None:
-        """Everything that passes the filters and holds nothing that is excluded, newest first."""
-        ask = self.ask
-        statement = sql.Statement()
-        limited, _ = sql.add_conditions(statement, ask, self.barred)
-        if limited:
-            steps = f"WITH {', '.join(statement.steps)} "
-            condition, values = "i.n IN (SELECT n FROM allowed)", statement.values
-        else:
-            steps = ""
-            condition, values = where(ask.filters)
-        rows = self.connection.rows(
-            f"{steps}SELECT i.n FROM items i WHERE {condition} ORDER BY i.updated_at DESC, i.drive, i.path LIMIT ?",
-            (*values, ask.per_side),
-        )
-        self.pool.add([n for (n,) in rows])
-
-    def _ask_about(self, numbers: Sequence[int], *, joining: bool) -> None:
-        """Ask for the values of items that neither words nor vectors found."""
+    def _ask_about(self, find: others.Find) -> None:
+        """Find items otherwise than by words and vectors, and ask for their values, in one trip."""
         ask = self.ask
         statement = sql.Statement()
         limited, seen = sql.add_conditions(statement, ask, self.barred)
-        statement.step("found", "SELECT unnest(?::bigint[]) AS item", (list(numbers),))
+        answers = {"found": find(statement, ask, self.barred, limited=limited)}
         sql.add_pool(statement, ask, ["found"], limited=limited)
-        answers: dict[str, str] = {}
+        if ask.needs.link_seeds:
+            linked.add_around(statement)
         after: list[Any] = []
-        vectors = self._vectors() if ask.vector is not None else None
+        vectors = self.vectors() if ask.vector is not None else None
         if vectors is not None and ask.vector is not None:
             answers["cosines"] = sql.COSINES.format(number=vectors.number, counted=sql.visible("c", seen, "id"))
             after.append(sql.as_text(ask.vector.values))
         self._add_needs(answers, after)
-        rows = self.connection.rows(statement.text(answers), (*statement.values, *after))
-        self.answer |= rows[0][0]
+        before = {name: self.answer.get(name) or [] for name in _ABOUT_ITEMS}
+        self.answer |= self._asked(statement, answers, after)
+        self.answer |= {name: [*rows, *(self.answer.get(name) or [])] for name, rows in before.items() if rows}
 
-    def _join(self, numbers: Sequence[int]) -> None:
+    def join(self, numbers: Sequence[int]) -> None:
         """Add items that neither side found, with their values."""
         ask, pool = self.ask, self.pool
         if not numbers:
@@ -284,40 +287,6 @@ class Gathering:
             pool.add_cosines(cosines_of(kept))
             pool.fill_missing_cosines()
 
-    def _join_linked(self) -> Mapping[int, int]:
-        """Items linked with the best candidates: found by a walk, then asked about like the others."""
-        needs, pool = self.ask.needs, self.pool
-        seeds = pool.best(needs.link_seeds)
-        distances = links.neighbours(self.connection, seeds, needs.link_depth) if seeds else {}
-        new = [n for n in distances if n not in pool]
-        if new:
-            self._ask_values_of(new)
-        return distances
-
-    def _ask_values_of(self, numbers: Sequence[int]) -> None:
-        ask = self.ask
-        statement = sql.Statement()
-        limited, seen = sql.add_conditions(statement, ask, self.barred)
-        inside = " WHERE item IN (SELECT n FROM allowed)" if limited else ""
-        statement.step("pool", f"SELECT item FROM unnest(?::bigint[]) item{inside}", (list(numbers),))
-        statement.step("joined", "SELECT NULL::bigint AS item LIMIT 0")
-        answers: dict[str, str] = {"joined": "SELECT json_agg(item) FROM pool", "items": sql.ITEMS}
-        after: list[Any] = []
-        if ask.by_word or ask.phrases:
-            sql.add_words(statement, ask, seen, self.respelled)
-            sql.add_scores(statement, ask, limited=limited, seen=seen, respelled=self.respelled)
-            answers["joined_lexical"] = sql.SCORES.format(items="SELECT item FROM pool")
-        vectors = self._vectors() if ask.vector is not None else None
-        if vectors is not None and ask.vector is not None:
-            answers["cosines"] = sql.COSINES.format(number=vectors.number, counted=sql.visible("c", seen, "id"))
-            after.append(sql.as_text(ask.vector.values))
-        answers["refs"] = sql.REFS.format(when="?")
-        after.append(0)
-        found = self.connection.rows(statement.text(answers), (*statement.values, *after))[0][0]
-        earlier = {name: self.answer.get(name) or [] for name in ("items", "refs")}
-        self.answer |= found | {name: [*rows, *(found.get(name) or [])] for name, rows in earlier.items()}
-        self._join(_numbers(found["joined"]))
-
     def _items(self) -> dict[int, Item]:
         rows = self.answer.get("items") or []
         return {
@@ -336,8 +305,6 @@ class Gathering:
             for n, verdict, count in answer.get("feedback") or []:
                 counts.setdefault(n, {})[verdict] = count
             feedback = {n: feedback_prior(given) for n, given in counts.items()}
-            if distances:
-                feedback = feedback_priors(self.connection, pool.numbers)
         active = answer.get("active")
         if active != self.opened.active:
             self.opened.active = active
@@ -354,7 +321,7 @@ class Gathering:
             {n: others for n, others in near.items() if n in pool},
             distances,
             known if needs.items or needs.tfidf else {},
-            judging.tfidf(self.connection, self.opened.analyzer, ask, pool, known) if needs.tfidf else {},
+            judging.tfidf(self.connection, self.opened.analyzer, ask, pool, known, self.at_hand) if needs.tfidf else {},
             feedback,
             float(answer.get("learned") or 0.0),
             active,
@@ -372,10 +339,6 @@ def cosines_of(rows: Sequence[Sequence[Any]] | None) -> VectorMatches:
         np.array([row[1] for row in rows], np.int64),
         np.array([row[2] for row in rows], np.float64),
     )
-
-
-def _numbers(values: Sequence[int] | None) -> list[int]:
-    return list(values or [])
 
 
 def _pairs(rows: Sequence[Sequence[int]] | None) -> dict[int, list[tuple[int, int]]]:

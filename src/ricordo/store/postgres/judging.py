@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
-from ricordo.store.asking import Ask, Phrase
-from ricordo.store.postgres.asking_sql import numbered
+from ricordo.frozen import frozen
+from ricordo.store.asking import Ask
 from ricordo.store.postgres.connection import unescaped
-from ricordo.store.sqlite import items
+from ricordo.store.sqlite.chunk_rows import chunk_texts
 from ricordo.store.sqlite.matches import Matches
 from ricordo.store.sqlite.pool import GatheredPool
 from ricordo.store.sqlite.tfidf_scores import tfidf_cosines
 from ricordo.text.phrases import holds_phrase, holds_prefix
-from ricordo.text.spelling import MOST, MOST_LOOKED_AT, first_letters, likely_words
 from ricordo.text.words import Analyzer, fold
 from ricordo.values.items import Item
 
@@ -67,54 +66,28 @@ def lost_to_other_words(ask: Ask, rows: Rows, maximum: float) -> dict[int, float
     return lost
 
 
-def respelled(connection: Any, unknown: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """For words that occur nowhere, the index terms that they most likely mean."""
-    found: dict[str, tuple[str, ...]] = {}
-    for letter in first_letters(unknown):
-        known = dict(
-            connection.rows(
-                "SELECT word, term FROM vocabulary WHERE word>=? AND word<?", (letter, letter + "\U0010ffff")
-            )
-        )
-        for word in (one for one in unknown if one.startswith(letter)):
-            likely = dict.fromkeys(known[one] for one in likely_words(word, known, MOST_LOOKED_AT))
-            if likely:
-                found[word] = tuple(likely)
-    return _terms_in_use(connection, found)
-
-
-def _terms_in_use(connection: Any, likely: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Those of the terms that occur in a text now; the vocabulary also has words of texts that are gone."""
-    terms = sorted({term for some in likely.values() for term in some})
-    if not terms:
-        return {}
-    rows = connection.rows("SELECT term FROM term_counts WHERE passages > 0 AND term = ANY(?)", (terms,))
-    here = {term for (term,) in rows}
-    in_use = {word: tuple(term for term in some if term in here)[:MOST] for word, some in likely.items()}
-    return {word: some for word, some in in_use.items() if some}
-
-
 def barred_by_phrases(connection: Any, ask: Ask) -> list[int]:
-    """Items with a passage that contains an excluded phrase."""
-    barred: set[int] = set()
-    for phrase in ask.excluded_phrases:
-        barred |= set(_holding(connection, phrase)) if phrase.terms else set()
-    return sorted(barred)
-
-
-def _holding(connection: Any, phrase: Phrase) -> list[int]:
-    terms = sorted(set(phrase.terms))
-    rows = connection.rows(
-        "SELECT c.id, c.item, c.heading, c.text FROM chunks c WHERE c.state < 2 AND c.id IN (SELECT chunk"
-        f" FROM postings WHERE term IN ({numbered(terms)}) GROUP BY chunk HAVING count(*) = ?)",
-        (*terms, len(terms)),
+    """Items with a passage that contains an excluded phrase: those with all its words are fetched, in one trip."""
+    phrases = [phrase for phrase in ask.excluded_phrases if phrase.terms]
+    if not phrases:
+        return []
+    found = connection.together([(_HOLDING, (list(set(one.terms)), len(set(one.terms)))) for one in phrases])
+    return sorted(
+        {
+            row[0]
+            for phrase, rows in zip(phrases, found, strict=True)
+            for row in rows
+            if holds_phrase((*row[1:6], "\n".join(row[6]), row[7]), phrase.text)
+        }
     )
-    known = items.by_numbers(connection, list({row[1] for row in rows}))
-    return [
-        n
-        for _, n, heading, text in rows
-        if holds_phrase((text, heading, *(_item_texts(known[n]) if n in known else ())), phrase.text)
-    ]
+
+
+_HOLDING = (
+    "SELECT c.item, c.text, c.heading, i.title, i.path, i.description,"
+    " coalesce(json_extract(i.fields, '$.tags'), '[]'),"
+    " coalesce(json_extract(i.fields, '$.context') #>> '{}', '') FROM chunks c JOIN items i ON i.n = c.item"
+    " WHERE c.state < 2 AND c.id IN (SELECT chunk FROM postings WHERE term = ANY(?) GROUP BY chunk HAVING count(*) = ?)"
+)
 
 
 def _item_texts(item: Item) -> tuple[str, ...]:
@@ -122,11 +95,56 @@ def _item_texts(item: Item) -> tuple[str, ...]:
     return fields.title, item.ref.path, fields.description, "\n".join(fields.tags), fields.context
 
 
+@frozen
+class AtHand:
+    """What TF-IDF needs, as far as an answer brought it: texts by chunk, how many chunks there are, and in how many of
+    them each term occurs.
+    """
+
+    texts: Mapping[int, tuple[int, str, str]] = field(default_factory=dict)
+    total: int | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, found: Sequence[Rows]) -> AtHand:
+        """From the answers to ``asked_for_tfidf``."""
+        texts, counts, total = found
+        return cls({row[0]: (row[1], row[2], row[3]) for row in texts}, int(total[0][0]), dict(counts))  # type: ignore[arg-type]
+
+
+def asked_for_tfidf(
+    analyzer: Analyzer, ask: Ask, pool: GatheredPool, new: Sequence[int]
+) -> list[tuple[str, Sequence[Any]]]:
+    """The statements for what TF-IDF needs about the best chunks of a pool, and all chunks of some new items."""
+    chunks = list(pool.best_chunks().values())
+    which = "SELECT id FROM chunks WHERE id = ANY(?) OR item = ANY(?) AND state = 0"
+    return [
+        (f"SELECT id, item, heading, text FROM chunks WHERE id IN ({which})", (chunks, list(new))),
+        (
+            "SELECT w.term, coalesce(t.passages, 0) FROM (SELECT unnest(?::text[]) AS term"
+            f" UNION SELECT term FROM postings WHERE chunk IN ({which})) w LEFT JOIN term_counts t ON t.term = w.term",
+            (list(analyzer.content_counts(ask.text)), chunks, list(new)),
+        ),
+        ("SELECT total FROM lexical_stats WHERE field = -1", ()),
+    ]
+
+
 def tfidf(
-    connection: Any, analyzer: Analyzer, ask: Ask, pool: GatheredPool, known: Mapping[int, Item]
+    connection: Any, analyzer: Analyzer, ask: Ask, pool: GatheredPool, known: Mapping[int, Item], at_hand: AtHand
 ) -> dict[int, float]:
-    """TF-IDF cosine of the query with each candidate."""
-    return tfidf_cosines(connection, analyzer, ask.text, pool, known, partial(document_frequencies, connection))
+    """TF-IDF cosine of the query with each candidate; what is not at hand is asked for."""
+
+    def texts_of(chunks: Sequence[int]) -> Mapping[int, tuple[int, str, str]]:
+        missing = [chunk for chunk in chunks if chunk not in at_hand.texts]
+        return {**at_hand.texts, **chunk_texts(connection, missing)} if missing else at_hand.texts
+
+    def frequencies(terms: Collection[str]) -> tuple[int, dict[str, int]]:
+        missing = [term for term in terms if term not in at_hand.counts]
+        if at_hand.total is not None and not missing:
+            return at_hand.total, {term: at_hand.counts[term] for term in terms}
+        return document_frequencies(connection, terms)
+
+    return tfidf_cosines(texts_of, analyzer, ask.text, pool, known, frequencies)
 
 
 def document_frequencies(connection: Any, terms: Collection[str]) -> tuple[int, dict[str, int]]:

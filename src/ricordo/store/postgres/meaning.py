@@ -74,20 +74,23 @@ class Vectors:
             connection.rows("DELETE FROM vectors WHERE fingerprint = ANY(?)", (list(fingerprints),))
             dropped = connection.changes()
             connection.rows("DELETE FROM fingerprints WHERE id = ANY(?)", (list(fingerprints),))
-        for number in fingerprints:
+        for number in fingerprints if self._database.is_owner() else ():  # without its rows, an index is empty
             self._database.as_owner(f"DROP INDEX IF EXISTS vectors_near_{number}")
         self._opened.forget_fingerprints()
         return dropped
 
     def index_due(self) -> None:
-        """Make the index over the vectors in use where there are enough of them to need one."""
+        """Make the index over the vectors in use where there are enough of them to need one.
+
+        A role that may not do so leaves it to the owner of the tables.
+        """
         with self._database.read() as connection:
             rows = connection.rows(
                 "SELECT f.id, f.dimensions, (SELECT count(*) FROM vectors v WHERE v.fingerprint = f.id),"
                 " to_regclass('vectors_near_' || f.id) IS NOT NULL FROM fingerprints f WHERE f.active"
             )
         for number, dimensions, count, there in rows:
-            if not there and count >= EXACT_BELOW and dimensions <= HALFVEC_MOST:
+            if not there and count >= EXACT_BELOW and dimensions <= HALFVEC_MOST and self._database.is_owner():
                 self._database.as_owner(
                     f"CREATE INDEX IF NOT EXISTS vectors_near_{number} ON vectors USING hnsw"
                     f" ((vector::halfvec({dimensions})) halfvec_ip_ops)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -23,6 +24,11 @@ _VECTORS = (
 def decoded(data: bytes) -> Array:
     """A vector from pgvector's own bytes: four for its size, then big-endian numbers."""
     return np.frombuffer(data, ">f4", offset=4).astype(np.float32)
+
+
+def at_hand(encoded: Mapping[str, str]) -> dict[int, Array]:
+    """Vectors that came with an answer, by chunk."""
+    return {int(chunk): decoded(base64.b64decode(text)) for chunk, text in encoded.items()}
 
 
 def asked_vectors(fingerprint: str, chunks: Sequence[int]) -> tuple[str, Sequence[Any]]:
@@ -75,10 +81,13 @@ def aimed_cosines(connection: Connection, fingerprint: str, aim: Aim, chunks: Se
     """The cosine of each chunk with the moved query and its parts, -1 where it has no vector; None where nothing moves
     the query.
 
-    One trip: the vectors of both are fetched, and compared here.
+    One trip: the vectors of both are fetched, and compared here; none if the last answer brought the vectors along.
     """
-    wanted = list(dict.fromkeys((*(chunk for chunk, _ in aim.towards), *chunks)))
-    held = vectors_of(connection, fingerprint, wanted)
+    if connection.vectors_at_hand is not None and connection.vectors_at_hand[0] == fingerprint:
+        held = connection.vectors_at_hand[1]
+    else:
+        wanted = list(dict.fromkeys((*(chunk for chunk, _ in aim.towards), *chunks)))
+        held = vectors_of(connection, fingerprint, wanted)
     moved = aim.moved(held)
     if moved is None:
         return None

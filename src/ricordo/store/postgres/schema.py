@@ -179,7 +179,6 @@ _FUNCTIONS = (
 
 
 def _first(connection: Any, schema: str, partitions: int) -> None:
-    connection.execute("CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public")
     connection.execute(
         f"CREATE TABLE workspaces(id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name {_TEXT} NOT NULL UNIQUE)"
     )
@@ -251,13 +250,22 @@ def migrate(connection: Any, schema: str, shown: str, *, create: bool, partition
                 continue  # another process was faster
             if number == 1:
                 connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-                connection.execute(f"SET LOCAL search_path = {schema}, public")
-                connection.execute("CREATE TABLE schema_version(number int NOT NULL)")
-                connection.execute("INSERT INTO schema_version VALUES(0)")
-            connection.execute(f"SET LOCAL search_path = {schema}, public")
+                connection.execute(f"CREATE TABLE {schema}.schema_version(number int NOT NULL)")
+                connection.execute(f"INSERT INTO {schema}.schema_version VALUES(0)")
+                connection.execute("CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public")
+            connection.execute(f"SET LOCAL search_path = {schema}, {vector_schema(connection)}")
             step(connection, schema, partitions)
             connection.execute("UPDATE schema_version SET number = %s", (number,))
             _grant(connection, schema)
+
+
+def vector_schema(connection: Any) -> str:
+    """The schema in which an administrator put pgvector, as a name in SQL."""
+    found = connection.execute(
+        "SELECT quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace"
+        " WHERE e.extname = 'vector'"
+    ).fetchone()
+    return str(found[0]) if found else "public"
 
 
 def _version(connection: Any, schema: str) -> int | None:
@@ -278,7 +286,8 @@ def _grant(connection: Any, schema: str) -> None:
     if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (APPLICATION_ROLE,)).fetchone():
         connection.execute(f"CREATE ROLE {APPLICATION_ROLE} NOLOGIN")
     connection.execute(f"GRANT {APPLICATION_ROLE} TO CURRENT_USER")
-    connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {APPLICATION_ROLE}")
+    for name in (schema, vector_schema(connection)):
+        connection.execute(f"GRANT USAGE ON SCHEMA {name} TO {APPLICATION_ROLE}")
     connection.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {APPLICATION_ROLE}")
     connection.execute(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {APPLICATION_ROLE}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,21 @@ from ricordo.store.sqlite import items
 from ricordo.values.items import Item
 from ricordo.values.kinds import SESSION
 
+_VERSION = ", ".join(f"v.{name}" for name in items.VERSION_COLUMNS.split(", "))
 _LAYOUT = (
-    "SELECT i.n, v.layout, v.marks FROM unnest(?::bigint[], ?::bigint[]) w(n, number) JOIN items i ON i.n = w.n"
-    " JOIN versions v ON v.item = i.n AND v.number = coalesce(w.number, i.version)"
+    f"SELECT i.n, v.layout, v.marks, {_VERSION} FROM unnest(?::bigint[], ?::bigint[]) w(n, number)"
+    " JOIN items i ON i.n = w.n JOIN versions v ON v.item = i.n AND v.number = coalesce(w.number, i.version)"
 )
 _TEXTS = "SELECT id, item, heading, text FROM chunks WHERE id = ANY(?)"
 _FIRST_TEXTS = (
     "SELECT c.id, c.item, c.heading, c.text FROM unnest(?::bigint[], ?::bigint[]) w(n, number)"
     " JOIN items i ON i.n = w.n JOIN versions v ON v.item = i.n AND v.number = coalesce(w.number, i.version)"
     " JOIN chunks c ON c.id = (SELECT layout_chunks(v.layout) LIMIT 1)"
+)
+_ALL_TEXTS = "SELECT id, text FROM chunks WHERE item = ANY(?)"
+_EMBEDDED = (
+    "SELECT c.item FROM chunks c WHERE c.item = ANY(?) AND c.state = 0 GROUP BY c.item HAVING bool_and(EXISTS (SELECT 1"
+    " FROM vectors v JOIN fingerprints f ON f.id = v.fingerprint WHERE f.active AND v.hash = c.embed_hash))"
 )
 _SESSIONS = (
     "SELECT s.path, s.title FROM items s WHERE s.drive = ? AND s.state <> 'deleted' AND s.path IN"
@@ -54,19 +61,27 @@ def passages(
         asked["shares"] = _shares_sql(ask, matched, opened.respelled)
     if vectors and best:
         asked["vectors"] = asked_vectors(vectors, best)
+    if contents:
+        asked["contents"] = (_ALL_TEXTS, (numbers,))
+        asked["embedded"] = (_EMBEDDED, (numbers,))
     found = dict(zip(asked, connection.together(list(asked.values())), strict=True))
     known = {row[0]: items.item_of(row) for row in found["items"]}
     layouts = {
         n: (np.frombuffer(layout, np.int64).reshape(-1, 4).tolist(), json.loads(marks))
-        for n, layout, marks in found["layouts"]
+        for n, layout, marks, *_ in found["layouts"]
     }
     texts = {row[0]: row[1:] for row in (*found["texts"], *found.get("first", ()))}
     shown = [entry for entry in shown if entry.n in known and entry.n in layouts]
-    for entry in shown:
-        if contents:
-            known[entry.n] = items.at_version(connection, entry.n, entry.version)
-        elif entry.version is not None:
-            known[entry.n] = items.as_version(connection, entry.n, known[entry.n], entry.version)
+    versions_of = {row[0]: row[3:] for row in found["layouts"]}
+    _put_versions(known, shown, versions_of)
+    if contents:
+        embedded = {n for (n,) in found["embedded"]}
+        texts_of = dict(found["contents"])
+        for entry in shown:
+            known[entry.n] = replace(
+                known[entry.n], content="".join(texts_of[row[0]] for row in layouts[entry.n][0]),
+                first_line=versions_of[entry.n][-1], has_embedding=entry.n in embedded,
+            )  # fmt: skip
     return Passages(
         known,
         {entry.n: _placed(entry, texts, layouts[entry.n][0]) for entry in shown},
@@ -75,6 +90,13 @@ def passages(
         {chunk: decoded(data) for chunk, data in found.get("vectors", ())},
         _sessions(found["sessions"], list(known.values())),
     )
+
+
+def _put_versions(known: dict[int, Item], shown: Sequence[Shown], rows: Mapping[int, Sequence[Any]]) -> None:
+    """Let items that are shown in a former version say what that one says."""
+    for entry in shown:
+        if entry.version is not None and entry.version != known[entry.n].version:
+            known[entry.n] = items.with_version(known[entry.n], entry.version, tuple(rows[entry.n]))
 
 
 def _placed(entry: Shown, texts: Mapping[int, Sequence[Any]], rows: list[list[int]]) -> tuple[PassageText, ...]:

@@ -82,7 +82,7 @@ class Transfer(SharedTransfer):
             )
             vectors = connection.changes()
         vectors += Vectors(self._opened).drop_idle(keep)
-        if full:
+        if full and self._opened.database.is_owner():
             self._opened.database.as_owner("VACUUM ANALYZE")
         return VacuumReport(before, self._size(), emptied, vectors, blobs, 0, 0, full, time.perf_counter() - started)
 

@@ -19,7 +19,7 @@ from ricordo.store.asking import MATCHES, NEWEST, Ask, Candidates
 from ricordo.store.sqlite import items, links
 from ricordo.store.sqlite.arrays import distinct
 from ricordo.store.sqlite.briefs import Briefs
-from ricordo.store.sqlite.chunk_rows import chunks_at, current_chunks, substring_chunks
+from ricordo.store.sqlite.chunk_rows import chunk_texts, chunks_at, current_chunks, substring_chunks
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.filters import allowed_items
 from ricordo.store.sqlite.lessons import feedback_priors, learned_shift
@@ -213,7 +213,8 @@ class Gathering:
     def _tfidf(self, known: Mapping[int, Item]) -> dict[int, float]:
         """TF-IDF cosine of the query with each candidate."""
         frequencies = partial(self.file.lexical.document_frequencies, self.connection)
-        return tfidf_cosines(self.connection, self.file.analyzer, self.ask.text, self.pool, known, frequencies)
+        texts_of = partial(chunk_texts, self.connection)
+        return tfidf_cosines(texts_of, self.file.analyzer, self.ask.text, self.pool, known, frequencies)
 
 
 def _waiting(connection: Connection, fingerprint: str) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ricordo.errors import NotFound
 from ricordo.store.base import FileState
-from ricordo.store.sqlite.connection import Connection
+from ricordo.store.sqlite.connection import Connection, Row
 from ricordo.store.sqlite.filters import where
 from ricordo.store.sqlite.postings import Array
 from ricordo.store.sqlite.times import DAY, micros, moment, now_micros, optional_moment
@@ -121,15 +121,20 @@ def at_version(connection: Connection, n: int, number: int | None) -> Item:
     return replace(as_it_was, content=content_of(connection, n, number)[0])
 
 
+VERSION_COLUMNS = "hash, created_at, drive, path, kind, fields, size, first_line"
+
+
 def as_version(connection: Connection, n: int, item: Item, number: int) -> Item:
     """An item as one of its versions has it, without the text."""
-    rows = connection.rows(
-        "SELECT hash, created_at, drive, path, kind, fields, size, first_line FROM versions WHERE item=? AND number=?",
-        (n, number),
-    )
+    rows = connection.rows(f"SELECT {VERSION_COLUMNS} FROM versions WHERE item=? AND number=?", (n, number))
     if not rows:
         raise NotFound(f"{item.ref} has no version {number}", hint=f"'ricordo history {item.ref}' lists them.")
-    digest, created, drive, path, kind, fields, size, first_line = rows[0]
+    return with_version(item, number, rows[0])
+
+
+def with_version(item: Item, number: int, row: Row) -> Item:
+    """An item with what a version's row (``VERSION_COLUMNS``) says, without the text."""
+    digest, created, drive, path, kind, fields, size, first_line = row
     return replace(
         item,
         ref=Ref(drive, path),

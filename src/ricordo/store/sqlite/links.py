@@ -7,7 +7,7 @@ text is saved, and again whenever an item with such a name is added, removed or 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from ricordo.frozen import frozen
 from ricordo.store.base import PreparedItem, StoredLink
@@ -81,9 +81,8 @@ def of_items(connection: Connection, numbers: Sequence[int]) -> list[StoredLink]
 
 def neighbours(connection: Connection, numbers: Sequence[int], depth: int) -> dict[int, int]:
     """Items within ``depth`` links of the given ones, whichever way the links point, with their distances."""
-    found = dict.fromkeys(numbers, 0)
-    frontier: Collection[int] = list(found)
-    for distance in range(1, depth + 1):
+
+    def reach(frontier: Collection[int]) -> set[int]:
         reached: set[int] = set()
         for marks, part in parts(frontier):
             rows = connection.rows(
@@ -93,6 +92,17 @@ def neighbours(connection: Connection, numbers: Sequence[int], depth: int) -> di
                 (*part, *part),
             )
             reached.update(row[0] for row in rows)
+        return reached
+
+    return walked(numbers, depth, reach)
+
+
+def walked(numbers: Sequence[int], depth: int, reach: Callable[[Collection[int]], set[int]]) -> dict[int, int]:
+    """Items within ``depth`` steps of the given ones; ``reach`` answers where one step from some items leads."""
+    found = dict.fromkeys(numbers, 0)
+    frontier: Collection[int] = list(found)
+    for distance in range(1, depth + 1):
+        reached = reach(frontier)
         frontier = sorted(reached.difference(found))[: max(0, MOST_NEIGHBOURS + len(numbers) - len(found))]
         found |= dict.fromkeys(frontier, distance)
         if not frontier:

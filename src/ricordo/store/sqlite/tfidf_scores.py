@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
 
-from ricordo.store.sqlite.chunk_rows import chunk_texts
 from ricordo.store.sqlite.pool import GatheredPool
 from ricordo.text.tfidf import tfidf_cosine, tfidf_idf
 from ricordo.text.words import Analyzer
@@ -15,8 +13,12 @@ Frequencies = Callable[[Collection[str]], tuple[int, dict[str, int]]]
 """Answers how many live chunks there are, and in how many of them each term occurs."""
 
 
+Texts = Callable[[Sequence[int]], Mapping[int, tuple[int, str, str]]]
+"""Answers the item, heading and text of chunks."""
+
+
 def tfidf_cosines(
-    connection: Any,
+    texts_of: Texts,
     analyzer: Analyzer,
     query: str,
     pool: GatheredPool,
@@ -25,7 +27,7 @@ def tfidf_cosines(
 ) -> dict[int, float]:
     """The cosine of the query with each item's best chunk and its fields, without stop words."""
     chunks = pool.best_chunks()
-    texts = chunk_texts(connection, list(chunks.values()))
+    texts = texts_of(list(chunks.values()))
     counts: dict[int, dict[str, int]] = {}
     for n, item in known.items():
         chunk = chunks.get(n)

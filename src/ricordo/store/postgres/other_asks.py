@@ -1,0 +1,45 @@
+"""Items that are found otherwise than by words and vectors: the newest, and those with a text that holds the query.
+
+Each function adds the step ``found`` to a statement, and returns the part of its answer that lists what was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from ricordo.store.asking import Ask
+from ricordo.store.postgres.asking_sql import Statement
+from ricordo.store.sqlite.filters import where
+from ricordo.text.words import fold
+
+
+class Find(Protocol):
+    """A way to find items; ``limited`` says whether the step ``allowed`` is there."""
+
+    def __call__(self, statement: Statement, ask: Ask, barred: Sequence[int], *, limited: bool) -> str: ...
+
+
+def newest(statement: Statement, ask: Ask, barred: Sequence[int], *, limited: bool) -> str:
+    """Everything that passes the filters and holds nothing that is excluded, newest first."""
+    condition, values = ("i.n IN (SELECT n FROM allowed)", []) if limited else where(ask.filters)
+    statement.step(
+        "found",
+        f"SELECT i.n AS item, row_number() OVER () AS place FROM (SELECT i.n FROM items i WHERE {condition}"
+        " ORDER BY i.updated_at DESC, i.drive, i.path LIMIT ?) i",
+        (*values, ask.per_side),
+    )
+    return "SELECT json_agg(json_build_array(NULL, item) ORDER BY place) FROM found"
+
+
+def with_substring(statement: Statement, ask: Ask, barred: Sequence[int], *, limited: bool) -> str:
+    """Items with a text that holds the query as it is written, newest first."""
+    condition, values = where(ask.filters)
+    statement.step(
+        "found",
+        "SELECT min(c.id) AS chunk, c.item, i.updated_at FROM chunks c JOIN items i ON i.n = c.item WHERE c.state = 0"
+        f" AND strpos(folded(c.text), ?) > 0 AND {condition} AND i.n <> ALL(?)"
+        " GROUP BY c.item, i.updated_at ORDER BY i.updated_at DESC, min(c.id) LIMIT ?",
+        (fold(ask.text.strip()), *values, list(barred), ask.per_side),
+    )
+    return "SELECT json_agg(json_build_array(chunk, item) ORDER BY updated_at DESC, chunk) FROM found"
