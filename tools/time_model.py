@@ -1,6 +1,6 @@
-"""Times the shipped model: cold start, one query, documents per second, counting tokens.
+"""Times a shipped model: cold start, one query, documents per second, counting tokens.
 
-    python tools/time_model.py [--seconds 3]
+    python tools/time_model.py [--seconds 3] [--model fast]
 
 Prints wall time and CPU time; on a busy machine only the latter means much. Needs nothing but Ricordo itself. It does
 not judge quality: ``build_model.py --measure`` and ``ricordo eval`` do.
@@ -17,18 +17,19 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pydoc_data.topics import topics
 
-from ricordo.models.local_onnx import LocalEmbedder, WordPieceCounter
+from ricordo.models.local_onnx import LocalEmbedder, WordPieceCounter, folder_of
 
 QUESTION = "what did we decide about retrying failed uploads?"
 COLD = f"""
+import sys
 import time
 marks = [(time.perf_counter(), time.process_time())]
 def mark(): marks.append((time.perf_counter(), time.process_time()))
 import numpy; mark()
 import onnxruntime; mark()
 import tokenizers; mark()
-from ricordo.models.local_onnx import LocalEmbedder
-model = LocalEmbedder(); mark()
+from ricordo.models.local_onnx import LocalEmbedder, folder_of
+model = LocalEmbedder(folder_of(sys.argv[1])); mark()
 model.tokenizer.load(); mark()
 model.load(); mark()
 model.embed_query({QUESTION!r}); mark()
@@ -52,11 +53,9 @@ def passages(tokens: int) -> list[str]:
     return [words[at : at + size] for at in range(0, min(len(words), 400 * size), size)]
 
 
-def cold_start(runs: int = 7) -> None:
-    found = [
-        [float(part) for part in subprocess.check_output([sys.executable, "-c", COLD], text=True).split()]
-        for _ in range(runs)
-    ]
+def cold_start(model: str, runs: int = 7) -> None:
+    command = [sys.executable, "-c", COLD, model]
+    found = [[float(part) for part in subprocess.check_output(command, text=True).split()] for _ in range(runs)]
     best = [min(column) for column in zip(*found, strict=True)]
     print(f"cold start, best of {runs} (ms: wall, CPU)")
     for name, wall, cpu in zip(STEPS, best[: len(STEPS)], best[len(STEPS) :], strict=True):
@@ -78,16 +77,18 @@ def main() -> None:
     """Parse the command line and print the figures."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=3, help="time for each figure")
-    seconds = parser.parse_args().seconds
-    cold_start()
-    embedder = LocalEmbedder()
+    parser.add_argument("--model", default="", help="fast, or the usual one")
+    options = parser.parse_args()
+    seconds, folder = options.seconds, folder_of(options.model)
+    cold_start(options.model)
+    embedder = LocalEmbedder(folder)
     times = list(repeated(lambda: embedder.embed_query(QUESTION), seconds))
     wall, cpu = (1000 * statistics.median(column) for column in zip(*times, strict=True))
     print(f"one query of {embedder.count_tokens([QUESTION])[0]} tokens: {wall:.1f} ms wall, {cpu:.1f} ms CPU (median)")
     texts = passages(150)
     mean = statistics.mean(embedder.count_tokens(texts))
     for threads in (1, 2, 4, 8):
-        several = LocalEmbedder(threads=threads)
+        several = LocalEmbedder(folder, threads=threads)
         at_once = texts[: 12 * threads]
         times = list(repeated(partial(several.embed_documents, at_once), seconds))
         wall, cpu = (len(at_once) / min(column) for column in zip(*times, strict=True))

@@ -45,8 +45,9 @@ class Student:
         self.average = copy.deepcopy(self.model).eval()
         self.course = course
         self.device = device
-        plain = [value for value in self.model.parameters() if value.ndim < 2]
-        matrices = [value for value in self.model.parameters() if value.ndim >= 2]
+        learning = [value for value in self.model.parameters() if value.requires_grad]
+        plain = [value for value in learning if value.ndim < 2]
+        matrices = [value for value in learning if value.ndim >= 2]
         groups = [{"params": matrices, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}]
         self.optimiser = torch.optim.AdamW(groups, lr=course.rate, betas=(0.9, 0.98), fused=device == "cuda")
 
