@@ -58,7 +58,7 @@ QUESTIONS = (
     "How do I migrate from the old interface to the new one?",
     "What guarantees exist about the order of events?",
 )
-_TEMPLATES = (
+TEMPLATES = (
     "How does {} work?",
     "What is {}?",
     "Where is {} described?",
@@ -235,7 +235,7 @@ def questions_for(
     chosen = general[: count // 2] if headings else general[:count]
     picked = chance.sample(headings, min(len(headings), count - len(chosen)))
     made = [
-        _TEMPLATES[place % len(_TEMPLATES)].format(" ".join(_WORD.findall(heading)).lower())
+        TEMPLATES[place % len(TEMPLATES)].format(" ".join(_WORD.findall(heading)).lower())
         for place, heading in enumerate(picked)
     ]
     return chosen + made
