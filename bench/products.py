@@ -294,7 +294,9 @@ def main() -> None:
         print("the network cannot be taken away here: proxies that lead nowhere stand in for that", file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="ricordo-products-", ignore_cleanup_errors=True) as folder:
         measured, absent = measure(options, Path(folder))
-    given = " ".join(f"--{name} {getattr(options, name)}" for name in ("files", "queries", "cold", "turns"))
+    given = " ".join(
+        f"--{name} {getattr(options, name):g}" for name in ("files", "queries", "cold", "turns", "patience")
+    )
     results = {
         "command": f"python bench/products.py --corpus DIR {given}",
         "products": {one.product.name: one.summary() for one in measured},
