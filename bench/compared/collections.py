@@ -23,6 +23,7 @@ from ricordo.evaluate.datasets import read_dataset
 from ricordo.ingest.embed import Worker
 from ricordo.store.sqlite.lexical import LexicalIndex
 from ricordo.store.sqlite.store import SqliteStore
+from ricordo.store.sqlite.vectors import COMPARED_AT_LEAST, COMPARED_SHARE, EXACT_BELOW
 from ricordo.text.words import Analyzer
 from ricordo.values.items import Entry
 from stores import GrowingStore, entry_of
@@ -165,13 +166,18 @@ def _limits(store: Path, questions: Sequence[str], passages: int, dimensions: in
             counts.append(sum(found.values()))
     opened.close()
     speed = _memory_speed()
-    sketch_bytes = passages * dimensions / 8
-    posting_bytes = float(np.median(counts)) * _POSTING_BYTES
+    compared = max(COMPARED_AT_LEAST, passages // COMPARED_SHARE) if passages > EXACT_BELOW else passages
+    read = {
+        "postings": float(np.median(counts)) * _POSTING_BYTES,
+        "sketches": passages * dimensions / 8,
+        "vectors": float(compared * dimensions * 4),
+    }
     return {
         "memory GB/s": round(speed / 1e9, 1),
-        "sketches MB": round(sketch_bytes / 1e6, 2),
-        "postings MB": round(posting_bytes / 1e6, 2),
-        "least ms": round((sketch_bytes + posting_bytes) / speed * 1000, 3),
+        **{f"{name} MB": round(size / 1e6, 2) for name, size in read.items()},
+        "keyword least ms": round(read["postings"] / speed * 1000, 3),
+        "vector least ms": round((read["sketches"] + read["vectors"]) / speed * 1000, 3),
+        "hybrid least ms": round(sum(read.values()) / speed * 1000, 3),
     }
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 BEGIN, END = "<!-- compare: begin -->", "<!-- compare: end -->"
 OURS = "Ricordo"
 KINDS = ("keyword", "vector", "hybrid", "filtered")
@@ -23,6 +25,8 @@ def write_page(results: Mapping[str, Any], page: Path) -> None:
         plot = page.parent / "images" / f"compare-{size}.svg"
         _plot(engines, plot, f"Hybrid search of {int(size):,} passages, median ms")
         parts.append(_size_section(int(size), engines, f"images/{plot.name}"))
+    if growth := _growth_section(results["sizes"]):
+        parts.append(growth)
     if results["judged"]:
         parts.append(_judged_section(results["judged"]))
     page.write_text(f"{before}{BEGIN}\n\n" + "\n\n".join(parts) + f"\n\n{END}{after}", encoding="utf-8")
@@ -64,15 +68,42 @@ def _size_section(size: int, engines: Mapping[str, Any], plot: str) -> str:
 
 
 def _limit_line(engines: Mapping[str, Any]) -> str:
-    limits, ours = engines["limits"], engines.get(OURS, {}).get("hybrid")
-    if not ours:
+    """What a search of ours must read, how long that takes at least, and how near we are."""
+    limits, ours = engines["limits"], engines.get(OURS, {})
+    if "hybrid" not in ours:
         return ""
-    times = ours["p50"] / limits["least ms"]
-    return (
-        f"The limit: a median question makes us read {limits['sketches MB']:.1f} MB of sketches and"
-        f" {limits['postings MB']:.1f} MB of postings. One core reads {limits['memory GB/s']:.0f} GB/s here, so that"
-        f" this takes {limits['least ms']:.2f} ms; our hybrid search takes {times:.0f} times as long."
+    read = ", ".join(f"{limits[f'{name} MB']:.1f} MB of {name}" for name in ("postings", "sketches", "vectors"))
+    near = "; ".join(
+        f"{kind} at least {limits[f'{kind} least ms']:.2f} ms, measured {ours[kind]['p50']:.2f} ms"
+        f" ({ours[kind]['p50'] / limits[f'{kind} least ms']:.0f} times)"
+        for kind in ("keyword", "vector", "hybrid")
     )
+    return (
+        f"The limit: a median question makes Ricordo read {read}. One core reads {limits['memory GB/s']:.0f} GB/s here."
+        f" So: {near}."
+    )
+
+
+def _growth_section(sizes: Mapping[str, Any]) -> str:
+    """How the cost of a search and of adding grows with the size of the store."""
+    ours = {one[OURS]["chunks"]: one[OURS] for one in sizes.values() if "hybrid" in one.get(OURS, {})}
+    if len(ours) < 2:
+        return ""
+    rows = ["| passages | hybrid ms | keyword ms | added per second | longest write lock ms | bytes per passage |"]
+    rows.append("|" + "---:|" * 6)
+    for count, one in ours.items():
+        cells = [f"{count:,}", f"{one['hybrid']['p50']:.2f}", f"{one['keyword']['p50']:.2f}"]
+        cells += [f"{one['texts per second']:,}", f"{one['longest lock ms']:.0f}", f"{one['bytes'] / count:,.0f}"]
+        rows.append(f"| {' | '.join(cells)} |")
+    counts = np.array(list(ours), float)
+    times = np.array([one["hybrid"]["p50"] for one in ours.values()])
+    # Of the relative errors, so that the small stores count as much as the large one.
+    each, fixed = np.polyfit(counts, times, 1, w=1 / times)
+    line = (
+        f"A straight line through these (least relative error): {fixed:.1f} ms, and {each * 1e5:.2f} ms for every"
+        " 100,000 passages."
+    )
+    return "\n".join(["### Growth", "", *rows, "", line])
 
 
 def _judged_section(judged: Mapping[str, Any]) -> str:
