@@ -112,8 +112,8 @@ class GatheredPool:
             return
         for at, rows in enumerate(self._words):
             less = np.array([lost.get(chunk, 0.0) for chunk in rows.chunks.tolist()], np.float64)
-            lowered = np.maximum(rows.values - less, 0.0)
-            self._words[at] = _Rows(rows.items, rows.chunks, lowered, rows.coverage)
+            lowered = _Rows(rows.items, rows.chunks, np.maximum(rows.values - less, 0.0), rows.coverage)
+            self._words[at] = self._best_rows(lowered, joined=False)
         self._columns = None
 
     def fill_missing_cosines(self) -> None:
@@ -217,7 +217,8 @@ def _coverage(rows: _Rows) -> Array:
 def _best_of_each(owners: Array, rows: _Rows, count: int) -> tuple[Array, Array]:
     """By item: its highest value, and the passage that has it; 0 and NO_CHUNK where it has none."""
     values, chunks = np.zeros(count), np.full(count, NO_CHUNK)
-    first, _ = few_per_group(owners, rows.values, 1)
+    first = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1]))) if len(owners) else owners
+    first = first[np.argsort(rows.values[first], kind="stable")]  # of an item that was added twice, the best comes last
     values[owners[first]], chunks[owners[first]] = rows.values[first], rows.chunks[first]
     return values, chunks
 
