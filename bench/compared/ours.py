@@ -27,6 +27,8 @@ class KnownQueries:
         self.fingerprint, self.dimensions, self.max_tokens = inner.fingerprint, inner.dimensions, inner.max_tokens
 
     def embed_query(self, text: str) -> Matrix:
+        if text not in self.known:  # a part of a question; computed when the question is first asked, to warm up
+            self.known[text] = self.inner.embed_query(text)
         return self.known[text]
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
