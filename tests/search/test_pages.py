@@ -129,3 +129,14 @@ def test_tags_count_in_a_store_where_few_items_have_any(engine: Ricordo) -> None
         if hit.explain
     }
     assert shares["note:/tagged"] > 0.4 * shares["note:/body"]
+
+
+def test_a_search_notices_dates_that_another_process_gave_to_an_item(open_engine: Opener) -> None:
+    reader, writer = open_engine(), open_engine()
+    writer.save_many([Entry("note:/a", "The kettle is copper."), Entry("note:/b", "The kettle is iron.")])
+    assert [hit.validity for hit in reader.search("kettle")] == ["", ""]
+    first = reader.search("kettle").hits[0].ref
+    writer.edit(first, fields={"valid_until": "2020-01-01"})
+    again = reader.search("kettle")
+    assert again.hits[-1].ref == first, "what is no longer valid comes after what fits as well"
+    assert again.hits[-1].validity == "no longer valid"

@@ -169,11 +169,13 @@ def _evidence(reader: HitReader, entry: Ranked, marker: Marker, snippets: bool) 
     for part in reader.texts(entry):
         # The stretch also decides which page or slide is named, where there are any.
         snippet, window = snippet_of(part.text, marker) if snippets or marks else ("", (0, 0))
-        place = place_of([(at - part.start, label) for at, label in marks], part.text, window, marker)
+        inside = [(at - part.start, label) for at, label in marks]
+        place = place_of(inside, part.text, window, marker) if marks else ""
         score = round(scores.get(part.chunk, 0.0), 6)
         parts.append(Evidence(part.chunk, part.lines, snippet, part.heading, place, score))
-    # The title says the same of all passages of an item; which of them answers, their headings say.
-    parts.sort(key=lambda one: -one.score * (1.0 + HEADED * marker.share_of(one.heading)))
+    if len(parts) > 1:
+        # The title says the same of all passages of an item; which of them answers, their headings say.
+        parts.sort(key=lambda one: -one.score * (1.0 + HEADED * marker.share_of(one.heading)))
     return tuple(parts)
 
 
@@ -222,7 +224,7 @@ class Marker:
             return 0.0
         share = self._shares.get(text)
         if share is None:
-            share = len(self.terms.intersection(self.analyzer.counts(text))) / len(self.terms)
+            share = len(self.analyzer.terms_among(text, self.terms)) / len(self.terms)
             self._shares[text] = share
         return share
 

@@ -164,6 +164,10 @@ class Analyzer:
         """Those of some words, as ``runs`` gives them, that have one of the terms."""
         return self._having.among(set(some), terms)
 
+    def terms_among(self, text: str, terms: frozenset[str]) -> frozenset[str]:
+        """Those of some terms that occur in the text."""
+        return terms.intersection(chain.from_iterable(map(self._cache.__getitem__, runs(text))))
+
     def _analyse(self, word: str) -> tuple[str, ...]:
         if not _WORD.fullmatch(word):
             return tuple(term for inner in words_in(word) for term in self._analyse(inner))

@@ -9,31 +9,35 @@ from ricordo.store.asking import Window
 from ricordo.store.sqlite import items
 from ricordo.store.sqlite.connection import Connection
 
+MOST_KEPT = 50_000
 DATED_FIELDS = (
     """CASE WHEN instr(i.fields, '"valid_from": "') > 0 OR instr(i.fields, '"valid_until": "') > 0 THEN i.fields END"""
 )
 """The fields of an item, if dates may stand in them that say when it holds: most items have none."""
 
 
-class Briefs:
-    """The little that a ranking needs to know of every candidate, by item number."""
+Brief = tuple[str, bool, Window | None]
+"""Of an item: its ref, whether it is part of a thread, and from when until when it holds, where it has such dates."""
+
+
+class BriefCache:
+    """Keeps what was read of items until an item changes."""
 
     def __init__(self) -> None:
-        self.refs: dict[int, str] = {}
-        self.in_threads: list[int] = []
-        """The items that are part of a thread."""
-        self.windows: dict[int, Window] = {}
-        """From when until when an item holds, where it has such dates."""
+        self._known: tuple[int, dict[int, Brief]] = (-1, {})
 
-    def read(self, connection: Connection, numbers: Sequence[int]) -> None:
-        """Read about items that were not read about before."""
-        for part in items.batched([n for n in numbers if n not in self.refs]):
+    def read(self, connection: Connection, numbers: Sequence[int]) -> dict[int, Brief]:
+        """The little that a ranking needs to know of items; those that are gone are left out."""
+        epoch = connection.once("SELECT value FROM meta WHERE name='index_epoch'")[0][0]
+        if self._known[0] != epoch or len(self._known[1]) > MOST_KEPT:
+            self._known = (epoch, {})
+        known = self._known[1]
+        for part in items.batched([n for n in numbers if n not in known]):
             marks = ",".join("?" * len(part))
             sql = f"SELECT n, drive, path, thread IS NOT NULL, {DATED_FIELDS} FROM items i WHERE n IN ({marks})"
-            rows = connection.rows(sql, part)
-            self.refs.update([(n, f"{drive}:{path}") for n, drive, path, *_ in rows])
-            self.in_threads += [n for n, _, _, in_thread, _ in rows if in_thread]
-            self.windows.update([(n, window_of(dated)) for n, *_, dated in rows if dated is not None])
+            for n, drive, path, in_thread, dated in connection.rows(sql, part):
+                known[n] = f"{drive}:{path}", bool(in_thread), None if dated is None else window_of(dated)
+        return {n: known[n] for n in numbers if n in known}
 
 
 def window_of(text: str) -> Window:

@@ -60,21 +60,19 @@ class Connection(apsw.Connection):
         """Run a statement and read all its rows."""
         return super().execute(sql, values).fetchall()
 
+    words: WordIndex
+    """The module that writes the keyword index of this store."""
     remembered: dict[tuple[str, Any], list[Row]] | None = None
     """On a reader with an open snapshot: the answers of ``once``."""
 
     def once(self, sql: str, value: Any = None) -> list[Row]:
         """The rows of a query that is asked many times; within a snapshot they cannot change, so they are read once."""
-        values = None if value is None else (value,)
-        if self.remembered is None:
-            return self.rows(sql, values)
-        found = self.remembered.get((sql, value))
+        found = None if self.remembered is None else self.remembered.get((sql, value))
         if found is None:
-            found = self.remembered[sql, value] = self.rows(sql, values)
+            found = self.rows(sql, None if value is None else (value,))
+            if self.remembered is not None:
+                self.remembered[sql, value] = found
         return found
-
-    words: WordIndex
-    """The module that writes the keyword index of this store."""
 
     def meta(self, name: str) -> Any:
         """A value that concerns the whole store; None when it was never set."""
@@ -248,6 +246,8 @@ class Database:
             self._mirrored = mirrored
             try:
                 yield writer
+                if writer.touched:  # what processes keep of items is out of date, even if no chunk changed
+                    writer.add_to_meta("index_epoch", 1)
                 with self._around_commit(writer, durable=durable, mirrored=mirrored):
                     writer.rows("COMMIT")
                 if durable:
@@ -355,7 +355,7 @@ class Database:
             (self._writer or self.connection()).rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def vacuum(self) -> None:
-        """Rewrite the file without its free pages; others may read meanwhile, but not write."""
+        """Rewrite the file without its free pages; others may read meanwhile."""
         with self._write_lock, self.translated():
             writer = self._writing_connection()
             writer.pragma("temp_store", "FILE")  # in memory, there would have to be room for the whole store

@@ -18,7 +18,6 @@ import numpy as np
 from ricordo.store.asking import MATCHES, NEWEST, Ask, Candidates
 from ricordo.store.sqlite import items, links
 from ricordo.store.sqlite.arrays import distinct
-from ricordo.store.sqlite.briefs import Briefs
 from ricordo.store.sqlite.chunk_rows import chunk_texts, chunks_at, current_chunks, substring_chunks
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.filters import allowed_items
@@ -60,7 +59,6 @@ class Gathering:
         self.ask = ask
         self.pool = GatheredPool()
         self.allowed: Array | None = None
-        self.briefs = Briefs()
         self.meaning: MeaningSide | None = None
 
     def candidates(self) -> Candidates:
@@ -147,8 +145,9 @@ class Gathering:
                     break
 
     def _join_thread_neighbours(self) -> Mapping[int, list[tuple[int, int]]]:
-        self.briefs.read(self.connection, self.pool.numbers)
-        near = neighbours_in_threads(self.connection, self.briefs.in_threads, self.ask.needs.thread_reach)
+        briefs = self.file.briefs.read(self.connection, self.pool.numbers)
+        in_threads = [n for n, (_, in_thread, _) in briefs.items() if in_thread]
+        near = neighbours_in_threads(self.connection, in_threads, self.ask.needs.thread_reach)
         self._join({other for others in near.values() for other, _ in others})
         return near
 
@@ -186,8 +185,9 @@ class Gathering:
             refs = {n: str(item.ref) for n, item in known.items()}
             windows = {n: (item.fields.valid_from, item.fields.valid_until) for n, item in known.items()}
         else:
-            self.briefs.read(connection, numbers)
-            refs, windows = self.briefs.refs, dict(self.briefs.windows)
+            briefs = self.file.briefs.read(connection, numbers)
+            refs = {n: ref for n, (ref, *_) in briefs.items()}
+            windows = {n: window for n, (*_, window) in briefs.items() if window is not None}
         active = connection.once("SELECT name FROM fingerprints WHERE active")
         return Candidates(
             pool.candidates(refs, items.versions_at(connection, numbers, ask.as_of) if ask.as_of else {}),
@@ -219,6 +219,6 @@ class Gathering:
 
 def _waiting(connection: Connection, fingerprint: str) -> int:
     rows = connection.rows(
-        "SELECT count(*) FROM jobs j JOIN fingerprints f ON f.id=j.fingerprint WHERE f.name=?", (fingerprint,)
+        "SELECT count(*) FROM jobs WHERE fingerprint=(SELECT id FROM fingerprints WHERE name=?)", (fingerprint,)
     )
     return int(rows[0][0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ricordo.store.base import Mirror
+from ricordo.store.sqlite.briefs import BriefCache
 from ricordo.store.sqlite.connection import Database
 from ricordo.store.sqlite.lexical import LexicalIndex
 from ricordo.store.sqlite.schema import migrate
@@ -24,6 +25,7 @@ class OpenFile:
         self.analyzer = Analyzer(self.language)
         self.lexical = LexicalIndex()
         self.vector_index = VectorIndex()
+        self.briefs = BriefCache()
         self.mirror: Mirror | None = None
 
     def _own_language(self, language: str) -> str:

@@ -141,6 +141,7 @@ def _copy_again(connection: Connection, n: int) -> None:
     fields = fields_of(rows[0][0])
     sets = ", ".join(f"{name}=?" for name in (*_COLUMNS, "metadata", "fields"))
     connection.rows(f"UPDATE items SET {sets} WHERE n=?", (*_columns(fields), rows[0][0], n))
+    connection.add_to_meta("index_epoch", 1)
     connection.rows("DELETE FROM item_tags WHERE item=?", (n,))
     if rows[0][1] != "deleted":
         insert_tags(connection, n, fields)

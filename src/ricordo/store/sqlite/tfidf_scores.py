@@ -31,7 +31,7 @@ def tfidf_cosines(
     counts: dict[int, dict[str, int]] = {}
     for n, item in known.items():
         chunk = chunks.get(n)
-        body = texts[chunk][2] if chunk in texts else ""
+        body = texts[chunk][2] if chunk is not None and chunk in texts else ""
         fields = item.fields
         whole = "\n".join((fields.title, fields.description, fields.context, " ".join(fields.tags), body))
         counts[n] = analyzer.content_counts(whole)
