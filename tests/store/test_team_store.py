@@ -316,3 +316,36 @@ def _kill_connections(name: str) -> Any:
         return raw.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s", (name,)
         ).fetchall()
+
+
+def test_an_index_over_many_vectors_finds_the_nearest_also_with_filters(
+    team: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index is made from a few vectors here; what it finds is compared with the true nearest."""
+    import numpy as np
+
+    from ricordo.store.asking import Ask, QueryVector
+    from ricordo.store.base import Backlog
+    from ricordo.values.hits import Filters
+
+    monkeypatch.setattr("ricordo.store.postgres.meaning.EXACT_BELOW", 300)
+    random = np.random.default_rng(3)
+    vectors = random.normal(size=(400, 16)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    with closing(PostgresStore(team)) as store:
+        items = [prepared(f"{'note' if n % 4 else 'web'}:/{n}", f"Text {n}.") for n in range(400)]
+        store.changes.save(items, backlog=Backlog("made", 16))
+        by_hash = {item.chunks[0].embed_hash: vectors[n] for n, item in enumerate(items)}
+        while jobs := store.jobs.claim("made", 16, "test", 500):
+            store.jobs.finish("made", jobs, {job.hash: by_hash[job.hash] for job in jobs})
+        store.maintain()
+        cosines = vectors @ vectors[0]
+        for drives, numbers in (((), range(400)), (("web",), range(0, 400, 4))):
+            ask = Ask(
+                by_word=False, vector=QueryVector("made", vectors[0]), per_side=20, filters=Filters(drives=drives)
+            )  # fmt: skip
+            found = store.index.candidates(ask).found
+            nearest = sorted(numbers, key=lambda n: -cosines[n])[:20]
+            assert {int(one.ref.partition("/")[2]) for one in found} == set(nearest)
+        with store.database.read() as connection:
+            assert store._opened.fingerprint(connection, "made").indexed is not None  # type: ignore[union-attr]

@@ -37,12 +37,12 @@ RESPELLED = 0.7
 
 @frozen
 class VectorIndex:
-    """The vectors that a query is compared with, and whether an index over them is there."""
+    """The vectors that a query is compared with, and how many of them an index holds (None if there is no index)."""
 
     number: int
     dimensions: int
     workspace: int
-    indexed: bool
+    indexed: int | None
 
 
 class Statement:
@@ -287,37 +287,6 @@ def add_best(statement: Statement, per_side: int) -> None:
         "SELECT chunk, item, score, held FROM top WHERE score >= CASE WHEN (SELECT count(*) FROM ranked) > ?"
         " THEN (SELECT min(best) FROM (SELECT best FROM ranked ORDER BY best DESC LIMIT ?) r) ELSE 0 END",
         (per_side, per_side),
-    )
-
-
-def add_nearest(statement: Statement, vectors: VectorIndex, ask: Ask, *, limited: bool, seen: str) -> None:
-    """The step ``near``: the nearest chunks until enough different items are among them."""
-    assert ask.vector is not None, "there is something to be near to"
-    query = as_text(ask.vector.values)
-    joined = " AND c.item IN (SELECT n FROM allowed)" if limited else ""
-    counted = visible("c", seen, "id")
-    exact = (
-        "SELECT c.id AS chunk, c.item, -(v.vector <#> ?::vector) AS cosine FROM chunks c"
-        f" JOIN vectors v ON v.hash = c.embed_hash WHERE v.fingerprint = {vectors.number} AND {counted}{joined}"
-    )
-    if vectors.indexed:
-        size = vectors.dimensions
-        exact = (
-            f"SELECT chunk, item, cosine FROM (SELECT c.id AS chunk, c.item, -(v.vector <#> ?::vector) AS cosine"
-            " FROM vectors v JOIN chunks c ON c.embed_hash = v.hash"
-            f" WHERE v.workspace = {vectors.workspace} AND v.fingerprint = {vectors.number} AND {counted}{joined}"
-            f" ORDER BY v.vector::halfvec({size}) <#> ?::halfvec({size}) LIMIT {4 * ask.per_side}) found"
-        )
-    statement.step("compared", exact, (query, query) if vectors.indexed else (query,))
-    statement.step(
-        "nearest_items",
-        "SELECT item, max(cosine) AS best FROM compared GROUP BY item ORDER BY best DESC LIMIT ?",
-        (ask.per_side,),
-    )
-    statement.step(
-        "near",
-        "SELECT chunk, item, cosine FROM compared WHERE item IN (SELECT item FROM nearest_items)"
-        " AND cosine >= (SELECT min(best) FROM nearest_items)",
     )
 
 

@@ -77,8 +77,8 @@ class Database:
             cursor.execute(
                 f"{become} SET search_path = {self._search_path};"
                 f" SET ricordo.workspace = '{self.workspace}'; SET statement_timeout = '{int(STATEMENT_SECONDS)}s';"
-                " SET jit = off; SET work_mem = '64MB'; SET hnsw.ef_search = 200;"
-                " SET hnsw.iterative_scan = strict_order;"
+                " SET jit = off; SET work_mem = '64MB'; SET hnsw.ef_search = 400;"
+                " SET hnsw.iterative_scan = relaxed_order;"
             )
 
     @property

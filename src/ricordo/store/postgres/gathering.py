@@ -19,12 +19,13 @@ from ricordo.store.postgres import asking_sql as sql
 from ricordo.store.postgres import judging, linked, spelling
 from ricordo.store.postgres import other_asks as others
 from ricordo.store.postgres.connection import unescaped
+from ricordo.store.postgres.nearest_sql import add_nearest
 from ricordo.store.postgres.nearness import at_hand
 from ricordo.store.postgres.opened import Opened
 from ricordo.store.sqlite import items
 from ricordo.store.sqlite.briefs import window_of
 from ricordo.store.sqlite.matches import Matches, VectorMatches
-from ricordo.store.sqlite.pool import GatheredPool
+from ricordo.store.sqlite.pool import CHUNKS_KEPT, GatheredPool
 from ricordo.store.sqlite.times import micros
 from ricordo.values.items import Item
 from ricordo.values.use_scores import feedback_prior
@@ -115,13 +116,13 @@ class Gathering:
             sides.append("matched")
         vectors = self.vectors() if ask.vector is not None else None
         if vectors is not None and not ask.phrases:
-            sql.add_nearest(statement, vectors, ask, limited=limited, seen=seen)
+            add_nearest(statement, vectors, ask, limited=limited, seen=seen)
             sides.append("near")
         sql.add_pool(statement, ask, sides, limited=limited)
         if ask.needs.link_seeds:
             linked.add_around(statement)
         if by_word:
-            answers["lexical"] = self._lexical_sql(seen)
+            answers["lexical"] = self._lexical_sql(statement, seen)
             answers["joined_lexical"] = sql.SCORES.format(items="SELECT item FROM joined")
             answers["words"] = sql.WORDS
             answers["total"] = "SELECT count(*) FROM scored"
@@ -166,20 +167,37 @@ class Gathering:
         self.opened.respelled.update(self.respelled)
         return bool(self.respelled)
 
-    def _lexical_sql(self, seen: str) -> str:
-        """The best chunks, and those of the items that the other side found; with texts where they must be read."""
+    def _lexical_sql(self, statement: sql.Statement, seen: str) -> str:
+        """The best chunks, and those of the items that the other side found; with texts where they must be read.
+
+        Of each item as many as are kept are enough, unless their texts decide which ones count.
+        """
         ask = self.ask
-        texts = ""
-        if judging.reads_texts(self.ask) or any(word.spelled for word in ask.words):
-            texts = ", (SELECT json_build_array(c.heading, c.text) FROM chunks c WHERE c.id = s.chunk)"
-            if any(word.spelled for word in ask.words):
-                shares, x = sql.shares(ask, seen, self.respelled)
-                texts += f", (SELECT json_object_agg(i.label, {x}) FROM {shares} WHERE h.chunk = s.chunk)"
-        return (
-            f"SELECT json_agg(json_build_array(chunk, item, score, {sql.COVERAGE}{texts}) ORDER BY score DESC, chunk)"
-            " FROM (SELECT chunk, item, score, held FROM matched UNION"
-            " SELECT chunk, item, score, held FROM scored WHERE item IN (SELECT item FROM pool)) s"
+        found = (
+            "SELECT chunk, item, score, held FROM matched UNION"
+            " SELECT chunk, item, score, held FROM scored WHERE item IN (SELECT item FROM pool)"
         )
+        if not judging.reads_texts(ask):
+            found = (
+                "SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY item ORDER BY score DESC, chunk) AS place"
+                f" FROM ({found}) s) s WHERE place <= {CHUNKS_KEPT}"
+            )
+        statement.step("picked", found)
+        texts, given = "", ""
+        spelled = [word.term for word in ask.words if word.spelled]
+        if judging.reads_texts(ask) or spelled:
+            texts = ", (SELECT json_build_array(c.heading, c.text) FROM chunks c WHERE c.id = s.chunk)"
+        if spelled:
+            shares, x = sql.shares(ask, seen, self.respelled)
+            statement.step(
+                "given",
+                f"SELECT h.chunk, json_object_agg(i.label, {x}) AS shares FROM {shares}"
+                " WHERE i.label = ANY(?) AND h.chunk IN (SELECT chunk FROM picked) GROUP BY h.chunk",
+                (spelled,),
+            )
+            texts, given = f"{texts}, g.shares", " LEFT JOIN given g ON g.chunk = s.chunk"
+        row = f"s.chunk, s.item, s.score, s.{sql.COVERAGE}{texts}"
+        return f"SELECT json_agg(json_build_array({row}) ORDER BY s.score DESC, s.chunk) FROM picked s{given}"
 
     def _add_needs(self, answers: dict[str, str], after: list[Any]) -> None:
         ask, needs = self.ask, self.ask.needs

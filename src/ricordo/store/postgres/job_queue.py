@@ -64,7 +64,7 @@ class Jobs(SharedJobs):
                 " OR state='running' AND lease_until NOT BETWEEN ? AND ?)"
                 f" {condition} ORDER BY chunk LIMIT ? FOR UPDATE SKIP LOCKED),"
                 " taken AS (UPDATE jobs j SET state='running', owner=?, lease_until=?, attempts=j.attempts + 1"
-                " FROM next WHERE j.fingerprint=? AND j.chunk = next.chunk RETURNING j.chunk)"
+                " WHERE j.fingerprint=? AND j.chunk = ANY(ARRAY(SELECT chunk FROM next)) RETURNING j.chunk)"
                 " SELECT t.chunk, c.item, c.embed_hash, c.prefix, c.text FROM taken t"
                 " LEFT JOIN chunks c ON c.id = t.chunk AND c.state < 2 ORDER BY t.chunk",
                 (
@@ -110,9 +110,10 @@ class Jobs(SharedJobs):
             if computed:
                 write_vectors(connection, number, computed)
             connection.rows(
-                "WITH gone AS (DELETE FROM jobs j USING chunks c WHERE j.fingerprint=? AND j.chunk = ANY(?)"
-                " AND c.id = j.chunk AND EXISTS (SELECT 1 FROM vectors v WHERE v.fingerprint=?"
-                " AND v.hash = c.embed_hash) RETURNING 1)"
+                # A subquery for each row: joined, a new workspace may be compared row by row with itself.
+                "WITH gone AS (DELETE FROM jobs j WHERE j.fingerprint=? AND j.chunk = ANY(?) AND (SELECT true"
+                " FROM chunks c JOIN vectors v ON v.fingerprint=? AND v.hash = c.embed_hash"
+                " WHERE c.id = j.chunk LIMIT 1) RETURNING 1)"
                 " UPDATE meta SET value = to_jsonb(value::bigint + (SELECT count(*) FROM gone)) WHERE name='jobs_done'",
                 (number, [job.chunk for job in done], number),
             )

@@ -57,7 +57,7 @@ class Opened:
         known = self._fingerprints.get(name)
         if known is None:
             rows = connection.rows(
-                "SELECT f.id, f.dimensions, EXISTS (SELECT 1 FROM pg_class"
+                "SELECT f.id, f.dimensions, (SELECT greatest(reltuples, 0)::bigint FROM pg_class"
                 " WHERE relname = 'vectors_near_' || f.id AND relnamespace = current_schema::regnamespace)"
                 " FROM fingerprints f WHERE f.name = ?",
                 (name,),

@@ -1,0 +1,57 @@
+"""The side of a search that compares vectors, as steps of its statement."""
+
+from __future__ import annotations
+
+from ricordo.store.asking import Ask
+from ricordo.store.postgres.asking_sql import Statement, VectorIndex, as_text, visible
+
+ONE_TAKEN_OF, MOST_TAKEN = 300, 4_000
+"""An index gives one of so many vectors, but not more than so many; docs/scaling.md says what this finds."""
+
+
+def add_nearest(statement: Statement, vectors: VectorIndex, ask: Ask, *, limited: bool, seen: str) -> None:
+    """The step ``near``: the nearest chunks until enough different items are among them."""
+    assert ask.vector is not None, "there is something to be near to"
+    query = as_text(ask.vector.values)
+    joined = " AND c.item IN (SELECT n FROM allowed)" if limited else ""
+    counted = visible("c", seen, "id")
+    exact = (
+        "SELECT c.id AS chunk, c.item, -(v.vector <#> ?::vector) AS cosine FROM chunks c"
+        f" JOIN vectors v ON v.hash = c.embed_hash WHERE v.fingerprint = {vectors.number} AND {counted}{joined}"
+    )
+    if vectors.indexed is not None:
+        exact = _found_by_index(vectors, ask.per_side, f"{counted}{joined}", limited=limited or seen != "live")
+    statement.step("compared", exact, (query, query) if vectors.indexed is not None else (query,))
+    statement.step(
+        "nearest_items",
+        "SELECT item, max(cosine) AS best FROM compared GROUP BY item ORDER BY best DESC LIMIT ?",
+        (ask.per_side,),
+    )
+    statement.step(
+        "near",
+        "SELECT chunk, item, cosine FROM compared WHERE item IN (SELECT item FROM nearest_items)"
+        " AND cosine >= (SELECT min(best) FROM nearest_items)",
+    )
+
+
+def _found_by_index(vectors: VectorIndex, per_side: int, condition: str, *, limited: bool) -> str:
+    """The chunks that the index finds, with their exact cosines.
+
+    An index that only looks for as many as are needed misses some of them, the more the larger it is. So more are
+    taken from it, and the best of those by their exact cosines. With conditions, it goes on until enough meet them.
+    """
+    size = vectors.dimensions
+    ours = f"v.workspace = {vectors.workspace} AND v.fingerprint = {vectors.number}"
+    order = f"v.vector::halfvec({size}) <#> ?::halfvec({size})"
+    if limited:
+        return (
+            "SELECT chunk, item, cosine FROM (SELECT c.id AS chunk, c.item, -(v.vector <#> ?::vector) AS cosine"
+            f" FROM vectors v JOIN chunks c ON c.embed_hash = v.hash WHERE {ours} AND {condition}"
+            f" ORDER BY {order} LIMIT {8 * per_side}) found"
+        )
+    depth = max(8 * per_side, min((vectors.indexed or 0) // ONE_TAKEN_OF, MOST_TAKEN))
+    return (
+        "SELECT c.id AS chunk, c.item, v.cosine FROM (SELECT v.hash, -(v.vector <#> ?::vector) AS cosine FROM"
+        f" (SELECT v.hash, v.vector FROM vectors v WHERE {ours} ORDER BY {order} LIMIT {depth}) v"
+        f" ORDER BY cosine DESC LIMIT {8 * per_side}) v JOIN chunks c ON c.embed_hash = v.hash WHERE {condition}"
+    )
