@@ -319,16 +319,18 @@ SCORES = (
     f" (PARTITION BY item ORDER BY score DESC, chunk) AS place FROM scored WHERE item IN ({{items}})) s"
     f" WHERE place <= {CHUNKS_KEPT}"
 )
+# A number in a subquery is unknown to the planner: of a model that is new to it, it would expect a single vector.
 COSINES = (
     "SELECT json_agg(json_build_array(chunk, item, cosine)) FROM (SELECT *, row_number() OVER"
     " (PARTITION BY item ORDER BY cosine DESC, chunk) AS place FROM (SELECT c.id AS chunk, c.item,"
     " -(v.vector <#> ?::vector) AS cosine FROM chunks c JOIN vectors v ON v.hash = c.embed_hash"
-    " WHERE v.fingerprint = {number} AND {counted} AND c.item IN (SELECT item FROM pool UNION SELECT item FROM joined)"
+    " WHERE v.fingerprint = (SELECT {number}) AND {counted}"
+    " AND c.item IN (SELECT item FROM pool UNION SELECT item FROM joined)"
     f") c) c WHERE place <= {CHUNKS_KEPT}"
 )
 VECTORS = (
     "SELECT json_object_agg(c.id, encode(vector_send(v.vector), 'base64')) FROM chunks c"
-    " JOIN vectors v ON v.hash = c.embed_hash WHERE v.fingerprint = {number} AND c.state < 2"
+    " JOIN vectors v ON v.hash = c.embed_hash WHERE v.fingerprint = (SELECT {number}) AND c.state < 2"
     " AND c.item IN (SELECT item FROM pool UNION SELECT item FROM joined)"
 )
 ITEMS = (

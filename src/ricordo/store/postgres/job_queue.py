@@ -110,9 +110,9 @@ class Jobs(SharedJobs):
             if computed:
                 write_vectors(connection, number, computed)
             connection.rows(
-                # A subquery for each row: joined, a new workspace may be compared row by row with itself.
+                # The fingerprint in a subquery: of a new one, the planner would expect a single vector, and read all.
                 "WITH gone AS (DELETE FROM jobs j WHERE j.fingerprint=? AND j.chunk = ANY(?) AND (SELECT true"
-                " FROM chunks c JOIN vectors v ON v.fingerprint=? AND v.hash = c.embed_hash"
+                " FROM chunks c JOIN vectors v ON v.fingerprint=(SELECT ?::bigint) AND v.hash = c.embed_hash"
                 " WHERE c.id = j.chunk LIMIT 1) RETURNING 1)"
                 " UPDATE meta SET value = to_jsonb(value::bigint + (SELECT count(*) FROM gone)) WHERE name='jobs_done'",
                 (number, [job.chunk for job in done], number),

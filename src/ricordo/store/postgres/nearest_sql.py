@@ -17,7 +17,8 @@ def add_nearest(statement: Statement, vectors: VectorIndex, ask: Ask, *, limited
     counted = visible("c", seen, "id")
     exact = (
         "SELECT c.id AS chunk, c.item, -(v.vector <#> ?::vector) AS cosine FROM chunks c"
-        f" JOIN vectors v ON v.hash = c.embed_hash WHERE v.fingerprint = {vectors.number} AND {counted}{joined}"
+        " JOIN vectors v ON v.hash = c.embed_hash"
+        f" WHERE v.fingerprint = (SELECT {vectors.number}) AND {counted}{joined}"
     )
     if vectors.indexed is not None:
         exact = _found_by_index(vectors, ask.per_side, f"{counted}{joined}", limited=limited or seen != "live")
