@@ -53,7 +53,8 @@ class Database:
             self._prepare(create=create, partitions=partitions)
         self.pool = psycopg_pool.ConnectionPool(
             address.dsn, min_size=0, max_size=connections, open=True, timeout=CONNECT_SECONDS,
-            configure=self._configure, name=f"ricordo-{self.workspace}", reconnect_timeout=CONNECT_SECONDS,
+            configure=self._configure, reset=_end_in_background, name=f"ricordo-{self.workspace}",
+            reconnect_timeout=CONNECT_SECONDS,
             kwargs={"cursor_factory": psycopg.RawCursor, "autocommit": True, **_limits(address)},
         )  # fmt: skip
 
@@ -267,6 +268,10 @@ class Database:
                 f"something in the store {self.path} cannot be read ({type(error).__name__}: {error})",
                 hint="'ricordo doctor' names what is damaged. If it finds nothing, this is a mistake in Ricordo.",
             ) from error
+
+
+def _end_in_background(raw: psycopg.Connection[Any]) -> None:
+    """Nothing to do. Because there is such a function, the pool ends reads in a thread of its own, and nobody waits."""
 
 
 def _limits(address: Address) -> dict[str, Any]:

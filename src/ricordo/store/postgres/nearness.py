@@ -67,7 +67,7 @@ def _rows(fingerprint: int, vectors: Mapping[bytes, Array]) -> Iterator[bytes]:
 
 def vectors_of(connection: Connection, fingerprint: str, chunks: Sequence[int]) -> dict[int, Array]:
     """The vectors of some chunks, as far as they have one."""
-    rows = connection.rows(*asked_vectors(fingerprint, chunks))
+    rows = connection.rows(*asked_vectors(fingerprint, chunks), binary=True)
     return {chunk: decoded(data) for chunk, data in rows}
 
 
