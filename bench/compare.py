@@ -231,6 +231,8 @@ class Run:
             self._beside(name, "busy_ms", [[sys.executable, "-c", "while True: pass"]] * 2)
             if ENGINES[name].shares_folder:
                 self._beside(name, "writing_ms", [self.command(name, "write")])
+                # What was written slows down later searches, so that a kept index must be made again.
+                (self.collection / "engines" / f"{name}.json").unlink(missing_ok=True)
             self._tell()
 
     def _beside(self, name: str, figure: str, others: Sequence[Sequence[str]]) -> None:
