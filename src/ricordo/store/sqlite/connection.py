@@ -190,7 +190,7 @@ class Database:
         connection.set_busy_timeout(int(self.busy_seconds * 1000))
         connection.pragma("synchronous", "NORMAL")
         connection.pragma("foreign_keys", 1)
-        connection.pragma("mmap_size", 1 << 27)
+        connection.pragma("mmap_size", 1 << 26)
         connection.pragma("temp_store", "MEMORY")
         with self._connections_lock:
             self._connections.append(connection)
