@@ -13,6 +13,7 @@ import apsw
 import pytest
 
 from ricordo import ConfigProvider, Error, Filters, NotFound, Ricordo, UsageError
+from ricordo.errors import StoreError
 from ricordo.search.tiers import SharedQueries, TierThreads
 
 NAMES = ("agent", "project", "team")
@@ -579,3 +580,11 @@ def test_tiers_are_searched_by_meaning_too(tmp_path: Path) -> None:
     with Ricordo.open(config=config, start=tmp_path) as memory:
         hits = memory.search("notes about productivity").hits
         assert hits[0].ref == "note:/team"
+
+
+def test_a_tier_that_is_opened_after_the_engine_was_closed_is_closed_at_once(opened: Callable[..., Ricordo]) -> None:
+    engine = opened()
+    slow = next(tier for tier in engine._context.tiers.federation.tiers if tier.name == "team")
+    engine.close()
+    with pytest.raises(StoreError, match="closed"):
+        slow.store.items.count(Filters())

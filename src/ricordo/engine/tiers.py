@@ -31,6 +31,7 @@ class Tiers:
         self._context = context
         self._federation: tuple[Any, Federation] | None = None
         self._others: dict[str, Store] = {}
+        self._closed = False
         self._trackers: dict[str, Tracker] = {}
         self._shared: SharedQueries | None = None
 
@@ -45,12 +46,14 @@ class Tiers:
 
     def close_trackers(self) -> None:
         """Write the use records of the other tiers."""
-        for tracker in self._trackers.values():
+        for tracker in tuple(self._trackers.values()):
             tracker.close()
 
     def close_stores(self) -> None:
-        """Close the stores of the other tiers."""
-        for store in self._others.values():
+        """Close the stores of the other tiers, also one that a thread opens only now because its tier was slow."""
+        self._closed = True
+        while self._others:
+            _, store = self._others.popitem()
             store.close()
 
     @property
@@ -72,15 +75,18 @@ class Tiers:
         def opens() -> Store:
             if place.store == self._context.location:
                 return self._context.unsynced_store
-            if place.store not in self._others:
+            other = self._others.get(place.store)
+            if other is None:
                 config = self._context.config
                 patience = min(config.store.busy_seconds, config.tiers.seconds)
                 brief = replace(config, store=replace(config.store, busy_seconds=patience))
                 where = locate_store(place.address or place.store, config, self._context.start)
                 self._others[place.store] = other = registry.open_store(where, brief, create=False)
+                if self._closed:
+                    self.close_stores()  # its first use says that the store is closed
                 self._context.knowledge_of(other, where)
                 self._context.take_in_file_edits()
-            return self._others[place.store]
+            return other
 
         return Tier(place.name, place.store, place.weight, opens, self._searcher_of)
 
