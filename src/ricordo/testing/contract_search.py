@@ -5,6 +5,7 @@ calls.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from ricordo.errors import ContractError
 from ricordo.store.asking import NEWEST, SUBSTRING, Aim, Ask, AskedWord, Needs, Phrase, QueryVector, Shown
 from ricordo.store.base import Backlog, PreparedItem, Store
+from ricordo.store.found import Candidate
 from ricordo.store.prepare import embedded_text
 from ricordo.testing.contract_items import ItemsContract
 from ricordo.testing.fakes import FakeEmbedder
@@ -250,13 +252,17 @@ class SearchContract(ItemsContract):
         best = max(around.found, key=lambda one: one.cosine)
         assert best.ref in ("note:/keys", "note:/tokens")
 
-    def test_a_moved_query_gives_the_cosines_of_its_aim(self, store: Store) -> None:
-        embedder = FakeEmbedder()
+    def near_keys(self, store: Store, embedder: FakeEmbedder) -> tuple[Any, Sequence[Candidate], list[int]]:
+        """The vector of "keys", what is near to it in a filled store, and the passages that are."""
         self.fill(store, Backlog(embedder.fingerprint, embedder.dimensions))
         self.embed(store, embedder)
         vector = embedder.embed_query("keys")
         found = store.index.candidates(Ask(vector=QueryVector(embedder.fingerprint, vector))).found
-        chunks = [one.vector_chunk for one in found if one.vector_chunk is not None]
+        return vector, found, [one.vector_chunk for one in found if one.vector_chunk is not None]
+
+    def test_a_moved_query_gives_the_cosines_of_its_aim(self, store: Store) -> None:
+        embedder = FakeEmbedder()
+        vector, found, chunks = self.near_keys(store, embedder)
         aim = Aim(vector, ((chunks[0], 1.0),), pull=0.0)
         cosines = store.index.cosines(embedder.fingerprint, aim, chunks)
         assert cosines is not None
@@ -265,11 +271,7 @@ class SearchContract(ItemsContract):
 
     def test_a_query_with_parts_is_near_to_what_one_part_is_near_to(self, store: Store) -> None:
         embedder = FakeEmbedder()
-        self.fill(store, Backlog(embedder.fingerprint, embedder.dimensions))
-        self.embed(store, embedder)
-        vector = embedder.embed_query("keys")
-        found = store.index.candidates(Ask(vector=QueryVector(embedder.fingerprint, vector))).found
-        chunks = [one.vector_chunk for one in found if one.vector_chunk is not None]
+        vector, _, chunks = self.near_keys(store, embedder)
         part = embedder.embed_query("lunch soup")
         whole, alone = (
             np.array(store.index.cosines(embedder.fingerprint, Aim(one, ((chunks[0], 1.0),), pull=0.0), chunks))
