@@ -216,56 +216,49 @@ class FileChanges:
         spot = self.folder.spot(name)
         self._make_folder(spot.folder)
         temporary = temporary_beside(spot)
-        try:
-            write_new(temporary, data, durable=self.durable)
-            if known is None:
-                place(temporary, spot)
-                self._undo.append((partial(_unmake, spot, hash_of(data)), None))
-            else:
-                swap(temporary, spot)
-                self._replaced.append(temporary)
-                self._undo.append((partial(_swap_back, temporary, spot, hash_of(data)), temporary))
-        except (FileExistsError, FileNotFoundError, IsADirectoryError):
-            temporary.unlink(missing_ok=True)
-            raise FileChanged(name) from None
-        except OSError as error:
-            temporary.unlink(missing_ok=True)
-            raise StoreError(
-                f"{spot} cannot be written: {error.strerror}", hint="Nothing was saved. Check its folder and the disk."
-            ) from error
-        if known is not None and not _is_known(temporary, known):
-            raise FileChanged(name)
-        self._folders.add(spot.folder)
-        status = spot.lstat()
+        with _explained(spot, "written"):
+            try:
+                write_new(temporary, data, durable=self.durable)
+                if known is None:
+                    place(temporary, spot)
+                    self._undo.append((partial(_unmake, spot, hash_of(data)), None))
+                else:
+                    swap(temporary, spot)
+                    self._replaced.append(temporary)
+                    self._undo.append((partial(_swap_back, temporary, spot, hash_of(data)), temporary))
+            except OSError:
+                temporary.unlink(missing_ok=True)
+                raise
+            if known is not None and not _is_known(temporary, known):
+                raise FileChanged(name)
+            self._folders.add(spot.folder)
+            status = spot.lstat()
         return Looks(status.st_mtime_ns, status.st_size).settled(time.time_ns())
 
     def take(self, name: str, known: KnownFile | None) -> None:
         """Remove a file; without ``known``, whatever its content."""
         spot = self.folder.spot(name)
         temporary = temporary_beside(spot)
-        try:
-            spot.rename(temporary)
-        except FileNotFoundError:
-            return  # it is gone already
-        except OSError as error:
-            raise StoreError(f"{spot} cannot be removed: {error.strerror}", hint="Check its folder.") from error
-        self._replaced.append(temporary)
-        self._undo.append((partial(place, temporary, spot), None))
-        self._left.append(spot.folder)
-        self._folders.add(spot.folder)
-        if known is not None and not _is_known(temporary, known):
-            raise FileChanged(name)
+        with _explained(spot, "removed"):
+            try:
+                spot.rename(temporary)
+            except FileNotFoundError:
+                return  # it is gone already
+            self._replaced.append(temporary)
+            self._undo.append((partial(place, temporary, spot), None))
+            self._left.append(spot.folder)
+            self._folders.add(spot.folder)
+            if known is not None and not _is_known(temporary, known):
+                raise FileChanged(name)
 
     def move(self, name: str, new_name: str) -> None:
         """Give a file another name."""
         spot, target = self.folder.spot(name), self.folder.spot(new_name)
         self._make_folder(target.folder)
-        if target.is_taken():
-            raise FileChanged(new_name)
-        try:
+        with _explained(spot, "renamed"):
+            if target.is_taken():
+                raise FileChanged(new_name)
             spot.rename(target)
-        except FileNotFoundError:
-            raise FileChanged(name) from None
         self._undo.append((partial(target.rename, spot), None))
         self._left.append(spot.folder)
         self._folders |= {spot.folder, target.folder}
@@ -274,14 +267,19 @@ class FileChanges:
         """Make sure that the names are on the disk, too."""
         if self.durable and os.name == "posix":
             for folder in self._folders:
-                with folder_handle(self.folder.path, folder) as handle:
+                with (
+                    _explained(self.folder.spot(folder), "written"),
+                    folder_handle(self.folder.path, folder) as handle,
+                ):
                     if handle is not None:
                         os.fsync(handle)
 
     def finish(self) -> None:
         """Drop what was replaced, and folders that became empty."""
         for spot in self._replaced:
-            spot.unlink(missing_ok=True)
+            # The change is saved by now. A file that cannot be dropped is found and dropped later.
+            with suppress(OSError, LinkedFolder):
+                spot.unlink(missing_ok=True)
         for folder in self._left:
             self._drop_empty(folder)
 
@@ -318,6 +316,19 @@ class FileChanges:
             except (OSError, LinkedFolder):
                 return
             folder = spot.folder
+
+
+@contextmanager
+def _explained(spot: Spot, done: str) -> Iterator[None]:
+    """Say why a file could not be ``done``; a file or folder that came or went meanwhile was changed by somebody."""
+    try:
+        yield
+    except (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        raise FileChanged(spot.name) from None
+    except OSError as error:
+        raise StoreError(
+            f"{spot} cannot be {done}: {error.strerror}", hint="Nothing was saved. Check its folder and the disk."
+        ) from error
 
 
 def _swap_back(kept: Spot, spot: Spot, written: str) -> None:
