@@ -65,6 +65,26 @@ def few_per_group(numbers: Array, scores: Array, few: int) -> tuple[Array, Array
     return order[place < few], np.concatenate(([0], np.cumsum(np.minimum(sizes, few)))).astype(np.int64)
 
 
+def lookup(values: Array, wanted: Array) -> Array:
+    """Like ``np.isin`` for small whole numbers, without sorting."""
+    table = np.zeros(int(max(values.max(initial=0), wanted.max(initial=0))) + 1, bool)
+    table[wanted] = True
+    found: Array = table[values]
+    return found
+
+
+def only_among(found: tuple[Array, Array], among: Array) -> tuple[Array, Array]:
+    """Of places that hold a word, and the values there, those that are among some places; all of them ascending."""
+    places, values = found
+    if len(among) < len(places):
+        spots = np.minimum(np.searchsorted(places, among), len(places) - 1)
+        spots = spots[places[spots] == among]
+    else:
+        there = np.minimum(np.searchsorted(among, places), len(among) - 1)
+        spots = np.flatnonzero(among[there] == places)
+    return places[spots], values[spots]
+
+
 @frozen
 class Grouped:
     """Positions grouped by the number at them, so that the positions of a few numbers are found without a scan."""

@@ -14,6 +14,9 @@ from ricordo.store.sqlite.postings import Array
 from ricordo.store.sqlite.times import micros
 from ricordo.values.hits import Filters
 
+MOST_KEPT = 2_000_000
+"""How many numbers of items are kept; when there are more, all are dropped."""
+
 
 def where(filters: Filters) -> tuple[str, list[Any]]:
     """The condition and its bindings; the items table is called ``i``."""
@@ -77,10 +80,24 @@ def _path_condition(path: str, values: list[Any]) -> str:
     return "instr(i.path, ?) > 0"
 
 
-def allowed_items(connection: Connection, filters: Filters, *, as_of: bool = False) -> Array | None:
-    """Numbers of the items that pass; None when every indexed item does."""
-    if filters.is_empty() and not as_of:
-        return None
-    condition, values = where(filters)
-    rows = connection.rows(f"SELECT i.n FROM items i WHERE {condition}", values)
-    return np.fromiter((row[0] for row in rows), np.int64, len(rows))
+class FilterCache:
+    """Finds the items that pass filters, and keeps their numbers until an item changes."""
+
+    def __init__(self) -> None:
+        self._known: tuple[int, dict[tuple[Any, ...], Array]] = (-1, {})
+
+    def items(self, connection: Connection, filters: Filters, *, as_of: bool = False) -> Array | None:
+        """Numbers of the items that pass; None when every indexed item does."""
+        if filters.is_empty() and not as_of:
+            return None
+        epoch = connection.once("SELECT value FROM meta WHERE name='index_epoch'")[0][0]
+        if self._known[0] != epoch or sum(map(len, self._known[1].values())) > MOST_KEPT:
+            self._known = (epoch, {})
+        known = self._known[1]
+        condition, values = where(filters)
+        key = (condition, *values)
+        found = known.get(key)
+        if found is None:
+            rows = connection.rows(f"SELECT i.n FROM items i WHERE {condition}", values)
+            found = known[key] = np.fromiter((row[0] for row in rows), np.int64, len(rows))
+        return found

@@ -20,7 +20,6 @@ from ricordo.store.sqlite import items, links
 from ricordo.store.sqlite.arrays import distinct
 from ricordo.store.sqlite.chunk_rows import chunk_texts, chunks_at, current_chunks, substring_chunks
 from ricordo.store.sqlite.connection import Connection
-from ricordo.store.sqlite.filters import allowed_items
 from ricordo.store.sqlite.lessons import feedback_priors, learned_shift
 from ricordo.store.sqlite.matching import EVERY, KeywordSide
 from ricordo.store.sqlite.nearness import MeaningSide, meaning_side, vectors_of_item
@@ -36,15 +35,15 @@ _MOST_LIKENESSES = 8
 """For at most this many passages of an item, similar passages are searched."""
 
 
-def masks(connection: Connection, ask: Ask) -> tuple[Array | None, Array | None]:
+def masks(file: OpenFile, connection: Connection, ask: Ask) -> tuple[Array | None, Array | None]:
     """The items that pass the filters (None where all do), and the chunks to look among, where not the live ones.
 
     Chunks of archived items are not among the live ones: an ask for these alone looks at their current chunks.
     """
     if ask.as_of is not None:
         filters = replace(ask.filters, states=("live", "archived"))
-        return allowed_items(connection, filters, as_of=True), chunks_at(connection, ask.as_of)
-    allowed = allowed_items(connection, ask.filters)
+        return file.filters.items(connection, filters, as_of=True), chunks_at(connection, ask.as_of)
+    allowed = file.filters.items(connection, ask.filters)
     if ask.filters.states == ARCHIVED and allowed is not None:
         return allowed, current_chunks(connection, allowed)
     return allowed, None
@@ -64,7 +63,7 @@ class Gathering:
     def candidates(self) -> Candidates:
         """Everything that was found, with what the ranking needs to know about it."""
         ask, pool = self.ask, self.pool
-        self.allowed, times = (None, None) if ask.find == NEWEST else masks(self.connection, ask)
+        self.allowed, times = (None, None) if ask.find == NEWEST else masks(self.file, self.connection, ask)
         self.keywords = KeywordSide(self.file.lexical, self.connection, ask, times)
         if ask.find == MATCHES:
             self._take_both_sides(times)
@@ -86,7 +85,7 @@ class Gathering:
         own = vectors_of_item(self.connection, ask.model, n)
         if len(own):
             meaning = MeaningSide(self.file, self.connection, ask.model, own.shape[1])
-            allowed = allowed_items(self.connection, ask.filters)
+            allowed = self.file.filters.items(self.connection, ask.filters)
             for vector in (own.mean(axis=0), *own[:_MOST_LIKENESSES]):
                 unit = vector / max(float(np.linalg.norm(vector)), 1e-12)
                 pool.add_cosines(meaning.nearest(unit, ask.per_side + 1, allowed))
@@ -137,7 +136,8 @@ class Gathering:
         ask = self.ask
         kept = None
         if ask.excludes:
-            kept = set(self.keywords.allowed_items(allowed_items(self.connection, ask.filters)).tolist())
+            allowed = self.file.filters.items(self.connection, ask.filters)
+            kept = set(self.keywords.allowed_items(allowed).tolist())
         for n in items.newest(self.connection, ask.filters, ask.per_side if kept is None else EVERY):
             if kept is None or n in kept:
                 self.pool.add([n])

@@ -19,7 +19,7 @@ from itertools import pairwise
 import numpy as np
 
 from ricordo.store.base import Scoring
-from ricordo.store.sqlite.arrays import Grouped
+from ricordo.store.sqlite.arrays import Grouped, lookup
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.impacts import Impacts
 from ricordo.store.sqlite.matches import Matches, Wanted
@@ -40,6 +40,7 @@ class LexicalIndex:
         self._cached_bytes = 0
         self._alive: tuple[int, Array] | None = None
         self._by_item: tuple[Array, Grouped] | None = None
+        self._item_mask: tuple[Array, Array, Array] | None = None
         self.impacts = Impacts()
 
     def snapshot(self, connection: Connection) -> Snapshot:
@@ -103,6 +104,13 @@ class LexicalIndex:
                 self._by_item = (snapshot.items, Grouped.of(snapshot.items))
             return self._by_item[1]
 
+    def item_mask(self, snapshot: Snapshot, allowed: Array) -> Array:
+        """Which places belong to some items; the last answer is kept, as filters are often used several times."""
+        known = self._item_mask
+        if known is None or known[0] is not snapshot.items or known[1] is not allowed:
+            self._item_mask = known = (snapshot.items, allowed, lookup(snapshot.items, allowed))
+        return known[2]
+
     def search(
         self,
         connection: Connection,
@@ -126,8 +134,9 @@ class LexicalIndex:
         """
         view = View(self, connection, self.snapshot(connection), scoring, times)
         view.hold({term for word in wanted for term in word.terms} | {t for g in (*required, *excluded) for t in g})
-        mask = view.mask(allowed, required, excluded)
-        return view.best(view.score(wanted, mask), wanted, items, also, cover=cover)
+        among = view.few_places(allowed)
+        mask = view.mask(allowed if among is None else None, required, excluded)
+        return view.best(view.score(wanted, mask, among), wanted, items, among, also, cover=cover)
 
     def shares(
         self,

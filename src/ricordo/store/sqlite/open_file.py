@@ -7,6 +7,7 @@ from pathlib import Path
 from ricordo.store.base import Mirror
 from ricordo.store.sqlite.briefs import BriefCache
 from ricordo.store.sqlite.connection import Database
+from ricordo.store.sqlite.filters import FilterCache
 from ricordo.store.sqlite.lexical import LexicalIndex
 from ricordo.store.sqlite.schema import migrate
 from ricordo.store.sqlite.vectors import VectorIndex
@@ -26,6 +27,7 @@ class OpenFile:
         self.lexical = LexicalIndex()
         self.vector_index = VectorIndex()
         self.briefs = BriefCache()
+        self.filters = FilterCache()
         self.mirror: Mirror | None = None
 
     def _own_language(self, language: str) -> str:

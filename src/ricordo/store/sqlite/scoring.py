@@ -13,13 +13,15 @@ import numpy as np
 
 from ricordo.frozen import frozen
 from ricordo.store.base import Scoring
-from ricordo.store.sqlite.arrays import Grouped, distinct, first_places
+from ricordo.store.sqlite.arrays import Grouped, distinct, first_places, lookup, only_among
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.impacts import Held, Impacts
 from ricordo.store.sqlite.matches import Matches, Wanted
 from ricordo.store.sqlite.postings import FIELDS, Array, Posting
 from ricordo.store.sqlite.segments import Arrays
 
+FEW = 8
+"""If fewer than one in so many items pass a filter, only their places are looked at."""
 MOST_TIES = 500
 """Chunks that tie with the last one are returned, too, so that refs can break the tie; at most this many."""
 
@@ -29,6 +31,7 @@ class PostingSource(Protocol):
 
     impacts: Impacts
 
+    def item_mask(self, snapshot: Snapshot, allowed: Array) -> Array: ...
     def postings(self, connection: Connection, segment: int, terms: set[str]) -> dict[str, Posting]: ...
     def by_item(self, snapshot: Snapshot) -> Grouped: ...
 
@@ -146,19 +149,29 @@ class View:
             known[segment.id, field] = found
         return found
 
+    def few_places(self, allowed: Array | None) -> Array | None:
+        """The places of the items that passed a filter, ascending; None if these are many, or all."""
+        if allowed is None:
+            return None
+        grouped = self.index.by_item(self.snapshot)
+        if FEW * len(allowed) >= len(grouped.starts):
+            return None
+        places: Array = np.sort(grouped.positions(allowed))
+        return places
+
     def mask(
         self, allowed: Array | None, required: Sequence[Sequence[str]], excluded: Sequence[Sequence[str]]
     ) -> Array | None:
         """The places that may be returned; None if all may."""
         mask = self.visible
         if allowed is not None:
-            mask = _both(mask, _lookup(self.items, allowed))
+            mask = _both(mask, self.index.item_mask(self.snapshot, allowed))
         if required:
             mask = _both(mask, self._holding([term for group in required for term in group]))
         for group in excluded:
             barred = distinct(self.items[_both(self.visible, self._holding(group))])
             if len(barred):
-                mask = _both(mask, ~_lookup(self.items, barred))
+                mask = _both(mask, ~lookup(self.items, barred))
         return mask
 
     def _holding(self, terms: Sequence[str]) -> Array:
@@ -215,8 +228,8 @@ class View:
         x = dense[places]
         return places, x / (self.scoring.k1 + x)
 
-    def score(self, wanted: Sequence[Wanted], mask: Array | None) -> Array:
-        """The score at every place; 0 where nothing matched or a mask forbids."""
+    def score(self, wanted: Sequence[Wanted], mask: Array | None, among: Array | None) -> Array:
+        """The score at every place; 0 where nothing matched, a mask forbids, or which is not ``among`` some places."""
         self.frequencies = {word.label: self.document_frequency(word) for word in wanted}
         self.idfs = {label: self._idf(df) for label, df in self.frequencies.items()}
         self.saturations = {word.label: self.saturation(word) for word in wanted}
@@ -224,18 +237,33 @@ class View:
         for word in wanted:
             found = self.saturations[word.label]
             if found is not None:
-                places, x = found
+                places, x = found if among is None else only_among(found, among)
                 np.add.at(scores, places, x * (self.idfs[word.label] * word.weight * word.certainty))
-        if mask is not None:
+        if mask is not None and among is None:
             scores *= mask
+        elif mask is not None:
+            scores[among] *= mask[among]
         return scores
 
-    def best(self, scores: Array, wanted: Sequence[Wanted], items: int, also: Array | None, *, cover: bool) -> Matches:
+    def best(
+        self,
+        scores: Array,
+        wanted: Sequence[Wanted],
+        items: int,
+        among: Array | None,
+        also: Array | None,
+        *,
+        cover: bool,
+    ) -> Matches:
         """Pick the best chunks until enough different items are among them."""
-        total = int(np.count_nonzero(scores > 0))
+        held = None if among is None else among[scores[among] > 0]
+        total = int(np.count_nonzero(scores > 0)) if held is None else len(held)
         take = 4 * items
         while True:
-            places = _at_least(scores, take) if take < total else np.flatnonzero(scores)
+            if held is not None:
+                places = held[_at_least(scores[held], take)] if take < total else held
+            else:
+                places = _at_least(scores, take) if take < total else np.flatnonzero(scores)
             owners, values = self.items[places], scores[places]
             picked = best_of(values, owners, items)
             if take >= total or len(distinct(owners[picked])) >= items:
@@ -290,7 +318,7 @@ class View:
 
     def given(self, wanted: Sequence[Wanted], chunks: Sequence[int]) -> Iterator[tuple[Wanted, int, int, float]]:
         """For each word and each of some chunks that hold it: the chunk, its place, and what the word added to it."""
-        there = np.flatnonzero(_lookup(self.chunks, np.array(chunks, np.int64)))
+        there = np.flatnonzero(lookup(self.chunks, np.array(chunks, np.int64)))
         for word in wanted:
             found = self.saturation(word)
             if found is None:
@@ -314,14 +342,6 @@ class View:
                     if frequencies[spot]:
                         counts[FIELDS[index]] = counts.get(FIELDS[index], 0) + int(frequencies[spot])
         return counts
-
-
-def _lookup(values: Array, wanted: Array) -> Array:
-    """Like ``np.isin`` for small whole numbers, without sorting."""
-    table = np.zeros(int(max(values.max(initial=0), wanted.max(initial=0))) + 1, bool)
-    table[wanted] = True
-    found: Array = table[values]
-    return found
 
 
 def _both(mask: Array | None, other: Array) -> Array:

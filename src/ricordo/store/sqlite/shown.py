@@ -66,7 +66,7 @@ def _shares(
     file: OpenFile, connection: Connection, ask: Ask, shown: Sequence[Shown]
 ) -> Mapping[int, Sequence[WordShare]]:
     """What each word of the query added to the passage that matched best."""
-    _, times = masks(connection, ask)
+    _, times = masks(file, connection, ask)
     keywords = KeywordSide(file.lexical, connection, ask, times)
     chunks = [entry.matched for entry in shown if entry.matched is not None]
     return {

@@ -15,7 +15,7 @@ import numpy as np
 from ricordo.store.sqlite.arrays import stable_order
 from ricordo.store.sqlite.postings import Array
 
-SCAN_BLOCK = 16_384
+SCAN_BLOCK = 65_536
 SHARED_FROM = 400_000
 """Below this many sketches a second thread gains little, and on a busy machine it would be waited for."""
 FEW = 8
@@ -25,6 +25,8 @@ ESTIMATED_SHARE = 64
 """Cosines are estimated for so many per vector that is compared in the end, and for one in so many of all."""
 BITS = 4
 """The query's numbers are estimated with so many bits."""
+WORDS_PER_BYTE = 3
+"""The bits of so many words of 64 are counted in one byte, which is faster than in two; more might not fit."""
 
 
 def sketch(vectors: Array) -> Array:
@@ -43,7 +45,7 @@ def nearest_by_sketch(sketches: Array, query: Array, positions: Array, wanted: i
         positions = nearest_sketches(sketches, sketch(query[None, :])[:, 0], positions, rough)
     if wanted >= len(positions):
         return positions
-    estimates = estimated_cosines(sketches[:, positions], query)
+    estimates = estimated_cosines(sketches.take(positions, axis=1), query)
     limit = np.partition(estimates, len(estimates) - wanted)[len(estimates) - wanted]
     found: Array = positions[estimates >= limit]
     return found
@@ -58,19 +60,32 @@ def estimated_cosines(sketches: Array, query: Array) -> Array:
     lowest = float(query.min())
     step = max(float(query.max()) - lowest, 1e-12) / ((1 << BITS) - 1)
     steps = np.rint((query - lowest) / step).astype(np.uint8)
-    planes = [sketch(((steps >> bit) & 1)[None, :])[:, 0] for bit in range(BITS)]
-    ones, shared = np.zeros(sketches.shape[1], np.uint16), np.zeros(sketches.shape[1], np.uint32)
-    for word, row in enumerate(sketches):
-        ones += np.bitwise_count(row)
-        for bit, plane in enumerate(planes):
-            shared += np.left_shift(np.bitwise_count(row & plane[word]), bit, dtype=np.uint32)
+    planes = sketch((steps >> np.arange(BITS, dtype=np.uint8)[:, None]) & 1)
+    ones = _bits(sketches)
+    shared = np.zeros(len(ones), np.uint16)
+    common = np.empty_like(sketches)
+    for bit in reversed(range(BITS)):
+        shared <<= 1
+        shared += _bits(np.bitwise_and(sketches, planes[:, bit : bit + 1], out=common))
     estimates: Array = ones * np.float32(lowest) + shared * np.float32(step)
     return estimates
 
 
+def _bits(sketches: Array) -> Array:
+    """How many bits each sketch has."""
+    counts = np.bitwise_count(sketches)
+    total = np.zeros(sketches.shape[1], np.uint16)
+    for word in range(0, len(counts), WORDS_PER_BYTE):
+        some = counts[word]
+        for other in counts[word + 1 : word + WORDS_PER_BYTE]:
+            some += other
+        total += some
+    return total
+
+
 def nearest_of_each(sketches: Array, query: Array, positions: Array, owners: Array, few: int) -> Array:
     """Of each owner's sketches at these positions, the few that differ least from the query's."""
-    differing = np.bitwise_count(sketches[:, positions] ^ sketch(query[None, :])).sum(axis=0, dtype=np.uint16)
+    differing = _bits(sketches.take(positions, axis=1) ^ sketch(query[None, :]))
     order = stable_order((owners << 16) + differing)
     ordered = owners[order]
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
@@ -82,7 +97,7 @@ def nearest_of_each(sketches: Array, query: Array, positions: Array, owners: Arr
 def nearest_sketches(sketches: Array, query: Array, positions: Array, wanted: int) -> Array:
     """The positions whose sketches differ least from the query's, at least ``wanted`` of them."""
     if FEW * len(positions) < sketches.shape[1]:
-        picked = sketches[:, positions]
+        picked = sketches.take(positions, axis=1)
         return positions[nearest_sketches(picked, query, np.arange(len(positions)), wanted)]
     total = sketches.shape[1]
     distances = _distances(sketches, query)
@@ -114,9 +129,16 @@ def _distances(sketches: Array, query: Array) -> Array:
 def _compare(sketches: Array, query: Array, distances: Array) -> None:
     """Write the distances, block by block, so that what is counted stays in the processor's cache."""
     total = len(distances)
+    differing = np.empty(min(SCAN_BLOCK, total), np.uint64)
+    counts = np.empty((2, len(differing)), np.uint8)
     for start in range(0, total, SCAN_BLOCK):
-        end = min(start + SCAN_BLOCK, total)
-        count = np.bitwise_count(sketches[0, start:end] ^ query[0]).astype(np.uint16)
-        for word in range(1, len(sketches)):
-            count += np.bitwise_count(sketches[word, start:end] ^ query[word])
-        distances[start:end] = count
+        block = distances[start : start + SCAN_BLOCK]
+        words, (some, count) = differing[: len(block)], counts[:, : len(block)]
+        block[:] = 0
+        for first in range(0, len(sketches), WORDS_PER_BYTE):
+            for word in range(first, min(first + WORDS_PER_BYTE, len(sketches))):
+                np.bitwise_xor(sketches[word, start : start + len(block)], query[word], out=words)
+                np.bitwise_count(words, out=some if word == first else count)
+                if word > first:
+                    some += count
+            block += some

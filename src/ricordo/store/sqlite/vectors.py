@@ -62,7 +62,7 @@ class VectorIndex:
         self._lock = threading.Lock()
         self._loaded: dict[int, _Loaded] = {}
         self._rows: dict[int, _RowCache] = {}
-        self._shown: dict[int, tuple[Entries, Array, Array]] = {}
+        self._shown: dict[tuple[int, bool], tuple[Entries, Visible, Array]] = {}
 
     def entries(self, connection: Connection, fingerprint: int) -> Entries:
         """The entries of a fingerprint; only blocks that are new are read."""
@@ -93,15 +93,14 @@ class VectorIndex:
         return entries.chunks[positions], entries.items[positions], cosines
 
     def _positions(self, fingerprint: int, loaded: _Loaded, visible: Visible) -> Array:
-        """The positions of what may be answered; without a filter, those of the last search while nothing changed."""
-        entries = loaded.entries
-        if visible.items is not None:
-            if FEW * len(visible.items) < len(loaded.by_item.starts):
-                return np.sort(visible.among(entries, loaded.by_item.positions(visible.items)))
-            return visible.positions(entries)
-        shown = self._shown.get(fingerprint)
-        if shown is None or shown[0] is not entries or shown[1] is not visible.alive:
-            shown = self._shown[fingerprint] = (entries, visible.alive, visible.positions(entries))
+        """The positions of what may be answered; those of the last search are kept while nothing changes."""
+        entries, items = loaded.entries, visible.items
+        if items is not None and FEW * len(items) < len(loaded.by_item.starts):
+            return np.sort(visible.among(entries, loaded.by_item.positions(items)))
+        which = (fingerprint, items is None)
+        shown = self._shown.get(which)
+        if shown is None or shown[0] is not entries or not shown[1].is_same(visible):
+            shown = self._shown[which] = (entries, visible, visible.positions(entries))
         return shown[2]
 
     def scores(
@@ -154,6 +153,10 @@ class Visible:
 
     alive: Array
     items: Array | None = None
+
+    def is_same(self, other: Visible) -> bool:
+        """Whether both were made from the same arrays."""
+        return self.alive is other.alive and self.items is other.items
 
     def positions(self, entries: Entries) -> Array:
         """All positions of what may be answered."""
