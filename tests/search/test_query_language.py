@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -186,3 +188,33 @@ def test_a_nested_metadata_filter_is_a_usage_error(engine: Ricordo) -> None:
     engine.save("note:/a", "text")
     with pytest.raises(UsageError, match="not a plain value"):
         engine.search("text", filters=Filters(metadata={"facets": {"praise": True}}))
+
+
+@pytest.mark.parametrize("words", ["harbour", "harbour boat rope", "harbour -rope", '"green boat"'])
+def test_the_few_items_that_pass_a_filter_score_as_they_do_without_it(engine: Ricordo, words: str) -> None:
+    parts = ("a green boat", "a rope", "a boat and a rope", "nothing else", "a boat, and a boat again")
+    for number in range(60):
+        folder = "rare" if number % 15 == 0 else "usual"
+        engine.save(f"note:/{folder}/{number}", f"The harbour has {parts[number % len(parts)]}. Number {number}.")
+    for number in (0, 30, 31):
+        engine.save(f"note:/rare/{number}", "The harbour has a rope.", on_conflict="overwrite")
+    engine.rm("note:/rare/30", "note:/usual/32")
+    everything = {hit.ref: hit.score for hit in engine.search(words, limit=100, profile="bm25", track=False).hits}
+    for folder in ("rare", "usual"):
+        filters = Filters(paths=(f"/{folder}/",))
+        answer = engine.search(words, limit=100, filters=filters, profile="bm25", track=False)
+        assert {hit.ref: hit.score for hit in answer.hits} == {
+            ref: pytest.approx(score) for ref, score in everything.items() if f"/{folder}/" in ref
+        }
+
+
+def test_a_filter_sees_at_once_what_another_process_changed(open_engine: Callable[..., Ricordo]) -> None:
+    here, there = open_engine("shared"), open_engine("shared")
+    for number in range(20):
+        here.save(f"note:/{number}", "the same words", fields={"tags": ["old"]})
+    tagged = Filters(tags_any=("new",))
+    assert here.search("words", filters=tagged).hits == ()
+    there.save("note:/3", "the same words", fields={"tags": ["new"]}, on_conflict="overwrite")
+    assert refs(here, "words", filters=tagged) == ["note:/3"]
+    there.rm("note:/3")
+    assert here.search("words", filters=tagged).hits == ()

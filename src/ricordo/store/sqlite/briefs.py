@@ -29,9 +29,10 @@ class BriefCache:
     def read(self, connection: Connection, numbers: Sequence[int]) -> dict[int, Brief]:
         """The little that a ranking needs to know of items; those that are gone are left out."""
         epoch = connection.once("SELECT value FROM meta WHERE name='index_epoch'")[0][0]
-        if self._known[0] != epoch or len(self._known[1]) > MOST_KEPT:
-            self._known = (epoch, {})
-        known = self._known[1]
+        state = self._known  # read once: another thread may look at another moment, and replace it
+        if state[0] != epoch or len(state[1]) > MOST_KEPT:
+            state = self._known = (epoch, {})
+        known = state[1]
         for part in items.batched([n for n in numbers if n not in known]):
             marks = ",".join("?" * len(part))
             sql = f"SELECT n, drive, path, thread IS NOT NULL, {DATED_FIELDS} FROM items i WHERE n IN ({marks})"

@@ -91,9 +91,10 @@ class FilterCache:
         if filters.is_empty() and not as_of:
             return None
         epoch = connection.once("SELECT value FROM meta WHERE name='index_epoch'")[0][0]
-        if self._known[0] != epoch or sum(map(len, self._known[1].values())) > MOST_KEPT:
-            self._known = (epoch, {})
-        known = self._known[1]
+        state = self._known  # read once: another thread may look at another moment, and replace it
+        if state[0] != epoch or sum(map(len, state[1].values())) > MOST_KEPT:
+            state = self._known = (epoch, {})
+        known = state[1]
         condition, values = where(filters)
         key = (condition, *values)
         found = known.get(key)
