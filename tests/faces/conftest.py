@@ -85,13 +85,11 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
 def imported(house: House) -> Callable[..., set[str]]:
     """The modules that a command line leaves imported in a fresh process."""
     probe = (
-        "import sys\n"
+        "import atexit, sys\n"
         "from ricordo.cli import main\n"
         "sys.argv[0] = 'ricordo'\n"
-        "try:\n    main()\n"
-        "except SystemExit as end:\n    code = end.code\n"
-        "sys.stderr.write('\\n' + ' '.join(sys.modules))\n"
-        "sys.exit(code)\n"
+        "atexit.register(lambda: sys.stderr.write('\\n' + ' '.join(sys.modules)))\n"
+        "main()\n"
     )
 
     def modules(*args: str) -> set[str]:

@@ -6,6 +6,7 @@ shared flags, the modules named after groups hold the commands, and ``present_*`
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
@@ -27,7 +28,19 @@ def main() -> None:
         _ask_server(sys.argv[1:])
     from ricordo.cli.program import program
 
-    program.main(prog_name="ricordo")
+    try:
+        program.main(prog_name="ricordo")
+    except SystemExit as end:
+        _end(end.code if isinstance(end.code, int) else int(end.code is not None))
+
+
+def _end(code: int) -> None:
+    """End the process at once. All is written and closed, and Python would take longer to clear its memory than some
+    commands need.
+    """
+    atexit._run_exitfuncs()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _ask_server(args: list[str]) -> None:
