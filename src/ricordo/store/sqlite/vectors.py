@@ -224,15 +224,16 @@ class _RowCache:
 
     def _places(self, connection: Connection, ids: Array) -> Array:
         self._reach(int(ids.max()))
-        missing = distinct(ids[self.place[ids] == 0])
-        if len(missing) and self.used and self.used + len(missing) > self.capacity:
+        places: Array = self.place[ids] - 1
+        if places.min() >= 0:
+            return places
+        missing = distinct(ids[places < 0])
+        if self.used and self.used + len(missing) > self.capacity:
             self.place[:] = 0  # start over rather than track which rows are cold
             self.used = 0
             missing = distinct(ids)  # those that were here are gone, too
-        if len(missing):
-            self._read(connection, missing)
-        places: Array = self.place[ids] - 1
-        return places
+        self._read(connection, missing)
+        return self.place[ids] - 1
 
     def _reach(self, highest: int) -> None:
         if highest >= len(self.place):
