@@ -64,6 +64,13 @@ def test_a_model_is_used_with_its_vectors_made_first(kitchen: Any) -> None:
     assert answer["meta"]["degraded"] == []
 
 
+def test_a_switch_says_how_many_passages_got_a_vector(kitchen: Any) -> None:
+    switch = ("models", "use", "hub", "--model", WORDS, "--reembed")
+    assert "2 passages got a vector of it" in kitchen.run(*switch).stdout
+    kitchen.run("models", "use", "none")
+    assert "every passage has a vector of it already" in kitchen.run(*switch).stdout
+
+
 def test_a_script_is_not_asked_and_told_what_is_left_to_do(kitchen: Any) -> None:
     result = kitchen.run("models", "use", "hub", "--model", WORDS)
     assert "2 passages need a vector of it" in result.stdout

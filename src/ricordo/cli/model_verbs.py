@@ -158,7 +158,8 @@ def _show_switch(screen: Screen, switch: ModelSwitch) -> None:
     screen.line(f"{state} {name}{length}")
     if switch.embedding is not None and switch.is_written:
         made = switch.embedding.embedded + switch.embedding.cached
-        screen.line("1 passage has a vector of it" if made == 1 else f"{made:,} passages have a vector of it")
+        got = "1 passage got" if made == 1 else f"{made:,} passages got"
+        screen.line(f"{got} a vector of it" if made else "every passage has a vector of it already")
     elif switch.chunks:
         screen.line(_cost(switch))
         if switch.is_written:

@@ -62,7 +62,7 @@ def estimated_cosines(sketches: Array, query: Array) -> Array:
     steps = np.rint((query - lowest) / step).astype(np.uint8)
     planes = sketch((steps >> np.arange(BITS, dtype=np.uint8)[:, None]) & 1)
     ones = _bits(sketches)
-    shared = np.zeros(len(ones), np.uint16)
+    shared = np.zeros(len(ones), np.uint32)
     common = np.empty_like(sketches)
     for bit in reversed(range(BITS)):
         shared <<= 1
