@@ -5,6 +5,8 @@ numpy's own ``unique`` loads ``numpy.ma``, which takes 13 ms of every fresh proc
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,10 @@ from ricordo.frozen import frozen
 
 Array = npt.NDArray[Any]
 _PLACE_BITS = 22
+ADDED_AT_MOST = 2_000
+ADDED_SHARE = 16
+"""So many added numbers are grouped apart, and one more for so many that were there. With more, all are grouped again.
+"""
 
 
 def distinct(values: Array) -> Array:
@@ -85,6 +91,29 @@ def only_among(found: tuple[Array, Array], among: Array) -> tuple[Array, Array]:
     return places[spots], values[spots]
 
 
+class Growing:
+    """An array that grows at the end of its last axis without being copied each time.
+
+    What ``grown`` gave before stays as it was: only the room behind it is written.
+    """
+
+    def __init__(self, shape: tuple[int, ...], kind: npt.DTypeLike) -> None:
+        self._room: Array = np.empty(shape, kind)
+        self._size = 0
+
+    def grown(self, parts: Sequence[Array]) -> Array:
+        """The whole array, with some parts behind what it had."""
+        size = self._size + sum(part.shape[-1] for part in parts)
+        if size > self._room.shape[-1]:
+            wider = np.empty((*self._room.shape[:-1], size + size // 8), self._room.dtype)
+            wider[..., : self._size] = self._room[..., : self._size]
+            self._room = wider
+        for part in parts:
+            self._room[..., self._size : self._size + part.shape[-1]] = part
+            self._size += part.shape[-1]
+        return self._room[..., :size]
+
+
 @frozen
 class Grouped:
     """Positions grouped by the number at them, so that the positions of a few numbers are found without a scan."""
@@ -92,6 +121,8 @@ class Grouped:
     order: Array
     starts: Array
     """By number: where its positions begin in ``order``; the next entry is where they end."""
+    added: Grouped | None = None
+    """The positions behind these, counted from there."""
 
     @classmethod
     def of(cls, numbers: Array) -> Grouped:
@@ -100,12 +131,21 @@ class Grouped:
         counts = np.bincount(numbers, minlength=1) if len(numbers) else np.zeros(1, np.int64)
         return cls(order.astype(np.int32), np.concatenate(([0], np.cumsum(counts))))
 
+    def of_longer(self, numbers: Array) -> Grouped:
+        """The groups of an array that begins with the numbers of this one; a few that were added are grouped apart."""
+        size = len(self.order)
+        if len(numbers) - size > ADDED_AT_MOST + size // ADDED_SHARE:
+            return Grouped.of(numbers)
+        return replace(self, added=Grouped.of(numbers[size:]) if len(numbers) > size else None)
+
     def positions(self, wanted: Array) -> Array:
-        """The positions of some distinct numbers, group by group, each group ascending."""
-        wanted = wanted[wanted < len(self.starts) - 1]
-        starts = self.starts[wanted]
-        sizes = self.starts[wanted + 1] - starts
+        """The positions of some distinct numbers, those of each number ascending."""
+        here = wanted[wanted < len(self.starts) - 1]
+        starts = self.starts[here]
+        sizes = self.starts[here + 1] - starts
         ends = np.cumsum(sizes)
         total = int(ends[-1]) if len(ends) else 0
         picked: Array = self.order[np.repeat(starts - (ends - sizes), sizes) + np.arange(total)].astype(np.intp)
-        return picked
+        if self.added is None:
+            return picked
+        return np.concatenate((picked, self.added.positions(wanted) + len(self.order)))

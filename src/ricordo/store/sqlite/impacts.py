@@ -31,12 +31,11 @@ class Held:
 
 
 class Impacts:
-    """Caches impacts of terms, in how many chunks each occurs, and norms of fields, for one state of the index."""
+    """Caches impacts of terms, and in how many chunks each occurs, for one state of the index."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._state: State | None = None
-        self._norms: dict[tuple[int, int], Array] = {}
         self._terms: OrderedDict[str, Held | None] = OrderedDict()
         self._counts: dict[str, int] = {}
         self._counted = -1
@@ -70,16 +69,9 @@ class Impacts:
                 self._counted, self._counts = epoch, {}
             return self._counts
 
-    def norms(self, state: State) -> dict[tuple[int, int], Array]:
-        """By segment and field: each chunk's weight over its length norm; a caller that computes one adds it."""
-        with self._lock:
-            self._settle(state)
-            return self._norms
-
     def _settle(self, state: State) -> None:
         if self._state != state:
             self._state = state
-            self._norms = {}  # a new one, as other threads may be reading the old
             self._terms.clear()
             self._bytes = 0
 

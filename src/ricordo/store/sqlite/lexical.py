@@ -39,7 +39,7 @@ class LexicalIndex:
         self._cache: OrderedDict[tuple[int, str], Posting | None] = OrderedDict()
         self._cached_bytes = 0
         self._alive: tuple[int, Array] | None = None
-        self._by_item: tuple[Array, Grouped] | None = None
+        self._by_item: tuple[Snapshot, Grouped] | None = None
         self._item_mask: tuple[Array, Array, Array] | None = None
         self.impacts = Impacts()
 
@@ -100,9 +100,13 @@ class LexicalIndex:
     def by_item(self, snapshot: Snapshot) -> Grouped:
         """The places of each item's chunks."""
         with self._lock:
-            if self._by_item is None or self._by_item[0] is not snapshot.items:
-                self._by_item = (snapshot.items, Grouped.of(snapshot.items))
-            return self._by_item[1]
+            known = self._by_item
+            if known is None or not snapshot.begins_like(known[0], len(known[1].order)):
+                known = (snapshot, Grouped.of(snapshot.items))
+            elif known[0] is not snapshot:
+                known = (snapshot, known[1].of_longer(snapshot.items))
+            self._by_item = known
+            return known[1]
 
     def item_mask(self, snapshot: Snapshot, allowed: Array) -> Array:
         """Which places belong to some items; the last answer is kept, as filters are often used several times."""

@@ -30,7 +30,7 @@ class Vectors:
             if not rows:
                 return {"chunks": live, "embedded": 0, "pending": 0, "running": 0, "failed": 0}
             entries = self._file.vector_index.entries(connection, rows[0][0])
-            embedded = len(Visible(self._file.lexical.alive(connection)).positions(entries))
+            embedded = int(Visible(self._file.lexical.alive(connection)).mask(entries).sum())
             states: dict[str, int] = dict(
                 connection.rows("SELECT state, count(*) FROM jobs WHERE fingerprint=? GROUP BY state", (rows[0][0],))
             )

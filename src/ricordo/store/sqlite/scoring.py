@@ -65,6 +65,14 @@ class Snapshot:
     alive: Array | None
     """Whether the chunk at each place is live; None where all are."""
 
+    def begins_like(self, other: Snapshot, places: int) -> bool:
+        """Whether the first so many places are those of the same segments."""
+        here, there = (
+            [segment.id for segment, start in zip(one.segments, one.starts.tolist(), strict=False) if start < places]
+            for one in (self, other)
+        )
+        return here == there and places <= min(len(self.items), len(other.items))
+
 
 class View:
     """One query's view of a snapshot: its terms are read once; masks, scores and shares are computed from them."""
@@ -127,27 +135,22 @@ class View:
         """The weighted frequencies. Few chunks have a term in fields other than the body; only those are computed."""
         total: Array | None = None
         for field, frequencies in reversed(posting.frequencies):
-            norm = self._norm(at, field)
             if total is None:
-                total = frequencies * norm[posting.ordinals]
+                total = frequencies * self._norm(at, field, posting.ordinals)
             else:
                 held = np.flatnonzero(frequencies)
-                total[held] += frequencies[held] * norm[posting.ordinals[held]]
+                total[held] += frequencies[held] * self._norm(at, field, posting.ordinals[held])
         assert total is not None  # a posting has at least one field
         return total
 
-    def _norm(self, at: int, field: int) -> Array:
-        """A field's weight over its length norm, for every chunk of a segment."""
-        segment = self.snapshot.segments[at]
-        known = self.impacts.norms(self.state)
-        found = known.get((segment.id, field))
-        if found is None:
-            average, b = self.averages[field], self.scoring.b
-            lengths = segment.arrays.lengths[field]
-            weight = self.scoring.weights[field]
-            found = weight / (lengths * (b / average) + (1.0 - b)) if average else np.full(len(lengths), weight)
-            known[segment.id, field] = found
-        return found
+    def _norm(self, at: int, field: int, ordinals: Array) -> Array:
+        """A field's weight over its length norm, for some chunks of a segment."""
+        average, b = self.averages[field], self.scoring.b
+        weight = self.scoring.weights[field]
+        if not average:
+            return np.full(len(ordinals), weight)
+        norm: Array = weight / (self.snapshot.segments[at].arrays.lengths[field][ordinals] * (b / average) + (1.0 - b))
+        return norm
 
     def few_places(self, allowed: Array | None) -> Array | None:
         """The places of the items that passed a filter, ascending; None if these are many, or all."""

@@ -25,6 +25,7 @@ ESTIMATED_SHARE = 64
 """Cosines are estimated for so many per vector that is compared in the end, and for one in so many of all."""
 BITS = 4
 """The query's numbers are estimated with so many bits."""
+FARTHEST = np.iinfo(np.uint16).max
 WORDS_PER_BYTE = 3
 """The bits of so many words of 64 are counted in one byte, which is faster than in two; more might not fit."""
 
@@ -38,14 +39,19 @@ def sketch(vectors: Array) -> Array:
     return np.ascontiguousarray(bits.view(np.uint64).T)
 
 
-def nearest_by_sketch(sketches: Array, query: Array, positions: Array, wanted: int) -> Array:
-    """The positions of the vectors that are nearest by their sketches, at least ``wanted`` of them."""
+def nearest_by_sketch(
+    sketches: Array, query: Array, positions: Array, wanted: int, others: Array | None = None
+) -> Array:
+    """The positions of the vectors that are nearest by their sketches, at least ``wanted`` of them.
+
+    ``others`` are all further positions, if these are few.
+    """
     rough = max(ESTIMATED_PER_COMPARED * wanted, len(positions) // ESTIMATED_SHARE)
     if rough < len(positions):
-        positions = nearest_sketches(sketches, sketch(query[None, :])[:, 0], positions, rough)
+        positions = nearest_sketches(sketches, sketch(query[None, :])[:, 0], positions, rough, others)
     if wanted >= len(positions):
         return positions
-    estimates = estimated_cosines(sketches.take(positions, axis=1), query)
+    estimates = estimated_cosines(_picked(sketches, positions), query)
     limit = np.partition(estimates, len(estimates) - wanted)[len(estimates) - wanted]
     found: Array = positions[estimates >= limit]
     return found
@@ -71,6 +77,16 @@ def estimated_cosines(sketches: Array, query: Array) -> Array:
     return estimates
 
 
+def _picked(sketches: Array, positions: Array) -> Array:
+    """The sketches at some positions, word by word: ``take`` of the whole would copy all sketches where they lie in a
+    larger array.
+    """
+    found = np.empty((len(sketches), len(positions)), np.uint64)
+    for words, picked in zip(sketches, found, strict=True):
+        words.take(positions, out=picked, mode="clip")
+    return found
+
+
 def _bits(sketches: Array) -> Array:
     """How many bits each sketch has."""
     counts = np.bitwise_count(sketches)
@@ -85,7 +101,7 @@ def _bits(sketches: Array) -> Array:
 
 def nearest_of_each(sketches: Array, query: Array, positions: Array, owners: Array, few: int) -> Array:
     """Of each owner's sketches at these positions, the few that differ least from the query's."""
-    differing = _bits(sketches.take(positions, axis=1) ^ sketch(query[None, :]))
+    differing = _bits(_picked(sketches, positions) ^ sketch(query[None, :]))
     order = stable_order((owners << 16) + differing)
     ordered = owners[order]
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
@@ -94,20 +110,22 @@ def nearest_of_each(sketches: Array, query: Array, positions: Array, owners: Arr
     return kept
 
 
-def nearest_sketches(sketches: Array, query: Array, positions: Array, wanted: int) -> Array:
+def nearest_sketches(
+    sketches: Array, query: Array, positions: Array, wanted: int, others: Array | None = None
+) -> Array:
     """The positions whose sketches differ least from the query's, at least ``wanted`` of them."""
     if FEW * len(positions) < sketches.shape[1]:
-        picked = sketches.take(positions, axis=1)
-        return positions[nearest_sketches(picked, query, np.arange(len(positions)), wanted)]
-    total = sketches.shape[1]
+        picked = _picked(sketches, positions)
+        return positions[nearest_sketches(picked, query, np.arange(len(positions)), wanted, positions[:0])]
     distances = _distances(sketches, query)
-    everything = len(positions) == total
-    if not everything:
+    if others is None:
         distances = distances[positions]
-    last = min(wanted, len(distances)) - 1
+    else:
+        distances[others] = FARTHEST
+    last = min(wanted, len(positions)) - 1
     limit = np.partition(distances, last)[last]
     near = np.flatnonzero(distances <= limit)
-    found: Array = near if everything else positions[near]
+    found: Array = near if others is not None else positions[near]
     return found
 
 

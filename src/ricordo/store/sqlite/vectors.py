@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from itertools import islice, takewhile
 
 import numpy as np
 
 from ricordo.frozen import frozen
-from ricordo.store.sqlite.arrays import Grouped, distinct, first_places
+from ricordo.store.sqlite.arrays import Grouped, Growing, distinct, first_places
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.postings import Array
 from ricordo.store.sqlite.sketches import FEW, nearest_by_sketch, nearest_of_each
@@ -44,11 +45,35 @@ class Entries:
     vectors: Array
     sketches: Array  # (words, entries) uint64
 
+    def first(self, count: int) -> Entries:
+        """Only the first of them."""
+        return Entries(self.chunks[:count], self.items[:count], self.vectors[:count], self.sketches[:, :count])
+
+
+class _Columns:
+    """The entries of all blocks, one behind the other."""
+
+    def __init__(self, words: int) -> None:
+        self._numbers = tuple(Growing((0,), np.int64) for _ in range(3))
+        self._sketches = Growing((words, 0), np.uint64)
+
+    def grown(self, parts: Sequence[Entries]) -> Entries:
+        """All entries, with those of some blocks behind what was there."""
+        chunks, items, vectors = self._numbers
+        return Entries(
+            chunks.grown([part.chunks for part in parts]),
+            items.grown([part.items for part in parts]),
+            vectors.grown([part.vectors for part in parts]),
+            self._sketches.grown([part.sketches for part in parts]),
+        )
+
 
 @frozen
 class _Loaded:
     epoch: int
-    blocks: dict[int, Entries]
+    blocks: dict[int, int]
+    """How many entries each block has, in their order."""
+    columns: _Columns
     entries: Entries
     places: Array
     """By chunk: its place among the entries, or -1."""
@@ -62,7 +87,7 @@ class VectorIndex:
         self._lock = threading.Lock()
         self._loaded: dict[int, _Loaded] = {}
         self._rows: dict[int, _RowCache] = {}
-        self._shown: dict[tuple[int, bool], tuple[Entries, Visible, Array]] = {}
+        self._shown: dict[tuple[int, bool], tuple[Entries, Visible, Array, Array | None]] = {}
 
     def entries(self, connection: Connection, fingerprint: int) -> Entries:
         """The entries of a fingerprint; only blocks that are new are read."""
@@ -83,25 +108,28 @@ class VectorIndex:
         """Chunks, items and cosines of the nearest, until ``items`` different items are among them; best first."""
         loaded = self._current(connection, fingerprint)
         entries = loaded.entries
-        positions = self._positions(fingerprint, loaded, visible)
+        positions, others = self._positions(fingerprint, loaded, visible)
         if len(positions) > EXACT_BELOW:
             wanted = max(COMPARED_PER_RESULT * items, COMPARED_AT_LEAST, len(positions) // COMPARED_SHARE)
-            positions = nearest_by_sketch(entries.sketches, query, positions, wanted)
+            positions = nearest_by_sketch(entries.sketches, query, positions, wanted, others)
         cosines = self.cosines(connection, fingerprint, query, entries.vectors[positions])
         order = _best_items(cosines, entries.items[positions], items)
         positions, cosines = positions[order], cosines[order]
         return entries.chunks[positions], entries.items[positions], cosines
 
-    def _positions(self, fingerprint: int, loaded: _Loaded, visible: Visible) -> Array:
-        """The positions of what may be answered; those of the last search are kept while nothing changes."""
+    def _positions(self, fingerprint: int, loaded: _Loaded, visible: Visible) -> tuple[Array, Array | None]:
+        """The positions of what may be answered and, if these are few, the others.
+
+        Those of the last search are kept while nothing changes.
+        """
         entries, items = loaded.entries, visible.items
         if items is not None and FEW * len(items) < len(loaded.by_item.starts):
-            return np.sort(visible.among(entries, loaded.by_item.positions(items)))
+            return np.sort(visible.among(entries, loaded.by_item.positions(items))), None
         which = (fingerprint, items is None)
         shown = self._shown.get(which)
         if shown is None or shown[0] is not entries or not shown[1].is_same(visible):
-            shown = self._shown[which] = (entries, visible, visible.positions(entries))
-        return shown[2]
+            shown = self._shown[which] = (entries, visible, *_split(visible.mask(entries)))
+        return shown[2:]
 
     def scores(
         self, connection: Connection, fingerprint: int, query: Array, items: Array, visible: Visible
@@ -158,16 +186,16 @@ class Visible:
         """Whether both were made from the same arrays."""
         return self.alive is other.alive and self.items is other.items
 
-    def positions(self, entries: Entries) -> Array:
-        """All positions of what may be answered."""
+    def mask(self, entries: Entries) -> Array:
+        """Whether the entry at each position may be answered."""
         inside = entries.chunks < len(self.alive)
-        mask = self.alive[np.where(inside, entries.chunks, 0)] & inside
+        mask: Array = self.alive[np.where(inside, entries.chunks, 0)] & inside
         if self.items is not None:
             size = int(max(entries.items.max(initial=0), self.items.max(initial=0))) + 1
             table = np.zeros(size, bool)
             table[self.items] = True
             mask &= table[entries.items]
-        return np.flatnonzero(mask)
+        return mask
 
     def among(self, entries: Entries, positions: Array) -> Array:
         """Those of some positions whose chunks are alive."""
@@ -175,6 +203,13 @@ class Visible:
         inside = chunks < len(self.alive)
         kept: Array = positions[self.alive[np.where(inside, chunks, 0)] & inside]
         return kept
+
+
+def _split(mask: Array) -> tuple[Array, Array | None]:
+    """The positions where a mask holds and, if these are few, the others."""
+    positions = np.flatnonzero(mask)
+    few = FEW * (len(mask) - len(positions)) < len(mask)
+    return positions, np.flatnonzero(~mask) if few else None
 
 
 def _best_items(cosines: Array, owners: Array, items: int) -> Array:
@@ -258,15 +293,33 @@ class _RowCache:
 
 
 def _reload(connection: Connection, fingerprint: int, epoch: int, old: _Loaded | None) -> _Loaded:
+    """The entries as they are now; only blocks that are new are read."""
+    rows = connection.rows("SELECT id FROM vector_blocks WHERE fingerprint=? ORDER BY id", (fingerprint,))
+    present = [row[0] for row in rows]
     held = old.blocks if old is not None and old.epoch < epoch else {}
-    blocks: dict[int, Entries] = {}
-    present = [row[0] for row in connection.rows("SELECT id FROM vector_blocks WHERE fingerprint=?", (fingerprint,))]
-    for block in present:
-        blocks[block] = held[block] if block in held else read_block(connection, block)
-    entries = _joined([blocks[block] for block in present])
-    places = np.full(int(entries.chunks.max(initial=0)) + 1, -1)
-    places[entries.chunks] = np.arange(len(entries.chunks))
-    return _Loaded(epoch, blocks, entries, places, Grouped.of(entries.items))
+    same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(held, present, strict=False))))
+    fresh = {block: read_block(connection, block) for block in present[same:]}
+    sizes = {block: held[block] for block in present[:same]} | {n: len(part.chunks) for n, part in fresh.items()}
+    if old is not None and held and same == len(held):
+        entries = old.columns.grown(list(fresh.values()))
+        places = _places(entries, old.places, len(old.entries.chunks))
+        return _Loaded(epoch, sizes, old.columns, entries, places, old.by_item.of_longer(entries.items))
+    parts = list(fresh.values())
+    if old is not None and same:
+        parts.insert(0, old.entries.first(sum(islice(held.values(), same))))
+    columns = _Columns(len(parts[0].sketches) if parts else 1)
+    entries = columns.grown(parts)
+    places = _places(entries, np.empty(0, np.int64), 0)
+    return _Loaded(epoch, sizes, columns, entries, places, Grouped.of(entries.items))
+
+
+def _places(entries: Entries, known: Array, start: int) -> Array:
+    """By chunk: its place among the entries, or -1; those of the entries before ``start`` are known."""
+    added = entries.chunks[start:]
+    places = np.full(max(len(known), int(added.max(initial=0)) + 1), -1)
+    places[: len(known)] = known
+    places[added] = np.arange(start, len(entries.chunks))
+    return places
 
 
 def read_block(connection: Connection, block: int) -> Entries:
@@ -279,18 +332,6 @@ def read_block(connection: Connection, block: int) -> Entries:
         np.frombuffer(items, np.int64),
         np.frombuffer(vectors, np.int64),
         np.frombuffer(sketches, np.uint64).reshape(-1, count),
-    )
-
-
-def _joined(parts: Sequence[Entries]) -> Entries:
-    if not parts:
-        none = np.zeros(0, np.int64)
-        return Entries(none, none, none, np.zeros((1, 0), np.uint64))
-    return Entries(
-        np.concatenate([part.chunks for part in parts]),
-        np.concatenate([part.items for part in parts]),
-        np.concatenate([part.vectors for part in parts]),
-        np.concatenate([part.sketches for part in parts], axis=1),
     )
 
 
@@ -331,7 +372,8 @@ def compact(connection: Connection, fingerprint: int) -> None:
             break
         chosen.append(block)
         size += count
-    entries = _joined([read_block(connection, block) for block in chosen])
+    parts = [read_block(connection, block) for block in chosen]
+    entries = _Columns(len(parts[0].sketches)).grown(parts)
     low, high = int(entries.chunks.min()), int(entries.chunks.max())
     rows = connection.rows("SELECT id FROM chunks WHERE state < 2 AND id BETWEEN ? AND ?", (low, high))
     kept = np.isin(entries.chunks, np.fromiter((row[0] for row in rows), np.int64, len(rows)))
