@@ -131,6 +131,10 @@ class Grouped:
         counts = np.bincount(numbers, minlength=1) if len(numbers) else np.zeros(1, np.int64)
         return cls(order.astype(np.int32), np.concatenate(([0], np.cumsum(counts))))
 
+    def __len__(self) -> int:
+        """One more than the highest number, at least."""
+        return max(len(self.starts) - 1, 0 if self.added is None else len(self.added))
+
     def of_longer(self, numbers: Array) -> Grouped:
         """The groups of an array that begins with the numbers of this one; a few that were added are grouped apart."""
         size = len(self.order)

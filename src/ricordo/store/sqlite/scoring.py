@@ -157,7 +157,7 @@ class View:
         if allowed is None:
             return None
         grouped = self.index.by_item(self.snapshot)
-        if FEW * len(allowed) >= len(grouped.starts):
+        if FEW * len(allowed) >= len(grouped):
             return None
         places: Array = np.sort(grouped.positions(allowed))
         return places

@@ -123,7 +123,7 @@ class VectorIndex:
         Those of the last search are kept while nothing changes.
         """
         entries, items = loaded.entries, visible.items
-        if items is not None and FEW * len(items) < len(loaded.by_item.starts):
+        if items is not None and FEW * len(items) < len(loaded.by_item):
             return np.sort(visible.among(entries, loaded.by_item.positions(items))), None
         which = (fingerprint, items is None)
         shown = self._shown.get(which)
