@@ -31,7 +31,7 @@ pytestmark = [
 ]
 FACT = "The signing keys rotate every quarter, on the first Monday."
 PROMPT = "When do we rotate the signing keys?"
-TRIES = 3
+TRIES = 6
 """Programs give a server five seconds to start and a hook ten to answer: too short now and then on a busy machine."""
 PACKAGES = {
     "claude-code": ("@anthropic-ai/claude-code", "claude"),
