@@ -21,7 +21,7 @@ from ricordo.store.sqlite.sketches import FEW, nearest_by_sketch, nearest_of_eac
 
 EXACT_BELOW = 2_000
 """With fewer candidates than this every cosine is computed; a sketch would only cost recall."""
-COMPARED_PER_RESULT = 20
+COMPARED_PER_RESULT = 16
 COMPARED_AT_LEAST = 1_000
 COMPARED_SHARE = 500
 """So many vectors are compared exactly: per item asked for, at least, and one in so many of all.
