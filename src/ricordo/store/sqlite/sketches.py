@@ -21,7 +21,7 @@ SHARED_FROM = 400_000
 FEW = 8
 """Of entries that are fewer than one in so many, the sketches are picked out before they are compared."""
 ESTIMATED_PER_COMPARED = 4
-ESTIMATED_SHARE = 64
+ESTIMATED_SHARE = 128
 """Cosines are estimated for so many per vector that is compared in the end, and for one in so many of all."""
 BITS = 4
 """The query's numbers are estimated with so many bits."""
