@@ -318,10 +318,14 @@ def _kill_connections(name: str) -> Any:
         ).fetchall()
 
 
+@pytest.mark.parametrize("few", [50, 200])
 def test_an_index_over_many_vectors_finds_the_nearest_also_with_filters(
-    team: str, monkeypatch: pytest.MonkeyPatch
+    team: str, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
-    """The index is made from a few vectors here; what it finds is compared with the true nearest."""
+    """The index is made from a few vectors here; what it finds is compared with the true nearest.
+
+    A hundred texts pass the filter: once these are few, and all are compared, and once they are many.
+    """
     import numpy as np
 
     from ricordo.store.asking import Ask, QueryVector
@@ -329,6 +333,7 @@ def test_an_index_over_many_vectors_finds_the_nearest_also_with_filters(
     from ricordo.values.hits import Filters
 
     monkeypatch.setattr("ricordo.store.postgres.meaning.EXACT_BELOW", 300)
+    monkeypatch.setattr("ricordo.store.postgres.nearest_sql.EXACT_BELOW", few)
     random = np.random.default_rng(3)
     vectors = random.normal(size=(400, 16)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from ricordo.store.asking import Ask
-from ricordo.store.postgres.asking_sql import Statement, VectorIndex, as_text, visible
+from ricordo.store.postgres.asking_sql import EXACT_BELOW, Statement, VectorIndex, as_text, visible
 
 ONE_TAKEN_OF, MOST_TAKEN = 300, 4_000
 """An index gives one of so many vectors, but not more than so many; docs/scaling.md says what this finds."""
 
 
 def add_nearest(statement: Statement, vectors: VectorIndex, ask: Ask, *, limited: bool, seen: str) -> None:
-    """The step ``near``: the nearest chunks until enough different items are among them."""
+    """The step ``near``: the nearest chunks until enough different items are among them.
+
+    If few chunks pass a filter, all of them are compared: an index would have to be read far until it found them.
+    """
     assert ask.vector is not None, "there is something to be near to"
     query = as_text(ask.vector.values)
     joined = " AND c.item IN (SELECT n FROM allowed)" if limited else ""
@@ -20,9 +23,22 @@ def add_nearest(statement: Statement, vectors: VectorIndex, ask: Ask, *, limited
         " JOIN vectors v ON v.hash = c.embed_hash"
         f" WHERE v.fingerprint = (SELECT {vectors.number}) AND {counted}{joined}"
     )
-    if vectors.indexed is not None:
-        exact = _found_by_index(vectors, ask.per_side, f"{counted}{joined}", limited=limited or seen != "live")
-    statement.step("compared", exact, (query, query) if vectors.indexed is not None else (query,))
+    if vectors.indexed is None:
+        statement.step("compared", exact, (query,))
+    elif not limited:
+        found = _found_by_index(vectors, ask.per_side, counted, limited=seen != "live")
+        statement.step("compared", found, (query, query))
+    else:
+        statement.step(
+            "few",
+            f"SELECT count(*) <= {EXACT_BELOW} AS holds FROM (SELECT FROM chunks c WHERE {counted}{joined}"
+            f" LIMIT {EXACT_BELOW + 1}) c",
+        )
+        found = _found_by_index(
+            vectors, ask.per_side, f"{counted}{joined} AND NOT (SELECT holds FROM few)", limited=True
+        )
+        both = f"{exact} AND (SELECT holds FROM few) UNION ALL {found}"
+        statement.step("compared", both, (query, query, query))
     statement.step(
         "nearest_items",
         "SELECT item, max(cosine) AS best FROM compared GROUP BY item ORDER BY best DESC LIMIT ?",
