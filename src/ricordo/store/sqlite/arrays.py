@@ -99,18 +99,17 @@ class Growing:
 
     def __init__(self, shape: tuple[int, ...], kind: npt.DTypeLike) -> None:
         self._room: Array = np.empty(shape, kind)
-        self._size = 0
 
-    def grown(self, parts: Sequence[Array]) -> Array:
-        """The whole array, with some parts behind what it had."""
-        size = self._size + sum(part.shape[-1] for part in parts)
+    def grown(self, known: int, parts: Sequence[Array]) -> Array:
+        """The first ``known`` numbers, with some parts behind them."""
+        size = known + sum(part.shape[-1] for part in parts)
         if size > self._room.shape[-1]:
             wider = np.empty((*self._room.shape[:-1], size + size // 8), self._room.dtype)
-            wider[..., : self._size] = self._room[..., : self._size]
+            wider[..., :known] = self._room[..., :known]
             self._room = wider
         for part in parts:
-            self._room[..., self._size : self._size + part.shape[-1]] = part
-            self._size += part.shape[-1]
+            self._room[..., known : known + part.shape[-1]] = part
+            known += part.shape[-1]
         return self._room[..., :size]
 
 

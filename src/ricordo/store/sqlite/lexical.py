@@ -35,7 +35,6 @@ class LexicalIndex:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept = threading.local()
         self._snapshot: Snapshot | None = None
         self._cache: OrderedDict[tuple[int, str], Posting | None] = OrderedDict()
         self._cached_bytes = 0
@@ -108,15 +107,6 @@ class LexicalIndex:
                 known = (snapshot, known[1].of_longer(snapshot.items))
             self._by_item = known
             return known[1]
-
-    def room(self, size: int) -> Array:
-        """So many zeros, in memory that each thread keeps: getting that of a large store anew takes a millisecond."""
-        kept: Array | None = getattr(self._kept, "room", None)
-        if kept is None or len(kept) < size:
-            kept = self._kept.room = np.empty(size)
-        zeros = kept[:size]
-        zeros.fill(0.0)
-        return zeros
 
     def item_mask(self, snapshot: Snapshot, allowed: Array) -> Array:
         """Which places belong to some items; the last answer is kept, as filters are often used several times."""

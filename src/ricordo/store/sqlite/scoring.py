@@ -31,7 +31,6 @@ class PostingSource(Protocol):
 
     impacts: Impacts
 
-    def room(self, size: int) -> Array: ...
     def item_mask(self, snapshot: Snapshot, allowed: Array) -> Array: ...
     def postings(self, connection: Connection, segment: int, terms: set[str]) -> dict[str, Posting]: ...
     def by_item(self, snapshot: Snapshot) -> Grouped: ...
@@ -233,14 +232,11 @@ class View:
         return places, x / (self.scoring.k1 + x)
 
     def score(self, wanted: Sequence[Wanted], mask: Array | None, among: Array | None) -> Array:
-        """The score at every place; 0 where nothing matched, a mask forbids, or which is not ``among`` some places.
-
-        It is valid until this thread asks for scores again.
-        """
+        """The score at every place; 0 where nothing matched, a mask forbids, or which is not ``among`` some places."""
         self.frequencies = {word.label: self.document_frequency(word) for word in wanted}
         self.idfs = {label: self._idf(df) for label, df in self.frequencies.items()}
         self.saturations = {word.label: self.saturation(word) for word in wanted}
-        scores = self.index.room(len(self.chunks))
+        scores = np.zeros(len(self.chunks))
         for word in wanted:
             found = self.saturations[word.label]
             if found is not None:

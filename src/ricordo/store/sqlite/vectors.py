@@ -57,14 +57,14 @@ class _Columns:
         self._numbers = tuple(Growing((0,), np.int64) for _ in range(3))
         self._sketches = Growing((words, 0), np.uint64)
 
-    def grown(self, parts: Sequence[Entries]) -> Entries:
-        """All entries, with those of some blocks behind what was there."""
+    def grown(self, known: int, parts: Sequence[Entries]) -> Entries:
+        """The first ``known`` entries, with those of some blocks behind them."""
         chunks, items, vectors = self._numbers
         return Entries(
-            chunks.grown([part.chunks for part in parts]),
-            items.grown([part.items for part in parts]),
-            vectors.grown([part.vectors for part in parts]),
-            self._sketches.grown([part.sketches for part in parts]),
+            chunks.grown(known, [part.chunks for part in parts]),
+            items.grown(known, [part.items for part in parts]),
+            vectors.grown(known, [part.vectors for part in parts]),
+            self._sketches.grown(known, [part.sketches for part in parts]),
         )
 
 
@@ -301,14 +301,15 @@ def _reload(connection: Connection, fingerprint: int, epoch: int, old: _Loaded |
     fresh = {block: read_block(connection, block) for block in present[same:]}
     sizes = {block: held[block] for block in present[:same]} | {n: len(part.chunks) for n, part in fresh.items()}
     if old is not None and held and same == len(held):
-        entries = old.columns.grown(list(fresh.values()))
-        places = _places(entries, old.places, len(old.entries.chunks))
+        known = len(old.entries.chunks)
+        entries = old.columns.grown(known, list(fresh.values()))
+        places = _places(entries, old.places, known)
         return _Loaded(epoch, sizes, old.columns, entries, places, old.by_item.of_longer(entries.items))
     parts = list(fresh.values())
     if old is not None and same:
         parts.insert(0, old.entries.first(sum(islice(held.values(), same))))
     columns = _Columns(len(parts[0].sketches) if parts else 1)
-    entries = columns.grown(parts)
+    entries = columns.grown(0, parts)
     places = _places(entries, np.empty(0, np.int64), 0)
     return _Loaded(epoch, sizes, columns, entries, places, Grouped.of(entries.items))
 
@@ -373,7 +374,7 @@ def compact(connection: Connection, fingerprint: int) -> None:
         chosen.append(block)
         size += count
     parts = [read_block(connection, block) for block in chosen]
-    entries = _Columns(len(parts[0].sketches)).grown(parts)
+    entries = _Columns(len(parts[0].sketches)).grown(0, parts)
     low, high = int(entries.chunks.min()), int(entries.chunks.max())
     rows = connection.rows("SELECT id FROM chunks WHERE state < 2 AND id BETWEEN ? AND ?", (low, high))
     kept = np.isin(entries.chunks, np.fromiter((row[0] for row in rows), np.int64, len(rows)))
