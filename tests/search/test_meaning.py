@@ -114,15 +114,29 @@ def use(engine: Ricordo, embedder: Any, monkeypatch: pytest.MonkeyPatch) -> None
     engine._context.tiers.__dict__.pop("_own_searcher", None)
 
 
-def test_a_broken_model_degrades_search_and_loses_no_write(filled: Ricordo, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(filled, Broken(), monkeypatch)
+class Buggy(Broken):
+    """Code of others that raises what it should not."""
+
+    def embed_documents(self, texts: Sequence[str]) -> Any:
+        raise KeyError("texts")
+
+    def embed_query(self, text: str) -> Any:
+        raise KeyError("text")
+
+
+@pytest.mark.parametrize("model", [Broken, Buggy])
+def test_a_broken_model_degrades_search_and_loses_no_write(
+    filled: Ricordo, monkeypatch: pytest.MonkeyPatch, model: type[Broken]
+) -> None:
+    use(filled, model(), monkeypatch)
     answer = filled.search("sourdough")
     assert answer.hits[0].ref == "note:/bread"
     assert any("vectors" in reason for reason in answer.meta.degraded)
     saved = filled.save("note:/new", "written all the same")
     assert saved.status == "created"
     assert filled.search("written").hits[0].ref == "note:/new"
-    assert filled.jobs().to_dict()["pending"] >= 1
+    jobs = filled.jobs().to_dict()
+    assert jobs["pending"] + jobs["failed"] >= 1
 
 
 def test_another_model_is_said_and_reembed_swaps_at_once(filled: Ricordo, monkeypatch: pytest.MonkeyPatch) -> None:

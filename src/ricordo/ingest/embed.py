@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo.errors import ContractError, Error, Unavailable
 from ricordo.models.base import Embedder
 from ricordo.models.fingerprint import fingerprint_of
+from ricordo.plugins import call_plugin
 from ricordo.store.base import Job, Store
 from ricordo.values.reports import EmbedReport, Progress
 
@@ -102,7 +103,11 @@ class Worker:
         texts = {job.hash: job.text for job in jobs if job.hash not in known}
         vectors: npt.NDArray[Any] | list[Any] = []
         if texts:
-            vectors = self.embedder.embed_documents(list(texts.values()))
+            vectors = call_plugin(
+                lambda: self.embedder.embed_documents(list(texts.values())),
+                f"{self.embedder.fingerprint} failed",
+                hint="Nothing was stored. Check the embedding settings, then run 'ricordo embed'.",
+            )
             if len(vectors) != len(texts):
                 raise ContractError(
                     f"{self.embedder.fingerprint} gave {len(vectors)} vectors for {len(texts)} texts",

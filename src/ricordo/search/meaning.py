@@ -10,6 +10,7 @@ import numpy as np
 from ricordo.errors import ContractError, Unavailable
 from ricordo.frozen import frozen
 from ricordo.models.fingerprint import fingerprint_of
+from ricordo.plugins import call_plugin
 from ricordo.store.asking import Candidates, QueryVector
 
 if TYPE_CHECKING:
@@ -99,7 +100,9 @@ def _query_vector(embedder: Embedder, fingerprint: str, text: str, questions: Se
 
 
 def _vector_of(embedder: Embedder, text: str) -> np.ndarray:
-    vector = embedder.embed_query(text)
+    vector = call_plugin(
+        lambda: embedder.embed_query(text), f"{embedder.fingerprint} failed", hint="Check the embedding settings."
+    )
     if vector.shape != (embedder.dimensions,) or not np.isfinite(vector).all():
         raise ContractError(f"{embedder.fingerprint} gave an unusable vector for the query")
     return vector
