@@ -184,7 +184,7 @@ def alone(line: str) -> Ran:
 
 def without_times(text: bytes) -> bytes:
     """How long something took differs from run to run, and so does the age that a score is made of."""
-    text = re.sub(rb'"(ms|milliseconds|took_ms)": [\d.]+', rb'"\1": 0', text)
+    text = re.sub(rb'"(ms|milliseconds|took_ms|decay_score)": [\d.]+', rb'"\1": 0', text)
     text = re.sub(rb"[\d,.]+ ms\b", b"0 ms", text)
     return re.sub(rb"\b(\d\.\d{3})\d{3,}\b", rb"\1", text)
 
