@@ -7,10 +7,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ricordo import ConfigProvider, Error, Ricordo
+from ricordo.memory import knowledge_folder
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links need rights there")
 
@@ -144,3 +146,30 @@ def test_a_knowledge_folder_that_turns_into_a_link_is_neither_read_nor_written(t
         assert engine.grep("secret") == []
     assert sorted(path.name for path in outside.iterdir()) == ["secret.md"]
     assert (outside / "secret.md").read_text(encoding="utf-8") == "a secret diary"
+
+
+@pytest.mark.parametrize("step", ["place", "settle"])
+def test_a_folder_that_goes_away_in_the_middle_of_a_save_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    place = tmp_path / ".ricordo"
+    place.mkdir()
+    notes, aside = place / "knowledge" / "notes", tmp_path / "aside"
+    owner: Any = knowledge_folder if step == "place" else knowledge_folder.FileChanges
+    real = getattr(owner, step)
+
+    def lost(*args: Any) -> None:
+        if step == "place":
+            real(*args)
+        if not aside.exists():
+            notes.rename(aside)
+        if step == "settle":
+            real(*args)
+
+    monkeypatch.setattr(owner, step, lost)
+    config = ConfigProvider({"embedding.provider": "none"})
+    with Ricordo.open(place / "ricordo.db", config=config) as engine:
+        engine.save("note:/plan", "the first plan", wait=False)
+        assert engine.get("note:/plan").content == "the first plan"
+    assert aside.exists()
+    assert "the first plan" in (notes / "plan.md").read_text(encoding="utf-8")
