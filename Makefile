@@ -27,6 +27,7 @@ test: lint
 
 lint: $(STAMP)
 	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
 
 format: $(STAMP)
