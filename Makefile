@@ -1,4 +1,5 @@
 # make test   lint, types and tests, in a virtual environment made on first use
+# make coverage  which lines of src/ricordo the tests reach; TESTS names fewer of them
 # make demo   take examples/ into a throw-away store and search it
 # make site   build the documentation as a site, into build/site
 # make bundle pack the MCP bundle, dist/ricordo.mcpb (needs Node)
@@ -12,18 +13,22 @@ WORKERS ?= auto
 CORPUS ?= docs
 SIZES ?= 10000
 SEED ?= $(shell date +%s)
+TESTS ?= tests
 
 BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 STAMP := $(VENV)/.installed
 UV := $(shell command -v uv 2>/dev/null)
 
-.PHONY: demo test lint format bench docs site bundle faults audit lock sbom clean
+.PHONY: demo test coverage lint format bench docs site bundle faults audit lock sbom clean
 
 demo: $(STAMP)
 	@$(BIN)/python tools/demo.py
 
 test: lint
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+coverage: $(STAMP)
+	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term --cov-report=html $(TESTS)
 
 lint: $(STAMP)
 	$(BIN)/python -m ruff check .
@@ -75,7 +80,7 @@ sbom: $(STAMP)
 	$(BIN)/python tools/make_sbom.py > sbom.json
 
 clean:
-	rm -rf dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
 	find src tests tools bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Groups need a recent pip; uv knows them already.
