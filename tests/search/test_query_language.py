@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -174,6 +177,25 @@ def test_a_path_in_the_query_and_a_path_beside_it_must_both_hold(engine: Ricordo
     assert engine.search("words path:/home", filters=filters).hits == ()
     found = engine.search("words path:plan path:bread", filters=filters).hits
     assert sorted(hit.ref for hit in found) == ["note:/office/bread", "note:/office/plan"]
+
+
+def test_of_two_limits_of_the_same_kind_the_stricter_holds(engine: Ricordo, tmp_path: Path) -> None:
+    for year, importance in ((2020, 1), (2022, 3), (2024, 5)):
+        text = f"---\ndate: {year}-06-01\nimportance: {importance}\n---\nbread"
+        (tmp_path / f"{year}.md").write_text(text)
+    engine.add(tmp_path)
+
+    def years(query: str, **limits: Any) -> list[str]:
+        hits = engine.search(f"bread {query}", filters=Filters(**limits)).hits
+        return sorted(hit.ref.rpartition("/")[2].removesuffix(".md") for hit in hits)
+
+    early, late = datetime(2021, 1, 1, tzinfo=UTC), datetime(2023, 1, 1, tzinfo=UTC)
+    assert years("after:2021-01-01", after=late) == years("after:2023-01-01", after=early) == ["2024"]
+    assert years("before:2021-01-01", before=late) == years("before:2023-01-01", before=early) == ["2020"]
+    assert years("importance:>=2", importance_min=4) == years("importance:>=4", importance_min=2) == ["2024"]
+    assert years("after:2021-01-01 after:2023-01-01") == years("after:2023-01-01 after:2021-01-01") == ["2024"]
+    assert years("before:2021-01-01 before:2023-01-01") == years("before:2023-01-01 before:2021-01-01") == ["2020"]
+    assert years("importance:>=2 importance:>=4") == years("importance:>=4 importance:>=2") == ["2024"]
 
 
 def test_turns_are_found_by_their_facets(engine: Ricordo) -> None:

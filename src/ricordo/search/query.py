@@ -169,10 +169,12 @@ _COLLECTED = {
 def _filters(conditions: list[tuple[str, str]]) -> Filters:
     collected: dict[str, Any] = {}
     for name, value in conditions:
-        if name in ("after", "before"):
-            collected[name] = parse_time(value)
+        if name in ("after", "before"):  # of several, the strictest holds
+            choose = max if name == "after" else min
+            moment = parse_time(value)
+            collected[name] = choose(collected.get(name, moment), moment)
         elif name == "importance":
-            collected["importance_min"] = _importance(value)
+            collected["importance_min"] = max(collected.get("importance_min", 0), _importance(value) or 0)
         else:
             plain = value.lower() if name in ("kind", "severity", "tier", "facet") else value
             collected[_COLLECTED[name]] = (*collected.get(_COLLECTED[name], ()), plain)
