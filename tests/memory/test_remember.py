@@ -178,6 +178,25 @@ def test_merge_keeps_the_facts_of_both_and_says_where_they_came_from(mind: Ricor
     assert (near(mind).status, near(mind).ref, len(mind.history(keys))) == ("skipped", keys, 2)
 
 
+def test_what_is_said_of_a_text_that_is_there_already_is_added_to_it(mind: Ricordo, keys: str) -> None:
+    text = "The signing keys rotate every quarter, on Sunday."
+    again = mind.remember(text.upper(), tags=["security"])
+    assert (again.status, again.ref, mind.get(keys).fields.tags) == ("updated", keys, ("ops", "security"))
+    part = mind.remember("Signing keys rotate every quarter, on Sunday.", on_duplicate="merge", tags=["team"])
+    assert (part.status, part.ref, mind.get(keys).content) == ("updated", keys, text)
+    assert mind.get(keys).fields.tags == ("ops", "security", "team")
+    part = mind.remember("Signing keys rotate every quarter, on Sunday.", on_duplicate="merge", tags=["it", "ops"])
+    assert (part.status, mind.get(keys).content, mind.get(keys).version) == ("updated", text, 4)
+    part = mind.remember("Signing keys rotate every quarter, on Sunday.", tags=["ops"], category="other")
+    assert (part.status, mind.get(keys).version) == ("skipped", 4)
+    assert [hit.ref for hit in mind.search("tag:security tag:team tag:it").hits] == [keys]
+
+
+def test_a_higher_importance_is_kept_though_the_text_says_nothing_new(mind: Ricordo, keys: str) -> None:
+    part = mind.remember("Signing keys rotate every quarter, on Sunday.", on_duplicate="merge", importance=4)
+    assert (part.status, part.ref, mind.get(keys).fields.importance) == ("updated", keys, 4)
+
+
 def test_supersede_archives_the_old_one_and_links_it(mind: Ricordo, keys: str) -> None:
     saved = near(mind, on_duplicate="supersede")
     assert saved.status == "created"

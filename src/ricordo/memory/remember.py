@@ -71,19 +71,25 @@ def drive_of(kind: str) -> str:
     return "agent" if kind == "document" else kind
 
 
-_NAMING_FIELDS = ("title", "source", "source_adapter", "metadata", "mime_type", "is_textual")
+_NAMING_FIELDS = frozenset({"title", "source", "source_adapter", "metadata", "mime_type", "is_textual"})
 """Fields that name a text or its origin; for a text that is stored already, they say nothing new."""
 
 
 def _new_about(known: Item, memory: Memory) -> dict[str, Any]:
-    """The given fields that differ from those of the stored text; tags are added to the stored ones."""
-    if known.fields.immutable or plain_text(known.content) != plain_text(memory.text):
+    """The given fields that differ from those of the stored text; tags are added to the stored ones.
+
+    Of a text that was merged into a longer one, only tags are added: other fields would be about a part of it.
+    """
+    if known.fields.immutable:
         return {}
+    is_part = plain_text(known.content) != plain_text(memory.text)
     changes: dict[str, Any] = {}
     for name, value in memory.fields.items():
         before = getattr(known.fields, name, None)
         wanted = tuple(dict.fromkeys((*known.fields.tags, *value))) if name == "tags" else value
-        if name not in _NAMING_FIELDS and wanted not in (before, None, "", ()):
+        if name in _NAMING_FIELDS or (is_part and name != "tags"):
+            continue
+        if wanted not in (before, None, "", ()):
             changes[name] = wanted
     return changes
 
@@ -236,9 +242,6 @@ class Keeper:
             if old.state != "live":
                 return self._create(item)
             text = merged_text(old.content, memory.text)
-            if text == old.content and set(memory.fields.get("tags", ())) <= set(old.fields.tags):
-                reason = f"all of it is in {best.ref}"
-                return Saved(best.ref, "skipped", old.id, old.version, None, old.content_hash, reason=reason)
             origin = {
                 "ref": str(item.draft.ref),
                 "version": old.version,
@@ -247,8 +250,13 @@ class Keeper:
                 "text_hash": item.text_hash,
             }
             draft = self.store.items.draft(n, old.version)
-            draft = replace(draft, fields=merged_fields(draft.fields, memory.fields, origin))
-            merged = self.pipeline.prepare_text(draft, text)
+            fields = merged_fields(draft.fields, memory.fields, origin)
+            if text == old.content and not any(
+                getattr(fields, name) != getattr(draft.fields, name) for name in memory.fields.keys() - _NAMING_FIELDS
+            ):
+                reason = f"all of it is in {best.ref}"
+                return Saved(best.ref, "skipped", old.id, old.version, None, old.content_hash, reason=reason)
+            merged = self.pipeline.prepare_text(replace(draft, fields=fields), text)
             try:
                 saved = self.store.changes.rewrite(n, merged, durable=True, backlog=self.backlog, base=old.version)
             except StaleVersion:
