@@ -106,6 +106,20 @@ def test_no_budget_is_too_small(engine: Ricordo, budget: int) -> None:
     assert known == {"note:/rule", "note:/keys", "skill:/keys"}
 
 
+@pytest.mark.parametrize("loading", ["always", None])
+def test_a_text_is_left_out_rather_than_cut_to_a_few_words(engine: Ricordo, loading: str | None) -> None:
+    engine.save("note:/keys", "rotate the keys " * 40, fields={"loading": loading, "source": "user"})
+    lengths = []
+    for budget in range(10, 70):
+        context = engine.context("rotate the keys", budget=budget)
+        if context.parts:
+            assert context.parts[0].cut
+            lengths.append(len(context.text.partition("note:/keys")[2].split("\n", 1)[1].split("\n\n")[0].split()))
+    assert lengths, "some budgets have room for a part of it"
+    assert min(lengths) >= 15
+    assert min(lengths) < max(lengths)
+
+
 def test_a_budget_of_nothing_is_refused(engine: Ricordo) -> None:
     with pytest.raises(UsageError):
         engine.context("x", budget=0)

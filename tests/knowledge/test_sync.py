@@ -6,6 +6,7 @@ import os
 import shutil
 import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,16 @@ def test_an_edit_in_the_file_is_a_version_at_the_next_search(house: House) -> No
     assert (item.version, item.fields.title, item.fields.importance) == (2, "Rotation", 5)
     assert item.fields.metadata == {"colour": "red"}
     assert "quarter" in later.get("memory:/keys", version=1).content
+
+
+def test_a_file_that_says_it_is_of_the_future_is_as_of_now(house: House) -> None:
+    engine = house.open()
+    engine.remember("The keys rotate every quarter.", ref="keys")
+    [line] = [line for line in house.read("memories/keys.md").splitlines() if line.startswith("updated: ")]
+    house.edit("memories/keys.md", line, "updated: 2999-01-01T00:00:00Z")
+    later = house.open()
+    later.sync()
+    assert later.get("memory:/keys").updated_at <= datetime.now(UTC)
 
 
 def test_a_process_that_stays_sees_an_edit_at_its_next_search(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

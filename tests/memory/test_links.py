@@ -140,6 +140,14 @@ def test_among_several_the_title_wins_then_the_nearest_then_the_first_ref(memory
     assert linked(memory, "agent:/a/b/source") == ["agent:/far/away/below/thing"]
 
 
+def test_a_file_name_wins_over_an_alias_that_is_nearer(memory: Ricordo) -> None:
+    memory.save("agent:/a/b/other", "goes by two names", fields={"metadata": {"aliases": ["plan"]}})
+    memory.save("agent:/a/b/source", "[[plan]]")
+    assert linked(memory, "agent:/a/b/source") == ["agent:/a/b/other"]
+    memory.save("agent:/far/away/plan", "has it as its file name")
+    assert linked(memory, "agent:/a/b/source") == ["agent:/far/away/plan"]
+
+
 def test_the_order_in_which_items_come_does_not_matter(open_engine: Callable[[str], Ricordo]) -> None:
     entries = [
         Entry("agent:/a/one", "[[two]] [[three]]"),

@@ -114,3 +114,21 @@ def test_being_named_often_stands_in_for_importance(mind: Ricordo) -> None:
     mind.remember("Meeting 1 with Ada Lovelace.")
     answer = mind.search("team", profile="brain", weights={"importance": 1, "fts": 0, "recency": 0}, explain=True)
     assert [hit.ref for hit in answer.hits if hit.kind == "entity"] == ["entity:/bob-smith", "entity:/ada-lovelace"]
+
+
+def test_mentions_and_importance_each_count_relative_to_their_own_largest(opens: Callable[..., Ricordo]) -> None:
+    mind = opens()
+    for title, work, importance, mentions in (
+        ("Ada", "leads", 4, 100), ("Bob", "feeds and houses", 2, 0), ("Cid", "advises", None, 20),
+        ("Dan", "left, long ago,", None, 5),
+    ):  # fmt: skip
+        fields = {"importance": importance, "metadata": {"mention_count": mentions}}
+        mind.save(f"entity:/{title}", f"{title} {work} the team.", fields={"title": title, **fields})
+    hits = mind.search("team", profile="brain", explain=True, track=False).hits
+    values = {
+        hit.title: signal.value
+        for hit in hits
+        for signal in (hit.explain.signals if hit.explain else ())
+        if signal.name == "importance"
+    }
+    assert values == {"Ada": 1.0, "Bob": 0.5, "Cid": 1.0, "Dan": 0.25}

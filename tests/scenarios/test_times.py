@@ -51,6 +51,21 @@ def test_a_file_that_changed_has_the_time_of_its_change(engine: Ricordo, tmp_pat
     assert abs(item.updated_at - changed) < timedelta(seconds=1)
 
 
+def test_no_item_is_newer_than_now_whatever_its_file_says(engine: Ricordo, tmp_path: Path) -> None:
+    ahead = datetime.now(UTC) + timedelta(days=400)
+    path = written(tmp_path / "a.md", "one", ahead)
+    said = written(tmp_path / "said.md", f"---\ndate: {ahead:%Y-%m-%d}\n---\none", datetime.now(UTC))
+    engine.add(tmp_path)
+    for file in (path, said):
+        item = engine.get(file)  # type: ignore[arg-type]
+        assert item.created_at <= item.updated_at <= datetime.now(UTC)
+    written(path, "two", ahead + timedelta(days=1))
+    engine.refresh(path)
+    item = engine.get(path)  # type: ignore[arg-type]
+    assert (item.content, item.updated_at <= datetime.now(UTC)) == ("two", True)
+    assert refs(engine, "two after:tomorrow") == []
+
+
 def test_a_mail_carries_the_date_it_was_sent(engine: Ricordo, tmp_path: Path) -> None:
     mail = "From: a@example.org\nSubject: Keys\nDate: Tue, 3 Mar 2020 10:00:00 +0000\n\nThe keys are under the mat.\n"
     written(tmp_path / "one.eml", mail, datetime.now(UTC))

@@ -4,16 +4,34 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.store import postgres_server
 
-from ricordo import ContractError, Ricordo
+from ricordo import ConfigProvider, ContractError, Ricordo
 
 SECOND = 1_000_000_000
 Opener = Callable[..., Ricordo]
+
+
+@pytest.fixture(params=["file", "server"])
+def open_engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opener]:
+    """Opens engines over one store, which is a file or a workspace on a server."""
+    place = tmp_path / "store.db" if request.param == "file" else postgres_server.workspace()
+    opened: list[Ricordo] = []
+
+    def open_one(*, vectors: bool = False) -> Ricordo:
+        settings = {} if vectors else {"embedding.provider": "none"}
+        opened.append(Ricordo.open(place, config=ConfigProvider(settings)))
+        return opened[-1]
+
+    yield open_one
+    for engine in opened:
+        engine.close()
 
 
 class Embedder:

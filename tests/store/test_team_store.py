@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from tests.store import postgres_server
 
-from ricordo import Ricordo
+from ricordo import ConfigProvider, Ricordo
 from ricordo.errors import StoreError, Unavailable
 from ricordo.store.postgres.store import PostgresStore
 from ricordo.testing.making import prepared
@@ -105,6 +105,19 @@ def test_a_file_and_a_server_rank_alike(team: str, tmp_path: Path, query: str) -
             hits = engine.search(query, track=False).hits
             answers.append([(hit.title, pytest.approx(hit.score, abs=1e-5)) for hit in hits])
     assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("place", ["file", "server"])
+def test_only_live_items_come_in_by_a_link_and_lead_to_others(place: str, tmp_path: Path) -> None:
+    store = tmp_path / "store.db" if place == "file" else postgres_server.workspace()
+    with Ricordo.open(store, config=ConfigProvider({"embedding.provider": "none"})) as engine:
+        engine.save("note:/keys", "The signing key is due. See [[vault]] and [[archive]].")
+        for name in ("vault", "archive"):
+            engine.save(f"note:/{name}", f"Kept downstairs. See [[behind-{name}]] and [[keys]].")
+            engine.save(f"note:/behind-{name}", f"Nobody goes there. Back to [[{name}]].")
+        engine.forget("note:/archive")
+        hits = engine.search("signing key", profile="vault", track=False).hits
+        assert {hit.ref for hit in hits} == {"note:/keys", "note:/vault", "note:/behind-vault"}
 
 
 def test_one_workspace_sees_nothing_of_another(team: str) -> None:
@@ -219,6 +232,39 @@ def test_a_role_with_the_documented_grants_works_in_its_own_workspace_alone(team
             mine = engine._context.unsynced_store.database.workspace  # type: ignore[attr-defined]
         _sees_only_its_own(_as_role(postgres_server.address(), name), mine, other.database.workspace)
         raw.execute(f"DROP OWNED BY {name}; DROP ROLE {name}")
+
+
+def test_the_doctor_says_when_the_server_does_not_separate_workspaces() -> None:
+    schema, name = f"ricordo_{uuid.uuid4().hex[:8]}", f"ann_{uuid.uuid4().hex[:8]}"
+    place = postgres_server.workspace(schema=schema)
+    with psycopg.connect(postgres_server.address(), autocommit=True) as raw:
+        PostgresStore(place).close()
+        raw.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'secret'")
+        raw.execute(f"GRANT USAGE ON SCHEMA {schema} TO {name}")
+        raw.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO {name}")
+        with Ricordo.open(_as_role(place, name)) as engine:
+            assert _problems(engine) == []
+            raw.execute(f"ALTER ROLE {name} BYPASSRLS")
+            assert _problems(engine) == ["this role passes row-level security by; use another, see docs/scaling.md"]
+            raw.execute(f"ALTER ROLE {name} NOBYPASSRLS")
+            raw.execute(f"ALTER TABLE {schema}.blobs NO FORCE ROW LEVEL SECURITY")
+            assert _problems(engine) == ["row-level security is off for blobs"]
+        raw.execute(f"DROP OWNED BY {name}; DROP ROLE {name}; DROP SCHEMA {schema} CASCADE")
+
+
+def _problems(engine: Ricordo) -> list[str]:
+    return [check.detail for check in engine.doctor().checks if not check.ok]
+
+
+def test_vacuum_takes_texts_that_are_gone_off_the_backlog(team: str) -> None:
+    with Ricordo.open(team) as engine:
+        engine.save("note:/kept", "Rotate the signing keys every quarter.", wait=False)
+        engine.save("note:/gone", "Lunch is at noon.", wait=False)
+        waiting = engine.jobs().to_dict()["pending"]
+        engine.rm("note:/gone")
+        engine.vacuum()
+        assert (waiting, engine.jobs().to_dict()["pending"]) == (2, 1)
+        assert engine.embed().embedded == 1
 
 
 def _sees_only_its_own(address: str, mine: int, theirs: int) -> None:
