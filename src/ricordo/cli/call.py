@@ -29,7 +29,6 @@ class Call:
     tier: str | None = None
     profile: str | None = None
     color: bool | None = None
-    no_server: bool = False
     command: str = ""
     started: float = field(default_factory=time.perf_counter)
     opened: Ricordo | None = None

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ricordo.cli.call import Call
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Decorator = Callable[[Function], Function]
 
 _INTEGERS = ("importance", "seq")
 _FLAGS = ("immutable", "decay_protected", "is_textual")

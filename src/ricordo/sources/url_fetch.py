@@ -22,7 +22,7 @@ from ricordo.errors import Error, Forbidden, Unavailable, Unreadable
 from ricordo.frozen import frozen
 from ricordo.sources.addresses import Gate
 from ricordo.sources.base import ETAG, LAST_MODIFIED, FetchedPage, PageRequest
-from ricordo.sources.url import joined, normal_url, origin, shown
+from ricordo.sources.url import joined, origin, shown
 from ricordo.sources.url_errors import TRANSIENT, broken, refused
 from ricordo.sources.url_wire import Clock, open_pool, proxy_url
 from ricordo.text.durations import parse_retry_after
@@ -39,19 +39,6 @@ _GZIP = b"\x1f\x8b"
 _CONDITIONS = {ETAG: "if-none-match", LAST_MODIFIED: "if-modified-since"}
 
 Wanted = Callable[[str], bool]
-
-
-def fetch_page(url: str, settings: FetchSettings, *, validators: Mapping[str, str] | None = None) -> FetchedPage:
-    """Fetch one page safely, or raise an ``Error`` that says what to do.
-
-    >>> fetch_page("https://example.org/", FetchSettings()).mime      # doctest: +SKIP
-    'text/html'
-    """
-    fetcher = Fetcher(settings)
-    try:
-        return fetcher.get(PageRequest(normal_url(url)), validators=validators)
-    finally:
-        fetcher.close()
 
 
 @frozen

@@ -219,8 +219,6 @@ class ReadCounts:
     bad: list[int] = field(default_factory=list)
     """Numbers of lines (counted from where reading began) that are not JSON."""
     bad_total: int = 0
-    unfinished: bool = False
-    """Whether the last line is still being written."""
 
     def skip(self, kind: str) -> None:
         self.skipped[kind] = self.skipped.get(kind, 0) + 1

@@ -40,17 +40,6 @@ class Use:
 
 
 @frozen
-class Usage:
-    """How an item was used so far; ``decay_score`` is its value now."""
-
-    retrieval_count: int
-    last_retrieved_at: datetime | None
-    access_count: int
-    last_accessed_at: datetime | None
-    decay_score: float
-
-
-@frozen
 class Learned:
     """What a profile has learned so far, and the verdicts that count for it, by name."""
 

@@ -206,7 +206,6 @@ def _lines(file: BinaryIO, progress: Transcript) -> Iterator[bytes]:
                 progress.offset = file.tell()
                 continue
             if _parsed(raw) is None:  # an incomplete JSON object cannot be parsed
-                progress.counts.unfinished = bool(raw.strip())
                 return
         progress.offset = file.tell()
         if raw.strip():

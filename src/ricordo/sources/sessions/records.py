@@ -76,7 +76,6 @@ class RecordsTranscript:
         yield from self._hints
         for place, record in enumerate(self._records[start:], start=start):
             if record.is_unfinished:
-                self.counts.unfinished = True
                 break
             self.before = place
             self.offset = place + 1
