@@ -17,18 +17,19 @@ from typing import Any
 
 from fuzz_inputs import changed, changed_json, text_of, value_of
 from ricordo import ConfigProvider, Ricordo
-from ricordo.cli import hook_answers, json_text
-from ricordo.cli.hook_payload import NAMES
-from ricordo.cli.hook_process import Outlet
+from ricordo.cli import json_text
 from ricordo.config.loading import load_config
 from ricordo.context.build_text import block, clean
 from ricordo.context.facets import turn_facets
 from ricordo.errors import Error
 from ricordo.exchange import lines
+from ricordo.hooks import answers
+from ricordo.hooks.outlet import Outlet
+from ricordo.hooks.payload import NAMES
 from ricordo.ingest.foreign import basic_memory, conversations, mem0, memory_graph, memory_lists
 from ricordo.ingest.parse import parse_bytes
 from ricordo.ingest.redact import redact
-from ricordo.mcp_server.service import Service
+from ricordo.mcp_server.service import ToolService
 from ricordo.mcp_server.stdio import NotAMessage, parsed
 from ricordo.mcp_server.toolsets import TOOLSETS
 from ricordo.memory import knowledge_files
@@ -101,10 +102,10 @@ class Stores:
     def __init__(self, place: Path) -> None:
         self._place = place
         self._uses = self._made = 0
-        self._service: Service | None = None
+        self._service: ToolService | None = None
 
     @property
-    def service(self) -> Service:
+    def service(self) -> ToolService:
         """All tools, on the present store."""
         if self._service is None or self._uses >= RENEW_AFTER:
             self.close()
@@ -116,7 +117,7 @@ class Stores:
                 engine.save("note:/b", "see [[a]] and https://example.org/x", wait=False)
                 engine.remember("keys are rotated on Mondays", ref="memory:/keys", wait=False)
             names = [name for name in TOOLSETS if name != "tools"]
-            self._service = Service(names, store=str(self.file), config=config)
+            self._service = ToolService(names, store=str(self.file), config=config)
         self._uses += 1
         return self._service
 
@@ -289,11 +290,11 @@ def agent_targets(place: Path, stores: Stores) -> dict[str, Target]:
     def hooked(data: bytes) -> None:
         event, _, content = data.partition(b"\n")
         failed: list[Any] = []
-        hook_answers.report = lambda words, error: failed.append(error)  # type: ignore[assignment]
-        hook_answers.keep_log = lambda: None  # type: ignore[assignment]
-        hook_answers.log = lambda *_: None  # type: ignore[assignment]
+        answers.report = lambda words, error: failed.append(error)  # type: ignore[assignment]
+        answers.keep_log = lambda: None  # type: ignore[assignment]
+        answers.log = lambda *_: None  # type: ignore[assignment]
         stores.service  # noqa: B018 - makes the store
-        hook_answers.run(
+        answers.run(
             event.decode(), content, Outlet(lambda part: None, time.monotonic()), store=str(stores.file), here=place
         )
         if failed:

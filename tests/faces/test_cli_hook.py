@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from ricordo.cli.hook_answers import run
-from ricordo.cli.hook_payload import is_worth_asking
-from ricordo.cli.hook_process import Outlet
+from ricordo.hooks.answers import run
+from ricordo.hooks.outlet import Outlet
+from ricordo.hooks.payload import is_worth_asking
 
 KEYS = "The signing keys rotate every quarter, on the first Monday."
 RULE = "Run the linter before every commit."
@@ -347,8 +347,8 @@ def test_hooks_can_be_switched_off(known: Hooks, setting: dict[str, str]) -> Non
     assert known.log == ""
 
 
-START = "from ricordo.cli import hook_answers, hook_process\nimport os, re, time, sys, ctypes\n"
-RUN = "hook_answers.run = run\nhook_process.main(['user-prompt'])"
+START = "from ricordo.hooks import answers, process\nimport os, re, time, sys, ctypes\n"
+RUN = "answers.run = run\nprocess.main(['user-prompt'])"
 STUCK = "outlet.limit(0.5); re.match('(a*)*b', 'a' * 60)"
 """C code that never lets go of the interpreter."""
 
@@ -392,7 +392,7 @@ def test_without_an_answer_a_hook_uses_the_time_that_its_host_gives(
 ) -> None:
     """And doctor says how often time ran out."""
     code = f"{START}def run(event, content, outlet, **_):\n    outlet.limit(0.5); {work}\n"
-    code += "hook_answers.run = run\nhook_process.main(['user-prompt', '--within', '4'])"
+    code += "answers.run = run\nprocess.main(['user-prompt', '--within', '4'])"
     started = time.monotonic()
     assert hooks.call(code=code) == answer
     assert time.monotonic() - started < 30
@@ -459,7 +459,7 @@ def test_the_verb_behind_global_flags_answers_alike(known: Hooks) -> None:
 
 
 def test_the_short_way_imports_no_other_verb() -> None:
-    probe = "import sys, ricordo.cli.hook_process; print(*sys.modules)"
+    probe = "import sys, ricordo.hooks.process; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, check=True, text=True)
     loaded = set(done.stdout.split())
     assert not loaded & {"click", "numpy", "apsw", "json", "pathlib", "dataclasses", "ricordo.config.loading"}

@@ -11,34 +11,34 @@ import pytest
 
 from ricordo import ConfigProvider
 from ricordo.config.loading import init_project
-from ricordo.mcp_server.service import Service
+from ricordo.mcp_server.service import ToolService
 from ricordo.mcp_server.toolsets import TOOLSETS
 
 PLAIN = {"knowledge.enabled": False}
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
+def service(tmp_path: Path) -> Iterator[ToolService]:
     settings = {**PLAIN, "embedding.provider": "local"}
-    service = Service(TOOLSETS, store=str(tmp_path / "store.db"), config=ConfigProvider(settings))
+    service = ToolService(TOOLSETS, store=str(tmp_path / "store.db"), config=ConfigProvider(settings))
     yield service
     service.close()
 
 
-def call(service: Service, tool: str, **arguments: Any) -> Any:
+def call(service: ToolService, tool: str, **arguments: Any) -> Any:
     outcome = service.call(tool, arguments)
     assert not outcome.is_error, outcome.plain
     return outcome.plain
 
 
-def test_semantic_search_counts_as_access(service: Service) -> None:
+def test_semantic_search_counts_as_access(service: ToolService) -> None:
     ref = service.engine().remember("The canine slept by the fire.").ref
     assert call(service, "semantic_search", query="a dog napping")["results"]
     service.engine()._context.flush_use()
     assert service.engine().get(ref, track=False).access_count == 1
 
 
-def test_memories_are_searched_by_the_vault_only_when_they_are_included(service: Service) -> None:
+def test_memories_are_searched_by_the_vault_only_when_they_are_included(service: ToolService) -> None:
     call(service, "save_memory", content="Rotate the keys every quarter.")
     call(service, "capture_knowledge", title="Key rotation", description="Keys are rotated by a job.")
 
@@ -50,7 +50,7 @@ def test_memories_are_searched_by_the_vault_only_when_they_are_included(service:
     assert kinds(type="memory") == ["memory"]
 
 
-def test_validity_type_and_links_can_be_set_by_an_agent(service: Service) -> None:
+def test_validity_type_and_links_can_be_set_by_an_agent(service: ToolService) -> None:
     first = call(service, "save_memory", content="The price is 5.", valid_from="2026-01-01", valid_until="2026-12-31")
     item = service.engine().get(first["ref"])
     assert item.fields.valid_from is not None
@@ -74,7 +74,7 @@ def test_set_config_in_a_project_leaves_the_users_file_alone(
     project.mkdir()
     monkeypatch.chdir(project)
     init_project(project)
-    service = Service(TOOLSETS, config=ConfigProvider())
+    service = ToolService(TOOLSETS, config=ConfigProvider())
     try:
         answer = call(service, "set_config", key="search.limit", value="7")
         assert (answer["scope"], answer["in_force"]) == ("project", True)
@@ -86,7 +86,7 @@ def test_set_config_in_a_project_leaves_the_users_file_alone(
 
 def test_set_config_outside_of_projects_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    service = Service(TOOLSETS, config=ConfigProvider())
+    service = ToolService(TOOLSETS, config=ConfigProvider())
     try:
         assert call(service, "set_config", key="search.limit", value="7")["scope"] == "user"
     finally:

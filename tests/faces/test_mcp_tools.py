@@ -19,7 +19,7 @@ from mcp import Client
 
 from ricordo import ConfigProvider, registry
 from ricordo.mcp_server.protocol import CallThreads, server_for
-from ricordo.mcp_server.service import MOST_BYTES, Service
+from ricordo.mcp_server.service import LARGEST_ARGUMENTS, ToolService
 from ricordo.mcp_server.toolsets import TOOLSETS, chosen
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -30,14 +30,14 @@ CORE = ["search", "get", "add", "remember", "forget", "context", "recent", "feed
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
+def service(tmp_path: Path) -> Iterator[ToolService]:
     settings = {"embedding.provider": "none", "knowledge.enabled": False, "mcp.seconds": 5}
-    service = Service(TOOLSETS, store=str(tmp_path / "store.db"), config=ConfigProvider(settings))
+    service = ToolService(TOOLSETS, store=str(tmp_path / "store.db"), config=ConfigProvider(settings))
     yield service
     service.close()
 
 
-def talk(service: Service, conversation: Any) -> Any:
+def talk(service: ToolService, conversation: Any) -> Any:
     """Hold a conversation with a server in this process."""
 
     async def hold() -> Any:
@@ -52,7 +52,7 @@ def talk(service: Service, conversation: Any) -> Any:
 
 
 def test_by_default_there_are_nine_tools_whose_list_takes_less_than_2000_tokens(tmp_path: Path) -> None:
-    service = Service(store=str(tmp_path / "store.db"))
+    service = ToolService(store=str(tmp_path / "store.db"))
 
     async def listed(client: Client) -> list[dict[str, Any]]:
         tools = (await client.list_tools()).tools
@@ -65,7 +65,7 @@ def test_by_default_there_are_nine_tools_whose_list_takes_less_than_2000_tokens(
 
 
 def test_listing_tools_opens_no_store(tmp_path: Path) -> None:
-    service = Service(TOOLSETS, store=str(tmp_path / "store.db"))
+    service = ToolService(TOOLSETS, store=str(tmp_path / "store.db"))
 
     async def listed(client: Client) -> int:
         await client.list_prompts()
@@ -100,7 +100,7 @@ def test_listing_tools_opens_no_store(tmp_path: Path) -> None:
         ("remember", {"text": ""}, "usage", ""),
         ("remember", {"text": "x", "importance": 9}, "usage", "cannot be 9"),
         ("feedback", {"query": "x", "ref": "note:/x", "verdict": "great"}, "usage", "cannot be 'great'"),
-        ("remember", {"text": "word " * (MOST_BYTES // 5)}, "usage", "bytes"),
+        ("remember", {"text": "word " * (LARGEST_ARGUMENTS // 5)}, "usage", "bytes"),
         ("serch", {"query": "x"}, "unknown_tool", "there is no tool 'serch'"),
         ("search_grep", {"pattern": "("}, "usage", "not a regular expression"),
         ("context_refresh", {}, "usage", "say what to refresh"),
@@ -109,7 +109,7 @@ def test_listing_tools_opens_no_store(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_call_is_a_true_error_that_says_what_to_do(
-    service: Service, name: str, given: dict[str, Any], kind: str, words: str
+    service: ToolService, name: str, given: dict[str, Any], kind: str, words: str
 ) -> None:
     error = talk(service, lambda client: fails(client, name, given))
     assert error["error_type"] == kind
@@ -117,7 +117,7 @@ def test_a_bad_call_is_a_true_error_that_says_what_to_do(
     assert len(error["message"]) < 500
 
 
-def test_a_line_beyond_the_end_is_answered_with_the_last_one_not_with_other_items(service: Service) -> None:
+def test_a_line_beyond_the_end_is_answered_with_the_last_one_not_with_other_items(service: ToolService) -> None:
     async def conversation(client: Client) -> None:
         await works(client, "remember", text="One line about lions.", title="Lions", kind="note")
         error = await fails(client, "get", {"refs": ["note:/lions"], "from_line": 99})
@@ -126,7 +126,7 @@ def test_a_line_beyond_the_end_is_answered_with_the_last_one_not_with_other_item
     talk(service, conversation)
 
 
-def test_a_near_duplicate_is_an_error_with_what_is_known_already(service: Service) -> None:
+def test_a_near_duplicate_is_an_error_with_what_is_known_already(service: ToolService) -> None:
     async def save_twice(client: Client) -> dict[str, Any]:
         await works(client, "remember", text="The release train leaves every second Thursday at noon.")
         return await fails(client, "remember", {"text": "The release train leaves every second Thursday at noon, too."})
@@ -137,7 +137,7 @@ def test_a_near_duplicate_is_an_error_with_what_is_known_already(service: Servic
     assert error["candidates"][0]["ref"].startswith("memory:/")
 
 
-def test_a_long_text_is_read_in_parts_that_make_the_whole(service: Service) -> None:
+def test_a_long_text_is_read_in_parts_that_make_the_whole(service: ToolService) -> None:
     text = "".join(f"line {number} of a long text\n" for number in range(1, 400))
 
     async def read(client: Client) -> str:
@@ -154,7 +154,7 @@ def test_a_long_text_is_read_in_parts_that_make_the_whole(service: Service) -> N
     assert talk(service, read) == text
 
 
-def test_a_secret_is_left_out_and_the_answer_says_so(service: Service) -> None:
+def test_a_secret_is_left_out_and_the_answer_says_so(service: ToolService) -> None:
     key = "AKIA" + "IOSFODNN7" + "EXAMPLQ"
 
     async def save(client: Client) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -171,19 +171,19 @@ def test_a_secret_is_left_out_and_the_answer_says_so(service: Service) -> None:
 
 def test_a_store_that_cannot_be_opened_is_told_in_every_answer(tmp_path: Path) -> None:
     (tmp_path / "store.db").write_bytes(b"this is no database" * 100)
-    service = Service(store=str(tmp_path / "store.db"))
+    service = ToolService(store=str(tmp_path / "store.db"))
     for _ in range(2):
         assert talk(service, lambda client: fails(client, "search", {"query": "x"}))["error_type"] == "corrupt"
 
 
-def test_half_a_character_in_an_answer_does_not_break_it(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_a_character_in_an_answer_does_not_break_it(service: ToolService, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = replace(service.tools["status"], run=lambda engine: {"items": 0, "store": "half: \ud83e"})
     monkeypatch.setattr(service, "tools", {"status": broken})
     assert talk(service, lambda client: works(client, "status")) == {"items": 0, "store": "half: ?"}
 
 
 def test_what_is_written_gets_its_vector_after_the_answer(tmp_path: Path) -> None:
-    service = Service(store=str(tmp_path / "store.db"), config=ConfigProvider({"knowledge.enabled": False}))
+    service = ToolService(store=str(tmp_path / "store.db"), config=ConfigProvider({"knowledge.enabled": False}))
     talk(service, lambda client: works(client, "remember", text="Getting things done takes a list."))
     deadline = time.monotonic() + 20
     while not service.engine().semantic("productivity", track=False).hits:
@@ -193,7 +193,7 @@ def test_what_is_written_gets_its_vector_after_the_answer(tmp_path: Path) -> Non
 
 
 def test_a_call_that_takes_too_long_is_given_up_and_holds_up_no_other(
-    service: Service, monkeypatch: pytest.MonkeyPatch
+    service: ToolService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release = threading.Event()
     slow = service.tools["status"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ricordo import ConfigProvider, Ricordo
-from ricordo.mcp_server.service import Service
+from ricordo.mcp_server.service import ToolService
 
 from .conftest import House
 
@@ -24,7 +24,7 @@ def by_meaning(house: House) -> list[str]:
 
 def test_a_server_makes_the_vectors_of_knowledge_files_that_a_read_took_in(house: House) -> None:
     with_one_memory(house)
-    service = Service(store=str(house.place / "ricordo.db"), config=ConfigProvider(MEANING))
+    service = ToolService(store=str(house.place / "ricordo.db"), config=ConfigProvider(MEANING))
     try:
         assert not service.call("search", {"query": QUESTION}).is_error
         service.engine().see_to_waiting()  # as the thread does; whoever comes second finds nothing to do
@@ -35,7 +35,7 @@ def test_a_server_makes_the_vectors_of_knowledge_files_that_a_read_took_in(house
 
 def test_a_read_wakes_the_thread_that_makes_vectors(house: House) -> None:
     with_one_memory(house)
-    service = Service(store=str(house.place / "ricordo.db"), config=ConfigProvider(MEANING))
+    service = ToolService(store=str(house.place / "ricordo.db"), config=ConfigProvider(MEANING))
     drained: list[bool] = []
     service._backlog.wake = lambda: drained.append(True)  # type: ignore[method-assign]
     try:

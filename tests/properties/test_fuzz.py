@@ -20,14 +20,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ricordo import ConfigProvider, Ricordo, UsageError
-from ricordo.cli.hook_payload import read_payload
 from ricordo.config.loading import load_config
 from ricordo.context.build_text import block, clean
 from ricordo.errors import Error
 from ricordo.exchange import lines
+from ricordo.hooks.payload import read_payload
 from ricordo.ingest.parse import parse_bytes
 from ricordo.ingest.redact import redact
-from ricordo.mcp_server.service import Service
+from ricordo.mcp_server.service import ToolService
 from ricordo.mcp_server.stdio import NotAMessage, parsed
 from ricordo.mcp_server.toolsets import TOOLSETS
 from ricordo.memory import knowledge_files
@@ -173,7 +173,7 @@ TOOLS = tuple(name for name in TOOLSETS if name != "tools")
 
 def test_any_call_of_any_tool_is_answered_within_bounds(tmp_path: Path) -> None:
     config = ConfigProvider({"embedding.provider": "none", "knowledge.enabled": False})
-    service = Service(TOOLS, store=str(tmp_path / "s.db"), config=config)
+    service = ToolService(TOOLS, store=str(tmp_path / "s.db"), config=config)
     names = [name for name, tool in service.tools.items() if "sources" not in tool.arguments]
     known = sorted({argument for name in names for argument in service.tools[name].arguments})
 

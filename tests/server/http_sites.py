@@ -13,10 +13,12 @@ import uvicorn
 from starlette.testclient import TestClient
 
 from ricordo import ConfigProvider, Ricordo
+from ricordo.cli.served import run_command
+from ricordo.hosting.credentials import Credentials
 from ricordo.http_api.app import app_for
-from ricordo.http_api.credentials import Credentials
 from ricordo.http_api.serving import Serving
-from ricordo.mcp_server.service import Service
+from ricordo.mcp_server import http as mcp_http
+from ricordo.mcp_server.service import ToolService
 
 LOCAL = "the-local-token"
 
@@ -54,12 +56,18 @@ class Site:
         return TestClient(self.app, base_url="http://127.0.0.1", headers=headers or {})
 
 
+def composed(folder: Path, port: int = 0, **settings: Any) -> tuple[Serving, Any]:
+    """The parts of a server and its application, put together as ``ricordo serve`` does."""
+    given = {"embedding.provider": "none", **settings}
+    service = ToolService((), store=str(folder / "store.db"), config=ConfigProvider(given, env={}, start=folder))
+    credentials = Credentials(folder / "credentials.json")
+    serving = Serving(service, credentials=credentials, local_token=LOCAL, run_command=run_command)
+    return serving, app_for(serving, mcp_http.app_for(service, serving.threads), port=port)
+
+
 def make_site(folder: Path, **settings: Any) -> Site:
     """A server that is asked without a socket."""
-    given = {"embedding.provider": "none", **settings}
-    service = Service((), store=str(folder / "store.db"), config=ConfigProvider(given, env={}, start=folder))
-    serving = Serving(service, credentials=Credentials(folder / "credentials.json"), local_token=LOCAL)
-    app = app_for(serving)
+    serving, app = composed(folder, **settings)
     client = TestClient(app, base_url="http://127.0.0.1", headers={"Authorization": f"Bearer {LOCAL}"})
     return Site(serving, app, client)
 
@@ -82,14 +90,12 @@ class Listening:
 
 def listen(folder: Path, **settings: Any) -> tuple[Listening, Callable[[], None]]:
     """A listening server, and what ends it."""
-    given = {"embedding.provider": "none", **settings}
-    service = Service((), store=str(folder / "store.db"), config=ConfigProvider(given, env={}, start=folder))
-    serving = Serving(service, credentials=Credentials(folder / "credentials.json"), local_token=LOCAL)
     sock = socket.socket()
     sock.bind(("127.0.0.1", 0))
     port = sock.getsockname()[1]
+    serving, app = composed(folder, port, **settings)
     serving.port, serving.address = port, f"http://127.0.0.1:{port}"
-    config = uvicorn.Config(app_for(serving, port=port), log_config=None, lifespan="on", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     ready = threading.Event()
     startup = server.startup

@@ -18,9 +18,9 @@ from click.testing import CliRunner
 from http_sites import LOCAL, Listening, listen
 
 from ricordo import Ricordo
+from ricordo.cli import served as command_runner
 from ricordo.cli.program import program
-from ricordo.http_api import command_routes
-from ricordo.http_api.running import RunningServer, write_running
+from ricordo.hosting.running import RunningServer, write_running
 
 KEYS = """# Signing keys
 
@@ -150,13 +150,13 @@ def project(shared_project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def answers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The exit codes of the commands that the server answered."""
     codes: list[int] = []
-    pack = command_routes.packed_answer
+    pack = command_runner.packed_answer
 
     def counted(code: int, parts: Any) -> bytes:
         codes.append(code)
         return pack(code, parts)
 
-    monkeypatch.setattr(command_routes, "packed_answer", counted)
+    monkeypatch.setattr(command_runner, "packed_answer", counted)
     return codes
 
 
@@ -304,7 +304,7 @@ def with_another_token(site: Listening) -> None:
 
 
 def unreadable(site: Listening) -> None:
-    from ricordo.http_api.running import state_file
+    from ricordo.hosting.running import state_file
 
     state_file().write_text("{not as it was written", encoding="utf-8")
 

@@ -12,7 +12,7 @@ from http_sites import Site
 from starlette.testclient import TestClient
 
 from ricordo import UsageError
-from ricordo.http_api.credentials import Credentials
+from ricordo.hosting.credentials import Credentials
 from ricordo.http_api.server import refuse_open_door
 
 PAGES = (

@@ -16,12 +16,12 @@ import pytest
 from http_sites import LOCAL, Listening, listen
 
 from ricordo import Ricordo
-from ricordo.cli.hook_answers import run
-from ricordo.cli.hook_process import Outlet
-from ricordo.cli.hook_server import ask_server
-from ricordo.cli.hook_shown import shown_by_hooks
+from ricordo.hooks.answers import run
+from ricordo.hooks.asking import ask_server
+from ricordo.hooks.outlet import Outlet
+from ricordo.hooks.shown import shown_by_hooks
+from ricordo.hosting.running import RunningServer, write_running
 from ricordo.http_api.hook_routes import answered
-from ricordo.http_api.running import RunningServer, write_running
 
 KEYS = "We rotate the signing keys in the first week of every quarter."
 PROMPT = {"prompt": "When do we rotate the signing keys?"}

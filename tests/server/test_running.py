@@ -20,8 +20,8 @@ from click.testing import CliRunner
 from http_sites import LOCAL, Listening, listen
 
 from ricordo.cli.program import program
-from ricordo.http_api import background
-from ricordo.http_api.running import RunningServer, ask, read_running, state_file, write_running
+from ricordo.hosting import background
+from ricordo.hosting.running import RunningServer, ask, read_running, state_file, write_running
 
 
 def ricordo(*words: str, code: int = 0) -> Any:

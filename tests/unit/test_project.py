@@ -31,9 +31,15 @@ PROTOCOLS = {
 RANKS = (
     dict.fromkeys(ADAPTERS, 1)
     | dict.fromkeys(PARTS, 2)
-    | {"registry": 3, "engine": 4, "": 5, "evaluate": 6, "testing": 6}
-    | dict.fromkeys(FACES, 7)
+    | {"registry": 3, "engine": 4, "": 5, "evaluate": 6, "testing": 6, "hosting": 6, "hooks": 7}
+    | dict.fromkeys(FACES, 8)
 )
+COMPOSITION_ROOTS = {
+    "__main__.py": {"cli"},
+    "cli/serve_verbs.py": {"http_api", "mcp_server"},
+    "cli/mcp_verb.py": {"mcp_server"},
+}
+"""The modules that start a server, and the faces they put it together from."""
 
 CONCRETE = {
     ("context/skills.py", "sources.disk"): "skills are files, found by the walk",
@@ -108,9 +114,19 @@ def test_faces_call_the_engine_and_never_what_is_behind_it() -> None:
         f"{file} imports ricordo.{name}"
         for file, tree in modules()
         for name in imported(tree)
-        if place_of(file) in FACES and home(name) in PARTS | ADAPTERS
+        if place_of(file) in FACES | {"hosting", "hooks"} and home(name) in PARTS | ADAPTERS
     ]
     assert behind == []
+
+
+def test_faces_do_not_import_each_other_except_to_start_a_server() -> None:
+    between = [
+        f"{file} imports ricordo.{name}"
+        for file, tree in modules()
+        for name in imported(tree)
+        if place_of(file) in FACES and home(name) in FACES - {place_of(file)} - COMPOSITION_ROOTS.get(file, set())
+    ]
+    assert between == []
 
 
 def test_parts_know_stores_models_and_sources_by_their_protocols_alone() -> None:

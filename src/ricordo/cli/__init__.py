@@ -19,9 +19,9 @@ def main() -> None:
     """The entry point of the ``ricordo`` script."""
     gc.set_threshold(GARBAGE)
     if sys.argv[1:2] == ["hook"] and not {"--help", "-h"} & set(sys.argv):
-        from ricordo.cli import hook_process  # every prompt waits for a hook, so it imports as little as possible
+        from ricordo.hooks import process  # every prompt waits for a hook, so it imports as little as possible
 
-        hook_process.main(sys.argv[2:])
+        process.main(sys.argv[2:])
     from ricordo.cli import asking
 
     if asking.may_be_asked(sys.argv[1:], os.environ):

@@ -32,8 +32,6 @@ LOOKS = ("NO_COLOR", "FORCE_COLOR", "TERM")
 FIRST_SECONDS = 1.0
 """A server that does not begin to answer within this time is busy or stuck."""
 ALL_SECONDS = 60.0
-ALONE = b"alone"
-"""What the server answers if the caller has to do the work itself."""
 
 _NOT_ASKED = ("--help", "-h", "--verbose", "--no-server", "--rerank", "-", "--")
 
@@ -57,12 +55,12 @@ def _is_not_asked(arg: str) -> bool:
 
 def answered(args: Sequence[str]) -> int | None:
     """Print what the server answers, and hand back the exit code; None when the command is to be run here."""
-    from ricordo.http_api.running import ask, read_running
+    from ricordo.hosting.running import ask, read_running
 
     running = read_running()
     if running is None or running.version != __version__:
         return None
-    from ricordo.http_api.packing import unpacked_answer
+    from ricordo.hosting.packing import ALONE, unpacked_answer
 
     try:
         status, body = ask(running, "/api/v1/command", _request(args), ALL_SECONDS, first=FIRST_SECONDS)
@@ -80,9 +78,8 @@ def answered(args: Sequence[str]) -> int | None:
 
 
 def _request(args: Sequence[str]) -> bytes:
-    from ricordo.http_api.packing import packed
+    from ricordo.hosting.packing import CommandRequest
 
-    columns, lines = _window()
     terminals = "".join(
         letter
         for letter, stream in (("i", sys.stdin), ("o", sys.stdout), ("e", sys.stderr))
@@ -90,8 +87,10 @@ def _request(args: Sequence[str]) -> bytes:
     )
     folder = os.getcwd()  # noqa: PTH109 - pathlib is slow to import
     seen = {name: value for name, value in os.environ.items() if name in LOOKS or is_surrounding(name)}
-    head = (__version__, folder, terminals, str(columns), str(lines), str(len(args)))
-    return packed((*head, *args, *(f"{name}={value}" for name, value in seen.items())))
+    request = CommandRequest(
+        version=__version__, folder=folder, terminals=terminals, window=_window(), args=args, env=seen
+    )
+    return request.to_bytes()
 
 
 def is_surrounding(name: str) -> bool:

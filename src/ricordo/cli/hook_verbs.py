@@ -28,7 +28,7 @@ def hook(call: Call, event: str, within: float) -> int:
     is always 0. After hooks.seconds it prints the answer it has; without an answer it goes on for as long as --within
     allows. When there is nothing to say or something is wrong, it prints {} and writes the reason to hooks.log.
     """
-    from ricordo.cli.hook_process import answer
+    from ricordo.hooks.process import answer
 
     answer(event, store=call.store, tier=call.tier, started=time.monotonic(), within=within)
     return 0

@@ -31,12 +31,12 @@ def doctor(call: Call, repair: bool) -> int:
     """
     from dataclasses import replace
 
-    from ricordo.cli import hook_runs
+    from ricordo.hooks import runs
     from ricordo.values.reports import Check
 
     with call.engine() as engine:
         report = engine.doctor(repair=repair)
-    report = replace(report, checks=(*report.checks, Check("hooks", True, hook_runs.summary())))
+    report = replace(report, checks=(*report.checks, Check("hooks", True, runs.summary())))
     bad = [check.name for check in report.checks if not (check.ok or check.repaired)]
     error = {
         "code": "unhealthy",

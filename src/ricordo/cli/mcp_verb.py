@@ -55,10 +55,10 @@ def mcp(
     token; where none is set, one is made, and the file it stands in is named. The toolset 'tools' lets an agent call
     tools of other MCP servers; alone, it replaces the core tools, and with --toolset core both are there.
     """
-    from ricordo.mcp_server.service import Service
+    from ricordo.mcp_server.service import ToolService
 
     keep_log(verbose=True)  # programs that start servers show or keep what these write to standard error
-    service = Service(toolsets, store=call.store, tier=call.tier)
+    service = ToolService(toolsets, store=call.store, tier=call.tier)
     if not over_http:
         from ricordo.mcp_server import stdio
 

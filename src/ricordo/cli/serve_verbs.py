@@ -1,16 +1,19 @@
-"""The verbs of the server: serve, service, tokens."""
+"""The verbs of the server: serve, which puts the server together, service, and tokens."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ricordo.cli.call import Call
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb, verb_group
+
+if TYPE_CHECKING:
+    from ricordo.hosting.threads import CallThreads
 
 
 @verb(
@@ -51,7 +54,10 @@ def serve(
     names = (*settings.names, *names)
     if background:
         return _in_background(call, host, port, names, toolsets, opens)
+    from ricordo.cli.served import run_command
     from ricordo.http_api import server
+    from ricordo.mcp_server import http as mcp_http
+    from ricordo.mcp_server.service import ToolService
 
     def said(address: str, link: str) -> None:
         call.answer({"address": address, "link": link}, lambda screen: _tell(screen, address, link))
@@ -59,7 +65,11 @@ def serve(
         if opens:
             _open(link)
 
-    server.serve(store=call.store, tier=call.tier, host=host, port=port, names=names, toolsets=toolsets, said=said)
+    def make_mcp(threads: CallThreads) -> mcp_http.OwnHost:
+        return mcp_http.app_for(tools, threads, host=host, names=names)
+
+    tools = ToolService(toolsets, store=call.store, tier=call.tier)
+    server.serve(tools, host=host, port=port, names=names, make_mcp=make_mcp, run_command=run_command, said=said)
     return 0
 
 
@@ -72,7 +82,7 @@ def _in_background(
     call: Call, host: str, port: int, names: tuple[str, ...], toolsets: tuple[str, ...], opens: bool
 ) -> int:
     from ricordo.config.files import current_folder
-    from ricordo.http_api import background
+    from ricordo.hosting import background
 
     arguments = ["--host", host, "--port", str(port)]
     for flag, values in (("--allow-host", names), ("--toolset", toolsets)):
@@ -109,7 +119,7 @@ service = verb_group(
 @verb("status", line="Say whether a server runs, and where.", examples=["ricordo service status"])
 def status(call: Call) -> int:
     """Exit code 3 when none runs."""
-    from ricordo.http_api import background
+    from ricordo.hosting import background
 
     running = background.required()
     answers = background.is_answering(running)
@@ -139,7 +149,7 @@ def status(call: Call) -> int:
 @click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
 def link(call: Call, opens: bool) -> int:
     """It works once, within ten minutes."""
-    from ricordo.http_api import background
+    from ricordo.hosting import background
 
     made = background.new_link(background.required())
     if opens:
@@ -151,7 +161,7 @@ def link(call: Call, opens: bool) -> int:
 @verb("stop", line="End the server.", examples=["ricordo service stop"])
 def stop(call: Call) -> int:
     """It first answers the requests that it has received."""
-    from ricordo.http_api import background
+    from ricordo.hosting import background
 
     ended = background.stop()
     return call.answer({"stopped": ended.pid}, lambda screen: screen.line(f"ended process {ended.pid}"))
@@ -166,7 +176,7 @@ def stop(call: Call) -> int:
 @click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="The port (serve.port).")
 def install(call: Call, port: int | None) -> int:
     """Writes a user unit for systemd, or an agent for launchd, and prints the commands that switch it on."""
-    from ricordo.http_api import background
+    from ricordo.hosting import background
     from ricordo.http_api.server import require_server
 
     require_server()
@@ -179,7 +189,7 @@ def install(call: Call, port: int | None) -> int:
 @verb("uninstall", line="Take out what install wrote.", examples=["ricordo service uninstall"])
 def uninstall(call: Call) -> int:
     """A running server continues until it is stopped."""
-    from ricordo.http_api import background
+    from ricordo.hosting import background
 
     place, commands = background.uninstall_unit()
     return _answer_unit(call, "removed", place, commands)
@@ -205,7 +215,7 @@ tokens = verb_group(
 @verb("list", line="List tokens and signed-in browsers.", examples=["ricordo tokens list"])
 def list_tokens(call: Call) -> int:
     """Secrets are not kept, so they cannot be shown again."""
-    from ricordo.http_api.credentials import Credentials
+    from ricordo.hosting.credentials import Credentials
 
     rows = [one.to_dict() for one in Credentials().all()]
 
@@ -235,7 +245,7 @@ def add_token(call: Call, name: str, scope: str, days: float | None) -> int:
     """It is printed only now. Read finds and shows, write saves and changes, admin also reads files of this machine and
     changes settings.
     """
-    from ricordo.http_api.credentials import Credentials
+    from ricordo.hosting.credentials import Credentials
 
     secret, made = Credentials().add(name, scope, days=days)
     return call.answer(made.to_dict() | {"token": secret}, lambda screen: screen.line(secret))
@@ -246,7 +256,7 @@ def add_token(call: Call, name: str, scope: str, days: float | None) -> int:
 @click.argument("name", metavar="NAME|ID")
 def remove_token(call: Call, name: str) -> int:
     """Requests with it are refused from then on."""
-    from ricordo.http_api.credentials import Credentials
+    from ricordo.hosting.credentials import Credentials
 
     gone = Credentials().remove(name)
     return call.answer(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fastapi import FastAPI, Response
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
 from ricordo._version import __version__
+from ricordo.hosting.listening import MCP_PATH, allowed_hosts
 from ricordo.http_api import failures, shapes
 from ricordo.http_api.agent_routes import agents
 from ricordo.http_api.command_routes import commands
@@ -22,7 +23,6 @@ from ricordo.http_api.metrics import Measured
 from ricordo.http_api.serving import Here, Serving, needs
 from ricordo.http_api.web.pages import install_page
 from ricordo.http_api.write_routes import write
-from ricordo.mcp_server import http as mcp_http
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -34,13 +34,23 @@ DESCRIPTION = (
 )
 
 
-def app_for(serving: Serving, *, host: str = "127.0.0.1", port: int = 0, names: Sequence[str] = ()) -> ASGIApp:
+class McpApp(Protocol):
+    """What answers MCP. The code that starts the server makes it."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
+
+    def lifespan(self) -> AbstractAsyncContextManager[Any]:
+        """Runs while the server runs."""
+
+
+def app_for(
+    serving: Serving, mcp: McpApp, *, host: str = "127.0.0.1", port: int = 0, names: Sequence[str] = ()
+) -> ASGIApp:
     """The whole application, behind the guard."""
-    mcp = mcp_http.app_for(serving.service, serving.threads, host=host, names=names)
     app = web_app(serving, mcp)
     return Guard(
         Measured(Branch(app, mcp), serving.metrics),
-        hosts=mcp_http.allowed_hosts(host, names),
+        hosts=allowed_hosts(host, names),
         credentials=serving.credentials,
         local_token=serving.local_token,
         limits=serving.limits,
@@ -49,15 +59,12 @@ def app_for(serving: Serving, *, host: str = "127.0.0.1", port: int = 0, names: 
     )
 
 
-def web_app(serving: Serving, mcp: Any = None) -> FastAPI:
+def web_app(serving: Serving, mcp: McpApp) -> FastAPI:
     """The page and the API, without guard."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        if mcp is None:
-            yield
-            return
-        async with mcp.inner.router.lifespan_context(mcp.inner):
+        async with mcp.lifespan():
             yield
 
     app = FastAPI(
@@ -104,7 +111,7 @@ class Branch:
         self._mcp = mcp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"].rstrip("/") == mcp_http.PATH:
+        if scope["type"] == "http" and scope["path"].rstrip("/") == MCP_PATH:
             if not scope["state"]["caller"].may("write"):
                 from ricordo.http_api.guard import send_json
 

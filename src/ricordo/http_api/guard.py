@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Unavailable
 from ricordo.frozen import frozen
-from ricordo.http_api.credentials import Caller, Credentials
+from ricordo.hosting.credentials import Caller, Credentials
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
-from ricordo.cli.hook_answers import run
-from ricordo.cli.hook_payload import NAMES
-from ricordo.cli.hook_process import Outlet
-from ricordo.cli.hook_server import own_variables
 from ricordo.errors import Conflict, Forbidden, NotFound, UsageError
-from ricordo.http_api.open_stores import asked_by_a_hook
-from ricordo.http_api.packing import unpacked
+from ricordo.hooks.answers import for_hooks, run
+from ricordo.hooks.asking import own_variables
+from ricordo.hooks.outlet import Outlet
+from ricordo.hooks.payload import NAMES
+from ricordo.hosting.open_stores import changing_settings
+from ricordo.hosting.packing import unpacked
 from ricordo.http_api.serving import Here, Who, body_of
 
 if TYPE_CHECKING:
-    from ricordo.http_api.open_stores import OpenStores
+    from ricordo.hosting.open_stores import OpenStores
 
 hooks = APIRouter(prefix="/api/v1", include_in_schema=False)
 
@@ -51,7 +51,7 @@ def answered(
     """Run the hook on an open store; the last answer that it offers is used."""
     offered: list[bytes] = []
     outlet = Outlet(offered.append, time.monotonic())
-    with asked_by_a_hook():
+    with changing_settings(for_hooks):
         run(event, payload, outlet, store=store, tier=tier, here=folder, warm=stores.opened)
     answers = [line.removeprefix(b"answer ") for line in offered if line.startswith(b"answer ")]
     return answers[-1].strip() if answers else b"{}"

@@ -14,11 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Error, MissingExtra, UsageError
-from ricordo.http_api.credentials import Credentials
-from ricordo.http_api.running import RunningServer, forget_running, read_running, write_running
+from ricordo.hosting.credentials import Credentials
+from ricordo.hosting.listening import bracketed, is_loopback, listen
+from ricordo.hosting.running import RunningServer, forget_running, read_running, write_running
 
 if TYPE_CHECKING:
-    from ricordo.http_api.serving import Serving
+    from ricordo.hosting.service import Service
+    from ricordo.hosting.threads import CallThreads
+    from ricordo.http_api.app import McpApp
+    from ricordo.http_api.serving import RunsCommands, Serving
 
 LOOK_SECONDS = 10.0
 """How often folders that other processes added, and texts that they left without vectors, are looked for."""
@@ -33,35 +37,35 @@ def require_server() -> None:
 
 
 def serve(
+    service: Service,
     *,
-    store: str | None,
-    tier: str | None,
     host: str,
     port: int,
     names: Sequence[str] = (),
-    toolsets: Sequence[str] = (),
+    make_mcp: Callable[[CallThreads], McpApp],
+    run_command: RunsCommands,
     said: Callable[[str, str], None],
 ) -> None:
-    """Serve until interrupted. ``said`` is called with the address and the link that signs a browser in."""
-    require_server()
+    """Serve until interrupted. ``said`` is called with the address and the link that signs a browser in.
+
+    ``make_mcp`` makes what answers MCP, from the threads that it may use; ``run_command`` answers commands.
+    """
     refuse_open_door(host, Credentials())
     import uvicorn
 
+    from ricordo.hosting.arriving import protocol_within
+    from ricordo.hosting.threads import leave
     from ricordo.http_api.app import app_for
     from ricordo.http_api.serving import Serving
-    from ricordo.mcp_server import http as mcp_http
-    from ricordo.mcp_server.arriving import protocol_within
-    from ricordo.mcp_server.service import Service
-    from ricordo.mcp_server.stdio import leave
 
     token = secrets.token_urlsafe(32)
-    serving = Serving(Service(toolsets, store=store, tier=tier), local_token=token)
-    serving.service.engine()  # if the store cannot be opened, this raises the error before the port is taken
-    listening = mcp_http.listen(host, port)
+    serving = Serving(service, local_token=token, run_command=run_command)
+    service.engine()  # if the store cannot be opened, this raises the error before the port is taken
+    listening = listen(host, port)
     real_port = listening.getsockname()[1]
-    serving.address = f"http://{mcp_http.bracketed(_reachable(host))}:{real_port}"
+    serving.address = f"http://{bracketed(_reachable(host))}:{real_port}"
     serving.port = real_port
-    app = app_for(serving, host=host, port=real_port, names=names)
+    app = app_for(serving, make_mcp(serving.threads), host=host, port=real_port, names=names)
     config = uvicorn.Config(
         app,
         http=protocol_within(serving.config.serve.request_seconds),
@@ -75,7 +79,7 @@ def serve(
     is_first = read_running() is None
     if is_first:
         started = datetime.now(UTC).isoformat(timespec="seconds")
-        place = serving.service.engine().location
+        place = service.engine().location
         write_running(RunningServer(os.getpid(), _reachable(host), real_port, token, place, started))
     said(serving.address, f"{serving.address}/sign-in?code={serving.codes.new()}")
     attendant.start()
@@ -97,8 +101,6 @@ def _heard(number: int, frame: object) -> None:
 
 def refuse_open_door(host: str, credentials: Credentials) -> None:
     """Refuse to listen on an address that other machines can reach unless there is a token."""
-    from ricordo.mcp_server.http import is_loopback
-
     if is_loopback(host) or credentials.all("token"):
         return
     raise UsageError(

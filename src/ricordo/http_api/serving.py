@@ -10,19 +10,22 @@ from fastapi import Depends, Request, Response
 from starlette.requests import ClientDisconnect
 
 from ricordo.errors import Error, Forbidden, UsageError
-from ricordo.http_api.credentials import Caller, Credentials, SignInCodes
+from ricordo.hosting.credentials import Caller, Credentials, SignInCodes
+from ricordo.hosting.open_stores import OpenStores
+from ricordo.hosting.packing import ALONE, CommandRequest
+from ricordo.hosting.service import Service
+from ricordo.hosting.threads import CallThreads
 from ricordo.http_api.guard import RequestLimits
 from ricordo.http_api.metrics import Metrics
-from ricordo.http_api.open_stores import OpenStores
 from ricordo.http_api.tasks import Task, Tasks, Tells
-from ricordo.mcp_server.service import Service
-from ricordo.mcp_server.threads import CallThreads
 
 if TYPE_CHECKING:
     from ricordo.config.loading import Config
     from ricordo.engine import Ricordo
 
 T = TypeVar("T")
+RunsCommands = Callable[[OpenStores, CommandRequest], bytes]
+"""Runs a command of another process; the answer is packed, or says that the caller has to run it itself."""
 LONGEST_WAIT = 25.0
 """Seconds that a request may wait for the task it began."""
 
@@ -30,8 +33,16 @@ LONGEST_WAIT = 25.0
 class Serving:
     """The parts of one server."""
 
-    def __init__(self, service: Service, *, credentials: Credentials | None = None, local_token: str = "") -> None:
+    def __init__(
+        self,
+        service: Service,
+        *,
+        credentials: Credentials | None = None,
+        local_token: str = "",
+        run_command: RunsCommands = lambda stores, request: ALONE,
+    ) -> None:
         self.service = service
+        self.run_command = run_command
         self.threads = CallThreads()
         self.credentials = credentials or Credentials()
         self.codes = SignInCodes()

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import File, Form, Response, UploadFile
 
 from ricordo.errors import Forbidden, StaleVersion, UsageError
+from ricordo.hosting.credentials import Caller
 from ricordo.http_api import bodies, shapes
-from ricordo.http_api.credentials import Caller
 from ricordo.http_api.routing import begins, router, writes
 from ricordo.http_api.serving import Here, Serving, Who
 from ricordo.values.items import Ref, Saved

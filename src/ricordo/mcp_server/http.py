@@ -8,32 +8,30 @@ page cannot reach the server by a host name of its own.
 from __future__ import annotations
 
 import hmac
-import ipaddress
 import os
 import re
 import secrets
-import socket
 import stat
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ricordo.errors import Unavailable, UsageError
-from ricordo.mcp_server.service import MOST_BYTES, Service
+from ricordo.errors import UsageError
+from ricordo.hosting.listening import MCP_PATH, allowed_hosts, bracketed, is_loopback, listen
+from ricordo.mcp_server.service import LARGEST_ARGUMENTS, ToolService
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-PATH = "/mcp"
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 ROOM_FOR_THE_ENVELOPE = 64 * 1024
 SHORTEST_TOKEN = 16
 TOKEN_FILE = "mcp-token"
 
 
 def serve(
-    service: Service, *, host: str, port: int, token: str = "", names: Sequence[str] = (), is_open: bool = False
+    service: ToolService, *, host: str, port: int, token: str = "", names: Sequence[str] = (), is_open: bool = False
 ) -> None:
     """Serve until interrupted, then close the store. Port 0 takes a free port; the address is printed to stderr.
 
@@ -47,9 +45,8 @@ def serve(
         note = f"ricordo mcp: clients send 'Authorization: Bearer TOKEN'; the token is in {file}\n"
     import uvicorn
 
-    from ricordo.mcp_server.arriving import protocol_within
-    from ricordo.mcp_server.stdio import leave
-    from ricordo.mcp_server.threads import CallThreads
+    from ricordo.hosting.arriving import protocol_within
+    from ricordo.hosting.threads import CallThreads, leave
 
     threads = CallThreads()
     app = app_for(service, threads, host=host, token=token, names=names)
@@ -61,7 +58,7 @@ def serve(
         timeout_graceful_shutdown=2,
         lifespan="on",
     )
-    address = f"http://{bracketed(host)}:{listening.getsockname()[1]}{PATH}"
+    address = f"http://{bracketed(host)}:{listening.getsockname()[1]}{MCP_PATH}"
     sys.stderr.write(f"ricordo mcp: {address}\n{note}")
     sys.stderr.flush()
     try:
@@ -74,8 +71,8 @@ def serve(
 
 
 def app_for(
-    service: Service, threads: Any, *, host: str = "127.0.0.1", token: str = "", names: Sequence[str] = ()
-) -> ASGIApp:
+    service: ToolService, threads: Any, *, host: str = "127.0.0.1", token: str = "", names: Sequence[str] = ()
+) -> OwnHost:
     """The ASGI application, which checks host, origin, size and (if there is one) token of every request."""
     from ricordo.mcp_server.protocol import server_for
     from ricordo.mcp_server.sdk import http_app
@@ -83,10 +80,10 @@ def app_for(
     known = allowed_hosts(host, names)
     app: ASGIApp = http_app(
         server_for(service, threads),
-        PATH,
+        MCP_PATH,
         hosts=[*known, *(f"{name}:*" for name in known)],
         origins=[f"{scheme}://{name}{port}" for scheme in ("http", "https") for name in known for port in ("", ":*")],
-        largest=MOST_BYTES + ROOM_FOR_THE_ENVELOPE,
+        largest=LARGEST_ARGUMENTS + ROOM_FOR_THE_ENVELOPE,
     )
     return OwnHost(Bearer(app, token) if token else app, known, other_ports=bool(token))
 
@@ -128,44 +125,6 @@ def own_token() -> tuple[str, Path]:
     return token, file
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
-
-
-def allowed_hosts(host: str, names: Sequence[str]) -> list[str]:
-    """The host names that a request may use: loopback, the address it listens on, and those given by the user."""
-    here = [] if host in ("0.0.0.0", "::", "") else [bracketed(host)]
-    return list(dict.fromkeys((*LOOPBACK, *here, *map(bracketed, names))))
-
-
-def bracketed(host: str) -> str:
-    """The host as it is written in an address."""
-    return f"[{host}]" if ":" in host and not host.startswith("[") else host
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that is bound, so that nobody else takes the port meanwhile."""
-    listening: socket.socket | None = None
-    try:
-        place = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        listening = socket.socket(place[0], place[1])
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(place[4])
-        listening.listen(2048)  # connections from now on wait for the server and are not refused
-    except (OSError, UnicodeError) as error:
-        if listening is not None:
-            listening.close()
-        problem = f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}"
-        raise Unavailable(problem, hint="Choose another --port or --host.") from None
-    return listening
-
-
 class OwnHost:
     """Refuses requests whose Host is not one of our names with a port, or whose Origin differs from that Host.
 
@@ -173,8 +132,7 @@ class OwnHost:
     """
 
     def __init__(self, app: ASGIApp, names: Sequence[str], *, other_ports: bool = False) -> None:
-        self.inner = app
-        """The guarded application; the code that mounts it runs its lifespan."""
+        self._app = app
         self._other_ports = other_ports
         self._host = re.compile(rf"(?:{'|'.join(map(re.escape, names))})(?::\d{{1,5}})?", re.IGNORECASE)
 
@@ -191,7 +149,13 @@ class OwnHost:
                     scope, receive, send
                 )
                 return
-        await self.inner(scope, receive, send)
+        await self._app(scope, receive, send)
+
+    def lifespan(self) -> AbstractAsyncContextManager[Any]:
+        """What must run while requests are answered, for the code that mounts an application without a token."""
+        inner: Any = self._app
+        running: AbstractAsyncContextManager[Any] = inner.router.lifespan_context(inner)
+        return running
 
     def _is_known(self, origin: str, host: str) -> bool:
         scheme, sign, place = origin.partition("://")

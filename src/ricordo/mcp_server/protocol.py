@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 from ricordo._version import __version__
 from ricordo.errors import Error
+from ricordo.hosting.threads import CallThreads
 from ricordo.mcp_server import completion, prompts, resources
 from ricordo.mcp_server.sdk import Answer, Report, make_server, protocol_error
-from ricordo.mcp_server.service import Outcome, Service, failure
-from ricordo.mcp_server.threads import CallThreads
+from ricordo.mcp_server.service import Outcome, ToolService, failure
 from ricordo.mcp_server.tool import Tool
 from ricordo.values.reports import Progress
 
@@ -39,7 +39,7 @@ T = TypeVar("T")
 class Handlers:
     """What the server answers to each method."""
 
-    def __init__(self, service: Service, threads: CallThreads) -> None:
+    def __init__(self, service: ToolService, threads: CallThreads) -> None:
         self.service = service
         self.threads = threads
 
@@ -194,7 +194,7 @@ def described(tool: Tool) -> dict[str, Any]:
     }
 
 
-def server_for(service: Service, threads: CallThreads) -> Any:
+def server_for(service: ToolService, threads: CallThreads) -> Any:
     """A server of the SDK that answers from a service."""
     about = {"name": "ricordo", "version": __version__, "title": "Ricordo", "instructions": INSTRUCTIONS}
     return make_server(

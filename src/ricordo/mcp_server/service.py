@@ -1,4 +1,4 @@
-"""Runs tools on a store: opens the store at the first call, turns errors into answers, makes vectors afterwards.
+"""Runs tools on a store, and turns errors into answers.
 
 It knows nothing of MCP. ``call`` blocks and may be used from any number of threads at once.
 """
@@ -6,25 +6,22 @@ It knows nothing of MCP. ``call`` blocks and may be used from any number of thre
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Error, NotFound, PathConflict, UsageError
 from ricordo.frozen import frozen
+from ricordo.hosting.service import Service
 from ricordo.log import report
 from ricordo.mcp_server import toolsets
 from ricordo.mcp_server.tool import Tool
 
 if TYPE_CHECKING:
     from ricordo.config.loading import Config
-    from ricordo.engine import Ricordo
     from ricordo.values.reports import Progress
 
-MOST_BYTES = 4 * 1024 * 1024
-"""Arguments larger than this are refused, over standard input as over HTTP."""
-AT_A_TIME = 64
-"""How many texts of the backlog are embedded before the thread checks whether it should stop."""
+LARGEST_ARGUMENTS = 4 * 1024 * 1024
+"""Bytes of the arguments of one call; larger ones are refused, over standard input as over HTTP."""
 
 
 @frozen
@@ -44,7 +41,7 @@ def failure(code: str, message: str, hint: str, **more: Any) -> Outcome:
     return Outcome(plain, is_error=True)
 
 
-class Service:
+class ToolService(Service):
     """The chosen tools, on one store."""
 
     def __init__(
@@ -55,13 +52,8 @@ class Service:
         tier: str | None = None,
         config: Callable[[], Config] | None = None,
     ) -> None:
+        super().__init__(store=store, tier=tier, config=config)
         self.tools: Mapping[str, Tool] = toolsets.chosen(chosen)
-        self.where = (store, tier)
-        self._config = config
-        self._engine: Ricordo | None = None
-        self._opening = threading.Lock()
-        self._closed = False
-        self._backlog = BacklogThread(self.engine)
 
     @property
     def seconds(self) -> float:
@@ -70,40 +62,6 @@ class Service:
             return self.settings().mcp.seconds
         except Error:
             return 30.0  # the call itself will report settings that cannot be read
-
-    def settings(self) -> Config:
-        """The settings in force now."""
-        if self._config is None:
-            from ricordo.config.loading import ConfigProvider
-
-            self._config = ConfigProvider()
-        return self._config()
-
-    def engine(self) -> Ricordo:
-        """The engine, opened at the first call; if opening fails, the next call tries again."""
-        with self._opening:
-            if self._engine is None:
-                if self._closed:
-                    raise UsageError("the server is shutting down", hint="Start it again.")
-                from ricordo.engine import Ricordo
-
-                self.settings()
-                store, tier = self.where
-                self._engine = Ricordo.open(store, config=self._config, tier=tier)
-            return self._engine
-
-    def wake(self) -> None:
-        """Say that texts may wait for their vectors."""
-        self._backlog.wake()
-
-    def close(self) -> None:
-        """Close the store, if it was opened."""
-        self._backlog.stop()
-        with self._opening:
-            self._closed = True
-            engine, self._engine = self._engine, None
-        if engine is not None:
-            engine.close()
 
     def call(
         self, name: str, arguments: Mapping[str, Any], progress: Callable[[Progress], None] | None = None
@@ -167,9 +125,9 @@ class Service:
 def refuse_huge(arguments: Mapping[str, Any]) -> None:
     """Refuse arguments that are too large."""
     size = len(json.dumps(arguments, ensure_ascii=False, default=str).encode("utf-8", "replace"))
-    if size > MOST_BYTES:
+    if size > LARGEST_ARGUMENTS:
         raise UsageError(
-            f"the arguments take {size:,} bytes, which is more than {MOST_BYTES:,}",
+            f"the arguments take {size:,} bytes, which is more than {LARGEST_ARGUMENTS:,}",
             hint="Write a long text to a file and add the file, or send it in parts.",
         )
 
@@ -179,53 +137,3 @@ def printable(plain: Mapping[str, Any]) -> dict[str, Any]:
     text = json.dumps(plain, ensure_ascii=False, default=str).encode("utf-8", "replace")
     clean: dict[str, Any] = json.loads(text)
     return clean
-
-
-class BacklogThread:
-    """A thread that makes the vectors of what was written or taken in, after the answer; the first call starts it."""
-
-    def __init__(self, engine: Callable[[], Ricordo]) -> None:
-        self._engine = engine
-        self._wanted = threading.Event()
-        self._ending = False
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-
-    def wake(self) -> None:
-        """Tell the thread that there may be texts to embed."""
-        with self._lock:
-            if self._thread is None and not self._ending:
-                self._thread = threading.Thread(target=self._work, name="ricordo-backlog", daemon=True)
-                self._thread.start()
-        self._wanted.set()
-
-    def stop(self, seconds: float = 2.0) -> None:
-        """End after the current batch; the rest stays in the backlog."""
-        with self._lock:
-            self._ending = True
-            thread = self._thread
-        self._wanted.set()
-        if thread is not None:
-            thread.join(seconds)
-
-    def _work(self) -> None:
-        while True:
-            self._wanted.wait()
-            self._wanted.clear()
-            if self._ending:
-                return
-            try:
-                self._drain()
-            except Error as error:
-                report(f"vectors stay in the backlog: {error}")
-            except Exception as error:  # noqa: BLE001 - a bug must not end the thread; the texts stay in the backlog
-                report("vectors stay in the backlog", error)
-
-    def _drain(self) -> None:
-        engine = self._engine()
-        if engine.config.embedding.provider == "none":
-            return
-        while not self._ending and engine.see_to_waiting(few=0):
-            done = engine.embed(limit=AT_A_TIME, search_missing=False)
-            if done.stopped or not done.embedded + done.cached:
-                return

@@ -19,10 +19,10 @@ import anyio
 from anyio.streams.memory import MemoryObjectSendStream
 from pydantic import ValidationError
 
+from ricordo.hosting.threads import CallThreads, leave
 from ricordo.mcp_server.protocol import server_for
 from ricordo.mcp_server.sdk import SessionMessage, read_message, written_message
-from ricordo.mcp_server.service import Service
-from ricordo.mcp_server.threads import CallThreads
+from ricordo.mcp_server.service import ToolService
 
 FINISHING_SECONDS = 5.0
 """How long running calls may take once the input has ended."""
@@ -34,7 +34,7 @@ INVALID_REQUEST = -32600
 log = logging.getLogger("ricordo.mcp")
 
 
-def serve(service: Service) -> None:
+def serve(service: ToolService) -> None:
     """Serve until standard input ends, then close the store."""
     # A read that waits for input cannot be interrupted; dying at once loses nothing that was acknowledged.
     if threading.current_thread() is threading.main_thread():
@@ -67,17 +67,6 @@ def claim_streams() -> tuple[BinaryIO, BinaryIO]:
     return reader, writer
 
 
-def leave(threads: CallThreads) -> None:
-    """End the process even if a call, a read of an input that stays open, or a working model never returns.
-
-    Daemon threads count, too: unloading a model that one of them still uses can keep the interpreter from ending.
-    """
-    others = [one for one in threading.enumerate() if one is not threading.main_thread()]
-    if threads.busy or any(not one.name.startswith("ricordo-call") for one in others):
-        sys.stderr.flush()
-        os._exit(0)
-
-
 def leave_in_time() -> None:
     """End the process after the time for running calls and for closing, whatever still holds it up."""
     last = threading.Timer(FINISHING_SECONDS + CLOSING_SECONDS, os._exit, (0,))
@@ -85,7 +74,7 @@ def leave_in_time() -> None:
     last.start()
 
 
-async def _serve(service: Service, threads: CallThreads, reader: BinaryIO, writer: BinaryIO) -> None:
+async def _serve(service: ToolService, threads: CallThreads, reader: BinaryIO, writer: BinaryIO) -> None:
     server = server_for(service, threads)
     wire = Wire(writer)
     forward, inbox = anyio.create_memory_object_stream[SessionMessage | Exception](0)

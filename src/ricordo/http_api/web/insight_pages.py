@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Query, Request, Response
 
-from ricordo.cli.hook_shown import shown_by_hooks, with_openings
+from ricordo.hooks.shown import shown_by_hooks, with_openings
 from ricordo.http_api.serving import Here
 from ricordo.http_api.web.drawing import by_day
 from ricordo.http_api.web.pages import page, page_router, shows

@@ -13,7 +13,7 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 
 from ricordo._version import __version__
 from ricordo.errors import Error, NotFound
-from ricordo.http_api.credentials import SESSION_DAYS, Caller
+from ricordo.hosting.credentials import SESSION_DAYS, Caller
 from ricordo.http_api.failures import status_of
 from ricordo.http_api.web import drawing
 from ricordo.http_api.web.markdown import item_address

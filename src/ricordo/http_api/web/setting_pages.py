@@ -14,7 +14,7 @@ from ricordo.http_api.web.pages import page, page_router, shows
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
-    from ricordo.http_api.credentials import Caller
+    from ricordo.hosting.credentials import Caller
 
 settings = page_router()
 

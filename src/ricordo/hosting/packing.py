@@ -6,7 +6,10 @@ A request is texts, each ended by a zero byte, which no path, argument or variab
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+ALONE = b"alone"
+"""What the server answers if the caller has to run the command itself."""
 
 
 def packed(texts: Sequence[str], content: bytes = b"") -> bytes:
@@ -29,6 +32,50 @@ def unpacked(body: bytes) -> tuple[list[str], bytes]:
             raise ValueError("a text is cut short")
         texts.append(os.fsdecode(text))
     return texts, rest
+
+
+class CommandRequest:
+    """A command line that another process of this user wants answered, and what its answer depends on."""
+
+    def __init__(
+        self,
+        *,
+        version: str,
+        folder: str,
+        terminals: str,
+        window: tuple[int, int],
+        args: Sequence[str],
+        env: Mapping[str, str],
+    ) -> None:
+        self.version = version
+        self.folder = folder
+        self.terminals = terminals
+        """Which of the caller's streams are terminals: the letters ``i``, ``o``, ``e``."""
+        self.window = window
+        """Columns and lines."""
+        self.args = args
+        self.env = env
+
+    def to_bytes(self) -> bytes:
+        columns, lines = map(str, self.window)
+        variables = (f"{name}={value}" for name, value in self.env.items())
+        head = (self.version, self.folder, self.terminals, columns, lines, str(len(self.args)))
+        return packed((*head, *self.args, *variables))
+
+    @classmethod
+    def from_bytes(cls, body: bytes) -> CommandRequest:
+        """The same read again; ``ValueError`` for what is none."""
+        texts, _ = unpacked(body)
+        version, folder, terminals, columns, lines, count = texts[:6]
+        args, variables = texts[6 : 6 + int(count)], texts[6 + int(count) :]
+        return cls(
+            version=version,
+            folder=folder,
+            terminals=terminals,
+            window=(int(columns), int(lines)),
+            args=args,
+            env=dict(one.partition("=")[::2] for one in variables),
+        )
 
 
 def packed_answer(code: int, parts: Iterable[tuple[str, bytes]]) -> bytes:

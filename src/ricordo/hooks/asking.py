@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 
 from ricordo._version import __version__
-from ricordo.http_api.packing import packed
-from ricordo.http_api.running import ask, read_running
+from ricordo.hosting.packing import packed
+from ricordo.hosting.running import ask, read_running
 
 
 def ask_server(event: str, content: bytes, *, store: str | None, tier: str | None, seconds: float) -> bytes | None:

@@ -1,8 +1,10 @@
-"""Runs blocking work for an asynchronous server, each call within a time limit."""
+"""Runs blocking work for an asynchronous server, each call within a time limit, and ends a process that still works."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -52,3 +54,14 @@ class CallThreads:
     def close(self) -> None:
         """Take no more work and drop what has not started."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def leave(threads: CallThreads) -> None:
+    """End the process even if a call, a read of an input that stays open, or a working model never returns.
+
+    Daemon threads count, too: unloading a model that one of them still uses can keep the interpreter from ending.
+    """
+    others = [one for one in threading.enumerate() if one is not threading.main_thread()]
+    if threads.busy or any(not one.name.startswith("ricordo-call") for one in others):
+        sys.stderr.flush()
+        os._exit(0)

@@ -8,7 +8,7 @@ import time
 from ricordo.config.homes import state_folder
 
 NAME = "hooks.runs"
-MOST_BYTES = 100_000
+LONGEST_FILE = 100_000
 """A longer file is renamed to ``hooks.runs.1``, in place of an older one: about 2,500 calls each."""
 DAY = 86_400
 IN_TIME, SAID_LESS, SAID_NOTHING = "in-time", "said-less", "said-nothing"
@@ -24,7 +24,7 @@ def note(event: str, seconds: float, outcome: str) -> None:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(handle, "ab") as file:
             file.write(f"{int(time.time())} {event or '-'} {seconds:.2f} {outcome}\n".encode())
-            is_long = file.tell() > MOST_BYTES
+            is_long = file.tell() > LONGEST_FILE
         if is_long:
             os.replace(path, f"{path}.1")  # noqa: PTH105 - the same
     except OSError:

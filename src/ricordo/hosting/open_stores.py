@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy  # noqa: F401 - two threads that import it at the same time get in each other's way
 
-from ricordo.cli.hook_answers import for_hooks
 from ricordo.config.files import nearest_project
 from ricordo.config.loading import Config, ConfigProvider
 from ricordo.config.places import locate, places
@@ -26,23 +25,24 @@ from ricordo.config.places import locate, places
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
 
-MOST_STORES = 8
+STORES_KEPT_OPEN = 8
 """How many stores stay open; the one that was used longest ago is closed first."""
-MOST_FOLDERS = 200
+FOLDERS_REMEMBERED = 200
 """How many folders' settings are kept."""
 
 
-_is_for_a_hook: ContextVar[bool] = ContextVar("for a hook", default=False)
+Change = Callable[[Config], Config]
+_change: ContextVar[Change | None] = ContextVar("how the settings are changed for what runs now", default=None)
 
 
 @contextmanager
-def asked_by_a_hook() -> Iterator[None]:
-    """What this thread asks an open store for is asked with the settings of a hook."""
-    token = _is_for_a_hook.set(True)
+def changing_settings(change: Change) -> Iterator[None]:
+    """What this thread asks an open store for is asked with the settings as ``change`` makes them."""
+    token = _change.set(change)
     try:
         yield
     finally:
-        _is_for_a_hook.reset(token)
+        _change.reset(token)
 
 
 @dataclass(slots=True)
@@ -116,7 +116,7 @@ class OpenStores:
     def _provider(self, folder: Path) -> ConfigProvider:
         found = self._settings.get(folder)
         if found is None:
-            if len(self._settings) >= MOST_FOLDERS:
+            if len(self._settings) >= FOLDERS_REMEMBERED:
                 self._settings.clear()
             found = self._settings[folder] = ConfigProvider(start=folder)
         return found
@@ -126,7 +126,7 @@ class OpenStores:
 
         return Ricordo.open(
             store,
-            config=lambda: for_hooks(provider()) if _is_for_a_hook.get() else provider(),
+            config=lambda: change(provider()) if (change := _change.get()) else provider(),
             create=False,
             start=folder,
             tier=tier,
@@ -143,7 +143,7 @@ class OpenStores:
         """Make room for one more store."""
         idle = [key for key, one in self._open.items() if not one.users]
         idle.sort(key=lambda key: self._open[key].used)
-        for key in idle[: max(0, len(self._open) + 1 - MOST_STORES)]:
+        for key in idle[: max(0, len(self._open) + 1 - STORES_KEPT_OPEN)]:
             self._retire(key)
 
 

@@ -2,7 +2,7 @@
 
 The work is done in a forked child process; the parent only listens. When the child ends or the time is up, the parent
 prints the last answer that the child offered, so that neither C code that never returns nor a crash in it keeps an
-agent waiting. Where there is no fork, a thread watches the clock. ``hook_answers`` decides what is answered.
+agent waiting. Where there is no fork, a thread watches the clock. ``answers`` decides what is answered.
 
 There are two limits. After ``hooks.seconds`` the hook prints the answer it has. If it has none yet, it goes on for the
 time that the calling program gives it (``--within``), and prints the first answer that comes.
@@ -13,113 +13,19 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+
+from ricordo.hooks.outlet import LARGEST_PAYLOAD, Listener, Outlet
 
 TYPE_CHECKING = False  # type checkers take it for true; importing typing costs milliseconds that every prompt waits
 if TYPE_CHECKING:
-    from pathlib import Path
-    from typing import Any, NoReturn
+    from typing import NoReturn
 
-DEFAULT_SECONDS = 2.0
-"""The limit until the settings have been read."""
-LARGEST = 8_000_000
-"""Bytes of a payload that are read; a prompt that a person wrote is shorter."""
-LOG_NAME = "hooks.log"
-LOG_BYTES = 200_000
-"""A longer log is renamed to ``hooks.log.1``, in place of an older one."""
 SILENT = ("pre-compact", "session-end")
 """Events that print nothing: Claude Code adds what a PreCompact hook prints, even ``{}``, to its compaction prompt."""
 
-_RESERVE = 0.05
-"""Seconds of the limit that ending the process takes."""
-_SHARE_OF_HOST = 0.85
-"""How much of the calling program's time is used: it counts from before our process started."""
-_LONGEST_REASON = 500
 LONGEST_WAIT = 600.0
 """A larger ``--within`` is taken for a mistake, such as milliseconds, and ignored."""
-
-
-class Outlet:
-    """The child's side: it says how long the work may take, and offers answers; the last one offered counts."""
-
-    def __init__(self, send: Callable[[bytes], None], started: float) -> None:
-        self._send = send
-        self._started = started
-        self._limit = DEFAULT_SECONDS
-        self.shown: tuple[str, str, list[str]] | None = None
-        """What the last answer shows: the event, the store, and the refs of the items."""
-
-    def limit(self, seconds: float) -> None:
-        self._limit = seconds
-        self._send(f"limit {seconds}\n".encode())
-
-    def offer(self, answer: Mapping[str, Any]) -> None:
-        import json
-
-        self.offer_text(json.dumps(answer).encode())
-
-    def offer_text(self, answer: bytes) -> None:
-        """The same for an answer that is JSON already, in one line."""
-        self._send(b"answer " + answer + b"\n")
-
-    def note_shown(self) -> None:
-        """Write down which items were shown to the agent."""
-        if self.shown is not None:
-            from ricordo.cli import hook_shown
-
-            hook_shown.note(*self.shown)
-
-    @property
-    def left(self) -> float:
-        """The share of the time that is left."""
-        return 1 - (time.monotonic() - self._started) / self._limit
-
-    @property
-    def seconds_for_server(self) -> float:
-        """How long to wait for a running server: all the time left, because the hook alone would take longer.
-
-        A program that gives its hooks more time than the limit still gets an answer from a server that hangs.
-        """
-        return max(0.0, self.left * self._limit - _RESERVE)
-
-
-class _Listener:
-    """The parent's side: hears what an outlet sends."""
-
-    def __init__(self, started: float, within: float = 0.0) -> None:
-        self.answer = b"{}"
-        self._started = started
-        self._limit = DEFAULT_SECONDS
-        self._within = within * _SHARE_OF_HOST
-        self._has_answer = False
-        self._rest = b""
-
-    @property
-    def seconds_left(self) -> float:
-        """How long to go on listening: with an answer until the limit, without one as long as the caller waits."""
-        limit = self._limit if self._has_answer else max(self._limit, self._within)
-        return self._started + limit - _RESERVE - time.monotonic()
-
-    @property
-    def seconds(self) -> float:
-        """How long it took by now."""
-        return time.monotonic() - self._started
-
-    @property
-    def outcome(self) -> str:
-        """What it means that time ran out now."""
-        from ricordo.cli import hook_runs
-
-        return hook_runs.SAID_LESS if self._has_answer else hook_runs.SAID_NOTHING
-
-    def hear(self, part: bytes) -> None:
-        *lines, self._rest = (self._rest + part).split(b"\n")
-        for line in lines:
-            word, _, value = line.partition(b" ")
-            if word == b"limit":
-                self._limit = float(value)
-            elif word == b"answer":
-                self.answer, self._has_answer = value, True
 
 
 def main(args: Sequence[str]) -> NoReturn:
@@ -153,7 +59,7 @@ def answer(event: str, *, store: str | None, tier: str | None, started: float, w
     """
 
     def work(outlet: Outlet) -> None:
-        from ricordo.cli.hook_server import ask_server
+        from ricordo.hooks.asking import ask_server
 
         content = _standard_input()
         from_server = ask_server(event, content, store=store, tier=tier, seconds=outlet.seconds_for_server)
@@ -162,11 +68,11 @@ def answer(event: str, *, store: str | None, tier: str | None, started: float, w
             return
         # numpy's BLAS library starts a thread for each core when it is imported, which costs more than a hook computes.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        from ricordo.cli.hook_answers import run
+        from ricordo.hooks.answers import run
 
         run(event, content, outlet, store=store, tier=tier)
 
-    listener = _Listener(started, within)
+    listener = Listener(started, within)
     if hasattr(os, "fork"):
         _in_a_child(event, work, listener, started)
     else:
@@ -193,12 +99,14 @@ def _say(event: str, answer: bytes) -> None:
         sys.stdout.buffer.write(answer + b"\n")
         sys.stdout.buffer.flush()
         if answer == b"{}" and sys.stderr.isatty():  # a person tries it: an agent's program has no terminal
-            sys.stderr.write(f"nothing to tell; where something went wrong, {_log_path()} says what\n")
+            from ricordo.hooks.log import log_path
+
+            sys.stderr.write(f"nothing to tell; where something went wrong, {log_path()} says what\n")
     except (OSError, ValueError, AttributeError):
         return
 
 
-def _in_a_child(event: str, work: Callable[[Outlet], None], listener: _Listener, started: float) -> None:
+def _in_a_child(event: str, work: Callable[[Outlet], None], listener: Listener, started: float) -> None:
     import select
 
     reader, writer = os.pipe()
@@ -227,19 +135,23 @@ def _in_a_child(event: str, work: Callable[[Outlet], None], listener: _Listener,
     _, status = os.waitpid(child, 0 if ended else os.WNOHANG)
     _note(event, listener, ended)
     if ended and os.WIFSIGNALED(status):
+        from ricordo.hooks.log import log
+
         log(event, f"ended by signal {os.WTERMSIG(status)}")
 
 
-def _note(event: str, listener: _Listener, ended: bool) -> None:
+def _note(event: str, listener: Listener, ended: bool) -> None:
     """Write down how long it took, and log it if time ran out."""
-    from ricordo.cli import hook_runs
+    from ricordo.hooks import runs
 
-    hook_runs.note(event, listener.seconds, hook_runs.IN_TIME if ended else listener.outcome)
+    runs.note(event, listener.seconds, runs.IN_TIME if ended else listener.outcome)
     if not ended:
+        from ricordo.hooks.log import log
+
         log(event, f"out of time; {listener.outcome.replace('-', ' ')}")
 
 
-def _beside_a_clock(event: str, work: Callable[[Outlet], None], listener: _Listener, started: float) -> None:
+def _beside_a_clock(event: str, work: Callable[[Outlet], None], listener: Listener, started: float) -> None:
     import threading
 
     done = threading.Event()
@@ -266,12 +178,12 @@ def _beside_a_clock(event: str, work: Callable[[Outlet], None], listener: _Liste
 
 
 def _standard_input() -> bytes:
-    """Read all input, although only ``LARGEST`` bytes are kept, because a program that cannot finish writing may
-    fail.
+    """All input. It is read to its end, because a program that cannot finish writing may fail, but what is too long is
+    not kept.
     """
     content = b""
     while sys.stdin is not None and (part := sys.stdin.buffer.read(1_000_000)):
-        if len(content) <= LARGEST:
+        if len(content) <= LARGEST_PAYLOAD:
             content += part
     return content
 
@@ -286,31 +198,3 @@ def _be_silent() -> None:
 def _write(handle: int, part: bytes) -> None:
     while part:
         part = part[os.write(handle, part) :]
-
-
-def log(event: str, reason: str) -> None:
-    """Log why a hook had no answer, without any text of the user's. A log that cannot be written is no failure."""
-    from contextlib import suppress
-    from datetime import datetime
-
-    line = " ".join(f"{event or '(no event)'}: {reason}".split())[:_LONGEST_REASON]
-    with suppress(OSError), open_log() as file:
-        file.write(f"{datetime.now().astimezone().isoformat(timespec='seconds')} {line}\n".encode("utf-8", "replace"))
-
-
-def _log_path() -> Path:
-    from ricordo.config.files import state_home
-
-    return state_home(os.environ) / LOG_NAME
-
-
-def open_log() -> Any:
-    """The log, opened for appending; it is renamed first if it is too long."""
-    from contextlib import suppress
-
-    path = _log_path()
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with suppress(FileNotFoundError):
-        if path.stat().st_size > LOG_BYTES:
-            path.replace(path.with_name(LOG_NAME + ".1"))
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ricordo.engine import Ricordo
 
 NAME = "hooks.shown"
-MOST_BYTES = 500_000
+LONGEST_FILE = 500_000
 """A longer file is renamed to ``hooks.shown.1``, in place of an older one."""
 DAY = 86_400
 
@@ -50,7 +50,7 @@ def note(event: str, store: str, refs: Sequence[str]) -> None:
         path = state_home(os.environ) / NAME
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with suppress(FileNotFoundError):
-            if path.stat().st_size > MOST_BYTES:
+            if path.stat().st_size > LONGEST_FILE:
                 path.replace(path.with_name(f"{NAME}.1"))
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         line = {"at": int(time.time()), "event": event, "store": store, "refs": list(refs)}

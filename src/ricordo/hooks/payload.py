@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ricordo.cli.hook_process import LARGEST
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
+from ricordo.hooks.outlet import LARGEST_PAYLOAD
 from ricordo.text.scripts import unspaced_runs
 from ricordo.text.stopwords import STOP_WORDS
 
@@ -39,7 +39,7 @@ _COMMAND = re.compile(r"^/[A-Za-z][\w:-]*(?=\s|$)")
 _WORD = re.compile(r"\w(?:[\w.'-]*\w)?")
 _IDENTIFIER = re.compile(r"[\w.-]*[\d_.-][\w.-]*|.{8,}")
 _UNSPACED_ENOUGH = 4
-"""So many characters of a script without spaces are as good as two words."""
+"""This many characters of a script without spaces are as good as two words."""
 _CHATTER = """again ahead awesome carry check commit continue cool correct done exactly fine fix good go great
     hello hey hi keep let lets lgtm like looks make need next nice nope ok okay perfect please proceed push
     retry right run see sounds start stop sure thank thanks thing try undo use wait want way well work works
@@ -76,8 +76,8 @@ def read_payload(event: str, content: bytes, here: Path | None = None) -> Payloa
 
     ``here`` is the folder that is meant when the payload names none; without it, the current one.
     """
-    if len(content) > LARGEST:
-        raise UsageError(f"the payload is longer than {LARGEST} bytes")
+    if len(content) > LARGEST_PAYLOAD:
+        raise UsageError(f"the payload is longer than {LARGEST_PAYLOAD} bytes")
     if not content.strip():
         raise UsageError("the payload is empty")
     given = json.loads(content)

@@ -14,7 +14,7 @@ from xml.sax.saxutils import escape
 
 from ricordo.config.files import replace_file, state_home
 from ricordo.errors import NotFound, Unavailable, UsageError
-from ricordo.http_api.running import RunningServer, ask, read_running
+from ricordo.hosting.running import RunningServer, ask, read_running
 
 START_SECONDS = 60.0
 STOP_SECONDS = 15.0

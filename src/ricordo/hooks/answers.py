@@ -14,23 +14,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ricordo.cli.hook_payload import NAMES, Payload, is_worth_asking, read_payload
-from ricordo.cli.hook_process import Outlet, log, open_log
 from ricordo.config.loading import Config, ConfigProvider
 from ricordo.errors import Error
 from ricordo.frozen import frozen
+from ricordo.hooks.log import log, open_log
+from ricordo.hooks.outlet import Outlet
+from ricordo.hooks.payload import NAMES, Payload, is_worth_asking, read_payload
 from ricordo.log import keep_log, report
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
 
-IDLE_BEFORE = 0.8
+IDLE_BEFORE_IMPORT = 0.8
 """The machine counts as idle if at least this share of the time is left before the engine is imported."""
-IDLE_AFTER = 0.6
+IDLE_WHEN_OPEN = 0.6
 """And if at least this share is left when the store is open."""
-ENOUGH = 0.3
+ENOUGH_FOR_MEANING = 0.3
 """The share of the time that must be left to search again by meaning."""
-MOST_TASKS = 4
+TASKS_ANSWERED = 4
 """For how many tasks a sub-agent gets context if the program does not say which one is its own."""
 
 
@@ -85,18 +86,18 @@ def _run(event: str, content: bytes, outlet: Outlet, place: _Place) -> None:
         return
     if event in ("pre-compact", "session-end"):
         if hooks.transcripts:
-            _take_in(payload, provider(), place.store, place.tier)
+            _start_reading(payload, provider(), place.store, place.tier)
         return
     if event == "session-start":
         wanted = _Wanted(("",), hooks.session_start_budget)
     elif event == "before-agent-start":
-        wanted = _Wanted(payload.tasks[:MOST_TASKS] or ("",), hooks.agent_budget)
+        wanted = _Wanted(payload.tasks[:TASKS_ANSWERED] or ("",), hooks.agent_budget)
     elif is_worth_asking(payload.task):  # the items that every agent gets were given when the session started
         wanted = _Wanted((payload.task,), hooks.prompt_budget, always=False)
     else:
         return
     if wanted.budget:
-        _tell(payload, wanted, provider, outlet, place)
+        _answer(payload, wanted, provider, outlet, place)
 
 
 @frozen
@@ -110,7 +111,7 @@ class _Wanted:
     always: bool = True
 
 
-def _tell(
+def _answer(
     payload: Payload,
     wanted: _Wanted,
     provider: Callable[[], Config],
@@ -123,7 +124,7 @@ def _tell(
         return
     settings = provider()
     meaning = any(wanted.tasks) and settings.search.backend == "hybrid" and settings.embedding.provider != "none"
-    idle = outlet.left > IDLE_BEFORE
+    idle = outlet.left > IDLE_BEFORE_IMPORT
     embedder = None
     if meaning and idle:
         from ricordo.registry import embedder_ahead
@@ -144,9 +145,9 @@ def _tell(
         place.store, config=config, create=False, start=payload.folder, tier=place.tier, embedder=embedder
     ) as engine:
         # A provider that is reached over a network may never answer, so there the words come first in any case.
-        if not (meaning and idle and settings.embedding.provider == "local" and outlet.left > IDLE_AFTER):
+        if not (meaning and idle and settings.embedding.provider == "local" and outlet.left > IDLE_WHEN_OPEN):
             _offer(engine, payload, wanted, outlet)
-        if meaning and outlet.left > ENOUGH:
+        if meaning and outlet.left > ENOUGH_FOR_MEANING:
             by_words = False
             _offer(engine, payload, wanted, outlet)
 
@@ -185,7 +186,7 @@ def _start_of(task: str) -> str:
     return line if len(line) <= 80 else f"{line[:80].rsplit(' ', 1)[0]}…"
 
 
-def _take_in(payload: Payload, config: Config, store: str | None, tier: str | None) -> None:
+def _start_reading(payload: Payload, config: Config, store: str | None, tier: str | None) -> None:
     """Start a process that reads the transcript and outlives this one; where there is no store, none is made."""
     import subprocess
 
