@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from http_sites import Site
 
-from ricordo import Ricordo, __version__
+from ricordo import Ricordo, Unavailable, __version__
+from ricordo.http_api import tasks
 
 VERBS_WITHOUT_A_ROUTE = {
     "close": "the server closes the store",
@@ -153,6 +156,44 @@ def test_files_that_are_sent_are_read_by_their_kind(site: Site) -> None:
     assert answer.json()["result"]["items"][0]["ref"] == "agent:/uploads/plan.md"
     item = site.get("/api/v1/get", params={"ref": "agent:/uploads/plan.md"})
     assert (item["title"], item["content"].strip()) == ("The plan", "Build a bridge.")
+
+
+def test_files_that_were_sent_are_not_left_lying_about(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    between = tmp_path / "between"
+    between.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(between))
+    files = [("files", (name, b"Some text.", "text/plain")) for name in ("a.md", "b.md")]
+    assert site.client.post("/api/v1/upload?wait=20", files=files).json()["result"]["created"] == 2
+    assert list(between.glob("ricordo-upload-*")) == []
+    monkeypatch.setattr(Ricordo, "add", fails)
+    assert site.client.post("/api/v1/upload?wait=20", files=files).json()["state"] == "failed"
+    assert list(between.glob("ricordo-upload-*")) == []
+
+
+def fails(*_: Any, **__: Any) -> None:
+    raise Unavailable("the disk is gone")
+
+
+def test_a_long_name_of_a_sent_file_is_shortened_to_what_a_disk_takes(site: Site) -> None:
+    files = [("files", ("é" * 300 + ".md", b"# The plan", "text/plain"))]
+    result = site.client.post("/api/v1/upload?wait=20", files=files).json()["result"]
+    assert [(item["status"], item["ref"]) for item in result["items"]] == [("created", f"agent:/uploads/{'é' * 75}.md")]
+
+
+def test_tasks_that_are_over_are_forgotten_from_the_oldest_on_and_those_at_work_are_not(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "KEPT", 3)
+    released = threading.Event()
+    at_work = site.serving.start("slow", lambda engine, tell: released.wait(60))
+    over = [site.post("/api/v1/sync?wait=20")["id"] for _ in range(4)]
+    try:
+        assert [one["id"] for one in site.get("/api/v1/tasks")["tasks"]] == [over[3], over[2], at_work.id]
+        assert site.get(f"/api/v1/tasks/{over[0]}", status=404)["error"]["code"] == "not_found"
+    finally:
+        released.set()
 
 
 def test_what_is_exported_can_be_imported_elsewhere(site: Site, new_site: Callable[..., Site], tmp_path: Path) -> None:

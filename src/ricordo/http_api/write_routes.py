@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 write = router("write")
 
+LONGEST_NAME = 150
+"""Bytes of the name of a sent file, without its ending; most disks take names of 255 bytes."""
+
 
 @writes(write, "/remember", shapes.SavedShape)
 async def remember(here: Here, who: Who, body: bodies.RememberBody) -> Response:
@@ -257,9 +260,13 @@ async def uploaded(here: Serving, files: list[UploadFile], folder: str) -> tuple
     names = [safe_name(file.filename or "") for file in files]
     place = Path(tempfile.mkdtemp(prefix="ricordo-upload-"))
     base = "/".join(["uploads", *(safe_name(part) for part in PurePath(folder).parts if part.strip("/\\. "))])
-    for at, file in enumerate(files):
-        (place / str(at)).mkdir()
-        (place / str(at) / names[at]).write_bytes(await file.read())
+    try:
+        for at, file in enumerate(files):
+            (place / str(at)).mkdir()
+            (place / str(at) / names[at]).write_bytes(await file.read())
+    except BaseException:  # no work will remove the folder
+        shutil.rmtree(place, ignore_errors=True)
+        raise
 
     def work(engine: Ricordo, tell: Tells) -> AddReport:
         from ricordo.values.reports import AddReport, Progress
@@ -282,10 +289,12 @@ async def uploaded(here: Serving, files: list[UploadFile], folder: str) -> tuple
 
 
 def safe_name(name: str) -> str:
-    """The last part of a file's name, without anything that could lead to another folder."""
+    """The last part of a file's name, without anything that could lead to another folder; its ending is kept."""
     last = name.replace("\\", "/").rpartition("/")[2]
-    clean = "".join(char for char in last if char.isprintable()).strip().lstrip(".")[:200]
-    clean = clean.encode("utf-8", "replace").decode()
+    clean = "".join(char for char in last if char.isprintable()).strip().lstrip(".")
+    ending = PurePath(clean).suffix[-20:]
+    stem = clean.removesuffix(ending).encode("utf-8", "replace")[:LONGEST_NAME]
+    clean = stem.decode("utf-8", "ignore") + ending.encode("utf-8", "replace").decode()
     if not clean:
         raise UsageError(f"'{name[:100]}' cannot be the name of a file", hint="Give the file a name such as notes.md.")
     return clean
