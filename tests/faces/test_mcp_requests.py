@@ -13,6 +13,10 @@ from mcp.shared.exceptions import MCPError
 from pydantic import AnyUrl
 
 from ricordo import ConfigProvider, Ricordo
+from ricordo.mcp_server import protocol
+from ricordo.mcp_server.service import MOST_BYTES
+from ricordo.values.items import Entry
+from ricordo.values.reports import Progress
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -39,6 +43,12 @@ def test_numbers_truth_values_and_lists_sent_as_text_are_taken(lines: Lines) -> 
     assert shown["isError"] is False
     assert lines.error("search", {"query": "x", "limit": "1.5"})["error_type"] == "usage"
     assert lines.error("search", {"query": "x", "limit": "9999"})["error_type"] == "usage"
+
+
+def test_the_size_of_arguments_is_counted_in_bytes_not_in_letters(lines: Lines) -> None:
+    text = "é" * 2_200_000
+    assert len(text) < MOST_BYTES < len(text.encode())
+    assert "bytes" in lines.error("remember", {"text": text})["message"]
 
 
 @pytest.mark.parametrize("method", ["tools/list", "resources/list", "resources/templates/list", "prompts/list"])
@@ -94,6 +104,27 @@ def test_adding_a_folder_reports_progress_to_a_client_that_asks_for_it(tmp_path:
     assert [done for done, _ in notices] == sorted({done for done, _ in notices})
 
 
+def test_progress_never_goes_back_for_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "PROGRESS_SECONDS", 0)
+    heard: list[int] = []
+
+    async def hear(done: int, total: int | None, words: str) -> None:
+        heard.append(done)
+
+    async def work() -> None:
+        report = protocol.Reporter(hear)
+        for done in (1, 3, 2, 3, 5):
+            report(Progress(done, 9))
+        while 5 not in heard:
+            await anyio.sleep(0.01)
+        report.end()
+        report(Progress(9, 9))
+        await anyio.sleep(0.05)
+
+    anyio.run(work)
+    assert heard == [1, 3, 5]
+
+
 def test_a_client_that_does_not_ask_for_progress_hears_nothing_of_it(lines: Lines, tmp_path: Path) -> None:
     (tmp_path / "one.md").write_text("# One\n", encoding="utf-8")
     assert lines.call("add", {"sources": [str(tmp_path / "one.md")]})["structuredContent"]["created"] == 1
@@ -134,6 +165,19 @@ def test_refs_and_prompt_arguments_are_completed(tmp_path: Path) -> None:
         return types.CompleteResult
 
     anyio.run(complete)
+
+
+def test_a_completion_says_when_there_are_more_than_it_may_give(tmp_path: Path) -> None:
+    settings = ConfigProvider({"embedding.provider": "none", "knowledge.enabled": False})
+    with Ricordo.open(tmp_path / "store.db", config=settings) as engine:
+        engine.save_many([Entry(f"agent:/many/{number:03}", "x") for number in range(101)], wait=False)
+    with Lines(tmp_path) as talk:
+        talk.greet()
+        for typed, count, has_more in (("many/", 101, True), ("many/0", 100, False)):
+            about = {"ref": {"type": "ref/resource", "uri": "ricordo://{drive}/{+path}"}}
+            found = talk.ask("completion/complete", {**about, "argument": {"name": "path", "value": typed}})
+            found = found["result"]["completion"]
+            assert (len(found["values"]), found["total"], found["hasMore"]) == (100, count, has_more)
 
 
 def test_near_refs_come_from_the_same_drive_and_are_spelled_alike(lines: Lines) -> None:

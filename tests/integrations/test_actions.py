@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 from ricordo import Ricordo
-from ricordo.integrations.actions import actions
+from ricordo.integrations.actions import actions, facts_of
 
 
 def test_an_agent_saves_finds_and_reads(engine: Ricordo) -> None:
@@ -16,6 +16,15 @@ def test_an_agent_saves_finds_and_reads(engine: Ricordo) -> None:
     assert read("memory:/ada-prefers-tea-over-coffee") == "Ada prefers tea over coffee."
     assert "Ada prefers tea" in context("make tea for Ada")
     assert remember("Ada prefers tea over coffee!").startswith(("nearly", "skipped"))
+
+
+def test_what_an_agent_remembers_has_its_tags_and_its_source(engine: Ricordo) -> None:
+    _, _, remember, _ = actions(engine)
+    remember("Ada prefers tea over coffee.", ["people", "tea"])
+    item = engine.get("memory:/ada-prefers-tea-over-coffee")
+    assert (set(item.fields.tags), item.fields.source) == ({"people", "tea"}, "agent")
+    hit = engine.search("Ada prefers tea").hits[0]
+    assert set(facts_of(hit)["tags"]) == {"people", "tea"}
 
 
 def test_what_goes_wrong_is_told_in_words(engine: Ricordo) -> None:

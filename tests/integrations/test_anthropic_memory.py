@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ricordo import ConfigProvider, Ricordo
+from ricordo.values.hits import Filters
 
 pytest.importorskip("anthropic", reason="anthropic is not installed (extra 'anthropic')")
 pytestmark = pytest.mark.filterwarnings("default")
@@ -91,6 +92,34 @@ def test_wrong_commands_are_answered_in_the_words_claude_knows(tool: RicordoMemo
     assert "already exists" in do(tool, "rename", old_path="/memories/a.md", new_path="/memories/b.md")
     assert tool.clear_all_memory() == "All memory cleared"
     assert "0\t/memories" in do(tool, "view", path="/memories")
+
+
+def test_a_text_is_inserted_at_the_beginning_and_behind_the_last_line(tool: RicordoMemoryTool, memory: Ricordo) -> None:
+    do(tool, "create", path="/memories/a.md", file_text="one\ntwo")
+    do(tool, "insert", path="/memories/a.md", insert_line=0, insert_text="zero\n")
+    do(tool, "insert", path="/memories/a.md", insert_line=3, insert_text="three\nfour\n")
+    assert memory.get("note:/memories/a.md").content == "zero\none\ntwo\nthree\nfour"
+    for line in (-1, 6):
+        assert "[0, 5]" in do(tool, "insert", path="/memories/a.md", insert_line=line, insert_text="x")
+
+
+def test_nothing_is_moved_or_made_where_a_folder_is(tool: RicordoMemoryTool, memory: Ricordo) -> None:
+    do(tool, "create", path="/memories/a.md", file_text="a")
+    do(tool, "create", path="/memories/folder/b.md", file_text="b")
+    moved = do(tool, "rename", old_path="/memories/a.md", new_path="/memories/folder")
+    assert moved == "Error: The destination /memories/folder already exists"
+    assert "already exists" in do(tool, "rename", old_path="/memories/folder", new_path="/memories/a.md")
+    assert "Cannot move" in do(tool, "rename", old_path="/memories/folder", new_path="/memories/folder/deep")
+    assert "is a directory" in do(tool, "create", path="/memories/folder", file_text="x")
+    assert sorted(str(item.ref) for item in memory.list()) == ["note:/memories/a.md", "note:/memories/folder/b.md"]
+
+
+def test_claudes_files_are_found_by_their_tag(tool: RicordoMemoryTool, memory: Ricordo) -> None:
+    do(tool, "create", path="/memories/a.md", file_text="one\n")
+    do(tool, "insert", path="/memories/a.md", insert_line=1, insert_text="two")
+    assert [str(item.ref) for item in memory.list(filters=Filters(tags_any=("claude-memory",)))] == [
+        "note:/memories/a.md"
+    ]
 
 
 def test_claude_uses_it_through_the_sdks_own_loop(tool: RicordoMemoryTool, memory: Ricordo) -> None:

@@ -145,6 +145,22 @@ class TestPatience:
         assert waits == [2.0]
         assert len(service.asked) == 3
 
+    def test_of_several_keys_the_one_that_is_free_first_is_waited_for(self, serve: Any, waits: list[float]) -> None:
+        service = serve("openai")
+        service.breaks("429")
+        told = iter(["9", "2", "5"])
+        fault = service.fault
+
+        def one_wait_each() -> str:
+            service.retry_after = next(told, "")
+            if not service.retry_after:
+                service.mends()
+            return str(fault())
+
+        service.fault = one_wait_each
+        embedder(service, api_keys=["key-one", "key-two", "key-three"]).embed_query("patience")
+        assert waits == [2.0]
+
     def test_a_wait_beyond_all_bounds_is_not_begun(self, service: Any, waits: list[float]) -> None:
         service.breaks("429")
         service.retry_after = "3600"

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from ricordo import PathConflict, Ricordo, UsageError
+from ricordo.sources import url_fetch
+from ricordo.sources.url_fetch import MOST_REDIRECTS
 
 from .conftest import WORDS, Answer, Site, article, redirect
 
@@ -236,6 +238,36 @@ def test_a_server_that_fails_is_asked_again(pages: Ricordo, site: Site) -> None:
     site.routes["/a"] = lambda asked: next(answers)
     assert only(pages.add(f"{site.root}/a")).status == "created"
     assert site.paths() == ["/a"] * 3
+
+
+def test_a_circle_of_redirects_is_noticed_in_its_second_round(pages: Ricordo, site: Site) -> None:
+    site.routes["/round"] = redirect("/around")
+    site.routes["/around"] = redirect("/round")
+    assert "circle" in only(pages.add(f"{site.root}/round")).error["message"]
+    assert len(site.asked) <= 4
+
+
+def test_a_chain_of_redirects_is_followed_up_to_its_limit(pages: Ricordo, site: Site) -> None:
+    site.page("/0", article("The end"))
+    for number in range(1, MOST_REDIRECTS + 2):
+        site.routes[f"/{number}"] = redirect(f"/{number - 1}")
+    assert only(pages.add(f"{site.root}/{MOST_REDIRECTS}")).status == "created"
+    refused = only(pages.add(f"{site.root}/{MOST_REDIRECTS + 1}"))
+    assert (refused.status, f"more than {MOST_REDIRECTS} times" in refused.error["message"]) == ("failed", True)
+
+
+def test_a_server_is_waited_for_as_it_asks_but_not_longer_than_the_longest_pause(
+    open_engine: Callable[..., Ricordo], site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(url_fetch.time, "sleep", waited.append)
+    engine = open_engine(**{"fetch.allow_private": True, "fetch.delay": 0, "fetch.seconds": 3600})
+    longest = int(url_fetch.LONGEST_PAUSE)
+    for asked, status in ((longest, "created"), (longest + 1, "failed")):
+        answers = iter([Answer(b"", 503, headers={"Retry-After": str(asked)}), Answer(article("Back").encode())])
+        site.routes[f"/{asked}"] = lambda _, answers=answers: next(answers)
+        assert only(engine.add(f"{site.root}/{asked}")).status == status
+    assert waited == [longest]
 
 
 def test_a_page_that_never_ends_is_given_up_in_time(open_engine: Callable[..., Ricordo], site: Site) -> None:

@@ -300,6 +300,36 @@ class TestRefresh:
         after = {engine.get(folder / name / "LICENSE").id for name in ("first", "last")}
         assert after == set(ids.values())
 
+    def test_of_several_equal_files_the_one_whose_path_ends_alike_was_moved(
+        self, engine: Ricordo, tmp_path: Path
+    ) -> None:
+        folder = write(
+            tmp_path / "skills", a_LICENSE="the licence", b_sub_LICENSE="the licence", c_COPYING="the licence"
+        )
+        engine.add(folder)
+        ids = {path.parent.name: engine.get(path).id for path in sorted(folder.rglob("[LC]*")) if path.is_file()}
+        (folder / "b").rename(folder / "z")
+        for name in ("a", "c"):
+            next((folder / name).iterdir()).unlink()
+        engine.refresh(all=True)
+        assert engine.get(folder / "z" / "sub" / "LICENSE").id == ids["sub"]
+        write(folder, y_LICENSE="the licence")
+        engine.refresh(all=True)
+        assert engine.get(folder / "y" / "LICENSE").id == ids["a"]
+
+    def test_of_files_that_are_equally_alike_the_one_that_was_added_first_was_moved(
+        self, engine: Ricordo, tmp_path: Path
+    ) -> None:
+        folder = write(tmp_path / "skills", one_LICENSE="the licence")
+        engine.add(folder)
+        first = engine.get(folder / "one" / "LICENSE").id
+        write(folder, a_LICENSE="the licence")
+        engine.refresh(all=True)
+        (folder / "one").rename(folder / "new")
+        (folder / "a" / "LICENSE").unlink()
+        engine.refresh(all=True)
+        assert engine.get(folder / "new" / "LICENSE").id == first
+
     def test_an_empty_file_is_no_evidence_of_a_rename(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "code", a_init__py="")
         engine.add(folder)

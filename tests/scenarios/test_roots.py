@@ -131,3 +131,23 @@ def test_the_documents_of_a_project_follow_it_when_it_is_renamed(tmp_path: Path)
         assert "followed" in report.notes[0]
         assert sorted(str(item.ref) for item in engine.list()) == [f"disk:{renamed}/b.md", f"disk:{renamed}/docs/a.md"]
         assert [root.path for root in engine.roots()] == [str(renamed / "docs")]
+
+
+@pytest.mark.parametrize(("there", "followed"), [(1, 0), (2, 0), (3, 3)])
+def test_a_project_counts_as_moved_when_most_of_its_missing_files_are_there(
+    tmp_path: Path, there: int, followed: int
+) -> None:
+    """A copy of a few files beside other missing ones is no sign that the project moved."""
+    project, old = tmp_path / "project", tmp_path / "old"
+    for folder in (project / ".ricordo", old):
+        folder.mkdir(parents=True)
+    for number in range(4):
+        (old / f"{number}.md").write_text(f"the text of number {number}")
+    with Ricordo.open(project / ".ricordo" / "ricordo.db", config=ConfigProvider(PLAIN)) as engine:
+        engine.add(*old.iterdir())
+        for number in range(there):
+            shutil.copy(old / f"{number}.md", project)
+        shutil.rmtree(old)
+        report = engine.refresh(all=True)
+        moved = [item for item in engine.list() if str(item.ref).startswith(f"disk:{project}/")]
+        assert (bool(moved), any("followed" in note for note in report.notes)) == (bool(followed), bool(followed))

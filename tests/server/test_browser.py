@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ from urllib.parse import quote
 import pytest
 from browsers import browser, serious_findings
 from http_sites import Listening, listen
+
+from ricordo import Ricordo, Unavailable
+from ricordo.values.reports import Progress
 
 HOSTILE = "<script>window.stolen=1</script><img src=x onerror='window.stolen=1'>"
 PAGES = (
@@ -172,6 +176,21 @@ def test_the_keyboard_is_enough(tab: Tab) -> None:
     page.wait_for_url("**/edit?**")
 
 
+def test_k_goes_back_to_the_hit_before_and_stays_at_the_first(tab: Tab) -> None:
+    page = tab.go("/?q=keys")
+    hits = page.locator(".hit .open")
+    hits.nth(1).wait_for()
+
+    def at() -> Any:
+        return page.evaluate("Array.from(document.querySelectorAll('.hit .open')).indexOf(document.activeElement)")
+
+    seen = []
+    for key in ("j", "j", "k", "k", "j"):
+        page.keyboard.press(key)
+        seen.append(at())
+    assert seen == [0, 1, 0, 0, 1]
+
+
 def test_an_edit_that_comes_too_late_shows_both_before_one_wins(tab: Tab) -> None:
     tab.site.engine.save("note:/shared", "First line.", on_conflict="overwrite")
     page = tab.go("/edit?ref=note:/shared")
@@ -218,6 +237,35 @@ def test_dropped_files_and_pasted_texts_are_added_with_live_progress(tab: Tab) -
     page.click("#write >> text=Save")
     page.locator("#saved a").click()
     assert page.inner_text("h1") == "Ferry"
+
+
+def test_a_task_that_fails_says_so_on_the_page_that_follows_it(tab: Tab) -> None:
+    is_watched = threading.Event()
+
+    def fail(engine: Ricordo, tell: Any) -> None:
+        tell(Progress(1, 2, "bridge.md", "reading"))
+        is_watched.wait(60)
+        raise Unavailable("the disk is gone")
+
+    task = tab.site.serving.start("add", fail, about="a folder")
+    try:
+        page = tab.go("/add")
+        page.locator(f"[data-task='{task.id}'] .task-words", has_text="reading 1 of 2, bridge.md").wait_for()
+    finally:
+        is_watched.set()
+    page.locator(".task.failed", has_text="the disk is gone").wait_for()
+
+
+def test_a_browser_that_is_signed_out_meanwhile_is_told_how_to_sign_in(running: Any, site: Listening) -> None:
+    before = site.serving.credentials.all("session")
+    context = running.new_context()
+    page = context.new_page()
+    page.goto(site.link())
+    (mine,) = [one for one in site.serving.credentials.all("session") if one not in before]
+    site.serving.credentials.remove(mine.id)
+    page.locator("#q").press_sequentially("keys")
+    page.get_by_text("ricordo service link").wait_for()
+    context.close()
 
 
 def test_health_checks_the_store_and_shows_the_result(tab: Tab) -> None:

@@ -17,9 +17,10 @@ import pytest
 from click.testing import CliRunner
 from http_sites import LOCAL, Listening, listen
 
-from ricordo import Ricordo
+from ricordo import Ricordo, StoreError
 from ricordo.cli import served as command_runner
 from ricordo.cli.program import program
+from ricordo.hosting import open_stores
 from ricordo.hosting.running import RunningServer, write_running
 
 KEYS = """# Signing keys
@@ -289,6 +290,42 @@ def test_a_store_that_was_replaced_is_opened_anew(
             engine.remember(text)
         assert text.encode() in run(f"search store knows --no-track --store {store}", tmp_path)[1]
     assert answers == [0, 0]
+
+
+def test_a_store_in_use_stays_open_while_others_take_its_place(
+    tmp_path: Path, site: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(open_stores, "MOST_STORES", 1)
+    stores = site.serving.open_stores
+    for name in ("one", "two", "three"):
+        with Ricordo.open(tmp_path / f"{name}.db") as engine:
+            engine.remember(f"This is store {name}.")
+    with stores.opened(tmp_path, str(tmp_path / "one.db"), None) as first:
+        with stores.opened(tmp_path, str(tmp_path / "two.db"), None) as second:
+            assert (first.count(), second.count()) == (1, 1)
+        with stores.opened(tmp_path, str(tmp_path / "three.db"), None) as third:
+            assert (first.count(), third.count()) == (1, 1)
+        with stores.opened(tmp_path, str(tmp_path / "one.db"), None) as again:
+            assert again is first
+        with pytest.raises(StoreError, match="closed"):
+            second.count()
+
+
+def test_a_store_whose_file_was_replaced_while_in_use_is_closed_by_its_last_user(
+    tmp_path: Path, site: Listening
+) -> None:
+    place = (tmp_path, str(tmp_path / "one.db"), None)
+    with Ricordo.open(tmp_path / "one.db") as engine:
+        engine.remember("The first store knows of apples.")
+    with site.serving.open_stores.opened(*place) as before:
+        (tmp_path / "one.db").rename(tmp_path / "old.db")
+        with Ricordo.open(tmp_path / "one.db"):
+            pass
+        with site.serving.open_stores.opened(*place) as after:
+            assert (before.count(), after.count()) == (1, 0)
+        assert before.count() == 1
+    with pytest.raises(StoreError, match="closed"):
+        before.count()
 
 
 def of_another_version(site: Listening) -> None:

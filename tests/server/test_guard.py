@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+import socket
 import stat
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from http_sites import Site
+from http_sites import LOCAL, Site, listen
 from starlette.testclient import TestClient
 
 from ricordo import UsageError
 from ricordo.hosting.credentials import Credentials
+from ricordo.http_api import guard
 from ricordo.http_api.server import refuse_open_door
 
 PAGES = (
     "/", "/hits", "/browse", "/timeline", "/graph", "/insight", "/profiles", "/compare", "/jobs", "/settings", "/add",
     "/api", "/metrics", "/item?ref=note:/a", "/api/v1/search?q=x", "/api/v1/openapi.json", "/mcp",
 )  # fmt: skip
+JSON = {"Content-Type": "application/json"}
 
 
 def signed_in(site: Site) -> TestClient:
@@ -64,6 +68,15 @@ def test_pictures_and_scripts_of_other_sites_get_nothing_with_the_cookie(site: S
     assert signed_in(site).get("/api/v1/search?q=x", headers=headers).status_code == 403
 
 
+def test_a_browsers_secret_is_no_token_and_a_token_signs_no_browser_in(site: Site) -> None:
+    ((name, secret),) = signed_in(site).cookies.items()
+    answer = site.stranger({"Authorization": f"Bearer {secret}"}).get("/api/v1/status")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (401, "wrong_token")
+    assert site.stranger({"Cookie": f"{name}={secret}"}).get("/api/v1/status").status_code == 200
+    token, _ = site.serving.credentials.add("script", "admin")
+    assert site.stranger({"Cookie": f"{name}={token}"}).get("/api/v1/status").status_code == 401
+
+
 def test_a_link_signs_one_browser_in_once(site: Site) -> None:
     code = site.serving.codes.new()
     first = site.stranger().get(f"/sign-in?code={code}", follow_redirects=False)
@@ -82,7 +95,8 @@ def test_signing_out_ends_the_session(site: Site) -> None:
     assert browser.get("/").status_code == 401
 
 
-def test_guessing_codes_and_tokens_is_slowed_down(site: Site) -> None:
+def test_guessing_codes_and_tokens_is_slowed_down(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "time", SimpleNamespace(monotonic=lambda: 100.0))  # all within one moment
     codes = [site.stranger().get(f"/sign-in?code=guess{n}").status_code for n in range(40)]
     assert codes.count(401) == 30
     assert codes[-1] == 429
@@ -156,6 +170,26 @@ def test_large_bodies_are_refused_whether_or_not_they_say_so(new_site: Callable[
     told_less = site.client.post("/api/v1/remember", content=iter([body[:5_000], body[5_000:]]))
     assert told_less.status_code == 413
     assert site.engine.count() == 0
+
+
+def test_a_body_is_taken_up_to_the_limit_and_not_a_byte_beyond(new_site: Callable[..., Site]) -> None:
+    site = new_site(**{"serve.max_body_mb": 0.01})
+    body = json.dumps({"text": "The ferry leaves at nine."}).encode().ljust(10_000)
+    for sent in (body, iter([body[:600], body[600:]])):
+        assert site.client.post("/api/v1/remember", content=sent, headers=JSON).status_code == 200
+    for sent in (body + b" ", iter([body[:600], body[600:], b" "])):
+        assert site.client.post("/api/v1/remember", content=sent, headers=JSON).status_code == 413
+
+
+def test_a_body_that_says_it_is_too_large_is_refused_before_it_is_sent(tmp_path: Path) -> None:
+    site, end = listen(tmp_path, **{"serve.max_body_mb": 0.01})
+    try:
+        with socket.create_connection(("127.0.0.1", site.port), timeout=30) as caller:
+            head = f"Host: 127.0.0.1:{site.port}\r\nAuthorization: Bearer {LOCAL}\r\nContent-Length: 10001"
+            caller.sendall(f"POST /api/v1/remember HTTP/1.1\r\n{head}\r\n\r\n".encode())
+            assert caller.recv(100).startswith(b"HTTP/1.1 413 ")
+    finally:
+        end()
 
 
 def test_a_caller_that_asks_too_much_has_to_wait(new_site: Callable[..., Site]) -> None:

@@ -124,6 +124,22 @@ def test_what_hooks_told_is_logged_by_ref_and_shown_in_insight(
     assert opened() == [True]
 
 
+def test_what_hooks_told_from_other_stores_is_not_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: Listening
+) -> None:
+    monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
+    site.engine.remember(KEYS)
+    other = tmp_path / "other.db"
+    with Ricordo.open(other) as engine:
+        engine.remember(KEYS)
+    payload = json.dumps(PROMPT).encode()
+    run("user-prompt", payload, Outlet(lambda part: None, time.monotonic()), store=str(other))
+    assert shown_by_hooks(str(other))[0] == 1
+    assert shown_by_hooks(str(tmp_path / "server" / "store.db")) == (0, [])
+    answer = httpx.get(f"{site.address}/api/v1/stats/shown", headers={"Authorization": f"Bearer {LOCAL}"}).json()
+    assert (answer["answers"], answer["items"]) == (0, [])
+
+
 def test_a_hook_with_other_variables_does_the_work_itself(project: Path, site: Listening) -> None:
     answer = hook(project, env={"RICORDO_HOOKS_PROMPT_BUDGET": "0"}, **PROMPT)
     assert answer == {}

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Callable
 
+import pytest
 from http_sites import Site
+
+from ricordo import NotFound
 
 
 def test_questions_that_found_nothing_fitting_are_named_to_be_written_down(new_site: Callable[..., Site]) -> None:
@@ -39,3 +44,33 @@ def test_few_items_are_drawn_in_a_field_that_fits_a_telephone(site: Site) -> Non
     for number in range(20):
         site.engine.save(f"note:/more-{number}", "See [[a]].")
     assert 'viewBox="0 0 960 640"' in site.client.get("/graph").text
+
+
+def test_a_link_with_percent_codes_leads_to_the_item_that_it_names(site: Site) -> None:
+    site.engine.save("note:/trips/index", "See [the plan](my%20plan%20%C3%BC.md#cost).")
+    site.engine.save("note:/trips/my plan ü.md", "Take the ferry.")
+    page = site.client.get("/item", params={"ref": "note:/trips/index"}).text
+    address = re.search(r'href="([^"]+)"[^>]*>the plan<', page)
+    assert address is not None
+    assert "Take the ferry." in site.client.get(html.unescape(address[1])).text
+
+
+@pytest.mark.parametrize(
+    ("button", "state", "said"), [("Archive", "archived", "Archived"), ("Remove", None, "Removed")]
+)
+def test_each_button_to_put_an_item_away_does_what_it_says(
+    site: Site, button: str, state: str | None, said: str
+) -> None:
+    site.engine.save("note:/keys", "Rotate the keys.")
+    page = site.client.get("/item", params={"ref": "note:/keys"}).text
+    how = re.search(rf'name="how" value="(\w+)">{button}', page)
+    assert how is not None
+    answer = site.client.post("/put-away", data={"ref": "note:/keys", "how": how[1]})
+    assert f"<h1>{said}</h1>" in answer.text
+    if state is None:
+        with pytest.raises(NotFound):
+            site.engine.get("note:/keys")
+    else:
+        assert site.engine.get("note:/keys").state == state
+    site.engine.restore("note:/keys")
+    assert site.engine.get("note:/keys").state == "live"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
+from collections import namedtuple
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from ricordo import Entry, Ricordo
+from ricordo import Entry, Ricordo, StoreError
 
 LINK = "source, target, type, origin, text, name, created_at"
 NUL = hashlib.sha256(b"\0").hexdigest()
@@ -116,3 +118,25 @@ def test_bytes_that_changed_are_reported(open_engine: Callable[..., Ricordo], tm
     assert engine.doctor().ok
     _hurt(engine, "UPDATE blobs SET data = x'00'")
     assert not engine.doctor(repair=True).ok
+
+
+@pytest.mark.parametrize(("free", "is_enough"), [(100_000_000, False), (100_000_001, True)])
+def test_the_doctor_says_when_the_disk_is_nearly_full(
+    engine: Ricordo, monkeypatch: pytest.MonkeyPatch, free: int, is_enough: bool
+) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**12, 10**12 - free, free))
+    (check,) = [one for one in engine.doctor().checks if one.name == "disk"]
+    assert (check.ok, check.detail) == (is_enough, "0.1 GB free")
+
+
+def test_a_vacuum_needs_room_for_the_new_file_and_its_log(engine: Ricordo, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine.save("note:/a", "Something to keep. " * 1_000)
+    engine.vacuum(full=True)
+    size = Path(engine.location).stat().st_size
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**12, 0, 2 * size - 1))
+    with pytest.raises(StoreError, match="rewriting the store needs"):
+        engine.vacuum(full=True)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**12, 0, 2 * size))
+    engine.vacuum(full=True)

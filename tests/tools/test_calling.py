@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from ricordo import ContractError, Forbidden, NotFound, Ricordo, Unavailable, UsageError
 from ricordo.cli.program import program
 from ricordo.sources.mcp_session import ServerTool
+from ricordo.tools import records
 from ricordo.tools.arguments import check_arguments
 from ricordo.tools.finding import in_general, tools_first
 from ricordo.tools.index import as_words
@@ -161,6 +162,29 @@ def test_a_long_answer_is_cut_and_the_whole_can_be_read_by_its_id(with_server: M
         engine.tools.result("0123456789ab")
     with pytest.raises(UsageError):
         engine.tools.result("../../secret")
+
+
+def test_only_the_newest_whole_results_are_kept(with_server: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "MOST_RESULTS", 2)
+    engine = with_server(**{"tools.max_chars": 5_000})
+    first, second, third = (engine.tools.call("raw/long_answer").id for _ in range(3))
+    with pytest.raises(NotFound, match="any more"):
+        engine.tools.result(first)
+    assert all(engine.tools.result(one).text.startswith("line 00000") for one in (second, third))
+
+
+def test_a_server_whose_entry_changed_is_started_anew_and_the_old_one_ends(
+    with_server: Maker, tmp_path: Path, raw: Entry
+) -> None:
+    engine = with_server()
+    engine.tools.call("raw/say_words", {"text": "old"})
+    file = tmp_path / "servers.json"
+    file.write_text(json.dumps({"mcpServers": {"raw": raw("orders")}}))
+    assert engine.tools.add(agree=lambda found: True, files=[file]).servers[0].tools == 1
+    assert [one.name for one in engine.tools.list()] == ["raw/obey"]
+    before, after = (tmp_path / "started").read_text().split()
+    assert before != after
+    assert gone(int(before))
 
 
 def test_a_change_the_server_announces_becomes_versions_and_counts_at_once(with_server: Maker, tmp_path: Path) -> None:
@@ -365,3 +389,15 @@ def test_a_schema_of_another_draft_is_checked_all_the_same() -> None:
     schema: dict[str, Any] = {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "required": ["a"]}
     with pytest.raises(UsageError, match="'a' is a required property"):
         check_arguments("x/y", {}, schema)
+
+
+def test_a_draft_named_inside_a_schema_does_not_switch_the_counting_of_steps_off() -> None:
+    draft = {"$schema": "http://json-schema.org/draft-07/schema#"}
+    deep = {f"a{n}": {**draft, "anyOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(14)}
+    schema = {
+        "type": "object",
+        "$defs": {**deep, "a14": {"type": "string"}},
+        "properties": {"x": {"$ref": "#/$defs/a0"}},
+    }
+    with pytest.raises(ContractError, match="too many steps"):
+        check_arguments("x/y", {"x": 3}, schema)
