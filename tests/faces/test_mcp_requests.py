@@ -14,7 +14,7 @@ from pydantic import AnyUrl
 
 from ricordo import ConfigProvider, Ricordo
 from ricordo.mcp_server import protocol
-from ricordo.mcp_server.service import MOST_BYTES
+from ricordo.mcp_server.service import LARGEST_ARGUMENTS
 from ricordo.values.items import Entry
 from ricordo.values.reports import Progress
 
@@ -47,7 +47,7 @@ def test_numbers_truth_values_and_lists_sent_as_text_are_taken(lines: Lines) -> 
 
 def test_the_size_of_arguments_is_counted_in_bytes_not_in_letters(lines: Lines) -> None:
     text = "é" * 2_200_000
-    assert len(text) < MOST_BYTES < len(text.encode())
+    assert len(text) < LARGEST_ARGUMENTS < len(text.encode())
     assert "bytes" in lines.error("remember", {"text": text})["message"]
 
 

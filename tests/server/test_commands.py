@@ -295,7 +295,7 @@ def test_a_store_that_was_replaced_is_opened_anew(
 def test_a_store_in_use_stays_open_while_others_take_its_place(
     tmp_path: Path, site: Listening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(open_stores, "MOST_STORES", 1)
+    monkeypatch.setattr(open_stores, "STORES_KEPT_OPEN", 1)
     stores = site.serving.open_stores
     for name in ("one", "two", "three"):
         with Ricordo.open(tmp_path / f"{name}.db") as engine:

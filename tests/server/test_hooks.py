@@ -136,7 +136,8 @@ def test_what_hooks_told_from_other_stores_is_not_counted(
     run("user-prompt", payload, Outlet(lambda part: None, time.monotonic()), store=str(other))
     assert shown_by_hooks(str(other))[0] == 1
     assert shown_by_hooks(str(tmp_path / "server" / "store.db")) == (0, [])
-    answer = httpx.get(f"{site.address}/api/v1/stats/shown", headers={"Authorization": f"Bearer {LOCAL}"}).json()
+    ours = {"Authorization": f"Bearer {LOCAL}"}
+    answer = httpx.get(f"{site.address}/api/v1/stats/shown", headers=ours, timeout=60).json()
     assert (answer["answers"], answer["items"]) == (0, [])
 
 
