@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +12,8 @@ from ricordo.cli.call import Call
 from ricordo.cli.terminal import Screen, one_line
 from ricordo.cli.verb import verb, verb_group
 from ricordo.config.files import current_folder, project_file, user_file
-from ricordo.config.loading import (
-    SETTINGS,
-    Config,
-    find_setting,
-    is_trusted,
-    load_config,
-    locate_store,
-    set_value,
-    trust,
-    unset_value,
-)
-from ricordo.config.profiles import ProfileEntry, profile_entry, set_entry, unset_entry
+from ricordo.config.loading import SETTINGS, Config, find_setting, is_trusted, load_config, locate_store, trust
+from ricordo.config.profiles import ProfileEntry, profile_entry
 from ricordo.errors import NotFound
 
 config = verb_group(
@@ -92,25 +81,19 @@ def set_setting(call: Call, name: str, value: str, project: bool) -> int:
     """The value is checked before it is written. Write a list with commas. Put -- before a value that starts with a
     dash.
     """
-    if entry := profile_entry(name):
-        return _set_entry(call, entry, value, _scope(project))
-    from ricordo.engine.checks import check_setting
+    from ricordo.engine.setting_changes import change_setting
 
-    known = find_setting(name)
-    check_setting(load_config(), known.name, value)
-    shown = known.shown(set_value(name, value, scope=_scope(project)))
-    source = load_config().source(known.name)
-    hidden = "" if source.startswith(f"{_scope(project)}:") else source
+    changed = change_setting(name, value, scope=_scope(project))
+    note = _language_note(call, changed.value) if changed.name == "lexical.language" else ""
 
     def draw(screen: Screen) -> None:
-        screen.line(f"{known.name} = {_text(shown)}")
-        if hidden:
-            screen.warn(f"it was written, but {hidden} overrides it")
+        screen.line(f"{changed.name} = {_text(changed.value)}")
+        if not changed.in_force:
+            screen.warn(f"it was written, but {changed.source} overrides it")
         if note:
             screen.note(note)
 
-    note = _language_note(call, shown) if known.name == "lexical.language" else ""
-    plain = {"name": known.name, "value": shown, "in_force": not hidden}
+    plain = {"name": changed.name, "value": changed.value, "in_force": changed.in_force}
     return call.answer(plain | ({"note": note} if note else {}), draw)
 
 
@@ -135,41 +118,27 @@ def _got_entry(call: Call, entry: ProfileEntry, settings: Config) -> int:
     return call.answer(plain, lambda screen: screen.line(_text(value)))
 
 
-def _set_entry(call: Call, entry: ProfileEntry, text: str, scope: str) -> int:
-    """Set a part of a profile, if the profile as a whole can still be used."""
-    from ricordo import registry
-
-    value, settings = entry.read(text), load_config()
-    registry.profile(entry.profile, replace(settings, profiles=entry.put(settings.profiles, value)))
-    set_entry(entry, value, scope=scope)
-    return call.answer(
-        {"name": entry.name, "value": value, "in_force": entry.value(load_config().profiles) == value},
-        lambda screen: screen.line(f"{entry.name} = {_text(value)}"),
-    )
-
-
 @config.add_command
 @verb("unset", line="Go back to the default of a setting.", examples=["ricordo config unset search.limit"])
 @click.argument("name")
 @_SCOPE
 def unset(call: Call, name: str, project: bool) -> int:
     """If the setting was not set there, nothing changes."""
-    if entry := profile_entry(name):
-        removed = unset_entry(entry, scope=_scope(project))
-        text = "removed" if removed else "it was not set there"
+    from ricordo.engine.setting_changes import remove_setting
+
+    now = remove_setting(name, scope=_scope(project))
+    if profile_entry(name):
+        text = "removed" if now.removed else "it was not set there"
         return call.answer(
-            {"name": entry.name, "removed": removed}, lambda screen: screen.line(f"{entry.name}: {text}")
+            {"name": now.name, "removed": now.removed}, lambda screen: screen.line(f"{now.name}: {text}")
         )
-    known = find_setting(name)
-    removed = unset_value(name, scope=_scope(project))
-    settings = load_config()
-    value, source = known.shown(settings.get(known.name)), settings.source(known.name)
 
     def draw(screen: Screen) -> None:
-        screen.line(f"{known.name} = {_text(value)}")
-        screen.note(f"from {source}" if removed else f"it was not set there; the value is from {source}")
+        screen.line(f"{now.name} = {_text(now.value)}")
+        screen.note(f"from {now.source}" if now.removed else f"it was not set there; the value is from {now.source}")
 
-    return call.answer({"name": known.name, "removed": removed, "value": value, "source": source}, draw)
+    plain = {"name": now.name, "removed": now.removed, "value": now.value, "source": now.source}
+    return call.answer(plain, draw)
 
 
 @config.add_command

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from ricordo.config.settings import Config
 from ricordo.errors import Conflict, NotFound, UsageError
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item
@@ -46,11 +45,3 @@ def refuse_put_away(item: Item) -> None:
     refuse_binned(item)
     if item.state == "archived":
         raise Conflict(f"{item.ref} is archived", hint=f"'ricordo restore {item.ref}' brings it back first.")
-
-
-def check_setting(config: Config, name: str, value: str) -> None:
-    """Refuse a value that the settings alone cannot judge: a profile that does not exist would break every search."""
-    if name == "search.profile":
-        from ricordo.search.profile import find_profile
-
-        find_profile(config, value)

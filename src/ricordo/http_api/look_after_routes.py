@@ -14,7 +14,7 @@ from starlette.background import BackgroundTask
 from ricordo.http_api import bodies, shapes
 from ricordo.http_api.routing import begins, reads, router, writes
 from ricordo.http_api.serving import Here
-from ricordo.http_api.setting_changes import change_setting, settings_in_force
+from ricordo.http_api.setting_changes import changed_setting, settings_in_force
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -142,7 +142,7 @@ async def config(here: Here) -> Response:
 @writes(look_after, "/config", shapes.ListOf, scope="admin")
 async def set_config(here: Here, body: bodies.SettingBody) -> Response:
     """Change one setting in the user's file, or remove it."""
-    return await here.answer(lambda engine: change_setting(body.name, body.value))
+    return await here.answer(lambda engine: changed_setting(body.name, body.value))
 
 
 @begins(look_after, "/embed")

@@ -260,20 +260,12 @@ def set_config(engine: Ricordo, key: str, value: str) -> dict[str, Any]:
     """Change a setting of this project, or of the user outside of projects; it takes effect with the next query.
     Settings that choose models, hosts or folders can only be changed by the user.
     """
-    from ricordo.config.loading import find_setting, set_value
-    from ricordo.engine.checks import check_setting
+    from ricordo.engine.setting_changes import change_setting
 
-    known = find_setting(key)
-    if known.sensitive or known.secret:
-        raise UsageError(
-            f"agents may not change {known.name}",
-            hint=f"Ask the user to run: ricordo config set {known.name} …",
-        )
-    check_setting(engine.config, known.name, value)
     scope = "project" if engine.located.location.origin == "project" else "user"
-    shown = known.shown(set_value(known.name, value, scope=scope, start=Path(engine.location).parent))
-    in_force = known.shown(engine.config.get(known.name)) == shown
-    return {"key": known.name, "value": shown, "scope": scope, "in_force": in_force}
+    start = Path(engine.location).parent
+    changed = change_setting(key, value, scope=scope, start=start, config=lambda: engine.config, by_agent=True)
+    return {"key": changed.name, "value": changed.value, "scope": scope, "in_force": changed.in_force}
 
 
 @tool(

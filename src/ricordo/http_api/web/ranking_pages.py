@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import Form, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
+from ricordo.engine.setting_changes import change_setting
 from ricordo.errors import Forbidden, UsageError
 from ricordo.frozen import frozen
 from ricordo.http_api.serving import Here, Who
-from ricordo.http_api.setting_changes import change_setting
 from ricordo.http_api.web.marking import terms_of
 from ricordo.http_api.web.pages import page, page_router, shows
 

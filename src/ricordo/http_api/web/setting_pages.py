@@ -9,7 +9,7 @@ from fastapi import Form, Request, Response
 
 from ricordo.errors import Forbidden
 from ricordo.http_api.serving import Here, Who
-from ricordo.http_api.setting_changes import change_setting, settings_in_force
+from ricordo.http_api.setting_changes import changed_setting, settings_in_force
 from ricordo.http_api.web.pages import page, page_router, shows
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ async def change(
     _refuse_others(who)
 
     def work(engine: Ricordo) -> tuple[dict[str, Any], dict[str, Any]]:
-        changed = change_setting(name, None if reset else value)
+        changed = changed_setting(name, None if reset else value)
         row = next((one for one in settings_in_force(engine.config) if one["name"] == changed["name"]), {})
         return changed, row
 

@@ -1,0 +1,91 @@
+"""Changes settings for every face: what is refused, what is written and what is then in force is decided here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ricordo import registry
+from ricordo.config.loading import Config, find_setting, load_config, set_value, unset_value
+from ricordo.config.profiles import ProfileEntry, profile_entry, set_entry, unset_entry
+from ricordo.errors import UsageError
+from ricordo.frozen import frozen
+
+
+@frozen
+class SettingChange:
+    """A setting that was written: its value as it is shown (secrets are masked), and whether it counts now."""
+
+    name: str
+    value: Any
+    scope: str
+    source: str
+    """Where the value that counts now comes from."""
+    in_force: bool
+
+
+@frozen
+class SettingRemoval:
+    """A setting that was removed from a file, and what counts now."""
+
+    name: str
+    removed: bool
+    """Whether it was set there."""
+    value: Any
+    source: str
+
+
+def change_setting(
+    name: str,
+    text: str,
+    *,
+    scope: str = "user",
+    start: Path | None = None,
+    config: Callable[[], Config] = load_config,
+    by_agent: bool = False,
+) -> SettingChange:
+    """Check one setting, or a part of a profile, and write it into the file of ``scope``, the user's or the project's.
+
+    ``config`` gives the settings in force. Agents may not change what chooses models, hosts or folders.
+    """
+    if entry := profile_entry(name):
+        return _change_entry(entry, text, scope, start, config)
+    known = find_setting(name)
+    if by_agent and (known.sensitive or known.secret):
+        raise UsageError(
+            f"agents may not change {known.name}", hint=f"Ask the user to run: ricordo config set {known.name} …"
+        )
+    if known.name == "search.profile":
+        registry.profile(text, config())  # a profile that does not exist would break every search
+    value = known.shown(set_value(known.name, text, scope=scope, start=start))
+    source = config().source(known.name)
+    return SettingChange(known.name, value, scope, source, source.startswith(f"{scope}:"))
+
+
+def _change_entry(
+    entry: ProfileEntry, text: str, scope: str, start: Path | None, config: Callable[[], Config]
+) -> SettingChange:
+    """Set a part of a profile, if the profile as a whole can still be used."""
+    value, before = entry.read(text), config()
+    registry.profile(entry.profile, replace(before, profiles=entry.put(before.profiles, value)))
+    set_entry(entry, value, scope=scope, start=start)
+    after = config()
+    return SettingChange(entry.name, value, scope, _source(entry, after), entry.value(after.profiles) == value)
+
+
+def remove_setting(
+    name: str, *, scope: str = "user", start: Path | None = None, config: Callable[[], Config] = load_config
+) -> SettingRemoval:
+    """Remove one setting, or a part of a profile, from the file of ``scope``."""
+    if entry := profile_entry(name):
+        removed, after = unset_entry(entry, scope=scope, start=start), config()
+        return SettingRemoval(entry.name, removed, entry.value(after.profiles), _source(entry, after))
+    known = find_setting(name)
+    removed, after = unset_value(known.name, scope=scope, start=start), config()
+    return SettingRemoval(known.name, removed, known.shown(after.get(known.name)), after.source(known.name))
+
+
+def _source(entry: ProfileEntry, config: Config) -> str:
+    return config.sources.get(f"profiles.{entry.profile}", "default")

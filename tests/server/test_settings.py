@@ -1,0 +1,103 @@
+"""Settings are changed alike on every face: what is refused, what is accepted, and what is then in force."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from http_sites import Site
+
+from ricordo import ConfigProvider
+from ricordo.cli.program import program
+from ricordo.config.loading import load_config
+from ricordo.mcp_server.service import ToolService
+from ricordo.mcp_server.toolsets import TOOLSETS
+
+Outcome = tuple[bool, Any]
+"""Whether a change was accepted, and the value and whether it is in force, or what was said against it."""
+Change = Callable[[str, str], Outcome]
+
+
+@pytest.fixture
+def faces(
+    request: pytest.FixtureRequest, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[dict[str, Change]]:
+    """The ways to change a setting, all in one folder outside of any project; a parameter is set in the environment."""
+    monkeypatch.chdir(tmp_path)
+    for name, value in getattr(request, "param", {}).items():
+        monkeypatch.setenv(name, value)
+    service = ToolService(TOOLSETS, store=str(tmp_path / "own.db"), config=ConfigProvider())
+
+    def by_command(name: str, value: str) -> Outcome:
+        said = json.loads(CliRunner().invoke(program, ["config", "set", "--json", "--", name, value]).stdout)
+        return _outcome(said["ok"], said["data"] or {}, said["error"] or {})
+
+    def by_http(name: str, value: str) -> Outcome:
+        answer = site.client.post("/api/v1/config", json={"name": name, "value": value})
+        said = answer.json()
+        return _outcome(answer.is_success, said, said.get("error") or {})
+
+    def by_agent(name: str, value: str) -> Outcome:
+        outcome = service.call("set_config", {"key": name, "value": value})
+        return _outcome(not outcome.is_error, outcome.plain, outcome.plain)
+
+    yield {"command": by_command, "http": by_http, "agent": by_agent}
+    service.close()
+
+
+def _outcome(accepted: bool, said: dict[str, Any], error: dict[str, Any]) -> Outcome:
+    if accepted:
+        return True, (said["value"], said["in_force"])
+    return False, error.get("message") or error["error"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("search.limit", "7", (True, (7, True))),
+        ("retrieval.vector_weight", "0.5", (True, (0.5, True))),
+        ("search.profile", "brain", (True, ("brain", True))),
+        ("profiles.mine.base", "brain", (True, ("brain", True))),
+        ("search.limit", "many", (False, None)),
+        ("search.limit", "0", (False, None)),
+        ("search.limt", "7", (False, None)),
+        ("search.profile", "nobody", (False, None)),
+        ("profiles.mine.base", "nobody", (False, None)),
+        ("profiles.mine.colour", "red", (False, None)),
+        ("profiles.mine", "brain", (False, None)),
+    ],
+)
+def test_every_face_accepts_and_refuses_the_same(
+    faces: dict[str, Change], name: str, value: str, expected: Outcome
+) -> None:
+    before = load_config()
+    outcomes = {face: change(name, value) for face, change in faces.items()}
+    assert len(set(map(repr, outcomes.values()))) == 1, outcomes
+    accepted, said = outcomes["agent"]
+    assert (accepted, said if accepted else None) == expected
+    assert (load_config() != before) == accepted
+
+
+@pytest.mark.parametrize("faces", [{"RICORDO_SEARCH_LIMIT": "3"}], indirect=True)
+def test_every_face_says_when_something_wins_over_a_change(faces: dict[str, Change]) -> None:
+    for face, change in faces.items():
+        assert (face, change("search.limit", "7")) == (face, (True, (7, False)))
+    assert load_config().search.limit == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("embedding.base_url", "https://example.org"), ("embedding.api_keys", "abc")]
+)
+def test_only_agents_may_not_change_what_chooses_hosts_and_keys(
+    faces: dict[str, Change], name: str, value: str
+) -> None:
+    assert faces["agent"](name, value) == (False, f"agents may not change {name}")
+    assert load_config().source(name) == "default"
+    command, http = faces["command"](name, value), faces["http"](name, value)
+    assert command == http
+    assert command[0]
+    assert load_config().source(name).startswith("user:")
