@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -260,13 +261,12 @@ async def uploaded(here: Serving, files: list[UploadFile], folder: str) -> tuple
     names = [safe_name(file.filename or "") for file in files]
     place = Path(tempfile.mkdtemp(prefix="ricordo-upload-"))
     base = "/".join(["uploads", *(safe_name(part) for part in PurePath(folder).parts if part.strip("/\\. "))])
-    try:
+    with ExitStack() as undo:  # if a file cannot be written, there will be no work that removes the folder
+        undo.callback(shutil.rmtree, place, ignore_errors=True)
         for at, file in enumerate(files):
             (place / str(at)).mkdir()
             (place / str(at) / names[at]).write_bytes(await file.read())
-    except BaseException:  # no work will remove the folder
-        shutil.rmtree(place, ignore_errors=True)
-        raise
+        undo.pop_all()
 
     def work(engine: Ricordo, tell: Tells) -> AddReport:
         from ricordo.values.reports import AddReport, Progress
