@@ -40,6 +40,7 @@ format: $(STAMP)
 	$(BIN)/python -m ruff format .
 
 docs: $(STAMP)
+	$(BIN)/python tools/make_verbs.py
 	$(BIN)/python tools/make_docs.py
 	$(BIN)/python tools/make_cli_docs.py
 

@@ -19,11 +19,21 @@
     └── ContractError      a provider or plugin broke its contract (wrong dimension, NaN, bad JSON)
 
 ``hint`` says what to do next. Faces print ``message`` and ``hint``; they never show a stack trace for an ``Error``.
+
+A hint names parameters and commands in a form that each face writes in its own words (``hint_for``):
+``‹on_conflict=overwrite›`` is ``--on-conflict overwrite`` on the command line and ``on_conflict="overwrite"`` in
+Python; ``‹:list --removed›`` is the command ``ricordo list --removed``.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import Literal
+
+Face = Literal["cli", "http", "mcp", "python"]
+_PARAMETER = re.compile(r"‹([a-z_]+)(?:=([^›]*))?›")
+_COMMAND = re.compile(r"‹:([^›]*)›")
 
 
 class Error(Exception):
@@ -32,13 +42,30 @@ class Error(Exception):
     code = "error"
     exit_code = 1
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+    def __init__(self, message: str, *, hint: str = "", parameter: str = "") -> None:
+        super().__init__(in_words_of("python", message))
+        self._message = message
+        self._hint = hint
+        self.parameter = parameter
+        """The parameter that is wrong, if one is."""
 
-    def to_dict(self) -> dict[str, str]:
-        return {"code": self.code, "message": self.message, "hint": self.hint}
+    @property
+    def message(self) -> str:
+        """What is wrong, in the words of Python."""
+        return in_words_of("python", self._message)
+
+    @property
+    def hint(self) -> str:
+        """What to do next, in the words of Python."""
+        return in_words_of("python", self._hint)
+
+    def to_dict(self, face: Face = "python") -> dict[str, str]:
+        """The error as plain values, in the words of a face."""
+        return {
+            "code": self.code,
+            "message": in_words_of(face, self._message),
+            "hint": in_words_of(face, self._hint),
+        }
 
 
 class UsageError(Error):
@@ -111,6 +138,30 @@ class Forbidden(Error):
 
 class ContractError(Error):
     code = "contract"
+
+
+def in_words_of(face: Face, text: str) -> str:
+    """A text in which the marks for parameters and commands are written as a face writes them.
+
+    >>> in_words_of("cli", "Use ‹on_conflict=overwrite›, or look at ‹:list --removed›.")
+    "Use --on-conflict overwrite, or look at 'ricordo list --removed'."
+    >>> in_words_of("mcp", "Use ‹on_conflict=overwrite›.")
+    'Use on_conflict "overwrite".'
+    """
+    if "‹" not in text:
+        return text
+
+    def parameter(found: re.Match[str]) -> str:
+        name, value = found.group(1), found.group(2)
+        if face == "cli":
+            flag = f"--{name.replace('_', '-')}"
+            return flag if value is None else f"{flag} {value}"
+        if value is None:
+            return name
+        return {"http": f"{name}={value}", "mcp": f'{name} "{value}"'}.get(face, f'{name}="{value}"')
+
+    commands = "ask the user to run 'ricordo {}'" if face == "mcp" else "'ricordo {}'"
+    return _COMMAND.sub(lambda found: commands.format(found.group(1)), _PARAMETER.sub(parameter, text))
 
 
 def half_a_character() -> UsageError:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from ricordo import ConfigProvider, Conflict, Ricordo
 from ricordo.memory.knowledge_files import file_name, read, ref_of, render
-from ricordo.values.items import Fields, Item, Ref, parse_time
+from ricordo.values.days import parse_time
+from ricordo.values.items import Fields, Item, Ref
 
 from .conftest import House
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import Ricordo
-from ricordo.values.days import spoken_day
-from ricordo.values.items import parse_time
+from ricordo.values.days import parse_time, spoken_day
 
 NOON = datetime(2026, 11, 18, 12, 0)  # a Wednesday
 

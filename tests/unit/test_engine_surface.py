@@ -1,7 +1,7 @@
 """The public surface of ``Ricordo``: programs call it, so a changed name or signature must be a deliberate act.
 
-``engine_surface.txt`` holds the name and signature of every public attribute. Whoever changes the surface on purpose
-changes that file in the same commit, and says in CHANGELOG.md what callers must do.
+``engine_surface.txt`` holds the name, parameters and defaults of every public attribute. Whoever changes the surface on
+purpose changes that file in the same commit, and says in CHANGELOG.md what callers must do.
 """
 
 from __future__ import annotations
@@ -20,8 +20,14 @@ def public_surface(engine: Ricordo) -> list[str]:
         if name.startswith("_"):
             continue
         on_class = getattr(Ricordo, name, None)
-        lines.append(f"{name} {inspect.signature(on_class) if callable(on_class) else 'attribute'}")
+        lines.append(f"{name} {untyped(inspect.signature(on_class)) if callable(on_class) else 'attribute'}")
     return lines
+
+
+def untyped(signature: inspect.Signature) -> inspect.Signature:
+    """Names, order and defaults; the types carry what faces say about parameters, and mypy checks them."""
+    plain = [one.replace(annotation=inspect.Parameter.empty) for one in signature.parameters.values()]
+    return signature.replace(parameters=plain, return_annotation=inspect.Signature.empty)
 
 
 def test_the_public_surface_of_the_engine_is_the_recorded_one(engine: Ricordo) -> None:

@@ -178,7 +178,7 @@ def test_functions_stay_readable_or_say_why_not() -> None:
         for file, tree in modules()
         for node in ast.walk(tree)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        and (node.end_lineno or 0) - node.lineno >= LONGEST_FUNCTION
+        and (node.end_lineno or 0) - node.body[0].lineno >= LONGEST_FUNCTION  # the signature of a verb declares much
     }
     assert long == set(LONG_FUNCTIONS)
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from ricordo.cli.call import Call, some_failed
-from ricordo.cli.options import QueryVerb, limited, query_from
+from ricordo.cli.options import limited, query_from
 from ricordo.cli.present_reports import show_saved
 from ricordo.cli.progress import ProgressLine
+from ricordo.cli.query_verb import QueryVerb
 from ricordo.cli.terminal import Screen, clean, one_line
 from ricordo.cli.verb import verb, verb_group
 from ricordo.errors import UsageError

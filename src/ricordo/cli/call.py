@@ -58,31 +58,35 @@ class Call:
 
             embedder = embedder_ahead(config())
         from ricordo.engine import Ricordo
+        from ricordo.engine.lending import before_closing
 
         engine = Ricordo.open(self.store, config=config, create=create, tier=self.tier, embedder=embedder)
-        engine.before_closing(lambda: self._see_to_waiting(engine, meaning=meaning))
+        before_closing(engine, lambda: self._embed_waiting_texts(engine, meaning=meaning))
         self.opened = engine
         return engine
 
     @contextmanager
     def _borrowed(self, *, meaning: bool) -> Iterator[Ricordo]:
         """An open engine for this command, with what ``engine`` does around one of its own."""
+        from ricordo.engine.lending import lent
+
         assert self.lends is not None
-        with self.lends(self.store, self.tier) as engine, engine.lent():
+        with self.lends(self.store, self.tier) as engine, lent(engine):
             self.opened = engine
             yield engine
-            self._see_to_waiting(engine, meaning=meaning)
+            self._embed_waiting_texts(engine, meaning=meaning)
 
-    def _see_to_waiting(self, engine: Ricordo, *, meaning: bool) -> None:
+    def _embed_waiting_texts(self, engine: Ricordo, *, meaning: bool) -> None:
         """Make the vectors of texts that this command took in, and of those that hooks left if the model is loaded
         anyway.
         """
+        from ricordo.engine.lending import embed_waiting_texts, took_in_edits
         from ricordo.errors import Error
 
-        if not (meaning or engine.took_in_edits):
+        if not (meaning or took_in_edits(engine)):
             return
         try:
-            left = engine.see_to_waiting()
+            left = embed_waiting_texts(engine)
         except Error:
             return  # the answer is complete without them; the texts stay in the backlog
         if left:

@@ -8,13 +8,16 @@ from typing import Any
 import click
 
 from ricordo.cli.call import Call, some_failed
+from ricordo.cli.generated import command
 from ricordo.cli.options import REF, fields_from
 from ricordo.cli.present_reports import show_memory, show_removed
-from ricordo.cli.removing import CRITERIA, confirm, criteria_from
+from ricordo.cli.removing import YES, confirm
 from ricordo.cli.verb import verb
 from ricordo.errors import StaleVersion, UsageError
 from ricordo.values.items import Saved
 from ricordo.values.reports import AddReport
+from ricordo.verbs.index import verb_named
+from ricordo.verbs.rows import call as call_verb
 
 
 def _saved(call: Call, saved: Saved) -> int:
@@ -84,31 +87,18 @@ def mv(call: Call, ref: str, new_ref: str) -> int:
         return _saved(call, engine.mv(ref, new_ref))
 
 
-@verb(
-    "rm",
-    examples=[
-        "ricordo rm notes/old.md",
-        "ricordo rm disk:/home/me/old/ --dry-run",
-        "ricordo rm note:/x --purge",
-        "ricordo rm --kind note --older-than 1y --dry-run",
-    ],
-)
-@click.argument("refs", nargs=-1, type=REF, metavar="REF...")
-@CRITERIA
-@click.option("--purge", is_flag=True, help="Erase the text from the store at once; it cannot be restored.")
-@click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
-def rm(call: Call, refs: tuple[str, ...], purge: bool, dry_run: bool, yes: bool, **given: Any) -> int:
+@command("rm", extra=(YES,))
+def rm(call: Call, yes: bool = False, **given: Any) -> int:
     """A ref that ends in / or /* removes everything below it. Files on disk are not deleted. With --older-than,
     --unused-since, --kind or --tag, only items that meet all of these are removed, and never those that are immutable
     or protected from decay. On a terminal, you are asked before more than one item is removed and before --purge.
     """
-    criteria = criteria_from(given)
+    row, purge, dry_run = verb_named("rm"), given.get("purge", False), given.get("dry_run", False)
     with call.engine() as engine:
         if not (dry_run or yes or call.json):
             what = "Erase for good" if purge else "Remove"
-            confirm(what, len(engine.rm(*refs, **criteria, purge=purge, dry_run=True).items), always=purge)
-        report = engine.rm(*refs, **criteria, purge=purge, dry_run=dry_run)
+            confirm(what, len(call_verb(engine, row, {**given, "dry_run": True}).items), always=purge)
+        report = call_verb(engine, row, given)
     items = [saved.to_dict() for saved in report.items]
     return call.answer(
         {"removed": 0 if dry_run else len(items) - report.failed, "dry_run": dry_run, "items": items},

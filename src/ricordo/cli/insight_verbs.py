@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from ricordo.cli.call import Call
-from ricordo.cli.options import QueryVerb, limited, query_from
+from ricordo.cli.options import limited, query_from
 from ricordo.cli.present_insight import (
     show_changes,
     show_feedback,
@@ -15,6 +15,7 @@ from ricordo.cli.present_insight import (
     show_retrievals,
     show_stats,
 )
+from ricordo.cli.query_verb import QueryVerb
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb, verb_group
 from ricordo.errors import UsageError

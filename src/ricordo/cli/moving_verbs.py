@@ -14,7 +14,7 @@ from ricordo.cli.progress import ProgressLine
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb
 from ricordo.errors import CorruptStore, UsageError
-from ricordo.values.choices import IMPORT_FORMATS, ON_CONFLICT
+from ricordo.values.choices import IMPORT_FORMATS, ON_CONFLICT, OnConflict
 
 _FILE = click.Path(path_type=Path, allow_dash=True)
 _STDIO = Path("-")
@@ -101,7 +101,7 @@ def _damaged(text: Sequence[str]) -> dict[str, str] | None:
     help="Of an export: also take folders, the files of items, and the mark that every agent gets an item.",
 )
 @click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or later with embed.")
-def import_(call: Call, source: Path, format_: str, on_conflict: str, **given: bool) -> int:
+def import_(call: Call, source: Path, format_: str, on_conflict: OnConflict, **given: bool) -> int:
     """A file with an error is refused before anything is written. Items that are overwritten go to the bin, with their
     history. Without --trust, an export brings texts, but nothing that would make Ricordo read files or give a text to
     every agent.
@@ -210,7 +210,7 @@ def migrate(call: Call, source: str, target: str) -> int:
 @click.argument("ref", metavar="REF")
 @click.option("--to", "tier", required=True, metavar="TIER", help="The tier to copy to: agent, project or team.")
 @click.option("--on-conflict", type=click.Choice(ON_CONFLICT), default="error", help="If its ref is taken there.")
-def promote(call: Call, ref: str, tier: str, on_conflict: str) -> int:
+def promote(call: Call, ref: str, tier: str, on_conflict: OnConflict) -> int:
     """The item is copied with its history and keeps its id. Promoting it again brings the copy up to date."""
     with call.engine() as engine:
         saved = engine.promote(ref, tier, on_conflict=on_conflict)

@@ -45,7 +45,13 @@ class Program(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = VERBS.get(cmd_name)
         if entry is None:
-            return None
+            from ricordo.verbs.index import has_verb
+
+            if not has_verb(cmd_name):
+                return None
+            from ricordo.cli.generated import generated
+
+            return generated(cmd_name)
         from importlib import import_module
 
         command: click.Command = getattr(import_module(f"ricordo.cli.{entry.module}"), entry.attribute)
@@ -54,7 +60,7 @@ class Program(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in VERBS and not args[0].startswith("-") and not ctx.resilient_parsing:
+        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-") and not ctx.resilient_parsing:
             raise click.UsageError(_unknown_verb(args[0]), ctx)
         return super().resolve_command(ctx, args)
 
@@ -110,7 +116,7 @@ class Program(click.Group):
         except BrokenPipeError:
             raise
         except Error as error:
-            return _fail(call, argv, error.to_dict(), error.exit_code)
+            return _fail(call, argv, error.to_dict("cli"), error.exit_code)
         except click.ClickException as error:
             return _fail(call, argv, _usage_error(error), error.exit_code)
         except click.Abort:

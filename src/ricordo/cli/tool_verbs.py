@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ricordo.cli.call import Call
-from ricordo.cli.options import QueryVerb, limited, query_from
+from ricordo.cli.options import limited, query_from
+from ricordo.cli.query_verb import QueryVerb
 from ricordo.cli.terminal import Screen, clean, one_line
 from ricordo.cli.verb import verb, verb_group
 from ricordo.errors import UsageError

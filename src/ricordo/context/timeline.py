@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from ricordo.errors import UsageError
 from ricordo.store.base import Store
 from ricordo.text.durations import parse_duration
-from ricordo.values.items import parse_time
+from ricordo.values.days import parse_time
 from ricordo.values.kinds import KINDS
 from ricordo.values.sessions import Timeline
 

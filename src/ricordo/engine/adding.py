@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ricordo import registry
 from ricordo.engine.checks import check_choice, check_type
@@ -19,43 +19,105 @@ from ricordo.values.choices import ON_CONFLICT
 from ricordo.values.items import Ref
 from ricordo.values.kinds import KINDS
 from ricordo.values.reports import AddReport, Progress
+from ricordo.verbs.declare import WATCHED, verb
 
 if TYPE_CHECKING:
+    from typing import Annotated
+
     from ricordo.ingest.adding import Adding
     from ricordo.ingest.adding_pages import AddingPages
     from ricordo.ingest.pages import PageReader
     from ricordo.ingest.refreshing import Refresher
     from ricordo.sources.base import Loader
     from ricordo.values.reports import RefreshReport, WatchEvent
+    from ricordo.verbs.declare import ADDED_TEXT, Say
+    from ricordo.verbs.parameters import (
+        NAME_TEXT,
+        REF_TEXT,
+        AllowSecrets,
+        DryRun,
+        FieldsToSet,
+        IfTaken,
+        KindOfItem,
+        PathName,
+        Prune,
+        Wait,
+    )
 
 
 class AddVerbs:
     """Brings in files, folders and pages, and keeps their items current."""
 
-    def __init__(self, context: EngineContext, roots: RootVerbs) -> None:
+    def __init__(
+        self, context: EngineContext, roots: RootVerbs, ask_tools: Callable[[RefreshReport], RefreshReport]
+    ) -> None:
         self._context = context
         self._roots = roots
+        self._ask_tools = ask_tools
 
+    @verb(
+        "write",
+        "add",
+        "Add files, folders, globs, URLs or standard input.",
+        is_long=True,
+        examples=(
+            "ricordo add notes/ report.pdf",
+            "ricordo add src/ --glob '*.py' --tag code",
+            "ricordo add https://example.org/guide --depth 2",
+            "git log | ricordo add - --as note:/log",
+        ),
+    )
     def add(
         self,
-        *sources: str | Path,
-        kind: str | None = None,
-        fields: Mapping[str, Any] | None = None,
-        on_conflict: str = "skip",
-        as_ref: str | None = None,
-        text: str | bytes | None = None,
-        globs: Sequence[str] = (),
-        follow_links: bool | None = None,
-        depth: int = 0,
-        sitemap: bool = False,
-        max_pages: int | None = None,
-        prompt_addition: str = "",
+        *sources: Annotated[
+            str | Path,
+            Say(
+                "A file, a folder, a glob or a URL.",
+                longest=REF_TEXT,
+                shown="PATH|GLOB|URL|-",
+                example="https://example.org/page",
+            ),
+        ],
+        kind: KindOfItem | None = None,
+        fields: FieldsToSet | None = None,
+        on_conflict: IfTaken = "skip",
+        as_ref: Annotated[str, Say("Store the one item under this ref.", name="as", longest=REF_TEXT, shown="REF")]
+        | None = None,
+        text: Annotated[str | bytes, Say("The text itself, instead of a source.", not_on=ADDED_TEXT)] | None = None,
+        globs: Annotated[
+            Sequence[str],
+            Say(
+                "Of a folder, only files that match (repeatable).",
+                name="glob",
+                http="globs",
+                shown="PATTERN",
+                longest=NAME_TEXT,
+            ),
+        ] = (),
+        follow_links: Annotated[bool, Say("Also follow links that lead out of a folder.")] | None = None,
+        depth: Annotated[
+            int, Say("Also add the pages that a page of the site links to, N steps far.", 0, 20, most=10, shown="N")
+        ] = 0,
+        sitemap: Annotated[bool, Say("Add the pages that the sitemap of the site lists.")] = False,
+        max_pages: Annotated[int, Say("Add at most N pages of a site.", 1, most=10_000, shown="N")] | None = None,
+        prompt_addition: Annotated[
+            str, Say("A note to the language model that loads pages.", longest=10_000, shown="TEXT")
+        ] = "",
         transcript: Callable[[str], None] | None = None,
-        allow_secrets: bool = False,
-        dry_run: bool = False,
-        wait: bool = True,
+        allow_secrets: AllowSecrets = False,
+        dry_run: DryRun = False,
+        wait: Wait = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> AddReport:
+        """Take in files, folders and URLs, or ``text`` under the ref ``as_ref``. One bad one never stops the rest.
+
+        Links in a folder that lead out of it are left out and named, unless ``follow_links`` or the setting
+        ``ingest.follow_symlinks`` says otherwise. From a URL, ``depth`` follows the links of its site step by step,
+        ``sitemap`` takes what the site's sitemap names, both up to ``max_pages``. ``prompt_addition`` goes to a model
+        that loads pages, and ``transcript`` is called with what that model does. Under the ref of a memory or note,
+        secrets are redacted unless allowed. With ``dry_run`` nothing is read or written; the report says what would be
+        added.
+        """
         check_choice("on_conflict", on_conflict, ON_CONFLICT)
         for source in sources:
             check_type("what is added", source if not isinstance(source, Path) else str(source), str)
@@ -106,20 +168,35 @@ class AddVerbs:
             return None
         return registry.loader(self._context.config, self._context.models.llm, self._context.start, transcript)
 
+    @verb(
+        "write",
+        "add",
+        "Read items again from where they came from.",
+        is_long=True,
+        examples=(
+            "ricordo refresh --all",
+            "ricordo refresh notes/ url:/https://example.org/page",
+            "ricordo refresh tool:/git",
+        ),
+    )
     def refresh(
         self,
-        *refs: str | Path | Ref,
-        all: bool = False,  # noqa: A002 - the word users know from the command line
-        prune: bool = False,
+        *refs: Annotated[str | Path | Ref, Say("What to read again.", longest=REF_TEXT, shown="REF")],
+        all: Annotated[bool, Say("Everything that came from a file or page.", short="-a")] = False,  # noqa: A002
+        prune: Prune = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> RefreshReport:
+        """Read items again from where they came from, and take in what is new below added folders.
+
+        Tools of MCP servers that the user took in are asked for again, which starts those servers.
+        """
         moved = self._roots.follow_project()
         refresher = self._refresher(progress)
         work = refresher.everything() if all else refresher.named([self._context.resolve(ref) for ref in refs])
         report = self._reembedded(refresher.run(work, prune=prune), progress)
-        if moved is None:
-            return report
-        return replace(report, items=(*moved.items, *report.items), notes=(*moved.notes, *report.notes))
+        if moved is not None:
+            report = replace(report, items=(*moved.items, *report.items), notes=(*moved.notes, *report.notes))
+        return self._ask_tools(report) if any(one.ref.startswith("tool:/") for one in report.items) else report
 
     def _refresher(self, progress: Callable[[Progress], None] | None = None) -> Refresher:
         from ricordo.ingest.refreshing import Refresher
@@ -140,12 +217,23 @@ class AddVerbs:
         notes = (*report.notes, f"vectors: {done.stopped}") if done.stopped else report.notes
         return replace(report, reembedded=done.embedded, notes=notes)
 
+    @verb(
+        "files",
+        "add",
+        "Keep folders up to date while they change.",
+        not_on=WATCHED,
+        examples=("ricordo watch notes/", "ricordo watch . --quiet", "ricordo watch"),
+    )
     def watch(
         self,
-        *paths: str | Path,
+        *paths: PathName,
         on_event: Callable[[WatchEvent], None] | None = None,
         stop: threading.Event | None = None,
     ) -> None:
+        """Follow folders and keep their items current, until ``stop`` is set or the process is interrupted.
+
+        The knowledge folder is followed in any case.
+        """
         from ricordo.ingest.watching import Watcher
 
         knowledge = self._context.knowledge.folder.path if self._context.knowledge is not None else None

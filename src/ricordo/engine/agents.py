@@ -1,67 +1,88 @@
-"""Verbs that give agents what they need: context for a task, and skills."""
+"""The verb that gives agents what they need for a task: context."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo import registry
 from ricordo.engine.context import EngineContext
 from ricordo.engine.finding import FindVerbs
 from ricordo.engine.sessions import SessionVerbs
-from ricordo.errors import Error, NotFound, StoreError, Unavailable, UsageError
+from ricordo.engine.skills import SKILLS, SkillVerbs, any_item
+from ricordo.errors import UsageError
 from ricordo.values.hits import Answer, Filters, Hit
 from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import KINDS
-from ricordo.values.reports import AddReport, Progress
+from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
+    from typing import Annotated
+
     from ricordo.context.build import Event
     from ricordo.context.build_passages import ContextPassage
     from ricordo.context.echo import EchoFilter
-    from ricordo.context.skills import Collector
     from ricordo.models.base import TokenCounter
     from ricordo.store.base import Store
+    from ricordo.values.choices import Backend
     from ricordo.values.context import ContextReport, LeftOut, Skill
     from ricordo.values.tools import ToolEntry
+    from ricordo.verbs.declare import Say
+    from ricordo.verbs.parameters import NAME_TEXT, QUERY_TEXT
 
 HITS = 40
-LOOK_SECONDS = 1.0
 CONTEXTUAL_HITS = 20
 MOST_SKILLS = 8
 EVENTS = 20
 SHOWN_AS_PASSAGES = tuple(kind for kind in KINDS if kind not in ("skill", "tool"))
 HAPPENINGS = tuple(kind for kind in KINDS if kind not in ("skill", "document", "tool"))
 """The kinds of happenings shown: what was said and saved. Files that were added are not, because there are too many."""
-_SKILLS = Filters(kinds=("skill",))
 _TOOLS = Filters(kinds=("tool",))
 
 
 class AgentVerbs:
     """Puts together what an agent should know; what it shows is not counted as use."""
 
-    def __init__(self, context: EngineContext, finding: FindVerbs, sessions: SessionVerbs) -> None:
+    def __init__(self, context: EngineContext, finding: FindVerbs, sessions: SessionVerbs, skills: SkillVerbs) -> None:
         self._context = context
         self._finding = finding
         self._sessions = sessions
-        self._next_look = 0.0
+        self._skills = skills
 
+    @verb(
+        "read",
+        "agents",
+        "Tell an agent what it needs for a task, within a budget.",
+        examples=(
+            "ricordo context fix the login timeout --budget 1500",
+            "ricordo context write the release notes --recent --json",
+            "ricordo context - --no-skills < task.txt",
+        ),
+    )
     def context(
         self,
-        task: str,
+        task: Annotated[
+            str, Say("What is to be done.", longest=QUERY_TEXT, shown="TASK", example="rotate the keys")
+        ] = "",
         *,
-        budget: int = 2000,
-        recent: bool = False,
-        skills: bool = True,
-        always: bool = True,
-        session: str = "",
+        budget: Annotated[
+            int, Say("The most tokens to spend, labels included.", 1, most=100_000, shown="TOKENS")
+        ] = 2000,
+        recent: Annotated[bool, Say("Also tell what happened lately, or not (default).")] = False,
+        skills: Annotated[bool, Say("Also name the skills that fit (default), or not.")] = True,
+        always: Annotated[bool, Say("Also tell what every agent gets (default), or not.")] = True,
+        session: Annotated[
+            str, Say("The id of the session that asks; what was said in it is left out.", longest=NAME_TEXT)
+        ] = "",
     ) -> ContextReport:
+        """What an agent should know for a task, in at most ``budget`` tokens of the shipped tokenizer.
+
+        The same store and the same task give the same text; nothing is remembered of the call. Without ``always``,
+        items that every agent gets are left out, for an agent that has them already. ``session`` is the id of the
+        session that asks; what was said in it is left out, because it knows that already.
+        """
         from ricordo.context.build import Builder, Material
         from ricordo.context.echo import EchoFilter
 
@@ -72,8 +93,8 @@ class AgentVerbs:
         warnings: list[str] = []
         left_out: list[LeftOut] = []
         if skills and task.strip():
-            self._take_in_skill_edits()
-        stores = self._stores(warnings)
+            self._skills.take_in_edits()
+        stores = self._skills.reachable_stores(warnings)
         asks = bool(task.strip())
         echoes = EchoFilter(task, session)
         shown_always = self._always(stores, left_out)
@@ -95,16 +116,6 @@ class AgentVerbs:
     @cached_property
     def _counter(self) -> TokenCounter:
         return registry.token_counter()
-
-    def _stores(self, warnings: list[str]) -> dict[str, Store]:
-        """The stores that can be reached, by tier, the highest first."""
-        found: dict[str, Store] = {}
-        for tier in self._context.tiers.federation.tiers:
-            try:
-                found[tier.name] = tier.store
-            except (Error, OSError) as error:
-                warnings.append(f"tier {tier.name}: {getattr(error, 'message', error)}")
-        return found
 
     def _always(self, stores: Mapping[str, Store], left_out: list[LeftOut]) -> list[Item]:
         """The items that every agent gets, whatever the task; of a ref in several tiers, the highest tier's."""
@@ -128,7 +139,7 @@ class AgentVerbs:
         from ricordo.context.build_passages import passages_of
 
         filters = Filters(loadings=("contextual",), kinds=SHOWN_AS_PASSAGES)
-        if not _any(stores, filters):
+        if not any_item(stores, filters):
             return []
         answer = self._asked(task, filters, CONTEXTUAL_HITS, profile="bm25", backend="lexical")
         left_out += _expired(answer.hits)
@@ -158,7 +169,7 @@ class AgentVerbs:
         return passages
 
     def _asked(
-        self, task: str, filters: Filters, limit: int, *, profile: str | None = None, backend: str | None = None
+        self, task: str, filters: Filters, limit: int, *, profile: str | None = None, backend: Backend | None = None
     ) -> Answer:
         return self._finding.search(
             task, limit=limit, filters=filters, literal=True, track=False, profile=profile, backend=backend,
@@ -169,12 +180,12 @@ class AgentVerbs:
         """The skills worth a line: those whose score comes near the best one's."""
         from ricordo.context.build_passages import WEAK, fitting
 
-        stores = self._stores([])
-        if not _any(stores, _SKILLS):
+        stores = self._skills.reachable_stores([])
+        if not any_item(stores, SKILLS):
             return ()
-        hits = fitting(self._asked(task, _SKILLS, MOST_SKILLS))
+        hits = fitting(self._asked(task, SKILLS, MOST_SKILLS))
         best = max((hit.score for hit in hits), default=0.0)
-        return self._as_skills([hit for hit in hits if hit.score >= WEAK * best], stores)
+        return self._skills.as_skills([hit for hit in hits if hit.score >= WEAK * best], stores)
 
     def _tools(self, task: str) -> tuple[ToolEntry, ...]:
         """The tools of other servers worth a line: those that can be called and come near the best one."""
@@ -183,7 +194,7 @@ class AgentVerbs:
         from ricordo.tools.rules import entry_from
 
         settings = self._context.config.tools
-        if not settings.suggested or not _any(self._stores([]), _TOOLS):
+        if not settings.suggested or not any_item(self._skills.reachable_stores([]), _TOOLS):
             return ()
         answer = self._finding.search(
             in_general(task), limit=settings.suggested * MORE, filters=_TOOLS, literal=True, track=False, mode="full"
@@ -208,132 +219,6 @@ class AgentVerbs:
             if len(events) == EVENTS:
                 break
         return events
-
-    def skills_add(
-        self,
-        *roots: str | Path,
-        prune: bool = False,
-        wait: bool = True,
-        progress: Callable[[Progress], None] | None = None,
-    ) -> AddReport:
-        from ricordo.sources.skills import default_roots, listed_by, named_roots
-
-        settings = self._context.config.skills
-        places = named_roots(roots, self._context.start) if roots else default_roots(settings, self._context.start)
-        collector = self._collector()
-        listed = None
-        if settings.command and not roots:
-            try:
-                listed = listed_by(settings.command, settings.command_seconds)
-            except Error as error:
-                collector.fail("skills.command", error)
-        collector.collect(places, listed or ())
-        report = collector.report(prune=prune, listed=listed is not None)
-        if ignored := [name for name in self._context.config.untrusted if name.startswith("skills.") and not roots]:
-            untold = f"not trusted, so ignored: {', '.join(ignored)} of the project's settings (ricordo config trust)"
-            report = replace(report, notes=(*report.notes, untold))
-        return self._context.embed_after(report, wait, progress)
-
-    def _collector(self) -> Collector:
-        from ricordo.context.skills import Collector
-
-        context = self._context
-        files = context.files(follow_links=True)
-        return Collector(context.store, context.pipeline, files, context.models.backlog())
-
-    def _take_in_skill_edits(self) -> None:
-        """Read the SKILL.md files that changed since they were read; looked at once a second at most."""
-        now = time.monotonic()
-        if now < self._next_look or not self._context.is_open:
-            return
-        self._next_look = now + LOOK_SECONDS
-        store = self._context.store
-        if not store.usage.can_record() or not _any({"": store}, _SKILLS):
-            return
-        from ricordo.context.skills import edited
-
-        if places := edited(store):
-            with suppress(StoreError, Unavailable):  # the store is busy; the next call tries again
-                self._collector().collect(places)
-                self._context.took_in_edits = True
-
-    def skills(self) -> tuple[Skill, ...]:
-        self._take_in_skill_edits()
-        found: dict[str, Skill] = {}
-        for tier, store in self._stores([]).items():
-            for _, item in store.items.listing(_SKILLS, 1 << 30, 0):
-                skill = _skill_of(item, tier=tier)
-                found.setdefault(skill.name, skill)
-        return tuple(sorted(found.values(), key=lambda skill: (skill.name.casefold(), skill.name)))
-
-    def skills_search(
-        self,
-        task: str,
-        limit: int = 5,
-        *,
-        min_score: float | None = None,
-        profile: str | None = None,
-        track: bool | None = None,
-    ) -> tuple[Skill, ...]:
-        if not task.strip():
-            raise UsageError("there is no task", hint="Say what is to be done; 'ricordo skills list' shows them all.")
-        self._take_in_skill_edits()
-        stores = self._stores([])
-        if not _any(stores, _SKILLS):
-            return ()
-        answer = self._finding.search(
-            task, limit=limit, filters=_SKILLS, literal=True, min_score=min_score, profile=profile, track=track,
-            tool="skills",
-        )  # fmt: skip
-        return self._as_skills(answer.hits, stores)
-
-    def _as_skills(self, hits: Sequence[Hit], stores: Mapping[str, Store]) -> tuple[Skill, ...]:
-        found = []
-        for hit in hits:
-            store = stores[hit.tier]
-            n = store.items.require(Ref.parse(hit.ref))
-            found.append(_skill_of(store.items.get_many([n])[n], tier=hit.tier, score=hit.score))
-        return tuple(found)
-
-    def skill(self, name: str) -> Item:
-        self._take_in_skill_edits()
-        wanted = name.strip()
-        try:
-            item = self._finding.get(
-                Ref.parse(wanted) if Ref.looks_like(wanted) else Ref("skill", f"/{wanted.lstrip('/')}")
-            )
-        except NotFound:
-            raise self._no_skill(wanted) from None
-        if item.kind != "skill":
-            raise NotFound(f"{item.ref} is a {item.kind}, not a skill", hint="'ricordo skills list' shows them.")
-        return item
-
-    def _no_skill(self, name: str) -> NotFound:
-        from difflib import get_close_matches
-
-        names = [skill.name for skill in self.skills()]
-        folded = {known.casefold(): known for known in names}
-        near = [folded[one] for one in get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.5)]
-        hint = f"Did you mean {', '.join(near)}?" if near else "'ricordo skills list' shows what there is."
-        if not names:
-            hint = "There are none yet: ricordo skills add"
-        return NotFound(f"there is no skill '{name}'", hint=hint)
-
-
-def _any(stores: Mapping[str, Store], filters: Filters) -> bool:
-    """Whether a search is worth it: most stores have no items of some kinds."""
-    return any(store.items.listing(filters, 1, 0) for store in stores.values())
-
-
-def _skill_of(item: Item, *, tier: str = "", score: float | None = None) -> Skill:
-    """The skill that an item holds, as it is listed."""
-    from ricordo.values.context import Skill
-
-    metadata = item.fields.metadata
-    location, scope = (str(metadata.get(key) or "") for key in ("location", "scope"))
-    name = item.ref.path.lstrip("/") if item.ref.drive == "skill" else item.title
-    description = " ".join(item.fields.description.split())
-    return Skill(name, description, str(item.ref), location, scope, tier, score)
 
 
 def _expired(hits: Sequence[Hit]) -> list[LeftOut]:

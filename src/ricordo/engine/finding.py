@@ -1,24 +1,41 @@
-"""Verbs that look: search, explain, grep, get, list, tree, history, diff, semantic, similar."""
+"""Verbs that rank: search, explain, semantic, similar."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ricordo import registry
-from ricordo.engine.checks import check_type, refuse_binned
+from ricordo.engine.checks import check_type
 from ricordo.engine.context import EngineContext
 from ricordo.engine.successors import replacement
-from ricordo.errors import NotFound, Unavailable, UsageError
+from ricordo.errors import UsageError
 from ricordo.search.profile import find_profile
 from ricordo.search.request import Boosts, Request
-from ricordo.search.scan import grep_texts, tree_of
-from ricordo.values.hits import Answer, Evidence, Explanation, Filters, GrepMatch, Hit
-from ricordo.values.items import Item, Ref, TreeNode, Version, parse_time
-from ricordo.values.kinds import REMEMBERED_KINDS
+from ricordo.values.days import parse_time
+from ricordo.values.hits import Answer, Explanation, Filters, Hit
+from ricordo.values.items import Ref
+from ricordo.verbs.declare import short_form, verb
+
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    from ricordo.values.choices import Backend, By, Mode
+    from ricordo.verbs.declare import BY_FACE, Say
+    from ricordo.verbs.parameters import (
+        AsOf,
+        BoostDomain,
+        BoostTags,
+        ItemName,
+        Limit,
+        MinScore,
+        Offset,
+        ProfileName,
+        QueryText,
+        Track,
+        Weights,
+    )
 
 DEFAULT_PROFILE = "default"
 
@@ -29,34 +46,62 @@ class FindVerbs:
     def __init__(self, context: EngineContext) -> None:
         self._context = context
 
+    @verb(
+        "read",
+        "find",
+        "Find items by their words and their meaning.",
+        examples=(
+            "ricordo search how do I rotate the keys",
+            "ricordo search '\"exact phrase\" -draft tag:ops' --kind note --limit 5",
+            "ricordo search login --explain",
+            "ricordo search login --files",
+            "echo 'a long question' | ricordo search -",
+        ),
+    )
     def search(
         self,
-        query: str,
+        query: QueryText,
         *,
-        limit: int | None = None,
-        offset: int = 0,
-        mode: str = "scan",
+        limit: Limit | None = None,
+        offset: Offset = 0,
+        mode: Annotated[Mode, Say("full also returns the whole items, and why each ranks where it does.")] = "scan",
         filters: Filters | None = None,
-        min_score: float | None = None,
-        lexical: bool = True,
-        vectors: bool = True,
-        profile: str | None = None,
-        weights: Mapping[str, float] | None = None,
-        as_of: datetime | str | None = None,
-        explain: bool = False,
-        track: bool | None = None,
-        literal: bool = False,
-        backend: str | None = None,
-        boost_tags: Sequence[str] = (),
-        boost_domain: str | None = None,
-        diverse: bool = False,
-        rerank: str | None = None,
-        memories: bool = False,
-        opens: bool = False,
-        tool: str = "search",
-        snippets: bool = True,
-        respell: bool = True,
+        min_score: MinScore | None = None,
+        by: Annotated[By, Say("Search by words alone, by meaning alone, or by both.")] = "both",
+        lexical: Annotated[bool, Say("Search by words (default) or not.", hidden=True)] = True,
+        vectors: Annotated[bool, Say("Search by meaning (default) or not.", hidden=True)] = True,
+        profile: ProfileName | None = None,
+        weights: Weights | None = None,
+        as_of: AsOf | None = None,
+        explain: Annotated[bool, Say("Show why: each signal, each word, the steps to the score.")] = False,
+        track: Track | None = None,
+        literal: Annotated[bool, Say("Take the query as plain words, without operators.")] = False,
+        backend: Annotated[Backend, Say("hybrid, lexical (fts5) or grep, for this search.", shown="NAME")]
+        | None = None,
+        boost_tags: BoostTags = (),
+        boost_domain: BoostDomain | None = None,
+        diverse: Annotated[bool, Say("Prefer hits that differ from one another.")] = False,
+        rerank: Annotated[
+            str,
+            Say(
+                "Rank the best hits again with a cross-encoder or llm.",
+                shown="KIND",
+                choices=("none", "cross-encoder", "llm"),
+            ),
+        ]
+        | None = None,
+        memories: Annotated[bool, Say("Also search memories and sessions (profile vault).")] = False,
+        opens: Annotated[bool, Say("Count being found as being opened.", not_on=BY_FACE)] = False,
+        tool: Annotated[str, Say("The name under which the query is logged.", not_on=BY_FACE)] = "search",
+        snippets: Annotated[bool, Say("Make the snippets of the hits.", not_on=BY_FACE)] = True,
+        respell: Annotated[bool, Say("Look for words that are spelt alike, too.", not_on=BY_FACE)] = True,
     ) -> Answer:
+        """In a query, "a phrase" must occur as it is, -word excludes items with the word, and word* matches words that
+        begin so. Filters are kind: tag: drive: path: domain: severity: category: importance: tier: after: before:.
+        With filters and no words, it lists what passes them, newest first.
+
+        The answer is iterable: ``for hit in memory.search("rotate keys"): ...``
+        """
         check_type("query", query, str)
         for name, value, wanted in (
             ("limit", limit, int), ("min_score", min_score, float), ("filters", filters, Filters),
@@ -65,31 +110,40 @@ class FindVerbs:
             check_type(name, value, wanted, optional=True)
         check_type("offset", offset, int)
         settings = self._context.config.search
-        request = Request(
-            query,
-            limit=settings.limit if limit is None else limit,
-            offset=offset,
-            mode=mode,
-            filters=filters or Filters(),
-            min_score=settings.min_score if min_score is None else min_score,
-            lexical=lexical,
-            vectors=vectors,
-            profile=profile or self._usual_profile(),
-            weights=weights or {},
-            as_of=parse_time(as_of) if isinstance(as_of, str) else as_of,
-            explain=explain or mode == "full",
-            literal=literal,
-            backend=backend or settings.backend,
-            boosts=Boosts(tuple(boost_tags), boost_domain),
-            diverse=diverse,
-            rerank=rerank,
-            memories=memories,
-            snippets=snippets,
+        request = self._request(
+            query, by, profile, as_of, boost_tags, boost_domain,
+            limit=settings.limit if limit is None else limit, offset=offset, mode=mode, filters=filters or Filters(),
+            min_score=settings.min_score if min_score is None else min_score, lexical=lexical, vectors=vectors,
+            weights=weights or {}, explain=explain or mode == "full", literal=literal,
+            backend=backend or settings.backend, diverse=diverse, rerank=rerank, memories=memories, snippets=snippets,
             respell=respell,
-        )
-        return self._tracked(self._context.tiers.federation.search(request), query, tool, track, opens=opens)
+        )  # fmt: skip
+        answer = self._tracked(self._context.tiers.federation.search(request), query, tool, track, opens=opens)
+        return answer if request.as_of is None else self._saying_what_replaced_them(answer)
 
-    def with_replacements(self, answer: Answer) -> Answer:
+    def _request(
+        self,
+        query: str,
+        by: By,
+        profile: str | None,
+        as_of: datetime | str | None,
+        boost_tags: Sequence[str],
+        boost_domain: str | None,
+        **same: Any,
+    ) -> Request:
+        """What is asked of the tiers; ``same`` holds the fields that are called so in a request, too."""
+        same["vectors"] = same["vectors"] and by != "words"
+        same["literal"] = same["literal"] or by == "meaning"
+        return Request(
+            query,
+            profile=profile or ("vector" if by == "meaning" else self._usual_profile()),
+            as_of=parse_time(as_of) if isinstance(as_of, str) else as_of,
+            boosts=Boosts(tuple(boost_tags), boost_domain),
+            **same,
+        )
+
+    def _saying_what_replaced_them(self, answer: Answer) -> Answer:
+        """An answer about the past, whose hits say what corrected or superseded them since."""
         tiers = {tier.name: tier for tier in self._context.tiers.federation.tiers}
 
         def with_replacement(hit: Hit) -> Hit:
@@ -130,181 +184,68 @@ class FindVerbs:
             self._context.tiers.record_use_elsewhere(answer, text=text, tool=tool, opened=opened)
         return answer
 
+    @verb(
+        "read",
+        "find",
+        "Show why an item has its rank, or is not found.",
+        examples=(
+            "ricordo explain how do I rotate the keys notes/keys.md",
+            "ricordo explain login memory:/login-bug",
+        ),
+    )
     def explain(
         self,
-        query: str,
-        ref: str | Ref,
+        query: QueryText,
+        ref: ItemName,
         *,
-        profile: str | None = None,
-        boost_tags: Sequence[str] = (),
-        boost_domain: str | None = None,
-        **options: Any,
+        limit: Limit | None = None,
+        filters: Filters | None = None,
+        by: Annotated[By, Say("Search by words alone, by meaning alone, or by both.")] = "both",
+        lexical: Annotated[bool, Say("Search by words (default) or not.", hidden=True)] = True,
+        vectors: Annotated[bool, Say("Search by meaning (default) or not.", hidden=True)] = True,
+        profile: ProfileName | None = None,
+        weights: Weights | None = None,
+        as_of: AsOf | None = None,
+        literal: Annotated[bool, Say("Take the query as plain words, without operators.")] = False,
+        backend: Annotated[Backend, Say("hybrid, lexical (fts5) or grep, for this search.", shown="NAME")]
+        | None = None,
+        boost_tags: BoostTags = (),
+        boost_domain: BoostDomain | None = None,
+        diverse: Annotated[bool, Say("Prefer hits that differ from one another.")] = False,
+        rerank: Annotated[str, Say("Rank the best hits again with a cross-encoder or llm.", shown="KIND")]
+        | None = None,
+        memories: Annotated[bool, Say("Also search memories and sessions (profile vault).")] = False,
     ) -> Explanation:
+        """It takes the options of a search, so that both answer the same question."""
         from ricordo.search.reasons import explain_item
 
         tier, n = self._context.tiers.holder(ref)
         settings = self._context.config.search
-        limit = options.pop("limit", None) or settings.limit
-        boosts = Boosts(tuple(boost_tags), boost_domain)
-        request = Request(query, limit=limit, profile=profile or self._usual_profile(), boosts=boosts, **options)
+        request = self._request(
+            query, by, profile, as_of, boost_tags, boost_domain,
+            limit=limit or settings.limit, filters=filters or Filters(), lexical=lexical, vectors=vectors,
+            weights=weights or {}, literal=literal, backend=backend or "hybrid", diverse=diverse, rerank=rerank,
+            memories=memories,
+        )  # fmt: skip
         return explain_item(self._context.tiers.federation.search, tier.searcher, request, n, tier=tier.name)
 
-    def grep(
-        self,
-        pattern: str,
-        *,
-        context: int = 0,
-        globs: Sequence[str] = (),
-        drives: Sequence[str] = (),
-        ignore_case: bool = False,
-        fixed: bool = False,
-        limit: int = 100,
-    ) -> list[GrepMatch]:
-        filters = Filters(drives=tuple(drives), paths=tuple(globs))
-        return grep_texts(
-            self._context.store,
-            pattern,
-            filters,
-            context=context,
-            ignore_case=ignore_case,
-            fixed=fixed,
-            limit=limit,
-            seconds=self._context.config.search.pattern_seconds,
-        )
-
-    def get(
-        self,
-        ref: str | Ref,
-        *,
-        version: int | None = None,
-        as_of: datetime | str | None = None,
-        lines: tuple[int, int] | None = None,
-        track: bool | None = None,
-    ) -> Item:
-        tier, n = self._context.tiers.holder(ref)
-        if as_of is not None:
-            when = parse_time(as_of) if isinstance(as_of, str) else as_of
-            version = tier.store.items.version_at(n, when)
-            if version is None:
-                raise NotFound(f"{ref} did not exist at {when.isoformat()}", hint="See its history for since when.")
-        replaced = replacement(tier.store, n)
-        item = replace(tier.store.items.get(n, version=version), tier=tier.name, **replaced)
-        if version is None:
-            refuse_binned(item)
-        config = self._context.config
-        tracker = self._context.tiers.tracker_of(tier)
-        if tracker is not None and (config.search.track if track is None else track):
-            tracker.opened(item, settings=config.usage)
-        return item if lines is None else _some_lines(item, lines)
-
-    def place_of(self, ref: str | Ref) -> str:
-        tier, n = self._context.tiers.holder(ref)
-        item = tier.store.items.get_many([n])[n]
-        if item.ref.drive == "disk":
-            return item.ref.path
-        path = self._context.knowledge_file(tier.store, n)
-        if path is not None:
-            return str(path)
-        url = item.fields.source_url or item.ref.path.lstrip("/")
-        if url.startswith(("https://", "http://")):
-            return url
-        raise UsageError(
-            f"{item.ref} is neither a file nor a page", hint=f"'ricordo edit {item.ref}' opens its text in your editor."
-        )
-
-    def original(self, ref: str | Ref, *, version: int | None = None) -> bytes:
-        tier, n = self._context.tiers.holder(ref)
-        item = tier.store.items.get(n, version=version)
-        if version is None:
-            refuse_binned(item)
-        blob = tier.store.items.draft(n, item.version).blob
-        if blob is None and not item.fields.is_textual:
-            if (data := registry.same_bytes(item)) is not None:
-                return data
-            raise Unavailable(
-                f"the bytes of {item.ref} are not kept in the store",
-                hint="Its file is gone or changed. With ingest.keep_binaries, bytes are kept when a file is added.",
-            )
-        return blob if blob is not None else item.content.encode("utf-8", "surrogatepass")
-
-    def passages(self, ref: str | Ref, *, version: int | None = None) -> tuple[Evidence, ...]:
-        from ricordo.ingest.chunk import line_ranges
-
-        tier, n = self._context.tiers.holder(ref)
-        item = tier.store.items.get(n, version=version)
-        draft = tier.store.items.draft(n, item.version)
-        lines = line_ranges(draft.content, draft.passages, draft.first_line)
-        return tuple(
-            Evidence(at, lines[at], draft.content[one.start : one.end], one.heading)
-            for at, one in enumerate(draft.passages)
-        )
-
-    def list(self, *, filters: Filters | None = None, limit: int = 50, offset: int = 0) -> list[Item]:
-        items = self._context.store.items
-
-        def titled(n: int, item: Item) -> Item:
-            is_named = item.fields.title or item.kind not in REMEMBERED_KINDS
-            return item if is_named else replace(item, opening=items.get(n).content)
-
-        return [titled(n, item) for n, item in items.listing(filters or Filters(), limit, offset)]
-
-    def count(self, filters: Filters | None = None) -> int:
-        return self._context.store.items.count(filters or Filters())
-
-    def tree(self, prefix: str | None = None, *, depth: int | None = None) -> TreeNode:
-        return tree_of(self._context.store, prefix, depth)
-
-    def history(self, ref: str | Ref) -> Sequence[Version]:
-        return self._context.store.items.history(self._context.number(ref))
-
-    def diff(self, ref: str | Ref, old: int | None = None, new: int | None = None) -> str:
-        n = self._context.number(ref)
-        numbers = [version.number for version in self._context.store.items.history(n)]
-        new = numbers[0] if new is None else new
-        earlier = [number for number in numbers if number < new]
-        old = (earlier[0] if earlier else new) if old is None else old
-        before, after = self._context.store.items.get(n, version=old), self._context.store.items.get(n, version=new)
-        return "".join(
-            difflib.unified_diff(
-                _lines_for_diff(before), _lines_for_diff(after), f"{before.ref}@{old}", f"{after.ref}@{new}"
-            )
-        )
-
+    @short_form(
+        "search", "Find items by meaning alone.", examples=("ricordo semantic getting things done",), by="meaning"
+    )
     def semantic(self, query: str, **options: Any) -> Answer:
-        return self.search(query, profile="vector", literal=True, **{"tool": "semantic", **options})
+        """The query is compared by its meaning only; quotes, dashes and filters in it are plain text."""
+        return self.search(query, **{"by": "meaning", "tool": "semantic", **options})
 
+    @verb(
+        "read",
+        "find",
+        "Find items like a given one.",
+        examples=("ricordo similar notes/keys.md", "ricordo similar memory:/login-bug --limit 3 --json"),
+    )
     def similar(
-        self, ref: str | Ref, *, limit: int = 10, filters: Filters | None = None, track: bool | None = None
+        self, ref: ItemName, *, limit: Limit = 10, filters: Filters | None = None, track: Track | None = None
     ) -> Answer:
+        """Items are compared by meaning. The item itself is not listed."""
         tier, n = self._context.tiers.holder(ref)
         answer = tier.searcher.similar(n, limit=limit, filters=filters or Filters(), tier=tier.name)
         return self._tracked(answer, str(tier.store.items.get_many([n])[n].ref), "similar", track)
-
-
-def _some_lines(item: Item, lines: tuple[int, int]) -> Item:
-    """The item with only these lines of its original; lines of front matter count, although the content leaves them
-    out.
-    """
-    first, last = lines
-    if not 1 <= first <= last:
-        raise UsageError(
-            f"there are no lines {first}-{last}", hint="Lines count from 1, and the first is not after the last."
-        )
-    texts = item.content.splitlines(keepends=True)
-    end = item.first_line + len(texts) - 1
-    if first > end or last < item.first_line:
-        raise NotFound(
-            f"{item.ref} has no line {first if first > end else last}",
-            hint=f"Its text has the lines {item.first_line}-{end}.",
-        )
-    kept = texts[max(first - item.first_line, 0) : last - item.first_line + 1]
-    return replace(item, content="".join(kept), first_line=max(first, item.first_line))
-
-
-def _lines_for_diff(item: Item) -> list[str]:
-    """Fields that are set, then the content, so that a title edit shows up too."""
-    plain = item.fields.to_dict()
-    head = [f"{name}: {plain[name]}\n" for name in plain if plain[name] not in (None, "", [], {}, False)]
-    head.insert(0, f"ref: {item.ref}\n")
-    body = [line if line.endswith("\n") else f"{line}\n" for line in item.content.splitlines(keepends=True)]
-    return [*head, "\n", *body]

@@ -15,6 +15,7 @@ from ricordo.values.reports import AddReport, Progress
 
 if TYPE_CHECKING:
     from ricordo.ingest.foreign.base import Foreign, Relation
+    from ricordo.values.choices import OnConflict
     from ricordo.values.reports import ImportReport
 
 Source = str | Path | BinaryIO
@@ -28,7 +29,7 @@ class ForeignImport:
         self._context = context
         self._items = items
 
-    def vault(self, source: Source, on_conflict: str, wait: bool, progress: OnProgress) -> ImportReport:
+    def vault(self, source: Source, on_conflict: OnConflict, wait: bool, progress: OnProgress) -> ImportReport:
         """Add the Markdown files of a vault; its folder is remembered, so that ``refresh`` follows it."""
         from ricordo.ingest.adding import Adding
         from ricordo.ingest.files import FileReader
@@ -66,7 +67,7 @@ class ForeignImport:
         return reader(path.read_bytes(), str(path))
 
     def save(
-        self, foreign: Foreign, on_conflict: str, wait: bool, progress: OnProgress, *, allow_secrets: bool
+        self, foreign: Foreign, on_conflict: OnConflict, wait: bool, progress: OnProgress, *, allow_secrets: bool
     ) -> ImportReport:
         """Save texts of another program, with their times, and link them."""
         from ricordo.values.reports import ImportReport

@@ -20,9 +20,13 @@ from ricordo.store.base import Store
 from ricordo.values.hits import Filters
 from ricordo.values.reports import Check, DoctorReport
 from ricordo.values.store_addresses import is_address
+from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
+    from typing import Annotated
+
     from ricordo.search.profile import Profile
+    from ricordo.verbs.declare import Say
 
 MOST_NAMED = 20
 """How many items that hold secrets are named."""
@@ -35,10 +39,21 @@ class HealthVerbs:
         self._context = context
         self._restore = restore
 
+    @verb(
+        "read",
+        "look after",
+        "Show the ranking profiles and their weights.",
+        path="profiles list",
+        answers="profiles",
+        examples=("ricordo profiles list",),
+    )
     def profiles(self) -> dict[str, Profile]:
+        """The ways to rank, by name: the built-in ones and those of the settings."""
         return registry.profiles(self._context.config)
 
+    @verb("read", "look after", "Show what the store holds.", examples=("ricordo status", "ricordo status --json"))
     def status(self) -> dict[str, Any]:
+        """What the store holds and how it is."""
         context = self._context
         status = store_status(context.store, context.location, context.config)
         knowledge = context.knowledge.status() if context.knowledge is not None else None
@@ -55,7 +70,15 @@ class HealthVerbs:
         embedded = store.vectors.counts(active)["embedded"] if active else 0
         return {"model": model, "made_by": active, "made": embedded, **backlog}
 
-    def doctor(self, *, repair: bool = False) -> DoctorReport:
+    @verb(
+        "write",
+        "look after",
+        "Check the store, and repair it on request.",
+        is_long=True,
+        examples=("ricordo doctor", "ricordo doctor --repair"),
+    )
+    def doctor(self, *, repair: Annotated[bool, Say("Rebuild what can be rebuilt.")] = False) -> DoctorReport:
+        """Each check stands for itself: one that fails does not hide the others."""
         # Without a look at the knowledge files: the doctor reports how they differ from the store.
         context = self._context
         mended = _run("mending", lambda _: mend_damage(context, self._restore), repair) if repair else None

@@ -14,9 +14,25 @@ from ricordo.values.choices import ON_CONFLICT
 from ricordo.values.hits import Filters
 from ricordo.values.items import Draft, Entry, Fields, Item, Ref, Saved
 from ricordo.values.reports import AddReport, Progress
+from ricordo.verbs.declare import ENTRIES, verb
 
 if TYPE_CHECKING:
+    from typing import Annotated
+
     from ricordo.ingest.adding import Adding
+    from ricordo.verbs.declare import Say
+    from ricordo.verbs.parameters import (
+        LONG_TEXT,
+        MOST_VERSIONS,
+        AllowSecrets,
+        FieldsToSet,
+        IfTaken,
+        ItemName,
+        KindOfItem,
+        NewRef,
+        TextToKeep,
+        Wait,
+    )
 
 MOST_MENTIONING = 10_000
 """How many texts that name a new entity are linked to it."""
@@ -29,18 +45,33 @@ class ItemVerbs:
     def __init__(self, context: EngineContext) -> None:
         self._context = context
 
+    @verb(
+        "write",
+        "remember",
+        "Save a text of any kind, under a ref of your choice.",
+        examples=(
+            "ricordo save --kind note note:/plan 'Ship on Friday.'",
+            "ricordo save keys 'Rotate the signing keys every quarter.'",
+        ),
+    )
     def save(
         self,
-        ref: str | Ref,
-        content: str,
+        ref: ItemName,
+        content: TextToKeep,
         *,
-        kind: str | None = None,
-        fields: Mapping[str, Any] | None = None,
-        on_conflict: str = "error",
-        structure: str = "text",
-        allow_secrets: bool = False,
-        wait: bool = True,
+        kind: KindOfItem | None = None,
+        fields: FieldsToSet | None = None,
+        on_conflict: IfTaken = "error",
+        structure: Annotated[str, Say("How the text is cut: text or markdown.", longest=40)] = "text",
+        allow_secrets: AllowSecrets = False,
+        wait: Wait = True,
     ) -> Saved:
+        """Write one text under a ref; an existing item is refused unless ``on_conflict`` says otherwise.
+
+        With ``overwrite`` the item keeps the fields that are not given: its title, tags and the like.
+
+        In what agents write (memories, notes, …) secrets are redacted unless they are allowed.
+        """
         from ricordo.ingest.incoming_secrets import kind_of
         from ricordo.ingest.redact import redact_item
 
@@ -65,31 +96,52 @@ class ItemVerbs:
         item = self._context.store.items.get_many([n])[n] if n is not None else None
         return item if item is not None and item.state != "deleted" else None
 
+    @verb("write", "remember", "Save many texts at once.", path="save-many", not_on=ENTRIES)
     def save_many(
         self,
         entries: Iterable[Entry],
         *,
-        on_conflict: str = "overwrite",
-        wait: bool = True,
-        durable: bool = False,
-        allow_secrets: bool = False,
+        on_conflict: IfTaken = "overwrite",
+        wait: Wait = True,
+        durable: Annotated[bool, Say("Have them on the disk before it returns.")] = False,
+        allow_secrets: AllowSecrets = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> AddReport:
+        """Write many texts, in batches of one transaction each; secrets are redacted as in ``save``."""
         check_choice("on_conflict", on_conflict, ON_CONFLICT)
         adding = adding_to(self._context, on_conflict, progress, allow_secrets=allow_secrets)
         report = adding.entries(((self._context.resolve(entry.ref), entry) for entry in entries), durable=durable)
         return self._context.embed_after(report, wait, progress)
 
+    @verb(
+        "write",
+        "remember",
+        "Change an item's text or fields; the old version is kept.",
+        examples=(
+            "ricordo edit memory:/login-bug --title 'The login bug' --set severity=warning",
+            "ricordo edit note:/plan --content - < plan.md",
+            "ricordo edit note:/plan",
+        ),
+    )
     def edit(
         self,
-        ref: str | Ref,
-        content: str | None = None,
-        fields: Mapping[str, Any] | None = None,
+        ref: ItemName,
+        content: Annotated[
+            str, Say("New text; - reads standard input.", longest=LONG_TEXT, shown="TEXT|-", argument=False)
+        ]
+        | None = None,
+        fields: FieldsToSet | None = None,
         *,
-        allow_secrets: bool = False,
-        base: int | None = None,
-        wait: bool = True,
+        allow_secrets: AllowSecrets = False,
+        base: Annotated[int, Say("Refuse if the item is no longer at version N.", 1, most=MOST_VERSIONS, shown="N")]
+        | None = None,
+        wait: Wait = True,
     ) -> Saved:
+        """Change an item's content, its fields, or both: a new version. Secrets are redacted as in ``save``.
+
+        ``base`` is the version that the change was made on. If there is a newer one, the change is refused
+        (``StaleVersion``), so that a loop of reading, changing and writing loses nobody's change.
+        """
         from ricordo.ingest.redact import redact_item
 
         n = self._context.number(ref)
@@ -106,7 +158,14 @@ class ItemVerbs:
 
         return replace(self._change(n, changed, wait, base), redacted=redacted)
 
-    def mv(self, ref: str | Ref, new_ref: str | Ref, *, wait: bool = True) -> Saved:
+    @verb(
+        "write",
+        "remember",
+        "Give an item another ref.",
+        examples=("ricordo mv note:/plan note:/plans/2026", "ricordo mv old.md new.md"),
+    )
+    def mv(self, ref: ItemName, new_ref: NewRef, *, wait: Wait = True) -> Saved:
+        """Its history moves with it."""
         target = self._context.resolve(new_ref)
 
         def moved(draft: Draft) -> PreparedItem:

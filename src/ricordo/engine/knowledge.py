@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING
 from ricordo.engine.context import EngineContext
 from ricordo.errors import Unavailable
 from ricordo.values.reports import Progress
+from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
+    from typing import Annotated
+
     from ricordo.values.reports import SyncReport
+    from ricordo.verbs.declare import Say
+    from ricordo.verbs.parameters import Wait
 
 
 class KnowledgeVerbs:
@@ -20,9 +25,25 @@ class KnowledgeVerbs:
     def __init__(self, context: EngineContext) -> None:
         self._context = context
 
+    @verb(
+        "write",
+        "add",
+        "Read knowledge files that were changed by hand.",
+        is_long=True,
+        examples=("ricordo sync", "ricordo sync --write"),
+    )
     def sync(
-        self, *, write: bool = False, wait: bool = True, progress: Callable[[Progress], None] | None = None
+        self,
+        *,
+        write: Annotated[bool, Say("Write files that are gone again, instead of removing their items.")] = False,
+        wait: Wait = True,
+        progress: Callable[[Progress], None] | None = None,
     ) -> SyncReport:
+        """Take in what was done to the knowledge files, and write those that are missing for items that never had one.
+
+        A file that is gone takes its item to the bin; with ``write`` it is written again instead. What was changed
+        both in its file and in the store is a conflict: both are kept as versions, the file's is the current one.
+        """
         knowledge = self._context.knowledge
         if knowledge is None:
             raise Unavailable(

@@ -14,9 +14,21 @@ from ricordo.values.choices import ON_DUPLICATE, OnDuplicate, Writer
 from ricordo.values.items import Ref, Saved
 from ricordo.values.kinds import KINDS
 from ricordo.values.reports import AddReport
+from ricordo.verbs.declare import short_form, verb
 
 if TYPE_CHECKING:
     from ricordo.memory.remember import Keeper
+    from ricordo.verbs.parameters import (
+        AllowSecrets,
+        IfDuplicate,
+        ItemName,
+        KeepAs,
+        KindOfItem,
+        Links,
+        TextToKeep,
+        Wait,
+        WhoSays,
+    )
 
 WRITERS = ("user", "agent")
 
@@ -62,19 +74,32 @@ class MemoryVerbs:
         self._context = context
         self._items = items
 
+    @verb(
+        "write",
+        "remember",
+        "Save a fact, unless it is stored already.",
+        examples=(
+            "ricordo remember 'The signing keys rotate every quarter.' --tag ops",
+            "ricordo remember - --title 'Release checklist' --importance 4 < checklist.md",
+            "ricordo remember 'The keys rotate monthly now.' --on-duplicate supersede",
+        ),
+    )
     def remember(
         self,
-        text: str,
+        text: TextToKeep,
         *,
-        kind: str = "memory",
-        ref: str | Ref | None = None,
-        links: Sequence[tuple[str, str | Ref]] = (),
-        source: str = "user",
-        on_duplicate: str | None = None,
-        allow_secrets: bool = False,
-        wait: bool = True,
+        kind: KindOfItem = "memory",
+        ref: KeepAs | None = None,
+        links: Links = (),
+        source: WhoSays = "user",
+        on_duplicate: IfDuplicate | None = None,
+        allow_secrets: AllowSecrets = False,
+        wait: Wait = True,
         **fields: Unpack[MemoryFields],
     ) -> Saved:
+        """A text that is stored already is skipped. What is nearly the same needs a decision, and nothing is written
+        until ``on_duplicate`` says save, skip, merge or supersede. Secrets are redacted.
+        """
         from ricordo.memory.links import checked_type
         from ricordo.memory.remember import memory_of
 
@@ -98,16 +123,74 @@ class MemoryVerbs:
         self._context.embed_after(AddReport((saved,)), wait and not keeper.embedder_is_late)
         return saved
 
+    @short_form(
+        "remember",
+        "Save a note.",
+        examples=(
+            "ricordo note 'Ask Ada about the rollout.' --tag todo",
+            "ricordo note - --title 'Meeting' < meeting.md",
+        ),
+        kind="note",
+    )
+    def note(self, text: str, **options: Unpack[RememberOptions]) -> Saved:
+        """Like remember, for longer or unfinished texts."""
+        return self.remember(text, kind="note", **options)
+
+    @short_form(
+        "remember",
+        "Save a person, place, project or thing.",
+        examples=(
+            "ricordo entity 'Ada Lovelace'",
+            "ricordo entity 'Runs the search team; prefers mail.' --title 'Ada Lovelace' --category person",
+        ),
+        kind="entity",
+    )
+    def entity(self, text: str, **options: Unpack[RememberOptions]) -> Saved:
+        """Texts that contain its title are linked to it automatically."""
+        return self.remember(text, kind="entity", **options)
+
+    @short_form(
+        "remember",
+        "Save a pointer to a page, tool or document.",
+        examples=("ricordo resource 'Dashboard of the search cluster' --source-url https://example.org/dash",),
+        kind="resource",
+    )
+    def resource(self, text: str, **options: Unpack[RememberOptions]) -> Saved:
+        """A pointer to something elsewhere; ``source_url`` says where."""
+        return self.remember(text, kind="resource", **options)
+
+    @short_form(
+        "remember",
+        "Save an entry of a log or journal.",
+        examples=("ricordo entry 'Deployed 2.1 to production.' --thread deployments --seq 14",),
+        kind="entry",
+    )
+    def entry(self, text: str, **options: Unpack[RememberOptions]) -> Saved:
+        """One entry of a log or journal; ``thread`` and ``seq`` say which, and where in it."""
+        return self.remember(text, kind="entry", **options)
+
+    @verb(
+        "write",
+        "remember",
+        "Replace a wrong item by a right text.",
+        examples=(
+            "ricordo correct memory:/office 'The office moved to Porto.'",
+            "ricordo correct memory:/office - < office.md",
+        ),
+    )
     def correct(
         self,
-        ref: str | Ref,
-        text: str,
+        ref: ItemName,
+        text: TextToKeep,
         *,
-        source: str = "user",
-        allow_secrets: bool = False,
-        wait: bool = True,
+        source: WhoSays = "user",
+        allow_secrets: AllowSecrets = False,
+        wait: Wait = True,
         **fields: Unpack[MemoryFields],
     ) -> Saved:
+        """The old item is archived and linked (``corrects``): search no longer finds it, except as of an earlier time.
+        The new one takes over the fields that are not given.
+        """
         from ricordo.memory.remember import memory_of
 
         check_type("text", text, str)
@@ -123,7 +206,14 @@ class MemoryVerbs:
         self._context.embed_after(AddReport((saved,)), wait)
         return saved
 
-    def supersede(self, old: str | Ref, new: str | Ref) -> Saved:
+    @verb(
+        "write",
+        "remember",
+        "Replace an item by a newer one.",
+        examples=("ricordo supersede memory:/keys-quarterly memory:/keys-monthly",),
+    )
+    def supersede(self, old: ItemName, new: ItemName) -> Saved:
+        """The old item is archived, and the new one is linked to it (``supersedes``)."""
         before, after = self._context.present_number(old), self._context.present_number(new)
         if before == after:
             raise UsageError("an item cannot supersede itself", hint="Name the old item, then the new one.")

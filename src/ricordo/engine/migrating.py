@@ -21,10 +21,17 @@ from ricordo.store.prepare import embed_hash
 from ricordo.values.choices import ON_CONFLICT
 from ricordo.values.items import Saved
 from ricordo.values.reports import Progress
+from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
+    from typing import Annotated
+
     from ricordo.exchange.records import ItemRecord, Record
+    from ricordo.values.choices import OnConflict
+    from ricordo.values.items import Ref
     from ricordo.values.reports import MigrateReport
+    from ricordo.verbs.declare import Say
+    from ricordo.verbs.parameters import REF_TEXT
 
 _BATCH = 200
 _WORKER = "migrate"
@@ -38,11 +45,28 @@ class MigrateVerbs:
     def __init__(self, context: EngineContext) -> None:
         self._context = context
 
-    def migrate(self, target: str | Path, progress: OnProgress) -> MigrateReport:
-        """Copy items in batches, each in one transaction, then what refers to them, then vectors; then compare both
-        stores.
+    @verb(
+        "admin",
+        "look after",
+        "Copy a store into another, such as one in PostgreSQL.",
+        is_long=True,
+        examples=(
+            "ricordo migrate ~/.local/share/ricordo/ricordo.db postgresql://ann@db/team",
+            "ricordo migrate postgresql://ann@db/team copy.db",
+        ),
+    )
+    def migrate(
+        self,
+        target: Annotated[
+            str | Path, Say("The store to copy into: a path or an address.", longest=REF_TEXT, shown="TO")
+        ],
+        *,
+        progress: OnProgress = None,
+    ) -> MigrateReport:
+        """Copy this store into another one, a file or a workspace on a server, and compare the two.
 
-        An interrupted run can be continued: items that are already in the target are skipped.
+        The target is empty, or holds what an earlier run of the same copied; then the rest is copied. This store is
+        only read.
         """
         from ricordo.values.reports import MigrateReport
 
@@ -66,8 +90,25 @@ class MigrateVerbs:
         seconds = time.monotonic() - started
         return MigrateReport(context.location, place.name, counts["item"], written, dict(counts), vectors, seconds)
 
-    def promote(self, name: str | Path, tier: str, on_conflict: str) -> Saved:
-        """The item keeps its id and its versions. One that was promoted before is brought up to date."""
+    @verb(
+        "write",
+        "remember",
+        "Copy an item with its history to another tier.",
+        examples=("ricordo promote memory:/deploys-on-tuesday --to team",),
+    )
+    def promote(
+        self,
+        name: Annotated[
+            str | Path | Ref, Say("A ref, an item's id, a URL or a path.", http="ref", longest=REF_TEXT, shown="REF")
+        ],
+        tier: Annotated[
+            str,
+            Say("The tier to copy to: agent, project or team.", name="to", longest=100, shown="TIER", argument=False),
+        ],
+        *,
+        on_conflict: Annotated[OnConflict, Say("If its ref is taken there.")] = "error",
+    ) -> Saved:
+        """The item stays where it is."""
         check_choice("on_conflict", on_conflict, ON_CONFLICT)
         context = self._context
         n = context.present_number(str(name))

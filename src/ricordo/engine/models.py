@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING
 
 from ricordo import registry
 from ricordo.engine.context import EngineContext
+from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
+    from typing import Annotated
+
     from ricordo.engine.model_choice import Models
     from ricordo.models.base import Embedder
     from ricordo.values.models import ModelState, ModelSwitch, ModelTest
     from ricordo.values.reports import EmbedReport, Progress
+    from ricordo.verbs.declare import Say
+    from ricordo.verbs.parameters import NAME_TEXT, DryRun
 
     Decide = Callable[[ModelSwitch], bool]
 
@@ -24,23 +29,58 @@ class ModelVerbs:
     def __init__(self, context: EngineContext) -> None:
         self._context = context
 
+    @verb(
+        "read",
+        "look after",
+        "List the providers of embeddings, and what each lacks.",
+        path="models list",
+        answers="models",
+        examples=("ricordo models list",),
+    )
     def models(self) -> tuple[ModelState, ...]:
+        """The reranker is listed, too, if one is set."""
         return self._models().states()
 
-    def test_model(self, provider: str = "", *, model: str = "", dimensions: int = 0) -> ModelTest:
+    @verb(
+        "admin",
+        "look after",
+        "Try a model, and say how fast it is.",
+        path="models test",
+        examples=("ricordo models test", "ricordo models test openai --model text-embedding-3-small"),
+    )
+    def test_model(
+        self,
+        provider: Annotated[str, Say("Whose model; the one in use by default.", longest=100, shown="PROVIDER")] = "",
+        *,
+        model: Annotated[str, Say("Its name.", longest=NAME_TEXT, shown="NAME")] = "",
+        dimensions: Annotated[int, Say("The length of its vectors.", 0, most=100_000, shown="N")] = 0,
+    ) -> ModelTest:
+        """Whether a model works: the one in use, another provider's, or ``cross-encoder``."""
         return self._models().test(provider, model=model, dimensions=dimensions)
 
+    @verb(
+        "admin",
+        "look after",
+        "Use another model from now on.",
+        path="models use",
+        is_long=True,
+        examples=("ricordo models use local", "ricordo models use openai --reembed"),
+    )
     def use_model(
         self,
-        provider: str,
+        provider: Annotated[str, Say("Whose model.", longest=100, shown="PROVIDER")],
         *,
-        model: str = "",
-        dimensions: int = 0,
-        reembed: bool | Decide = False,
-        dry_run: bool = False,
-        scope: str = "user",
+        model: Annotated[str, Say("Its name.", longest=NAME_TEXT, shown="NAME")] = "",
+        dimensions: Annotated[int, Say("The length of its vectors.", 0, most=100_000, shown="N")] = 0,
+        reembed: Annotated[bool | Decide, Say("Make its vectors first.")] = False,
+        dry_run: DryRun = False,
+        scope: Annotated[str, Say("Whose settings are changed.", choices=("user", "project"))] = "user",
         progress: Callable[[Progress], None] | None = None,
     ) -> ModelSwitch:
+        """Use another model from now on, if it works; ``reembed`` makes its vectors first, or decides that.
+
+        With it, searches of all processes keep the old model until the new vectors are whole.
+        """
         models = self._models()
         switch, embedder = models.plan(provider, model=model, dimensions=dimensions)
         if dry_run:

@@ -21,10 +21,16 @@ from ricordo.values.choices import IMPORT_FORMATS, ON_CONFLICT
 from ricordo.values.hits import Filters
 from ricordo.values.items import Saved
 from ricordo.values.reports import AddReport, Progress
+from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
+    from typing import Annotated
+
     from ricordo.exchange.records import Header, ItemRecord, Record
+    from ricordo.values.choices import OnConflict
     from ricordo.values.reports import BackupReport, ExportReport, ImportReport, VacuumReport
+    from ricordo.verbs.declare import Say
+    from ricordo.verbs.parameters import REF_TEXT, AllowSecrets, Force, Wait
 
 _BATCH_CHUNKS = 1_000
 _BATCH_ITEMS = 500
@@ -40,9 +46,33 @@ class MoveVerbs:
         self._context = context
         self._foreign = ForeignImport(context, items)
 
+    @verb(
+        "read",
+        "look after",
+        "Write everything to a file that import can read.",
+        examples=(
+            "ricordo export everything.jsonl",
+            "ricordo export | gzip > everything.jsonl.gz",
+            "ricordo export --salvage rescued.jsonl",
+            "ricordo export --no-log - | ricordo --store copy.db import -",
+        ),
+    )
     def export(
-        self, target: str | Path | BinaryIO, *, log: bool = True, force: bool = False, salvage: bool = False
+        self,
+        target: Annotated[
+            str | Path | BinaryIO,
+            Say("The file to write.", shown="FILE|-", not_on={"http": "the answer is the file", "mcp": "use backup"}),
+        ],
+        *,
+        log: Annotated[bool, Say("Include the logs of queries and openings (default), or not.")] = True,
+        force: Annotated[bool, Say("Replace a file that exists.", not_on={"http": "the answer is the file"})] = False,
+        salvage: Annotated[bool, Say("Of a damaged store, export what can be read and name the rest.")] = False,
     ) -> ExportReport:
+        """Write everything the store holds as JSON lines: to a file of its own, or to an open one.
+
+        ``log`` says whether the logs of queries and openings are included. With ``salvage``, rows of a damaged store
+        that cannot be read are left out and named in the report, instead of ending the export.
+        """
         from ricordo.exchange import lines as exchange
         from ricordo.values.reports import ExportReport
 
@@ -61,17 +91,48 @@ class MoveVerbs:
                 written = exchange.write(records, out)
             return ExportReport(str(path), *written, tuple(left_out))
 
+    @verb(
+        "admin",
+        "add",
+        "Read an export, or the notes of another program.",
+        is_long=True,
+        examples=(
+            "ricordo import everything.jsonl",
+            "ricordo import everything.jsonl --on-conflict overwrite",
+            "ricordo import --from obsidian ~/vault",
+            "ricordo import --from mem0 memories.json",
+            "ricordo import --from claude export.zip",
+        ),
+    )
     def import_(
         self,
-        source: Source,
+        source: Annotated[Source, Say("The file or folder to read.", shown="FILE|FOLDER|-", kind="path")],
         *,
-        format: str = "ricordo",  # noqa: A002 - the word for it
-        on_conflict: str = "skip",
-        allow_secrets: bool = False,
-        trust: bool = False,
-        wait: bool = True,
+        format: Annotated[  # noqa: A002 - the word for it
+            str,
+            Say(
+                "Which program wrote the file or folder.",
+                name="from",
+                http="format",
+                choices=IMPORT_FORMATS,
+                shown="PROGRAM",
+            ),
+        ] = "ricordo",
+        on_conflict: Annotated[OnConflict, Say("What to do with an item that is stored already.")] = "skip",
+        allow_secrets: AllowSecrets = False,
+        trust: Annotated[
+            bool,
+            Say("Of an export: also take folders, the files of items, and the mark that every agent gets an item."),
+        ] = False,
+        wait: Wait = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> ImportReport:
+        """Take in what ``export`` wrote, or what another program keeps: an Obsidian vault, basic-memory, mem0.
+
+        Secrets in what other programs remember are redacted unless they are allowed. Of an export, folders to refresh,
+        the files that items came from, ``loading`` and "written by the user" are left out unless you ``trust`` it:
+        whoever wrote the file could otherwise have any file read, or tell agents what to do.
+        """
         check_choice("on_conflict", on_conflict, ON_CONFLICT)
         check_choice("format", format, IMPORT_FORMATS)
         if format == "obsidian":
@@ -142,9 +203,24 @@ class MoveVerbs:
             return ()
         return (f"the words were indexed as {self._context.store.language}, as in this store, not {header.language}",)
 
+    @verb(
+        "admin",
+        "look after",
+        "Copy the store while it is in use.",
+        is_long=True,
+        examples=("ricordo backup ~/backups/today.db", "ricordo backup /mnt/usb/ricordo.db --force"),
+    )
     def backup(
-        self, target: str | Path, *, force: bool = False, progress: Callable[[Progress], None] | None = None
+        self,
+        target: Annotated[
+            str | Path,
+            Say("The file to write.", longest=REF_TEXT, shown="FILE", http="file", example="/backups/ricordo.db"),
+        ],
+        *,
+        force: Force = False,
+        progress: Callable[[Progress], None] | None = None,
     ) -> BackupReport:
+        """Copy the store, as it is now, to a file; others may write meanwhile."""
         from ricordo.values.reports import BackupReport
 
         self._context.flush_use()
@@ -159,7 +235,17 @@ class MoveVerbs:
         damage = tuple(f"{one.ref} version {one.number}: {one.problem}" for one in damaged)
         return BackupReport(str(path), path.stat().st_size, time.monotonic() - started, items, damage)
 
-    def vacuum(self, *, full: bool = False) -> VacuumReport:
+    @verb(
+        "admin",
+        "look after",
+        "Remove unneeded data and shrink the store.",
+        is_long=True,
+        examples=("ricordo vacuum", "ricordo vacuum --full --json"),
+    )
+    def vacuum(
+        self, *, full: Annotated[bool, Say("Rewrite the file even if that saves little space.")] = False
+    ) -> VacuumReport:
+        """Erase items that were in the bin for long enough and data that is not needed any more, and free the space."""
         self._context.flush_use()
         keep = self._context.models.fallback_fingerprints()
         bin_days = self._context.config.store.bin_days

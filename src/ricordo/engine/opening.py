@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 
 from ricordo.config.files import current_folder
 from ricordo.config.loading import Config, ConfigProvider
-from ricordo.config.places import Located, locate
+from ricordo.config.places import locate
 from ricordo.engine.adding import AddVerbs
 from ricordo.engine.agents import AgentVerbs
 from ricordo.engine.context import EngineContext, open_or_error
@@ -24,43 +23,56 @@ from ricordo.engine.memories import MemoryVerbs
 from ricordo.engine.migrating import MigrateVerbs
 from ricordo.engine.models import ModelVerbs
 from ricordo.engine.moving import MoveVerbs
+from ricordo.engine.reading import ReadVerbs
 from ricordo.engine.removing import RemoveVerbs
 from ricordo.engine.roots import RootVerbs
 from ricordo.engine.sessions import SessionVerbs
+from ricordo.engine.skills import SkillVerbs
 from ricordo.engine.use import UseVerbs
 from ricordo.engine.vectors import VectorVerbs
 from ricordo.store.base import Store
 from ricordo.values.items import Ref
-from ricordo.values.reports import TierState
+from ricordo.values.reports import RefreshReport, TierState
 
 if TYPE_CHECKING:
     from ricordo.engine.tools import Tools
+    from ricordo.memory.feedback import Learning
     from ricordo.models.base import Embedder, LlmUsage
 
 
+PARTS: tuple[type, ...] = (
+    FindVerbs, ReadVerbs, ItemVerbs, RootVerbs, RemoveVerbs, SessionVerbs, MemoryVerbs, AddVerbs, KnowledgeVerbs,
+    LinkVerbs, UseVerbs, AgentVerbs, SkillVerbs, VectorVerbs, HealthVerbs, ModelVerbs, MoveVerbs, MigrateVerbs,
+)  # fmt: skip
+"""The classes whose methods are the verbs of an engine."""
+
+
 class OpenEngine:
-    """An open engine: a context, and the classes that do the work of its verbs."""
+    """An open engine: a context, and the objects that do the work of its verbs."""
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context
         self._engines: dict[str, Self] = {}
         self._last: Callable[[], None] | None = None
-        self._finding = FindVerbs(context)
-        self._items = ItemVerbs(context)
-        self._removing = RemoveVerbs(context, self._items)
-        self._memories = MemoryVerbs(context, self._items)
-        self._roots = RootVerbs(context)
-        self._adding = AddVerbs(context, self._roots)
-        self._knowledge = KnowledgeVerbs(context)
-        self._links = LinkVerbs(context)
-        self._use = UseVerbs(context)
-        self._sessions = SessionVerbs(context, self._finding)
-        self._agents = AgentVerbs(context, self._finding, self._sessions)
-        self._vectors = VectorVerbs(context)
-        self._health = HealthVerbs(context, self._removing.restore)
-        self._models = ModelVerbs(context)
-        self._moving = MoveVerbs(context, self._items)
-        self._migrating = MigrateVerbs(context)
+        finding, reading, items, roots = FindVerbs(context), ReadVerbs(context), ItemVerbs(context), RootVerbs(context)
+        removing, sessions = RemoveVerbs(context, items), SessionVerbs(context, finding)
+        skills = SkillVerbs(context, finding, reading)
+        parts = (
+            finding, reading, items, roots, removing, sessions, skills,
+            MemoryVerbs(context, items),
+            AddVerbs(context, roots, self._ask_tools_again),
+            KnowledgeVerbs(context),
+            LinkVerbs(context),
+            UseVerbs(context),
+            AgentVerbs(context, finding, sessions, skills),
+            VectorVerbs(context),
+            HealthVerbs(context, removing.restore),
+            ModelVerbs(context),
+            MoveVerbs(context, items),
+            MigrateVerbs(context),
+        )  # fmt: skip
+        self._parts: dict[type, object] = {type(part): part for part in parts}
+        self._for_tools = (finding, reading, items, removing)
 
     @classmethod
     def open(
@@ -94,27 +106,6 @@ class OpenEngine:
             context.models.use_embedder(embedder)
         return cls(context)
 
-    def before_closing(self, work: Callable[[], None]) -> None:
-        """Call something with the engine when it is closed, unless an error ended its ``with`` block."""
-        self._last = work
-
-    @contextmanager
-    def lent(self) -> Iterator[Self]:
-        """The open engine for one piece of work, as if the store had been opened for it, and left open.
-
-        Edits of knowledge files are seen however short ago the last look at them was, and use is written at the end.
-        """
-        self._context.begin_anew()
-        try:
-            yield self
-        finally:
-            self._context.flush_use()
-
-    @property
-    def took_in_edits(self) -> bool:
-        """Whether edits of knowledge files were taken in since the store was opened."""
-        return self._context.took_in_edits
-
     def close(self) -> None:
         """Close all stores; use records that wait are written first."""
         last, self._last = self._last, None
@@ -142,11 +133,6 @@ class OpenEngine:
         return self._context.store
 
     @property
-    def located(self) -> Located:
-        """Where the store is, and how it was found."""
-        return self._context.located
-
-    @property
     def location(self) -> str:
         """The path of the store."""
         return self._context.location
@@ -166,7 +152,17 @@ class OpenEngine:
         """Tools of other MCP servers: find, show and call them."""
         from ricordo.engine.tools import Tools
 
-        return Tools(self._context, self._finding, self._items, self._removing)
+        return Tools(self._context, *self._for_tools)
+
+    def _ask_tools_again(self, report: RefreshReport) -> RefreshReport:
+        return self.tools.asked_again(report)
+
+    @property
+    def learn(self) -> Learning:
+        """What profiles learned from feedback: ``learn.status()``, ``freeze()``, ``rollback()``, ``history()``."""
+        use = self._parts[UseVerbs]
+        assert isinstance(use, UseVerbs)
+        return use.learn
 
     def resolve(self, text: str | Path | Ref) -> Ref:
         """A ref from a ref, an item id, a URL or a file path."""
@@ -179,7 +175,7 @@ class OpenEngine:
     def tier(self, name: str) -> Self:
         """An engine on one tier's store alone, to write to it or look into it; it is closed with this one."""
         if name not in self._engines:
-            origin = self.located.location.origin
+            origin = self._context.located.location.origin
             where = None if origin in ("default", "project") else self.location
             self._engines[name] = self.open(where, config=self._context.provider, start=self._context.start, tier=name)
         return self._engines[name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,9 +17,14 @@ from ricordo.values.hits import Filters
 from ricordo.values.items import Item, Ref, Saved
 from ricordo.values.kinds import CHECKPOINT, SESSION
 from ricordo.values.reports import AddReport
+from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
+    from typing import Annotated
+
     from ricordo.memory.forgetting import Criteria
+    from ricordo.verbs.declare import Say
+    from ricordo.verbs.parameters import MOST_VERSIONS, DryRun, ItemName, OlderThan, OnlyKinds, OnlyTags, UnusedSince
 
 ARCHIVED_AT_ONCE = 500
 CHECKPOINTS = "checkpoints"
@@ -33,15 +38,29 @@ class RemoveVerbs:
         self._context = context
         self._items = items
 
+    @verb(
+        "write",
+        "remember",
+        "Archive items, so that search no longer finds them.",
+        examples=(
+            "ricordo forget memory:/old-office",
+            "ricordo forget --unused-since 6m --kind memory --dry-run",
+            "ricordo forget note:/ --older-than 1y --tag scratch",
+        ),
+    )
     def forget(
         self,
-        *refs: str | Ref,
-        older_than: str | timedelta | None = None,
-        unused_since: str | timedelta | None = None,
-        kinds: Sequence[str] = (),
-        tags: Sequence[str] = (),
-        dry_run: bool = False,
+        *refs: ItemName,
+        older_than: OlderThan | None = None,
+        unused_since: UnusedSince | None = None,
+        kinds: OnlyKinds = (),
+        tags: OnlyTags = (),
+        dry_run: DryRun = False,
     ) -> AddReport:
+        """Forgotten items are archived: search no longer finds them, except as of an earlier time; restore brings them
+        back. With an age, a kind or a tag, only items that meet all of these are archived, and never those that are
+        immutable or protected from decay.
+        """
         from ricordo.memory.forgetting import Criteria
 
         criteria = Criteria.of(older_than, unused_since, tuple(kinds), tuple(tags))
@@ -55,16 +74,30 @@ class RemoveVerbs:
         parts = [changes.archive(numbers[at : at + step]) for at in range(0, len(numbers), step or 1)]
         return AddReport(tuple(saved for part in parts for saved in part), notes)
 
+    @verb(
+        "write",
+        "remember",
+        "Remove items; they can be restored for a while.",
+        examples=(
+            "ricordo rm notes/old.md",
+            "ricordo rm disk:/home/me/old/ --dry-run",
+            "ricordo rm note:/x --purge",
+            "ricordo rm --kind note --older-than 1y --dry-run",
+        ),
+    )
     def rm(
         self,
-        *refs: str | Ref,
-        purge: bool = False,
-        dry_run: bool = False,
-        older_than: str | timedelta | None = None,
-        unused_since: str | timedelta | None = None,
-        kinds: Sequence[str] = (),
-        tags: Sequence[str] = (),
+        *refs: ItemName,
+        purge: Annotated[bool, Say("Erase the text from the store at once; it cannot be restored.")] = False,
+        dry_run: DryRun = False,
+        older_than: OlderThan | None = None,
+        unused_since: UnusedSince | None = None,
+        kinds: OnlyKinds = (),
+        tags: OnlyTags = (),
     ) -> AddReport:
+        """A ref that ends in / or * means everything below it. Removed items go to the bin. Items can also be chosen
+        by age, use, kind and tag, as for forget; those that are protected stay then.
+        """
         from ricordo.memory.forgetting import Criteria, check_selection
 
         criteria = Criteria.of(older_than, unused_since, tuple(kinds), tuple(tags))
@@ -156,7 +189,19 @@ class RemoveVerbs:
             return False
         return self._context.store.items.number(self._context.resolve(name)) is not None
 
-    def restore(self, ref: str | Ref, version: int | None = None) -> Saved:
+    @verb(
+        "write",
+        "remember",
+        "Bring back a removed or archived item, or an earlier version.",
+        examples=("ricordo restore notes/old.md", "ricordo restore note:/plan --version 2"),
+    )
+    def restore(
+        self,
+        ref: ItemName,
+        version: Annotated[int, Say("The version to bring back.", 1, most=MOST_VERSIONS, shown="N", argument=False)]
+        | None = None,
+    ) -> Saved:
+        """An earlier version comes to the front as a newer one."""
         n = self._context.number(ref)
         item = self._context.store.items.get_many([n])[
             n

@@ -14,9 +14,14 @@ from ricordo.errors import Error, NotFound, UsageError
 from ricordo.registry import disk_path, disk_ref
 from ricordo.values.items import Ref
 from ricordo.values.reports import Refreshed, RefreshReport, Root
+from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
+    from typing import Annotated
+
     from ricordo.store.base import FileState
+    from ricordo.verbs.declare import Say
+    from ricordo.verbs.parameters import REF_TEXT
 
 SAMPLE = 50
 """How many items are looked at to find out whether, and from where, a project was moved."""
@@ -28,14 +33,27 @@ class RootVerbs:
     def __init__(self, context: EngineContext) -> None:
         self._context = context
 
+    @verb(
+        "read",
+        "add",
+        "List the folders that were added.",
+        path="roots list",
+        answers="roots",
+        examples=("ricordo roots list",),
+    )
     def roots(self) -> tuple[Root, ...]:
+        """The folders that were added, and how many items each has."""
         store = self._context.store
         return tuple(
             Root(path, globs, len(store.items.refs_below("disk", disk_ref(Path(path)).path)), Path(path).is_dir())
             for path, globs in store.files.roots()
         )
 
-    def forget_root(self, path: str | Path) -> Root:
+    @verb(
+        "files", "add", "Leave a folder, and keep its items.", path="roots rm", examples=("ricordo roots rm ~/notes",)
+    )
+    def forget_root(self, path: Annotated[str | Path, Say("The folder.", longest=REF_TEXT, shown="FOLDER")]) -> Root:
+        """``refresh`` finds no more new files in it. Its items stay until they are removed."""
         wanted = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - resolve() would follow links
         known = {root.path: root for root in self.roots()}
         if wanted not in known:
@@ -44,7 +62,22 @@ class RootVerbs:
         self._context.store.files.forget_root(wanted)
         return known[wanted]
 
-    def relocate(self, old: str | Path, new: str | Path) -> RefreshReport:
+    @verb(
+        "files",
+        "add",
+        "Say that files were moved to another folder.",
+        path="roots move",
+        examples=("ricordo roots move ~/old/notes ~/new/notes",),
+    )
+    def relocate(
+        self,
+        old: Annotated[str | Path, Say("Where they were.", longest=REF_TEXT)],
+        new: Annotated[str | Path, Say("Where they are now.", longest=REF_TEXT)],
+    ) -> RefreshReport:
+        """What was added from ``old`` gets the refs of the same files in ``new``.
+
+        History, fields and vectors stay. A project that is moved with its store is followed by ``refresh`` by itself.
+        """
         before, after = (disk_ref(Path(os.path.expanduser(path))).path for path in (old, new))  # noqa: PTH111
         if not disk_path(Ref("disk", after)).exists():
             raise UsageError(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,11 +16,31 @@ from ricordo.values.hits import Filters
 from ricordo.values.items import Item, Ref, Saved
 from ricordo.values.kinds import CHECKPOINT, REMEMBERED_KINDS, SESSION
 from ricordo.values.reports import AddReport, Progress
+from ricordo.verbs.declare import short_form, verb
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from typing import Annotated
+
     from ricordo.context.sessions import SessionTaker
     from ricordo.models.base import LLM
     from ricordo.values.sessions import Happening, Routes, Session, Timeline
+    from ricordo.verbs.declare import Say
+    from ricordo.verbs.parameters import (
+        NAME_TEXT,
+        AllowSecrets,
+        Limit,
+        LimitFlag,
+        ManyLimit,
+        Offset,
+        OnlyKinds,
+        PathName,
+        Since,
+        TaskText,
+        ThreadName,
+        Wait,
+    )
 
 MOST_SESSIONS = 1_000
 
@@ -33,13 +52,29 @@ class SessionVerbs:
         self._context = context
         self._finding = finding
 
+    @verb(
+        "files",
+        "agents",
+        "Index what is new in transcripts.",
+        path="sessions add",
+        is_long=True,
+        examples=(
+            "ricordo sessions add",
+            "ricordo sessions add ~/.claude/projects/-home-me-app",
+            "ricordo sessions add chat.jsonl --no-wait",
+        ),
+    )
     def sessions_add(
         self,
-        *paths: str | Path,
-        wait: bool = True,
-        allow_secrets: bool = False,
+        *paths: PathName,
+        wait: Wait = True,
+        allow_secrets: AllowSecrets = False,
         progress: Callable[[Progress], None] | None = None,
     ) -> AddReport:
+        """Take in what is new in transcripts: files, folders, or where agents' programs keep them.
+
+        Each event is taken in once, however often this is called. Without ``wait`` vectors are left to the backlog.
+        """
         from ricordo.context.sessions import SessionTaker
         from ricordo.sources.sessions.reading import find_transcripts, known_places
 
@@ -101,7 +136,16 @@ class SessionVerbs:
         except Unavailable:
             return None
 
-    def sessions(self, *, limit: int = 50, offset: int = 0) -> tuple[Session, ...]:
+    @verb(
+        "read",
+        "agents",
+        "List the stored sessions, newest first.",
+        path="sessions list",
+        answers="sessions",
+        examples=("ricordo sessions list --limit 5",),
+    )
+    def sessions(self, *, limit: Limit = 50, offset: Offset = 0) -> tuple[Session, ...]:
+        """Sessions come without their turns."""
         from ricordo.context.session_list import session_of
 
         filters = Filters(kinds=(SESSION,), categories=(SESSION,))
@@ -111,7 +155,23 @@ class SessionVerbs:
         found.sort(key=lambda session: (session.ended.timestamp() if session.ended else 0.0, session.id), reverse=True)
         return tuple(found[offset : offset + limit])
 
-    def session(self, name: str, *, first: int = 1, limit: int = 1_000) -> Session:
+    @verb(
+        "read",
+        "agents",
+        "Show a session, turn by turn.",
+        path="sessions show",
+        examples=("ricordo sessions show 3f2a91c0", "ricordo sessions show 3f2a91c0 --from 40 --limit 20"),
+    )
+    def session(
+        self,
+        name: Annotated[str, Say("The id, or its beginning.", longest=NAME_TEXT, shown="ID", http="id")],
+        *,
+        first: Annotated[
+            int, Say("From this turn on.", 1, most=10_000_000, name="from", http="first", shown="TURN")
+        ] = 1,
+        limit: ManyLimit = 1_000,
+    ) -> Session:
+        """A session with its turns from one on; the beginning of its id is enough if only one begins so."""
         from ricordo.context.session_list import session_of, turn_of
 
         item = self._session_item(name)
@@ -139,18 +199,33 @@ class SessionVerbs:
         n = self._context.store.items.require(Ref.parse(begin[0].ref))
         return self._context.store.items.get_many([n])[n]
 
+    @verb(
+        "read",
+        "agents",
+        "Show what happened, in order.",
+        examples=(
+            "ricordo timeline --since 7d",
+            "ricordo timeline --since 2026-11-01 --kind memory",
+            "ricordo timeline --newest-first --limit 5",
+        ),
+    )
     def timeline(
         self,
         *,
-        since: str | datetime | None = None,
-        thread: str | None = None,
-        kinds: Sequence[str] = (),
-        limit: int = 50,
+        since: Since | None = None,
+        thread: ThreadName | None = None,
+        kinds: OnlyKinds = (),
+        limit: ManyLimit = 50,
+        newest_first: Annotated[bool, Say("The newest first.")] = False,
     ) -> Timeline:
+        """What happened since a time or for a span (``7d``), in order: said, made, changed, remembered, put away.
+
+        The use of tools is listed only for a ``thread``.
+        """
         from ricordo.context.timeline import timeline_of
 
         found = timeline_of(
-            self._context.store, since=since, thread=thread, kinds=kinds, limit=limit, newest_first=False
+            self._context.store, since=since, thread=thread, kinds=kinds, limit=limit, newest_first=newest_first
         )
         return self._with_replacements(found)
 
@@ -164,6 +239,12 @@ class SessionVerbs:
 
         return replace(found, events=tuple(map(with_replacement, found.events)))
 
+    @short_form(
+        "timeline",
+        "Show what happened last.",
+        examples=("ricordo recent", "ricordo recent --limit 5 --kind memory"),
+        newest_first=True,
+    )
     def recent(
         self,
         limit: int = 20,
@@ -172,14 +253,17 @@ class SessionVerbs:
         thread: str | None = None,
         kinds: Sequence[str] = (),
     ) -> Timeline:
-        from ricordo.context.timeline import timeline_of
+        """The newest comes first."""
+        return self.timeline(since=since, thread=thread, kinds=kinds, limit=limit, newest_first=True)
 
-        found = timeline_of(
-            self._context.store, since=since, thread=thread, kinds=kinds, limit=limit, newest_first=True
-        )
-        return self._with_replacements(found)
-
-    def route(self, task: str, limit: int = 5) -> Routes:
+    @verb(
+        "read",
+        "agents",
+        "Find points in earlier sessions from which to continue.",
+        examples=("ricordo route 'add a retry to the upload'", "ricordo route 'fix the login' --limit 3"),
+    )
+    def route(self, task: TaskText, limit: LimitFlag = 5) -> Routes:
+        """Points in sessions to fork from for a task, by words and meaning, weighed by how it went on from there."""
         from ricordo.context.routing import routes_from
         from ricordo.search.pipeline import NOTHING_FITS
 

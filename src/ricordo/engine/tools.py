@@ -6,41 +6,29 @@ It uses other verb classes to store and find items, and the package ``tools`` fo
 from __future__ import annotations
 
 import builtins
-import os
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ricordo.engine.context import EngineContext
-from ricordo.engine.finding import FindVerbs
-from ricordo.engine.items import ItemVerbs
-from ricordo.engine.removing import RemoveVerbs
-from ricordo.errors import Error, NotFound, UsageError
-from ricordo.tools.finding import MORE, in_general, tools_first
-from ricordo.tools.programs import SettingsFile, named_servers, servers_of
-from ricordo.tools.registered import Registered, ServerFile, check_startable, to_register, what_starts
-from ricordo.tools.rules import called_by, entry_from, may_call, part_of, pick, plain_hints, refuse
-from ricordo.values.hits import Filters
-from ricordo.values.items import Item
-from ricordo.values.reports import Refreshed, RefreshReport
-from ricordo.values.tools import ServerFound, ServerReport, ToolEntry, ToolResult, ToolsReport
+from ricordo.engine.tool_index import IndexedTools
+from ricordo.errors import Error, NotFound
+from ricordo.tools.rules import called_by, may_call, part_of, plain_hints, refuse
+from ricordo.values.tools import ToolEntry, ToolResult
+from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
-    from ricordo.sources.mcp_client import Result, ServerTool
+    from typing import Annotated
+
+    from ricordo.sources.mcp_client import Result
     from ricordo.tools.records import CallRecords
-    from ricordo.tools.running import OpenServers
+    from ricordo.verbs.declare import Say
+    from ricordo.verbs.parameters import LimitFlag, ToolName
 
 __all__ = ["Tools", "plain_hints"]
 
-Agree = Callable[[ServerFound], bool]
-_ALL = 1 << 30
-_TOOLS = Filters(kinds=("tool",))
 
-
-class Tools:
+class Tools(IndexedTools):
     """Tools, resources and prompts of the servers that the user took in.
 
     >>> memory.tools.add(agree=lambda found: found.name == "time")             # doctest: +SKIP
@@ -49,27 +37,6 @@ class Tools:
     >>> memory.tools.call("time/get_current_time", {"timezone": "Asia/Tokyo"}) # doctest: +SKIP
     """
 
-    def __init__(self, context: EngineContext, finding: FindVerbs, items: ItemVerbs, removing: RemoveVerbs) -> None:
-        self._context = context
-        self._finding = finding
-        self._writing = items
-        self._removing = removing
-        self._file = ServerFile()
-        self._warm: OpenServers | None = None
-
-    def close(self) -> None:
-        """End the servers that run."""
-        if self._warm is not None:
-            self._warm.close()
-
-    @property
-    def _running(self) -> OpenServers:
-        if self._warm is None:
-            from ricordo.tools.running import OpenServers
-
-            self._warm = OpenServers(lambda: self._context.config.tools.seconds)
-        return self._warm
-
     @cached_property
     def records(self) -> CallRecords:
         """The log of calls, and whole results."""
@@ -77,184 +44,19 @@ class Tools:
 
         return CallRecords()
 
-    # What there is.
-
-    def servers(self) -> tuple[Registered, ...]:
-        """The servers that were taken in."""
-        return tuple(self._file.all().values())
-
-    def found(self, *files: str | Path) -> tuple[tuple[ServerFound, ...], tuple[str, ...]]:
-        """The servers that the user's programs know (or those of the files), and notes. Nothing is started."""
-        notes: builtins.list[str] = []
-        pairs = self._candidates(files, notes)
-        return tuple(found for found, _ in pairs), tuple(notes)
-
-    def list(self, server: str | None = None) -> tuple[ToolEntry, ...]:
-        """All tools, by name."""
-        filters = Filters(kinds=("tool",), domains=(server,)) if server else _TOOLS
-        allow = self._context.config.tools.allow
-        found = [entry_from(item, allow) for item in self._items(filters)]
-        return tuple(sorted(found, key=lambda one: one.name))
-
-    def find(self, task: str, limit: int = 5, *, track: bool | None = None) -> tuple[ToolEntry, ...]:
-        """The tools that fit a task best, judged by name, description and parameters."""
-        if not task.strip():
-            raise UsageError("there is no task", hint="Say what is to be done; 'ricordo tools list' shows them all.")
-        how: dict[str, Any] = {"filters": _TOOLS, "literal": True, "track": track, "mode": "full", "tool": "tools"}
-        # Tools are described in few words. A word of a task that is in none of them is mostly right, not mistyped.
-        answer = self._finding.search(in_general(task), limit=limit * MORE, respell=False, **how)
-        allow = self._context.config.tools.allow
-        found = [entry_from(hit.item, allow, hit.score) for hit in answer.hits if hit.item is not None]
-        return tools_first(found, limit)
-
-    def show(self, name: str) -> ToolEntry:
-        """One tool with its schema, by ``SERVER/NAME``, ref, or its bare name where that is clear."""
-        return pick(name, self.list())
-
-    def _items(self, filters: Filters) -> builtins.list[Item]:
-        return self._finding.list(filters=filters, limit=_ALL)
-
-    # Taking in.
-
-    def add(self, *names: str, agree: Agree, files: Iterable[str | Path] = (), wait: bool = True) -> ToolsReport:
-        """Take in servers that the user's programs know: all, or those by these names; each only if ``agree`` says so.
-
-        ``agree`` is called before anything is started, but not again for a server that was allowed before and has not
-        changed.
-        """
-        notes: builtins.list[str] = []
-        pairs = self._candidates(tuple(files), notes)
-        if names:
-            missing = [name for name in names if all(name not in (one.name, found.name) for found, one in pairs)]
-            if missing:
-                known = ", ".join(found.name for found, _ in pairs)
-                hint = f"Known are: {known}." if known else "Name a file that has it: ricordo tools add --from FILE"
-                raise NotFound(f"none of your programs has a server '{missing[0]}'", hint=hint)
-            pairs = [(found, one) for found, one in pairs if found.name in names]
-        chosen = [one for found, one in pairs if found.known or agree(found)]
-        self._file.put(chosen)
-        return self._take_in(chosen, wait, notes)
-
-    def refresh(self, *names: str, wait: bool = True) -> ToolsReport:
-        """Ask the servers again what they offer; changed tools get a new version, tools that are gone go to the bin."""
-        servers = [self._file.get(name) for name in names] if names else builtins.list(self.servers())
-        return self._take_in(servers, wait, [])
-
-    def remove(self, *names: str) -> ToolsReport:
-        """Forget servers and their tools."""
-        servers = [self._file.get(name) for name in names]
-        reports = []
-        for one in servers:
-            if self._warm is not None:
-                self._warm.end(one.name)
-            gone = [item.ref for item in self._items(Filters(kinds=("tool",), domains=(one.name,)))]
-            if gone:
-                self._removing.rm(*gone)
-            reports.append(ServerReport(one.name, "removed", removed=len(gone)))
-        self._file.drop(*names)
-        return ToolsReport(tuple(reports))
-
-    def _candidates(
-        self, files: tuple[str | Path, ...], notes: builtins.list[str]
-    ) -> builtins.list[tuple[ServerFound, Registered]]:
-        """Each server once; if two entries start the same server, the first."""
-        taken = self._file.all()
-        named = (
-            (one for file in files for one in servers_of(_place(Path(file)), self._context.start, notes.append))
-            if files
-            else named_servers(self._context.start, os.environ, notes.append)
-        )
-        found: dict[str, tuple[ServerFound, Registered]] = {}
-        for one in named:
-            new = to_register(one, {name: pair[1] for name, pair in found.items()} or taken)
-            if problem := check_startable(new):
-                if "is Ricordo itself" not in problem:
-                    notes.append(f"{new.path}: {problem}")
-                continue
-            if new.name in found:
-                continue
-            before = taken.get(new.name)
-            known = before is not None and dict(before.entry) == dict(new.entry)
-            candidate = ServerFound(
-                new.name,
-                new.program,
-                new.path,
-                what_starts(new.entry),
-                known=known,
-                from_project=one.place.project is not None,
-            )
-            found[new.name] = (candidate, new)
-        return builtins.list(found.values())
-
-    def _take_in(self, servers: Iterable[Registered], wait: bool, notes: builtins.list[str]) -> ToolsReport:
-        reports = []
-        for one in servers:
-            try:
-                reports.append(self._index(one, self._running.offered(one), wait))
-            except Error as error:
-                reports.append(ServerReport(one.name, "unavailable", problem=error.message))
-        return ToolsReport(tuple(reports), tuple(notes))
-
-    def index(self, server: str, offered: Iterable[ServerTool], *, wait: bool = True) -> ServerReport:
-        """Keep what a server offers as items: new ones, changed ones as versions; those that are gone go to the bin."""
-        return self._kept(server, offered, wait)[0]
-
-    def _kept(
-        self, server: str, offered: Iterable[ServerTool], wait: bool
-    ) -> tuple[ServerReport, builtins.list[Refreshed]]:
-        from ricordo.tools.index import listing_of
-
-        listing = listing_of(server, offered)
-        before = {str(item.ref) for item in self._items(Filters(kinds=("tool",), domains=(server,)))}
-        saved = self._writing.save_many(listing.entries, on_conflict="overwrite", wait=wait)
-        gone = sorted(before - {entry.ref for entry in listing.entries})
-        if gone:
-            self._removing.rm(*gone)
-        kinds = [entry.fields["category"] for entry in listing.entries]
-        failed = tuple(f"{one.ref}: {one.error['message']}" for one in saved.items if one.error)
-        report = ServerReport(
-            server,
-            "listed",
-            tools=kinds.count("tool"),
-            resources=kinds.count("resource"),
-            prompts=kinds.count("prompt"),
-            created=saved.count("created"),
-            updated=saved.count("updated"),
-            removed=len(gone),
-            notes=(*listing.notes, *failed),
-        )
-        items = [
-            Refreshed(one.ref, "unchanged" if one.status == "skipped" else one.status, one.error, one.chunks)
-            for one in saved.items
-        ]
-        return report, items + [Refreshed(ref, "removed") for ref in gone]
-
-    def asked_again(self, report: RefreshReport) -> RefreshReport:
-        """The report of a refresh, in which the tools that it came by were asked for again at their servers."""
-        registered = self._file.all()
-        tools = {one.ref: _server_in(one.ref) for one in report.items if one.ref.startswith("tool:/")}
-        items = [one for one in report.items if tools.get(one.ref) not in registered]
-        notes = builtins.list(report.notes)
-        for name in dict.fromkeys(server for server in tools.values() if server in registered):
-            try:
-                listed, found = self._kept(name, self._running.offered(registered[name]), True)
-            except Error as error:
-                items.append(Refreshed(f"tool:/{name}", "failed", error.to_dict()))
-                continue
-            items += found
-            notes.append(
-                f"the MCP server '{name}' was asked again for what it offers: {listed.created} new,"
-                f" {listed.updated} changed, {listed.removed} gone"
-            )
-            notes += [f"{name}: left out: {note}" for note in listed.notes]
-        return replace(report, items=tuple(items), notes=tuple(notes)) if tools else report
-
-    def _index(self, one: Registered, offered: Iterable[ServerTool], wait: bool) -> ServerReport:
-        return self.index(one.name, offered, wait=wait)
-
-    # Calling.
-
-    def call(self, name: str, arguments: object = None) -> ToolResult:
+    @verb(
+        "write",
+        "agents",
+        "Call a tool.",
+        path="tools call",
+        is_long=True,
+        examples=("""ricordo tools call time/get_current_time '{"timezone": "Asia/Tokyo"}'""",),
+    )
+    def call(
+        self,
+        name: ToolName,
+        arguments: Annotated[object, Say("Its arguments, as an object.", kind="object", shown="JSON")] = None,
+    ) -> ToolResult:
         """Call a tool that only reads, or that the user allowed; every call, refused ones too, is logged.
 
         The arguments are checked against the tool's schema before they are sent. An error of the other server is a
@@ -314,25 +116,31 @@ class Tools:
         kept = self.records.keep(whole) if more is not None else ""
         return ToolResult(name, text, answer.failed, kept, len(whole), more, answer.mime_type, round(ms, 1))
 
-    def result(self, id: str, start: int = 0) -> ToolResult:  # noqa: A002 - the word that results carry
+    @verb(
+        "read",
+        "agents",
+        "Show the rest of a long result.",
+        path="tools result",
+        examples=("ricordo tools result 4f1c",),
+    )
+    def result(
+        self,
+        id: Annotated[str, Say("The id of the result.", longest=100, shown="ID")],  # noqa: A002 - as results say it
+        start: Annotated[int, Say("The first character to show.", 0, shown="N", argument=False)] = 0,
+    ) -> ToolResult:
         """Read on in a result that was too long to be given at once."""
         whole = self.records.result(id)
         text, more = part_of(whole, start, self._context.config.tools.max_chars)
         return ToolResult("", text, False, id, len(whole), more)
 
-    def log(self, limit: int = 50) -> builtins.list[dict[str, Any]]:
+    @verb(
+        "read",
+        "agents",
+        "Show which tools were called.",
+        path="tools log",
+        answers="calls",
+        examples=("ricordo tools log",),
+    )
+    def log(self, limit: LimitFlag = 50) -> builtins.list[dict[str, Any]]:
         """The last calls, newest first: time, tool, arguments and outcome."""
         return self.records.calls(limit)
-
-
-def _server_in(ref: str) -> str:
-    """The server that the ref of a tool names."""
-    return ref.removeprefix("tool:/").partition("/")[0]
-
-
-def _place(path: Path) -> SettingsFile:
-    """A file that the user names."""
-    key = {".toml": "mcp_servers"}.get(path.suffix, "servers" if path.parent.name == ".vscode" else "mcpServers")
-    if not path.is_file():
-        raise NotFound(f"there is no file {path}", hint="Name a file that has MCP servers, such as .mcp.json.")
-    return SettingsFile("file", path.absolute(), key)

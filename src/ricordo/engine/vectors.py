@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from ricordo.engine.context import EngineContext
 from ricordo.values.reports import Progress
+from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
+    from typing import Annotated
+
     from ricordo.values.reports import EmbedReport, JobsReport
-
-
-FEW = 64
-"""How many waiting texts a command embeds if it was not asked to embed."""
+    from ricordo.verbs.declare import BY_FACE, Say
+    from ricordo.verbs.parameters import OnlyKinds
 
 
 class VectorVerbs:
@@ -23,16 +24,28 @@ class VectorVerbs:
     def __init__(self, context: EngineContext) -> None:
         self._context = context
 
+    @verb(
+        "write",
+        "look after",
+        "Make the vectors that are still missing.",
+        is_long=True,
+        examples=("ricordo embed", "ricordo embed --workers 4 --kind document", "ricordo embed --limit 500"),
+    )
     def embed(
         self,
         *,
-        workers: int = 1,
-        kinds: Sequence[str] = (),
-        limit: int | None = None,
-        enqueue_only: bool = False,
-        search_missing: bool = True,
+        workers: Annotated[int, Say("Use N threads.", 1, most=64, shown="N")] = 1,
+        kinds: OnlyKinds = (),
+        limit: Annotated[int, Say("Stop after N passages.", 1, most=2**31, short="-n", shown="N")] | None = None,
+        enqueue_only: Annotated[bool, Say("Only put passages without vectors into the backlog.")] = False,
+        search_missing: Annotated[bool, Say("Look for passages without vectors first.", not_on=BY_FACE)] = True,
         progress: Callable[[Progress], None] | None = None,
     ) -> EmbedReport:
+        """Any number of processes may do so at once.
+
+        With ``search_missing`` it looks through the store for texts without vectors; without it, only texts in the
+        backlog are embedded, also those in the stores of other tiers whose files were edited.
+        """
         from ricordo.values.reports import EmbedReport
 
         if self._context.config.embedding.provider == "none":
@@ -68,22 +81,38 @@ class VectorVerbs:
             " the next try. 'ricordo jobs retry', then 'ricordo embed' tries them now."
         )
 
-    def see_to_waiting(self, *, few: int = FEW) -> int:
-        if self._context.config.embedding.provider == "none" or not self._context.is_open:
-            return 0
-        waiting = self._context.waiting()
-        if 0 < waiting <= few:
-            self._context.embed_taken_in()
-            waiting = self._context.waiting()
-        return waiting
-
+    @verb(
+        "read",
+        "look after",
+        "Show what waits for a vector, and what failed.",
+        path="jobs list",
+        examples=("ricordo embed status --json",),
+    )
     def jobs(self) -> JobsReport:
+        """What waits for a vector, what failed, and how much is done."""
         from ricordo.values.reports import JobsReport
 
         return JobsReport(self._context.store.jobs.summary())
 
+    @verb(
+        "write",
+        "look after",
+        "Put failed jobs back into the backlog.",
+        path="jobs retry",
+        answers="count",
+        examples=("ricordo embed retry",),
+    )
     def retry_jobs(self) -> int:
+        """Returns how many."""
         return self._context.store.jobs.retry()
 
+    @verb(
+        "admin",
+        "look after",
+        "Make all vectors again with the current model.",
+        is_long=True,
+        examples=("ricordo reembed",),
+    )
     def reembed(self, *, progress: Callable[[Progress], None] | None = None) -> EmbedReport:
+        """Searches use the old vectors until all are there."""
         return self.embed(progress=progress)

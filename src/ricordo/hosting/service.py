@@ -109,10 +109,12 @@ class BacklogThread:
                 report("vectors stay in the backlog", error)
 
     def _drain(self) -> None:
+        from ricordo.engine.lending import embed_waiting_texts
+
         engine = self._engine()
         if engine.config.embedding.provider == "none":
             return
-        while not self._ending and engine.see_to_waiting(few=0):
+        while not self._ending and embed_waiting_texts(engine, at_most=0):
             done = engine.embed(limit=EMBEDDED_AT_ONCE, search_missing=False)
             if done.stopped or not done.embedded + done.cached:
                 return

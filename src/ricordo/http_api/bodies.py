@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
+from ricordo.values.days import parse_time
 from ricordo.values.hits import Filters
-from ricordo.values.items import parse_time
 
 Limit = Annotated[int, Field(ge=1, le=1000, description="How many at most.")]
 Offset = Annotated[int, Field(ge=0, le=1_000_000, description="How many to leave out first.")]

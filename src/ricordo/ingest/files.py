@@ -25,7 +25,8 @@ from ricordo.sources.git_times import GitTimes
 from ricordo.sources.mailbox import bytes_of as mail_bytes
 from ricordo.sources.mailbox import is_mailbox, mails
 from ricordo.store.base import FileState
-from ricordo.values.items import Fields, Item, Parsed, Ref, parse_time
+from ricordo.values.days import parse_time
+from ricordo.values.items import Fields, Item, Parsed, Ref
 
 _EMPTY = Fields().to_dict()
 _NOT_AUTHORED = ("source", "mime_type", "is_textual", "metadata")

@@ -260,9 +260,10 @@ def set_config(engine: Ricordo, key: str, value: str) -> dict[str, Any]:
     """Change a setting of this project, or of the user outside of projects; it takes effect with the next query.
     Settings that choose models, hosts or folders can only be changed by the user.
     """
+    from ricordo.engine.lending import located
     from ricordo.engine.setting_changes import change_setting
 
-    scope = "project" if engine.located.location.origin == "project" else "user"
+    scope = "project" if located(engine).location.origin == "project" else "user"
     start = Path(engine.location).parent
     changed = change_setting(key, value, scope=scope, start=start, config=lambda: engine.config, by_agent=True)
     return {"key": changed.name, "value": changed.value, "scope": scope, "in_force": changed.in_force}

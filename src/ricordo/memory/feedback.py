@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ricordo.config.settings import Config
 from ricordo.errors import NotFound, UsageError
@@ -17,6 +18,13 @@ from ricordo.store.base import Store
 from ricordo.values.choices import VERDICTS
 from ricordo.values.use import FeedbackReport, Learned, LearningStatus, Move, ProfileLearning, WeightChange
 from ricordo.values.use_scores import tally
+from ricordo.verbs.declare import verb
+
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    from ricordo.verbs.declare import Say
+    from ricordo.verbs.parameters import LimitFlag
 
 
 @frozen
@@ -56,6 +64,13 @@ class Learning:
                     changes.append(change)
         return FeedbackReport(query, ref, verdict, counted, tuple(changes))
 
+    @verb(
+        "read",
+        "look after",
+        "Say what was learned, and from what.",
+        path="learn status",
+        examples=("ricordo learn status",),
+    )
     def status(self) -> LearningStatus:
         """What was learned so far, and from what."""
         profiles = []
@@ -78,10 +93,20 @@ class Learning:
             self.config().learning.enabled, self._is_frozen(), self.store.lessons.feedback_counts(), tuple(profiles)
         )
 
+    @verb(
+        "admin", "look after", "Keep the weights as they are.", path="learn freeze", examples=("ricordo learn freeze",)
+    )
     def freeze(self) -> None:
         """Keep what was learned; verdicts given from now on change no weights."""
         self.store.lessons.freeze_learning(True)
 
+    @verb(
+        "admin",
+        "look after",
+        "Let feedback move the weights again.",
+        path="learn unfreeze",
+        examples=("ricordo learn unfreeze",),
+    )
     def unfreeze(self) -> None:
         """Learn again, from the verdicts that come."""
         if self.config().learning.frozen:
@@ -91,7 +116,17 @@ class Learning:
             )
         self.store.lessons.freeze_learning(False)
 
-    def rollback(self, change: int | None = None) -> tuple[WeightChange, ...]:
+    @verb(
+        "admin",
+        "look after",
+        "Undo the latest change of weights, or all since one.",
+        path="learn rollback",
+        answers="changes",
+        examples=("ricordo learn rollback", "ricordo learn rollback 12"),
+    )
+    def rollback(
+        self, change: Annotated[int, Say("The change to undo.", 1, 2**31, shown="ID", http="id")] | None = None
+    ) -> tuple[WeightChange, ...]:
         """Undo a change and all later ones of its profile, or everything that was learned. Earlier verdicts count no
         more.
         """
@@ -115,7 +150,15 @@ class Learning:
                 made.append(done)
         return tuple(made)
 
-    def history(self, limit: int = 50) -> list[WeightChange]:
+    @verb(
+        "read",
+        "look after",
+        "List the changes of weights, newest first.",
+        path="learn history",
+        answers="changes",
+        examples=("ricordo learn history --limit 5",),
+    )
+    def history(self, limit: LimitFlag = 50) -> list[WeightChange]:
         """Every change of weights, the newest first."""
         return self.store.lessons.weight_changes(limit=limit)
 

@@ -16,7 +16,8 @@ from typing import Any
 
 from ricordo.errors import Unreadable, UsageError
 from ricordo.frozen import frozen
-from ricordo.values.items import FIELD_NAMES, Draft, Fields, Item, Ref, parse_time
+from ricordo.values.days import parse_time
+from ricordo.values.items import FIELD_NAMES, Draft, Fields, Item, Ref
 from ricordo.values.kinds import DRIVES_WITH_FILES, KNOWLEDGE_FOLDERS
 
 SUFFIX = ".md"

@@ -12,9 +12,9 @@ from typing import Any
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
-from ricordo.values.days import SPOKEN
+from ricordo.values.days import SPOKEN, parse_time
 from ricordo.values.hits import Filters
-from ricordo.values.items import SEVERITIES, parse_time
+from ricordo.values.items import SEVERITIES
 from ricordo.values.kinds import FACETS, KINDS
 
 MAX_CHARACTERS = 20_000

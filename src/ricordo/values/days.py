@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+
+from ricordo.errors import UsageError
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _AGO = re.compile(r"(\d{1,5}) ?(d|day|days|w|week|weeks|h|hour|hours|m|month|months|y|year|years)(?: ago)?")
@@ -48,3 +50,31 @@ def spoken_day(text: str, now: datetime) -> datetime | None:
         return None
     count, unit = int(ago[1]), ago[2][0]
     return now - timedelta(hours=count) if unit == "h" else today - timedelta(days=count * _DAYS[unit])
+
+
+def parse_time(text: str) -> datetime:
+    """A date or time as people write it (``2026-11-15``, ``2026-11-15T10:00``, ``...Z``); local unless marked.
+
+    Days may be named in words, too: yesterday, last week, monday, 3 days ago.
+    """
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        spoken = _spoken(text)
+        if spoken is None:
+            raise UsageError(
+                f"'{text}' is not a date",
+                hint="Write 2026-11-15 or 2026-11-15T10:30 (with Z or +02:00 for a time zone), yesterday or last week.",
+            ) from None
+        moment = spoken
+    try:
+        return moment.astimezone(UTC)
+    except (OverflowError, OSError, ValueError):
+        raise UsageError(f"'{text}' is out of range", hint="Use a date between the years 1970 and 9998.") from None
+
+
+def _spoken(text: str) -> datetime | None:
+    try:
+        return spoken_day(text, datetime.now())  # local time, as for all times without a time zone
+    except OverflowError:
+        return None

@@ -5,37 +5,68 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from ricordo.frozen import frozen
-from ricordo.values.items import Item
+from ricordo.values.items import SEVERITIES, Item
+from ricordo.values.kinds import KINDS
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain
+from ricordo.verbs.declare import Say
 
 
 @frozen
 class Filters:
     """Conditions on items, applied before the best are picked. Empty means no condition."""
 
-    kinds: tuple[str, ...] = ()
-    tags_any: tuple[str, ...] = ()
-    tags_all: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    domains: tuple[str, ...] = ()
-    severities: tuple[str, ...] = ()
-    drives: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()
+    kinds: Annotated[tuple[str, ...], Say("Only this kind.", name="kind", short="-k", shown="KIND", choices=KINDS)] = ()
+    tags_any: Annotated[
+        tuple[str, ...], Say("Only items with one of these tags.", name="tag", short="-t", shown="TAG", longest=1000)
+    ] = ()
+    tags_all: Annotated[
+        tuple[str, ...], Say("Only items with every one of these tags.", name="all_tags", shown="A,B", longest=1000)
+    ] = ()
+    categories: Annotated[tuple[str, ...], Say("Only this category.", name="category", shown="NAME", longest=1000)] = ()
+    domains: Annotated[tuple[str, ...], Say("Only this domain.", name="domain", shown="NAME", longest=1000)] = ()
+    severities: Annotated[tuple[str, ...], Say("Only this severity.", name="severity", choices=SEVERITIES)] = ()
+    drives: Annotated[
+        tuple[str, ...],
+        Say("Only this drive: disk, url, memory, …", name="drive", short="-d", shown="DRIVE", longest=1000),
+    ] = ()
+    paths: Annotated[
+        tuple[str, ...],
+        Say("Only paths that start with this or match it.", name="path", short="-p", shown="PREFIX|GLOB", longest=1000),
+    ] = ()
     also_paths: tuple[str, ...] = ()
     """A second group of paths; an item must be below one path of each group."""
-    threads: tuple[str, ...] = ()
+    threads: Annotated[
+        tuple[str, ...], Say("Only this conversation or series.", name="thread", shown="ID", longest=1000)
+    ] = ()
     loadings: tuple[str, ...] = ()
-    tiers: tuple[str, ...] = ()
-    importance_min: int | None = None
-    after: datetime | None = None
-    before: datetime | None = None
+    tiers: Annotated[
+        tuple[str, ...],
+        Say("Only this tier.", name="tier", longest=1000, not_on={"cli": "--tier is a flag of every command"}),
+    ] = ()
+    importance_min: Annotated[
+        int | None, Say("Only items of this importance or higher.", 1, 5, name="importance", shown="1-5")
+    ] = None
+    after: Annotated[
+        datetime | None, Say("Only items changed on or after this day or time (local).", shown="DATE", longest=40)
+    ] = None
+    before: Annotated[
+        datetime | None, Say("Only items changed before this day or time (local).", shown="DATE", longest=40)
+    ] = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     facets: tuple[str, ...] = ()
     """What a turn of a session is: ``correction``, ``frustration``, ``praise``; all of them."""
-    states: tuple[str, ...] = ("live",)
+    states: Annotated[
+        tuple[str, ...],
+        Say(
+            "Only items in this state; live by default.",
+            name="state",
+            choices=("live", "archived", "deleted"),
+            not_on={"cli": "--archived and --removed say it"},
+        ),
+    ] = ("live",)
 
     def is_empty(self) -> bool:
         return self == Filters()

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from datetime import UTC, datetime
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
+from ricordo.values.days import parse_time
 from ricordo.values.kinds import REMEMBERED_KINDS, SESSION
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, named, rounded
+from ricordo.verbs.declare import Say
 
 SEVERITIES: tuple[str, ...] = ("critical", "warning", "suggestion")
 LOADINGS: tuple[str, ...] = ("always", "contextual")
@@ -65,27 +67,36 @@ class Ref:
 class Fields(Plain):
     """What an item has besides its content; all of it is part of a version."""
 
-    title: str = ""
-    description: str = ""
-    tags: tuple[str, ...] = ()
-    category: str | None = None
-    domain: str | None = None
-    severity: str | None = None
-    importance: int | None = None
-    context: str = ""
-    valid_from: str | None = None
-    valid_until: str | None = None
-    loading: str | None = None
-    immutable: bool = False
-    decay_protected: bool = False
+    title: Annotated[str, Say("The title; the ref is made from it.", longest=1000)] = ""
+    description: Annotated[str, Say("What it is about, in one line.", longest=10_000)] = ""
+    tags: Annotated[
+        tuple[str, ...],
+        Say("A tag (repeatable).", name="tag", http="tags", short="-t", shown="TAG", longest=1000),
+    ] = ()
+    category: Annotated[str | None, Say("A category of your own.", shown="NAME", longest=1000)] = None
+    domain: Annotated[str | None, Say("The field of knowledge it belongs to.", shown="NAME", longest=1000)] = None
+    severity: Annotated[str | None, Say("How serious it is.", choices=SEVERITIES)] = None
+    importance: Annotated[int | None, Say("How much it matters.", 1, 5, shown="1-5")] = None
+    context: Annotated[str, Say("What one must know to understand it (also searched).", longest=10_000)] = ""
+    valid_from: Annotated[
+        str | None, Say("It is valid from this day or time on (local).", shown="DATE", longest=40)
+    ] = None
+    valid_until: Annotated[str | None, Say("It is valid until this day or time (local).", shown="DATE", longest=40)] = (
+        None
+    )
+    loading: Annotated[
+        str | None, Say("Whether every agent gets it, or only when it fits the task.", choices=LOADINGS)
+    ] = None
+    immutable: Annotated[bool, Say("Nobody can change it later.")] = False
+    decay_protected: Annotated[bool, Say("Its rank does not fade, and forget skips it.")] = False
     source: str | None = None
-    source_adapter: str | None = None
-    source_url: str | None = None
-    thread: str | None = None
-    seq: int | None = None
+    source_adapter: Annotated[str | None, Say("The program that brought it.", longest=1000)] = None
+    source_url: Annotated[str | None, Say("Where it comes from.", shown="URL", longest=4096)] = None
+    thread: Annotated[str | None, Say("The conversation or series it belongs to.", shown="ID", longest=1000)] = None
+    seq: Annotated[int | None, Say("Its position in that conversation or series.", shown="N")] = None
     mime_type: str | None = None
     is_textual: bool = True
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Annotated[Mapping[str, Any], Say("Fields of your own, as an object.")] = field(default_factory=dict)
 
     def with_changes(self, changes: Mapping[str, Any]) -> Fields:
         """A copy with some fields set; unknown names and bad values are usage errors."""
@@ -120,36 +131,6 @@ def checked_tags(value: object) -> tuple[str, ...]:
     """Tags from a list or a comma-separated string: trimmed, without empties, each once, in order."""
     parts = value.split(",") if isinstance(value, str) else value if isinstance(value, (list, tuple, set)) else [value]
     return tuple(dict.fromkeys(text for part in parts if part is not None and (text := str(part).strip())))
-
-
-def parse_time(text: str) -> datetime:
-    """A date or time as people write it (``2026-11-15``, ``2026-11-15T10:00``, ``...Z``); local unless marked.
-
-    Days may be named in words, too: yesterday, last week, monday, 3 days ago.
-    """
-    try:
-        moment = datetime.fromisoformat(text.strip())
-    except ValueError:
-        spoken = _spoken(text)
-        if spoken is None:
-            raise UsageError(
-                f"'{text}' is not a date",
-                hint="Write 2026-11-15 or 2026-11-15T10:30 (with Z or +02:00 for a time zone), yesterday or last week.",
-            ) from None
-        moment = spoken
-    try:
-        return moment.astimezone(UTC)
-    except (OverflowError, OSError, ValueError):
-        raise UsageError(f"'{text}' is out of range", hint="Use a date between the years 1970 and 9998.") from None
-
-
-def _spoken(text: str) -> datetime | None:
-    from ricordo.values.days import spoken_day
-
-    try:
-        return spoken_day(text, datetime.now())  # local time, as for all times without a time zone
-    except OverflowError:
-        return None
 
 
 @frozen

@@ -13,7 +13,8 @@ from urllib.parse import quote
 
 from ricordo.errors import Unreadable, UsageError
 from ricordo.ingest.foreign.base import Foreign
-from ricordo.values.items import Entry, Ref, Saved, checked_fields, checked_tags, parse_time
+from ricordo.values.days import parse_time
+from ricordo.values.items import Entry, Ref, Saved, checked_fields, checked_tags
 
 _LISTS = ("results", "memories", "data", "items")
 _TEXTS = ("memory", "text", "content", "data")

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ricordo.errors import Unreadable, UsageError
-from ricordo.values.items import parse_time
+from ricordo.values.days import parse_time
 
 LARGEST = 2_000_000_000
 """Bytes that a file in a zip may unpack to."""

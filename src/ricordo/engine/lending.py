@@ -1,0 +1,62 @@
+"""What programs that run verbs do with an open engine, besides calling verbs: commands, servers and hooks.
+
+None of it is for users of the library, so it is not on ``Ricordo``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ricordo.config.places import Located
+
+if TYPE_CHECKING:
+    from ricordo.engine import Ricordo
+
+WAITING_TEXTS = 64
+"""How many waiting texts a command embeds if it was not asked to embed."""
+
+
+def before_closing(engine: Ricordo, work: Callable[[], None]) -> None:
+    """Call something when the engine is closed, unless an error ended its ``with`` block."""
+    engine._last = work
+
+
+@contextmanager
+def lent(engine: Ricordo) -> Iterator[Ricordo]:
+    """The open engine for one piece of work, as if the store had been opened for it, and left open.
+
+    Edits of knowledge files are seen however short ago the last look at them was, and use is written at the end.
+    """
+    engine._context.begin_anew()
+    try:
+        yield engine
+    finally:
+        engine._context.flush_use()
+
+
+def took_in_edits(engine: Ricordo) -> bool:
+    """Whether edits of knowledge files were taken in since the store was opened."""
+    return engine._context.took_in_edits
+
+
+def located(engine: Ricordo) -> Located:
+    """Where the store is, and how it was found."""
+    return engine._context.located
+
+
+def embed_waiting_texts(engine: Ricordo, *, at_most: int = WAITING_TEXTS) -> int:
+    """Make the vectors of texts that wait, if there are few; returns how many still wait.
+
+    Reads take in edits of knowledge files, and hooks leave sessions, without waiting for vectors. Commands call this at
+    their end, so that such texts are found by meaning next time.
+    """
+    context = engine._context
+    if context.config.embedding.provider == "none" or not context.is_open:
+        return 0
+    waiting = context.waiting()
+    if 0 < waiting <= at_most:
+        context.embed_taken_in()
+        waiting = context.waiting()
+    return waiting

@@ -1,0 +1,288 @@
+"""Verbs that show what is stored: get, list, tree, history, diff, grep and others."""
+
+from __future__ import annotations
+
+import builtins
+import difflib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ricordo import registry
+from ricordo.engine.checks import refuse_binned
+from ricordo.engine.context import EngineContext
+from ricordo.engine.successors import replacement
+from ricordo.errors import NotFound, Unavailable, UsageError
+from ricordo.search.scan import grep_texts, tree_of
+from ricordo.values.days import parse_time
+from ricordo.values.hits import Evidence, Filters, GrepMatch
+from ricordo.values.items import Item, TreeNode, Version
+from ricordo.values.kinds import REMEMBERED_KINDS
+from ricordo.verbs.declare import OPENED, verb
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import Annotated
+
+    from ricordo.verbs.declare import Say
+    from ricordo.verbs.parameters import (
+        DATE_TEXT,
+        MOST_VERSIONS,
+        NAME_TEXT,
+        REF_TEXT,
+        ItemName,
+        Limit,
+        Offset,
+        VersionNumber,
+    )
+
+
+class ReadVerbs:
+    """Shows items as they are and were; it changes nothing but the records of use."""
+
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+
+    @verb(
+        "read",
+        "find",
+        "Find lines of stored text by a regular expression.",
+        answers="matches",
+        examples=("ricordo grep 'def \\w+_token' --glob '*.py'", "ricordo grep --fixed 'rotate_keys(' -C 2"),
+    )
+    def grep(
+        self,
+        pattern: Annotated[
+            str, Say("The regular expression.", longest=10_000, shown="PATTERN", example="retry.*backoff")
+        ],
+        *,
+        context: Annotated[int, Say("Lines before and after each match.", 0, most=50, short="-C", shown="N")] = 0,
+        globs: Annotated[
+            Sequence[str], Say("Only paths that match.", name="glob", short="-g", shown="GLOB", longest=NAME_TEXT)
+        ] = (),
+        drives: Annotated[
+            Sequence[str], Say("Only this drive.", name="drive", short="-d", shown="DRIVE", longest=NAME_TEXT)
+        ] = (),
+        ignore_case: Annotated[bool, Say("Ignore upper and lower case.", short="-i")] = False,
+        fixed: Annotated[bool, Say("The pattern is plain text.", short="-F")] = False,
+        limit: Limit = 100,
+    ) -> builtins.list[GrepMatch]:
+        """Newest items come first."""
+        filters = Filters(drives=tuple(drives), paths=tuple(globs))
+        return grep_texts(
+            self._context.store,
+            pattern,
+            filters,
+            context=context,
+            ignore_case=ignore_case,
+            fixed=fixed,
+            limit=limit,
+            seconds=self._context.config.search.pattern_seconds,
+        )
+
+    @verb(
+        "read",
+        "find",
+        "Print an item's text, or its fields.",
+        examples=(
+            "ricordo get notes/keys.md",
+            "ricordo get notes/keys.md:8-12",
+            "ricordo get memory:/login-bug --meta",
+            "ricordo get notes/keys.md --version 2 > old.md",
+        ),
+    )
+    def get(
+        self,
+        ref: ItemName,
+        *,
+        version: VersionNumber | None = None,
+        as_of: Annotated[datetime | str, Say("The version that was current then.", longest=DATE_TEXT, shown="DATE")]
+        | None = None,
+        lines: Annotated[tuple[int, int], Say("Only these lines, as search counts them.", shown="N|N-M")] | None = None,
+        track: Annotated[bool, Say("Count this as opening the item (default) or not.")] | None = None,
+    ) -> Item:
+        """An item with its content: now, in one version, or as it was at a time. This counts as opening it.
+
+        ``lines`` gives the first and the last line to return, counted as hits count them; the content holds only
+        these then, and ``first_line`` says where they begin.
+        """
+        tier, n = self._context.tiers.holder(ref)
+        if as_of is not None:
+            when = parse_time(as_of) if isinstance(as_of, str) else as_of
+            version = tier.store.items.version_at(n, when)
+            if version is None:
+                raise NotFound(f"{ref} did not exist at {when.isoformat()}", hint="See its history for since when.")
+        replaced = replacement(tier.store, n)
+        item = replace(tier.store.items.get(n, version=version), tier=tier.name, **replaced)
+        if version is None:
+            refuse_binned(item)
+        config = self._context.config
+        tracker = self._context.tiers.tracker_of(tier)
+        if tracker is not None and (config.search.track if track is None else track):
+            tracker.opened(item, settings=config.usage)
+        return item if lines is None else _some_lines(item, lines)
+
+    @verb("read", "find", "Say where an item can be opened.", path="place", not_on=OPENED, answers="place")
+    def place_of(self, ref: ItemName) -> str:
+        """The path of its file or Markdown file, or the URL of its page."""
+        tier, n = self._context.tiers.holder(ref)
+        item = tier.store.items.get_many([n])[n]
+        if item.ref.drive == "disk":
+            return item.ref.path
+        path = self._context.knowledge_file(tier.store, n)
+        if path is not None:
+            return str(path)
+        url = item.fields.source_url or item.ref.path.lstrip("/")
+        if url.startswith(("https://", "http://")):
+            return url
+        raise UsageError(
+            f"{item.ref} is neither a file nor a page", hint=f"'ricordo edit {item.ref}' opens its text in your editor."
+        )
+
+    @verb(
+        "read",
+        "find",
+        "Return an item's bytes.",
+        not_on={"cli": "'get' prints them", "mcp": "an agent cannot read bytes"},
+    )
+    def original(self, ref: ItemName, *, version: VersionNumber | None = None) -> bytes:
+        """The bytes of an item that is kept without text; for any other, its text in UTF-8."""
+        tier, n = self._context.tiers.holder(ref)
+        item = tier.store.items.get(n, version=version)
+        if version is None:
+            refuse_binned(item)
+        blob = tier.store.items.draft(n, item.version).blob
+        if blob is None and not item.fields.is_textual:
+            if (data := registry.same_bytes(item)) is not None:
+                return data
+            raise Unavailable(
+                f"the bytes of {item.ref} are not kept in the store",
+                hint="Its file is gone or changed. With ingest.keep_binaries, bytes are kept when a file is added.",
+            )
+        return blob if blob is not None else item.content.encode("utf-8", "surrogatepass")
+
+    @verb(
+        "read",
+        "find",
+        "Show the passages that an item is cut into.",
+        answers="passages",
+        examples=("ricordo passages notes/keys.md",),
+    )
+    def passages(self, ref: ItemName, *, version: VersionNumber | None = None) -> tuple[Evidence, ...]:
+        """The passages with their lines and headings; they are what search compares."""
+        from ricordo.ingest.chunk import line_ranges
+
+        tier, n = self._context.tiers.holder(ref)
+        item = tier.store.items.get(n, version=version)
+        draft = tier.store.items.draft(n, item.version)
+        lines = line_ranges(draft.content, draft.passages, draft.first_line)
+        return tuple(
+            Evidence(at, lines[at], draft.content[one.start : one.end], one.heading)
+            for at, one in enumerate(draft.passages)
+        )
+
+    @verb(
+        "read",
+        "find",
+        "List items, newest first.",
+        answers="items",
+        examples=(
+            "ricordo list",
+            "ricordo list --kind memory --tag ops",
+            "ricordo list --path '/home/me/notes/**' --json",
+        ),
+    )
+    def list(self, *, filters: Filters | None = None, limit: Limit = 50, offset: Offset = 0) -> builtins.list[Item]:
+        """Items come without their content."""
+        items = self._context.store.items
+
+        def titled(n: int, item: Item) -> Item:
+            is_named = item.fields.title or item.kind not in REMEMBERED_KINDS
+            return item if is_named else replace(item, opening=items.get(n).content)
+
+        return [titled(n, item) for n, item in items.listing(filters or Filters(), limit, offset)]
+
+    @verb(
+        "read", "find", "Count the items that pass filters.", answers="count", examples=("ricordo count --kind memory",)
+    )
+    def count(self, filters: Filters | None = None) -> int:
+        """Archived and removed items do not count."""
+        return self._context.store.items.count(filters or Filters())
+
+    @verb(
+        "read",
+        "find",
+        "Show refs as a tree.",
+        examples=("ricordo tree", "ricordo tree disk:/home/me/notes --depth 2"),
+    )
+    def tree(
+        self,
+        prefix: Annotated[str, Say("Only below this ref.", longest=REF_TEXT, shown="REF", example="disk:/notes")]
+        | None = None,
+        *,
+        depth: Annotated[int, Say("How many levels to show.", 1, most=20, shown="N")] | None = None,
+    ) -> TreeNode:
+        """Refs as folders, from all drives or below one ref."""
+        return tree_of(self._context.store, prefix, depth)
+
+    @verb(
+        "read", "find", "List the versions of an item.", answers="versions", examples=("ricordo history notes/keys.md",)
+    )
+    def history(self, ref: ItemName) -> Sequence[Version]:
+        """The newest comes first."""
+        return self._context.store.items.history(self._context.number(ref))
+
+    @verb(
+        "read",
+        "find",
+        "Show what changed between two versions.",
+        answers="diff",
+        examples=("ricordo diff notes/keys.md", "ricordo diff notes/keys.md 1 3"),
+    )
+    def diff(
+        self,
+        ref: ItemName,
+        old: Annotated[int, Say("The older version.", 1, most=MOST_VERSIONS)] | None = None,
+        new: Annotated[int, Say("The newer version.", 1, most=MOST_VERSIONS)] | None = None,
+    ) -> str:
+        """A unified diff; by default of the last change."""
+        n = self._context.number(ref)
+        numbers = [version.number for version in self._context.store.items.history(n)]
+        new = numbers[0] if new is None else new
+        earlier = [number for number in numbers if number < new]
+        old = (earlier[0] if earlier else new) if old is None else old
+        before, after = self._context.store.items.get(n, version=old), self._context.store.items.get(n, version=new)
+        return "".join(
+            difflib.unified_diff(
+                _lines_for_diff(before), _lines_for_diff(after), f"{before.ref}@{old}", f"{after.ref}@{new}"
+            )
+        )
+
+
+def _some_lines(item: Item, lines: tuple[int, int]) -> Item:
+    """The item with only these lines of its original; lines of front matter count, although the content leaves them
+    out.
+    """
+    first, last = lines
+    if not 1 <= first <= last:
+        raise UsageError(
+            f"there are no lines {first}-{last}", hint="Lines count from 1, and the first is not after the last."
+        )
+    texts = item.content.splitlines(keepends=True)
+    end = item.first_line + len(texts) - 1
+    if first > end or last < item.first_line:
+        raise NotFound(
+            f"{item.ref} has no line {first if first > end else last}",
+            hint=f"Its text has the lines {item.first_line}-{end}.",
+        )
+    kept = texts[max(first - item.first_line, 0) : last - item.first_line + 1]
+    return replace(item, content="".join(kept), first_line=max(first, item.first_line))
+
+
+def _lines_for_diff(item: Item) -> list[str]:
+    """Fields that are set, then the content, so that a title edit shows up too."""
+    plain = item.fields.to_dict()
+    head = [f"{name}: {plain[name]}\n" for name in plain if plain[name] not in (None, "", [], {}, False)]
+    head.insert(0, f"ref: {item.ref}\n")
+    body = [line if line.endswith("\n") else f"{line}\n" for line in item.content.splitlines(keepends=True)]
+    return [*head, "\n", *body]

@@ -1,0 +1,217 @@
+"""Verbs for skills: take them in, list them, find the one for a task."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ricordo.engine.context import EngineContext
+from ricordo.engine.finding import FindVerbs
+from ricordo.engine.reading import ReadVerbs
+from ricordo.errors import Error, NotFound, StoreError, Unavailable, UsageError
+from ricordo.values.hits import Filters, Hit
+from ricordo.values.items import Item, Ref
+from ricordo.values.reports import AddReport, Progress
+from ricordo.verbs.declare import verb
+
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    from ricordo.context.skills import Collector
+    from ricordo.store.base import Store
+    from ricordo.values.context import Skill
+    from ricordo.verbs.declare import Say
+    from ricordo.verbs.parameters import NAME_TEXT, LimitFlag, PathName, ProfileName, TaskText, Track, Wait
+
+LOOK_SECONDS = 1.0
+SKILLS = Filters(kinds=("skill",))
+
+
+class SkillVerbs:
+    """Takes in skills, and finds them."""
+
+    def __init__(self, context: EngineContext, finding: FindVerbs, reading: ReadVerbs) -> None:
+        self._context = context
+        self._finding = finding
+        self._reading = reading
+        self._next_look = 0.0
+
+    def reachable_stores(self, warnings: list[str]) -> dict[str, Store]:
+        """The stores that can be reached, by tier, the highest first."""
+        found: dict[str, Store] = {}
+        for tier in self._context.tiers.federation.tiers:
+            try:
+                found[tier.name] = tier.store
+            except (Error, OSError) as error:
+                warnings.append(f"tier {tier.name}: {getattr(error, 'message', error)}")
+        return found
+
+    @verb(
+        "files",
+        "agents",
+        "Index the skills of a folder, or of the usual folders.",
+        path="skills add",
+        is_long=True,
+        examples=("ricordo skills add", "ricordo skills add ~/team/skills --prune"),
+    )
+    def skills_add(
+        self,
+        *roots: PathName,
+        prune: Annotated[bool, Say("Remove skills whose file is gone.")] = False,
+        wait: Wait = True,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> AddReport:
+        """Take in every SKILL.md below the roots; without any, below the usual folders and from ``skills.command``.
+
+        The first of a name wins, the workspace's before the user's before the machine's. Run again, it takes in what
+        changed and reports what is gone; ``prune`` removes that.
+        """
+        from ricordo.sources.skills import default_roots, listed_by, named_roots
+
+        settings = self._context.config.skills
+        places = named_roots(roots, self._context.start) if roots else default_roots(settings, self._context.start)
+        collector = self._collector()
+        listed = None
+        if settings.command and not roots:
+            try:
+                listed = listed_by(settings.command, settings.command_seconds)
+            except Error as error:
+                collector.fail("skills.command", error)
+        collector.collect(places, listed or ())
+        report = collector.report(prune=prune, listed=listed is not None)
+        if ignored := [name for name in self._context.config.untrusted if name.startswith("skills.") and not roots]:
+            untold = f"not trusted, so ignored: {', '.join(ignored)} of the project's settings (ricordo config trust)"
+            report = replace(report, notes=(*report.notes, untold))
+        return self._context.embed_after(report, wait, progress)
+
+    def _collector(self) -> Collector:
+        from ricordo.context.skills import Collector
+
+        context = self._context
+        files = context.files(follow_links=True)
+        return Collector(context.store, context.pipeline, files, context.models.backlog())
+
+    def take_in_edits(self) -> None:
+        """Read the SKILL.md files that changed since they were read; looked at once a second at most."""
+        now = time.monotonic()
+        if now < self._next_look or not self._context.is_open:
+            return
+        self._next_look = now + LOOK_SECONDS
+        store = self._context.store
+        if not store.usage.can_record() or not any_item({"": store}, SKILLS):
+            return
+        from ricordo.context.skills import edited
+
+        if places := edited(store):
+            with suppress(StoreError, Unavailable):  # the store is busy; the next call tries again
+                self._collector().collect(places)
+                self._context.took_in_edits = True
+
+    @verb(
+        "read",
+        "agents",
+        "List the skills by name.",
+        path="skills list",
+        answers="skills",
+        examples=("ricordo skills list", "ricordo skills list --json"),
+    )
+    def skills(self) -> tuple[Skill, ...]:
+        """Of a name that several tiers hold, the highest tier's is listed."""
+        self.take_in_edits()
+        found: dict[str, Skill] = {}
+        for tier, store in self.reachable_stores([]).items():
+            for _, item in store.items.listing(SKILLS, 1 << 30, 0):
+                skill = _skill_of(item, tier=tier)
+                found.setdefault(skill.name, skill)
+        return tuple(sorted(found.values(), key=lambda skill: (skill.name.casefold(), skill.name)))
+
+    @verb(
+        "read",
+        "agents",
+        "Find the skills that fit a task.",
+        path="skills search",
+        answers="skills",
+        examples=("ricordo skills search fill in a PDF form", "ricordo skills search deploy to Fly -n 3 --json"),
+    )
+    def skills_search(
+        self,
+        task: TaskText,
+        limit: LimitFlag = 5,
+        *,
+        min_score: Annotated[float, Say("Leave out skills that score less.", 0, 1, shown="SCORE")] | None = None,
+        profile: ProfileName | None = None,
+        track: Track | None = None,
+    ) -> tuple[Skill, ...]:
+        """Skills are judged by name, description and text."""
+        if not task.strip():
+            raise UsageError("there is no task", hint="Say what is to be done; 'ricordo skills list' shows them all.")
+        self.take_in_edits()
+        stores = self.reachable_stores([])
+        if not any_item(stores, SKILLS):
+            return ()
+        answer = self._finding.search(
+            task, limit=limit, filters=SKILLS, literal=True, min_score=min_score, profile=profile, track=track,
+            tool="skills",
+        )  # fmt: skip
+        return self.as_skills(answer.hits, stores)
+
+    def as_skills(self, hits: Sequence[Hit], stores: Mapping[str, Store]) -> tuple[Skill, ...]:
+        found = []
+        for hit in hits:
+            store = stores[hit.tier]
+            n = store.items.require(Ref.parse(hit.ref))
+            found.append(_skill_of(store.items.get_many([n])[n], tier=hit.tier, score=hit.score))
+        return tuple(found)
+
+    @verb(
+        "read",
+        "agents",
+        "Print one skill.",
+        path="skills show",
+        examples=("ricordo skills show pdf", "ricordo skills show pdf --json"),
+    )
+    def skill(
+        self, name: Annotated[str, Say("The name of the skill, or its ref.", longest=NAME_TEXT, shown="NAME")]
+    ) -> Item:
+        """A skill by its name or ref, with its text; this counts as opening it."""
+        self.take_in_edits()
+        wanted = name.strip()
+        try:
+            item = self._reading.get(
+                Ref.parse(wanted) if Ref.looks_like(wanted) else Ref("skill", f"/{wanted.lstrip('/')}")
+            )
+        except NotFound:
+            raise self._no_skill(wanted) from None
+        if item.kind != "skill":
+            raise NotFound(f"{item.ref} is a {item.kind}, not a skill", hint="'ricordo skills list' shows them.")
+        return item
+
+    def _no_skill(self, name: str) -> NotFound:
+        from difflib import get_close_matches
+
+        names = [skill.name for skill in self.skills()]
+        folded = {known.casefold(): known for known in names}
+        near = [folded[one] for one in get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.5)]
+        hint = f"Did you mean {', '.join(near)}?" if near else "'ricordo skills list' shows what there is."
+        if not names:
+            hint = "There are none yet: ricordo skills add"
+        return NotFound(f"there is no skill '{name}'", hint=hint)
+
+
+def any_item(stores: Mapping[str, Store], filters: Filters) -> bool:
+    """Whether a search is worth it: most stores have no items of some kinds."""
+    return any(store.items.listing(filters, 1, 0) for store in stores.values())
+
+
+def _skill_of(item: Item, *, tier: str = "", score: float | None = None) -> Skill:
+    """The skill that an item holds, as it is listed."""
+    from ricordo.values.context import Skill
+
+    metadata = item.fields.metadata
+    location, scope = (str(metadata.get(key) or "") for key in ("location", "scope"))
+    name = item.ref.path.lstrip("/") if item.ref.drive == "skill" else item.title
+    description = " ".join(item.fields.description.split())
+    return Skill(name, description, str(item.ref), location, scope, tier, score)

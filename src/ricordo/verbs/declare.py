@@ -1,0 +1,126 @@
+"""How a verb is declared: ``@verb`` on the method that does the work, ``Annotated[type, Say(...)]`` on its parameters.
+
+Neither costs anything when a module is imported: the decorator only leaves a note on the function, and annotations
+are not evaluated before ``read`` asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MethodType
+from typing import Any, Literal, NamedTuple, TypeVar
+
+Scope = Literal["read", "write", "files", "admin"]
+"""Who may call a verb: ``files`` reads or writes files of the machine, ``admin`` changes the store as a whole."""
+Face = Literal["cli", "http", "mcp"]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+PYTHON_ONLY = "a Python object; other programs cannot send one"
+BY_FACE = "the face says it"
+ADDED_TEXT: Mapping[Face, str] = {"cli": "- reads standard input", "http": "save takes a text", "mcp": "add has it"}
+OPENED: Mapping[Face, str] = {"cli": "'open' opens it", "http": "of the server's machine", "mcp": "get reads it"}
+ENTRIES: Mapping[Face, str] = dict.fromkeys(("cli", "http", "mcp"), PYTHON_ONLY)
+WATCHED: Mapping[Face, str] = {"http": "the server watches by itself", "mcp": "it never ends"}
+
+
+class Say(NamedTuple):
+    """What every face says about a parameter."""
+
+    line: str
+    """One sentence."""
+    low: float | None = None
+    high: float | None = None
+    most: float | None = None
+    """The highest number that is taken over a network, where one caller must not take all of a server's time."""
+    longest: int | None = None
+    """The most characters of a text that comes over a network."""
+    short: str = ""
+    """A flag of one letter on the command line."""
+    name: str = ""
+    """Its name on the command line and over HTTP, if it is not that in Python: ``kind`` for ``kinds``."""
+    http: str = ""
+    """Its name over HTTP, if that is another one still."""
+    shown: str = ""
+    """What stands for the value in help: ``PREFIX|GLOB``."""
+    choices: Sequence[str] = ()
+    example: Any = None
+    kind: str = ""
+    """What it is to a face (see ``ParamRow.kind``), where the type does not say it."""
+    hidden: bool = False
+    """An old spelling: it works, and help does not show it."""
+    argument: bool | None = None
+    """Whether the command line takes it without a flag; by default, if it comes first and has no default value."""
+    not_on: Mapping[Face, str] | str = {}
+    """Faces that do not have it, with the reason; a text is the reason for all of them."""
+
+    def __hash__(self) -> int:  # ``Annotated`` needs one, and mappings have none
+        return hash(self.line)
+
+
+class Declared(NamedTuple):
+    """What ``@verb`` says about a method, besides what its signature says."""
+
+    scope: Scope
+    group: str
+    line: str
+    path: str
+    """Its words on the command line, and its path over HTTP: ``skills search``."""
+    examples: Sequence[str]
+    answers: str
+    """The name of the result in an answer, when the method does not return a value with names of its own."""
+    is_long: bool
+    """It may take minutes: over HTTP it answers with a task."""
+    not_on: Mapping[Face, str]
+    short_for: str = ""
+    """The verb that it is a short form of; it takes the same parameters, but for those it fixes."""
+    fixed: Mapping[str, Any] = {}
+
+
+def verb(
+    scope: Scope,
+    group: str,
+    line: str,
+    *,
+    path: str = "",
+    examples: Sequence[str] = (),
+    answers: str = "",
+    is_long: bool = False,
+    not_on: Mapping[Face, str] = {},
+) -> Callable[[Function], Function]:
+    """Declare a method of the engine as a verb. ``line`` says what it does; the docstring says the rest."""
+
+    def declare(function: Function) -> Function:
+        words = path or function.__name__.strip("_").replace("_", "-")
+        function.declared = Declared(scope, group, line, words, examples, answers, is_long, not_on)  # type: ignore[attr-defined]
+        return function
+
+    return declare
+
+
+def short_form(
+    of: str, line: str, *, path: str = "", examples: Sequence[str] = (), **fixed: Any
+) -> Callable[[Function], Function]:
+    """Declare a method as another verb with some parameters fixed."""
+
+    def declare(function: Function) -> Function:
+        words = path or function.__name__.replace("_", "-")
+        function.declared = Declared("read", "", line, words, examples, "", False, {}, of, fixed)  # type: ignore[attr-defined]
+        return function
+
+    return declare
+
+
+class Offered:
+    """A verb as an attribute of ``Ricordo``: the method of the object that does the work, which the engine holds."""
+
+    def __init__(self, part: type, function: Callable[..., Any]) -> None:
+        self._part = part
+        self._function = function
+
+    def __get__(self, engine: Any, owner: type) -> Any:
+        return self._function if engine is None else MethodType(self._function, engine._parts[self._part])
+
+
+def offered_by(part: type) -> dict[str, Offered]:
+    """The verbs of a class, as attributes for an engine that holds an object of it in ``_parts``."""
+    return {name: Offered(part, value) for name, value in vars(part).items() if hasattr(value, "declared")}

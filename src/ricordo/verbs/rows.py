@@ -1,0 +1,156 @@
+"""A verb and its parameters as plain values, and how what a face was given becomes a call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+FILTERS = "filters"
+
+
+class ParamRow(NamedTuple):
+    """One parameter. Fields of a value that a verb takes (``Filters``, the fields of an item) are rows of their own."""
+
+    name: str
+    """Its name in Python."""
+    kind: str
+    """``text``, ``ref``, ``path``, ``time``, ``since`` (a time or a span), ``span``, ``integer``, ``number``, ``flag``,
+    ``object``, ``fields``, ``weights``, ``lines`` (first and last), ``pair`` or ``python``.
+    """
+    line: str = ""
+    required: bool = False
+    default: Any = None
+    many: bool = False
+    """It may be given several times."""
+    positional: bool = False
+    """In Python it has no name (``*refs``)."""
+    group: str = ""
+    """The parameter whose value it is a part of, such as ``filters``."""
+    argument: bool = False
+    choices: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    most: float | None = None
+    longest: int | None = None
+    short: str = ""
+    alias: str = ""
+    http: str = ""
+    shown: str = ""
+    example: Any = None
+    hidden: bool = False
+    not_on: Mapping[str, str] = {}
+
+    @property
+    def face_name(self) -> str:
+        """Its name on the command line and over HTTP."""
+        return self.alias or self.name
+
+    def is_on(self, face: str) -> bool:
+        return face not in self.not_on
+
+
+class VerbRow(NamedTuple):
+    """One verb."""
+
+    name: str
+    """Its method: ``search``, ``tools.find``."""
+    path: str
+    scope: str
+    group: str
+    line: str
+    details: str
+    params: tuple[ParamRow, ...]
+    returns: str
+    answers: str = ""
+    is_long: bool = False
+    examples: tuple[str, ...] = ()
+    not_on: Mapping[str, str] = {}
+    short_for: str = ""
+    fixed: Mapping[str, Any] = {}
+
+    def on(self, face: str) -> list[ParamRow]:
+        """The parameters that a face has."""
+        return [param for param in self.params if param.is_on(face)]
+
+
+def verb_row(plain: Mapping[str, Any]) -> VerbRow:
+    """A verb from its entry in ``index.json``."""
+    params = tuple(ParamRow(**one | {"choices": tuple(one.get("choices", ()))}) for one in plain["params"])
+    return VerbRow(**{**plain, "params": params, "examples": tuple(plain.get("examples", ()))})
+
+
+def call(engine: Any, row: VerbRow, given: Mapping[str, Any]) -> Any:
+    """Call a verb with what a face was given, by the parameters' names in Python; None means "not given"."""
+    return prepared(row, given)(engine)
+
+
+def prepared(row: VerbRow, given: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """The same in two steps: what was given is read now, so that a mistake in it is found before a store is opened."""
+    positional, named = arguments(row, given)
+
+    def call_on(engine: Any) -> Any:
+        function = engine
+        for name in row.name.split("."):
+            function = getattr(function, name)
+        return function(*positional, **named)
+
+    return call_on
+
+
+def arguments(row: VerbRow, given: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """What a face was given, as the method takes it."""
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    groups: dict[str, dict[str, Any]] = {}
+    for param in row.params:
+        value = given.get(param.name)
+        if value is None:
+            continue
+        value = _read(param, value)
+        if param.positional:
+            positional += value
+        elif param.group == "**":
+            named[param.name] = value
+        elif param.group:
+            groups.setdefault(param.group, {})[param.name] = value
+        else:
+            named[param.name] = value
+    for name, parts in groups.items():
+        named[name] = _filters(parts) if name == FILTERS else parts
+    return positional, named
+
+
+def _read(param: ParamRow, value: Any) -> Any:
+    if param.kind == "weights":
+        return weights_from(value)
+    if param.kind == "time" and isinstance(value, str):
+        from ricordo.values.days import parse_time
+
+        return parse_time(value)
+    return tuple(value) if param.many else value
+
+
+def _filters(parts: Mapping[str, Any]) -> Any:
+    from ricordo.values.hits import Filters
+
+    return Filters(**parts)
+
+
+def weights_from(given: str | Mapping[str, float]) -> dict[str, float]:
+    """``vector=0.5,recency=0`` as a mapping; the engine checks names and values."""
+    if not isinstance(given, str):
+        return dict(given)
+    from ricordo.errors import UsageError
+
+    weights: dict[str, float] = {}
+    for part in filter(None, map(str.strip, given.split(","))):
+        name, equals, number = part.partition("=")
+        try:
+            if not equals or not name.strip():
+                raise ValueError
+            weights[name.strip()] = float(number)
+        except ValueError:
+            raise UsageError(
+                f"'{part}' is not a weight", hint="Write vector=0.5,recency=0.", parameter="weights"
+            ) from None
+    return weights
