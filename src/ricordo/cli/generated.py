@@ -19,7 +19,7 @@ from ricordo.cli.completing import RefType
 from ricordo.cli.verb import Verb
 from ricordo.errors import UsageError
 from ricordo.verbs.index import verb_named
-from ricordo.verbs.rows import ParamRow, VerbRow, prepared
+from ricordo.verbs.rows import ParamRow, VerbRow, plain_answer, prepared
 
 if TYPE_CHECKING:
     from ricordo.cli.terminal import Screen
@@ -74,22 +74,6 @@ def run(call: Call, row: VerbRow, given: Mapping[str, Any]) -> int:
         show_plain(screen, plain)
 
     return call.answer(plain, draw)
-
-
-def plain_answer(row: VerbRow, result: Any) -> dict[str, Any]:
-    """What a verb returned, as JSON says it; a list or a number stands under the name that the verb declares."""
-    if row.answers:
-        return {row.answers: _plain(result)}
-    plain = _plain(result)
-    return plain if isinstance(plain, dict) else {"done": True}
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
-    if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _command(

@@ -136,6 +136,22 @@ def _filters(parts: Mapping[str, Any]) -> Any:
     return Filters(**parts)
 
 
+def plain_answer(row: VerbRow, result: Any) -> dict[str, Any]:
+    """What a verb returned, as JSON says it; a list or a number stands under the name that the verb declares."""
+    if row.answers:
+        return {row.answers: _plain(result)}
+    plain = _plain(result)
+    return plain if isinstance(plain, dict) else {"done": True}
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
 def weights_from(given: str | Mapping[str, float]) -> dict[str, float]:
     """``vector=0.5,recency=0`` as a mapping; the engine checks names and values."""
     if not isinstance(given, str):
