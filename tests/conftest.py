@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from ricordo import ConfigProvider, Ricordo
+from ricordo.values.items import Saved
+from ricordo.values.reports import Refreshed
 
 # A busy machine is no reason to fail: how long an example takes says nothing about what it shows.
 settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -58,3 +60,9 @@ def engine(open_engine: Opener) -> Ricordo:
 def meaning(open_engine: Opener) -> Ricordo:
     """An empty store searched by words and meaning, with the shipped model."""
     return open_engine(vectors=True)
+
+
+def error_of(saved: Saved | Refreshed) -> Mapping[str, str]:
+    """What went wrong with a thing that could not be saved or refreshed."""
+    assert saved.error is not None
+    return saved.error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,8 @@ def sections(text: str) -> list[str]:
 def fenced_texts(text: str) -> list[str]:
     """What a reader of Markdown takes for fenced."""
     found: list[str] = []
-    fence, inside = "", []
+    fence = ""
+    inside: list[str] = []
     for line in text.splitlines():
         mark = re.match(r"(`{3,})", line)
         if not fence and mark:
@@ -310,7 +312,12 @@ def test_the_store_is_asked_for_the_passages_of_all_hits_at_once(
         calls: list[int] = []
         index = engine.store.index
         passages = type(index).passages
-        monkeypatch.setattr(type(index), "passages", lambda *a, **o: calls.append(1) or passages(*a, **o))
+
+        def counted(*given: Any, **options: Any) -> Any:
+            calls.append(1)
+            return passages(*given, **options)
+
+        monkeypatch.setattr(type(index), "passages", counted)
         assert engine.context("brew tea", budget=4000).parts
         monkeypatch.setattr(type(index), "passages", passages)
         return len(calls)

@@ -102,7 +102,7 @@ def test_a_message_that_gemini_cli_writes_again_with_its_tool_calls_comes_in_onc
     call = {"id": "call", "name": "glob", "args": {"pattern": "*.py"}, "status": "error", "result": [{"text": "no"}]}
     start = {"sessionId": "fe2d8087-e8c5-4e2b-859c-9e7718e0c938", "projectHash": "35b", "startTime": TIME}
     asked = {"id": "u1", "timestamp": TIME, "type": "user", "content": [{"text": "Where are the files?"}]}
-    lines = [start, {"$set": {"messages": [first]}}, asked, answer]
+    lines: list[dict[str, Any]] = [start, {"$set": {"messages": [first]}}, asked, answer]
     engine.sessions_add(written(path, *lines))
     engine.sessions_add(written(path, *lines, answer | {"toolCalls": [call]}))
     session = engine.session("fe2d8087-e8c5-4e2b-859c-9e7718e0c938")

@@ -12,6 +12,8 @@ import pytest
 
 from ricordo import Ricordo
 
+from ..conftest import error_of
+
 NAME = "ses_e207ec289ffek6Ydmz5Zo237G5"
 BEGAN = 1_794_751_151_745
 Record = dict[str, Any]
@@ -202,8 +204,8 @@ def test_a_database_that_is_none_is_refused_with_its_name(engine: Ricordo, tmp_p
     path.write_bytes(content)
     saved = engine.sessions_add(path).items[0]
     assert saved.status == "failed"
-    assert "opencode" in saved.error["message"]
-    assert saved.error["hint"]
+    assert "opencode" in error_of(saved)["message"]
+    assert error_of(saved)["hint"]
 
 
 def test_damaged_records_are_counted_and_the_rest_comes_in(engine: Ricordo, tmp_path: Path) -> None:

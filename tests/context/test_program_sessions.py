@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,9 +16,7 @@ import pytest
 
 from ricordo import Ricordo
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "faces"))
-
-from npm_tools import npm_folder
+from ..faces.npm_tools import npm_folder
 
 pytestmark = pytest.mark.skipif(os.name != "posix" or not shutil.which("node"), reason="Node is not installed")
 PROMPT = "Fix the zanzibar login bug"

@@ -12,9 +12,9 @@ from contextlib import AsyncExitStack
 from importlib.metadata import version
 from typing import Any
 
-from mcp import ClientSession, McpError, StdioServerParameters, types
+from mcp import ClientSession, McpError, StdioServerParameters, types  # type: ignore[attr-defined]  # names of 1.x
 from mcp.client.stdio import stdio_client
-from mcp.client.streamable_http import streamablehttp_client
+from mcp.client.streamable_http import streamablehttp_client  # type: ignore[attr-defined]
 
 
 async def used(session: Any, folder: str) -> dict[str, Any]:

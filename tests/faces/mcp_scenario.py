@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
-from mcp_servers import check_schemas, fails, works
+
+from .mcp_servers import check_schemas, fails, works
 
 
 async def use_core_tools(client: Client, folder: Path) -> set[str]:

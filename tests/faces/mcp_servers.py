@@ -41,7 +41,8 @@ def stdio(folder: Path, *more: str, errors: Any = None) -> Client:
     parameters = StdioServerParameters(
         command=sys.executable, args=arguments(folder, *more), env=environment(folder), cwd=folder
     )
-    return Client(stdio_client(parameters, errors or sys.__stderr__))
+    errors = errors or sys.__stderr__
+    return Client(stdio_client(parameters, errors))
 
 
 class Lines:

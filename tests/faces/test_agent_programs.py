@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,9 +20,7 @@ from click.testing import CliRunner
 
 from ricordo.cli.program import program
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from npm_tools import npm_folder
+from .npm_tools import npm_folder
 
 pytestmark = [
     pytest.mark.skipif(os.name != "posix" or not shutil.which("node"), reason="Node is not installed"),

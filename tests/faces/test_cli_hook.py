@@ -451,7 +451,7 @@ def test_the_log_is_private_and_stays_short(hooks: Hooks) -> None:
 def test_the_verb_behind_global_flags_answers_alike(known: Hooks) -> None:
     store = str(known.house.folder / ".ricordo" / "ricordo.db")
     code = "import sys; from ricordo.cli import main; sys.argv = sys.argv[1:]; main()"
-    payload = {"prompt": "When do we rotate the signing keys?", "cwd": "/"}
+    payload: dict[str, Any] = {"prompt": "When do we rotate the signing keys?", "cwd": "/"}
     after = known.call("user-prompt", "--store", store, **payload)
     before = known.call("ricordo", "--store", store, "hook", "user-prompt", code=code, **payload)
     assert KEYS in after["hookSpecificOutput"]["additionalContext"]

@@ -214,7 +214,7 @@ def test_every_example_of_the_help_is_understood(example: str) -> None:
     args = own[: next((place for place, word in enumerate(own) if word in ("|", "<", ">")), len(own))]
     command: click.Command = program
     context = program.make_context("ricordo", args, resilient_parsing=True)
-    name = ""
+    name: str | None = ""
     while isinstance(command, click.Group) and args and not args[0].startswith("-"):
         name, found, args = command.resolve_command(context, args)
         assert found is not None

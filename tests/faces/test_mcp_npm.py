@@ -15,10 +15,8 @@ import pytest
 
 from ricordo.mcp_server.toolsets import TOOLSETS, chosen
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from mcp_servers import environment, http_server
-from npm_tools import npm_folder
+from .mcp_servers import environment, http_server
+from .npm_tools import npm_folder
 
 ROOT = Path(__file__).parents[2]
 ALL = [word for name in TOOLSETS for word in ("--toolset", name)]

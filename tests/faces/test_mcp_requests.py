@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,7 @@ from ricordo.mcp_server.service import LARGEST_ARGUMENTS
 from ricordo.values.items import Entry
 from ricordo.values.reports import Progress
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from mcp_servers import Lines, stdio, works
+from .mcp_servers import Lines, stdio, works
 
 INVALID_PARAMS = -32602
 
@@ -91,7 +88,7 @@ def test_adding_a_folder_reports_progress_to_a_client_that_asks_for_it(tmp_path:
         (folder / f"{number}.md").write_text(f"# File {number}\n", encoding="utf-8")
     notices: list[tuple[float, float | None]] = []
 
-    async def hear(progress: float, total: float | None, _: str | None) -> None:
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
         notices.append((progress, total))
 
     async def add() -> None:
@@ -100,15 +97,15 @@ def test_adding_a_folder_reports_progress_to_a_client_that_asks_for_it(tmp_path:
             assert result.structured_content["created"] == 30
 
     anyio.run(add)
-    assert notices[-1] == (30, 30)
+    assert notices[-1] == (30.0, 30.0)
     assert [done for done, _ in notices] == sorted({done for done, _ in notices})
 
 
 def test_progress_never_goes_back_for_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "PROGRESS_SECONDS", 0)
-    heard: list[int] = []
+    heard: list[float] = []
 
-    async def hear(done: int, total: int | None, words: str) -> None:
+    async def hear(done: float, total: float | None, words: str | None) -> None:
         heard.append(done)
 
     async def work() -> None:

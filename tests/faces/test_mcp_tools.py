@@ -5,7 +5,6 @@ secrets.
 from __future__ import annotations
 
 import json
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -22,9 +21,7 @@ from ricordo.mcp_server.protocol import CallThreads, server_for
 from ricordo.mcp_server.service import LARGEST_ARGUMENTS, ToolService
 from ricordo.mcp_server.toolsets import TOOLSETS, chosen
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from mcp_servers import fails, works
+from .mcp_servers import fails, works
 
 CORE = ["search", "get", "add", "remember", "forget", "context", "recent", "feedback", "status"]
 

@@ -16,10 +16,8 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from mcp_servers import Lines, environment, http_server
-from npm_tools import cache_folder
+from .mcp_servers import Lines, environment, http_server
+from .npm_tools import cache_folder
 
 HERE = Path(__file__).parent
 FLOOR = "1.23.0"

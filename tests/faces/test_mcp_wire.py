@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import socket
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -23,10 +22,8 @@ from ricordo import ConfigProvider, Ricordo
 from ricordo.cli.program import program
 from ricordo.mcp_server.toolsets import TOOLSETS
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from mcp_scenario import use_everything
-from mcp_servers import HELLO, Lines, http_server, stdio, works
+from .mcp_scenario import use_everything
+from .mcp_servers import HELLO, Lines, http_server, stdio, works
 
 ALL = [word for name in TOOLSETS for word in ("--toolset", name)]
 TOKEN = "s3cret-that-is-long-enough"

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,7 @@ from jsonschema import Draft202012Validator
 from ricordo._version import __version__
 from ricordo.mcp_server import core_tools
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from npm_tools import npm_folder
+from .npm_tools import npm_folder
 
 ROOT = Path(__file__).parents[2]
 BUNDLE = ROOT / "packaging" / "mcpb"

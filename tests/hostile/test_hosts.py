@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import MutableMapping
 from typing import Any
 
 import pytest
@@ -32,9 +33,9 @@ async def ok(scope: Any, receive: Any, send: Any) -> None:
 
 
 def status(**headers: str) -> int:
-    answers: list[dict[str, Any]] = []
+    answers: list[MutableMapping[str, Any]] = []
 
-    async def send(message: dict[str, Any]) -> None:
+    async def send(message: MutableMapping[str, Any]) -> None:
         answers.append(message)
 
     async def receive() -> dict[str, Any]:

@@ -57,7 +57,8 @@ def refuse(source: Source) -> Parsed:
 
 
 def stumble(source: Source) -> Parsed:
-    return Parsed(text={}["missing"])
+    nothing: dict[str, str] = {}
+    return Parsed(text=nothing["missing"])
 
 
 def mistake(source: Source) -> Parsed:
@@ -67,7 +68,7 @@ def mistake(source: Source) -> Parsed:
 
 
 def unpackaged(source: Source) -> Parsed:
-    import a_package_that_is_not_installed
+    import a_package_that_is_not_installed  # type: ignore[import-not-found]
 
     return Parsed(text=a_package_that_is_not_installed.text)
 

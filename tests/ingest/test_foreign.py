@@ -44,7 +44,7 @@ def test_tags_are_found_in_text_and_nowhere_else(text: str, tags: tuple[str, ...
 def test_a_vault_comes_in_with_tags_aliases_and_links(engine: Ricordo, vault: Path) -> None:
     report = engine.import_(vault, format="obsidian").to_dict()
     assert (report["created"], report["failed"]) == (2, 0)
-    harbour = engine.get(vault / "Harbour.md")
+    harbour = engine.get(str(vault / "Harbour.md"))
     assert harbour.fields.tags == ("place", "boats", "todo", "area/coast")
     assert harbour.fields.metadata["status"] == "draft"
     beds = engine.links(str(vault / "Garten" / "Beete.md"), depth=1)
@@ -52,7 +52,7 @@ def test_a_vault_comes_in_with_tags_aliases_and_links(engine: Ricordo, vault: Pa
         ("out", "Quay"), ("out", "Harbour"), ("in", "Garten/Beete"),
     }  # fmt: skip
     assert beds.unresolved == ("Nobody knows",)
-    assert engine.get(vault / "Garten" / "Beete.md").fields.tags == ("garten/frühling",)
+    assert engine.get(str(vault / "Garten" / "Beete.md")).fields.tags == ("garten/frühling",)
     assert engine.doctor().ok
 
 
@@ -64,16 +64,16 @@ def test_a_vault_is_followed_by_refresh_and_add_knows_it_too(engine: Ricordo, va
     (vault / "New.md").write_text("A #new note.", encoding="utf-8")
     report = engine.refresh(all=True).to_dict()
     assert report["updated"] == 1
-    assert engine.get(path).fields.tags == ("place", "boats", "done", "area/coast")
-    assert engine.get(vault / "New.md").fields.tags == ("new",)
+    assert engine.get(str(path)).fields.tags == ("place", "boats", "done", "area/coast")
+    assert engine.get(str(vault / "New.md")).fields.tags == ("new",)
 
 
 def test_markdown_outside_a_vault_has_no_tags_in_its_text(engine: Ricordo, vault: Path) -> None:
     shutil.rmtree(vault / ".obsidian")
     engine.add(vault)
-    assert engine.get(vault / "Harbour.md").fields.tags == ("#place", "boats")
+    assert engine.get(str(vault / "Harbour.md")).fields.tags == ("#place", "boats")
     report = engine.import_(vault, format="obsidian", on_conflict="overwrite").to_dict()
-    assert engine.get(vault / "Harbour.md").fields.tags == ("place", "boats", "todo", "area/coast")
+    assert engine.get(str(vault / "Harbour.md")).fields.tags == ("place", "boats", "todo", "area/coast")
     assert ".obsidian" in report["notes"][-1]
 
 

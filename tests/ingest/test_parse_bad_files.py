@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parent))
-import bad_files
-
 from ricordo.errors import MissingExtra, Unreadable
 from ricordo.ingest.parse import Limits, parse_bytes, parse_file, read
 from ricordo.values.items import Parsed
+
+from . import bad_files
 
 FORMATS = bad_files.FORMATS
 ENCRYPTED = FORMATS.parent / "encrypted"
 
 
-def outcome(name: str, data: bytes, **limits) -> Parsed | Unreadable:
+def outcome(name: str, data: bytes, **limits: Any) -> Parsed | Unreadable:
     """What becomes of a file; anything but a Parsed or Unreadable fails the test by itself."""
     try:
         parsed = parse_bytes(data, name, limits=Limits(**limits))
@@ -43,7 +42,7 @@ def checked(parsed: Parsed) -> Parsed:
 
 
 @pytest.mark.parametrize("extension", bad_files.EXTENSIONS)
-def test_an_empty_file_is_an_empty_text(extension):
+def test_an_empty_file_is_an_empty_text(extension: str) -> None:
     parsed = parse_bytes(b"", f"empty.{extension}")
     assert parsed.text == ""
     assert parsed.is_textual
@@ -51,7 +50,7 @@ def test_an_empty_file_is_an_empty_text(extension):
 
 
 @pytest.mark.parametrize("name", ["png.md", "png.txt", "png.docx", "gzip.csv", "old.doc"])
-def test_a_binary_file_is_kept_without_text_whatever_its_name(name):
+def test_a_binary_file_is_kept_without_text_whatever_its_name(name: str) -> None:
     parsed = outcome(name, bad_files.broken()[name])
     assert isinstance(parsed, Parsed)
     assert (parsed.text, parsed.is_textual) == ("", False)
@@ -59,42 +58,46 @@ def test_a_binary_file_is_kept_without_text_whatever_its_name(name):
     assert "binary" in parsed.warnings[0]
 
 
-def test_nul_characters_are_taken_out():
+def test_nul_characters_are_taken_out() -> None:
     parsed = outcome("nul.md", bad_files.broken()["nul.md"])
+    assert isinstance(parsed, Parsed)
     assert (parsed.title, parsed.text) == ("Title", "# Title\n\nwords")
 
 
-def test_broken_utf8_is_replaced_with_a_warning():
+def test_broken_utf8_is_replaced_with_a_warning() -> None:
     parsed = outcome("broken-utf8.md", bad_files.broken()["broken-utf8.md"])
+    assert isinstance(parsed, Parsed)
     assert parsed.text == "# Überschrift\n\nEin Käfer\ufffd\ufffd\ufffd und mehr"
     assert "3 characters" in parsed.warnings[0]
 
 
 @pytest.mark.parametrize("name", ["locked.pdf", "locked.docx", "locked.pptx", "locked.xlsx"])
-def test_an_encrypted_document_says_so(name):
+def test_an_encrypted_document_says_so(name: str) -> None:
     with pytest.raises(Unreadable, match="password") as caught:
         parse_file(ENCRYPTED / name)
     assert "without the password" in caught.value.hint
 
 
 @pytest.mark.parametrize("name", ["locked-parts.docx", "locked-parts.epub"])
-def test_an_archive_with_encrypted_parts_says_so(name):
-    assert "password" in outcome(name, bad_files.broken()[name]).message
+def test_an_archive_with_encrypted_parts_says_so(name: str) -> None:
+    problem = outcome(name, bad_files.broken()[name])
+    assert isinstance(problem, Unreadable)
+    assert "password" in problem.message
 
 
-def test_a_pdf_that_only_restricts_its_owner_is_read():
+def test_a_pdf_that_only_restricts_its_owner_is_read() -> None:
     assert parse_file(ENCRYPTED / "readable.pdf").text == parse_file(FORMATS / "pdf" / "chairs.pdf").text
 
 
 @pytest.mark.parametrize("name", [name for name in bad_files.bombs() if name.startswith(("zip-bomb", "many"))])
-def test_a_zip_bomb_is_not_unpacked(name):
+def test_a_zip_bomb_is_not_unpacked(name: str) -> None:
     problem = outcome(name, bad_files.bombs()[name])
     assert isinstance(problem, Unreadable)
     assert "unpack" in problem.message
 
 
 @pytest.mark.parametrize("name", [n for n in bad_files.bombs() if n.startswith(("xml-bomb", "outside", "lying"))])
-def test_an_xml_bomb_or_a_lying_archive_does_no_harm(name):
+def test_an_xml_bomb_or_a_lying_archive_does_no_harm(name: str) -> None:
     result = outcome(name, bad_files.bombs()[name])
     if isinstance(result, Parsed):
         assert name in ("xml-bomb.xml", "xml-bomb.html")
@@ -104,27 +107,29 @@ def test_an_xml_bomb_or_a_lying_archive_does_no_harm(name):
 
 
 @pytest.mark.parametrize("name", list(bad_files.nested()))
-def test_deep_nesting_does_no_harm(name):
+def test_deep_nesting_does_no_harm(name: str) -> None:
     result = outcome(name, bad_files.nested()[name])
     if name.endswith(("html", "valid.docx")):
+        assert isinstance(result, Parsed)
         assert result.text.endswith("words")
     if name.endswith((".json", ".md", ".yaml")):
+        assert isinstance(result, Parsed)
         assert len(result.text) == len(bad_files.nested()[name])
 
 
 @pytest.mark.parametrize("name", list(bad_files.looping_pdfs()))
-def test_a_pdf_that_goes_in_circles_ends(name):
+def test_a_pdf_that_goes_in_circles_ends(name: str) -> None:
     result = outcome(name, bad_files.looping_pdfs()[name], seconds=20)
     assert isinstance(result, Unreadable) or not result.is_textual
 
 
 @pytest.mark.parametrize("name", list(bad_files.broken()))
-def test_a_broken_file_ends_well(name):
+def test_a_broken_file_ends_well(name: str) -> None:
     outcome(name, bad_files.broken()[name])
 
 
 @pytest.mark.parametrize("name", list(bad_files.long_lines(100)))
-def test_a_very_long_line_does_no_harm(name):
+def test_a_very_long_line_does_no_harm(name: str) -> None:
     size = 50_000_000 if name in ("line.txt", "line.md", "line.json") else 1_000_000
     data = bad_files.long_lines(size)[name]()
     result = outcome(name, data)
@@ -133,19 +138,19 @@ def test_a_very_long_line_does_no_harm(name):
     assert len(result.title) <= 300 or name == "line.eml"
 
 
-def test_real_files_with_damage_end_well():
+def test_real_files_with_damage_end_well() -> None:
     ends = [outcome(name, data) for name, data in bad_files.damaged()]
     assert any(isinstance(end, Unreadable) for end in ends)
     assert any(isinstance(end, Parsed) for end in ends)
     assert not any("crashed" in end.message for end in ends if isinstance(end, Unreadable))
 
 
-def test_noise_under_every_name_ends_well():
+def test_noise_under_every_name_ends_well() -> None:
     for name, data in bad_files.random_files():
         outcome(name, data)
 
 
-def test_after_all_that_a_good_file_is_read():
+def test_after_all_that_a_good_file_is_read() -> None:
     outcome("bomb.docx", bad_files.zip_bomb())
     outcome("noise.pdf", b"%PDF-1.4 noise")
     assert parse_file(FORMATS / "pdf" / "chairs.pdf").title == "Report on the borrowed chairs"
@@ -154,26 +159,26 @@ def test_after_all_that_a_good_file_is_read():
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.binary(max_size=400), name=st.sampled_from(bad_files.EXTENSIONS))
-def test_no_bytes_make_anything_else_happen(data, name):
+def test_no_bytes_make_anything_else_happen(data: bytes, name: str) -> None:
     outcome(f"file.{name}", data)
 
 
 @settings(max_examples=150, deadline=None)
 @given(text=st.text(max_size=300))
-def test_any_text_is_kept_exactly(text):
+def test_any_text_is_kept_exactly(text: str) -> None:
     parsed = parse_bytes(("x" + text).encode("utf-8", "replace"), "note.txt")
     expected = ("x" + text).encode("utf-8", "replace").decode()
     if parsed.is_textual:
         assert parsed.text == expected.replace("\x00", "").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def test_text_over_the_limit_is_cut_with_a_warning():
+def test_text_over_the_limit_is_cut_with_a_warning() -> None:
     parsed = parse_bytes(b"abcdefghij" * 10, "a.txt", limits=Limits(max_text_chars=25))
     assert parsed.text == "abcdefghijabcdefghijabcde"
     assert "first 25 of 100" in parsed.warnings[0]
 
 
-def test_a_missing_library_names_its_extra(monkeypatch):
+def test_a_missing_library_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match="PDF files need the extra 'documents'"):
         parse_file(FORMATS / "pdf" / "chairs.pdf")
@@ -182,7 +187,7 @@ def test_a_missing_library_names_its_extra(monkeypatch):
     assert parse_file(FORMATS / "docx" / "loom.docx").title
 
 
-def test_what_cannot_be_opened_is_unreadable(tmp_path):
+def test_what_cannot_be_opened_is_unreadable(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "gone.md", tmp_path / "x\x00y.md"):
         with pytest.raises(Unreadable) as caught:
             parse_file(path)
@@ -190,5 +195,5 @@ def test_what_cannot_be_opened_is_unreadable(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["zeile\nzwei.html", "\udcff\udcfe.html", "a" * 5000 + ".html", "", "..", "/"])
-def test_strange_names_do_no_harm(name):
+def test_strange_names_do_no_harm(name: str) -> None:
     assert "words" in parse_bytes(b"<html><p>words</p></html>", name).text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ def place_of(parsed: Parsed, phrase: str) -> str:
 
 
 @pytest.mark.parametrize("entry", MANIFEST, ids=lambda entry: entry["file"])
-def test_a_file_gives_its_phrase_place_and_title(entry):
+def test_a_file_gives_its_phrase_place_and_title(entry: dict[str, Any]) -> None:
     parsed = parse_file(FORMATS / entry["file"])
     assert entry["phrase"] in parsed.text
     assert parsed.title == entry["title"]
@@ -45,7 +46,7 @@ def test_a_file_gives_its_phrase_place_and_title(entry):
 
 
 @pytest.mark.parametrize("entry", [e for e in MANIFEST if e["file"].startswith(EXACT)], ids=lambda entry: entry["file"])
-def test_a_text_is_kept_exactly_but_for_its_front_matter(entry):
+def test_a_text_is_kept_exactly_but_for_its_front_matter(entry: dict[str, Any]) -> None:
     path = FORMATS / entry["file"]
     original = path.read_bytes().decode(entry.get("encoding", "utf-8-sig")).replace("\r\n", "\n")
     parsed = parse_file(path)
@@ -53,7 +54,7 @@ def test_a_text_is_kept_exactly_but_for_its_front_matter(entry):
     assert parsed.text == "\n".join(lines[parsed.first_line - 1 :])
 
 
-def test_there_are_three_files_of_each_format():
+def test_there_are_three_files_of_each_format() -> None:
     counts = {folder.name: sum(1 for _ in folder.iterdir()) for folder in FORMATS.iterdir() if folder.is_dir()}
     assert set(counts) == {
         "markdown", "text", "rst", "code", "csv", "json", "html",
@@ -74,21 +75,21 @@ def test_there_are_three_files_of_each_format():
     ],
 )
 @pytest.mark.parametrize("name", ["misnamed.md", "misnamed.txt", "noextension", "misnamed.html"])
-def test_a_document_under_a_wrong_name_is_known_by_its_content(file, mime, name):
+def test_a_document_under_a_wrong_name_is_known_by_its_content(file: str, mime: str, name: str) -> None:
     path = FORMATS / file
     parsed = parse_bytes(path.read_bytes(), name)
     assert parsed == parse_file(path)
     assert parsed.mime_type == mime
 
 
-def test_a_page_from_a_server_is_read_by_its_content_type():
+def test_a_page_from_a_server_is_read_by_its_content_type() -> None:
     page = "<p>Grüße aus dem <b>Keller</b>".encode("cp1252")
     parsed = parse_bytes(page, "https://example.org/keller", "text/html; charset=ISO-8859-1")
     assert parsed.text == "Grüße aus dem Keller"
     assert parsed.mime_type == "text/html"
 
 
-def test_a_vague_content_type_yields_to_the_name():
+def test_a_vague_content_type_yields_to_the_name() -> None:
     assert parse_bytes(b"# Title", "https://example.org/README.md", "text/plain").title == "Title"
     assert parse_bytes(b"a = 1", "https://example.org/x.py", "application/octet-stream").language == "python"
 
@@ -105,7 +106,7 @@ def test_a_vague_content_type_yields_to_the_name():
         ("values.yaml", "---\na: 1\n", "yaml"),
     ],
 )
-def test_source_code_is_known_by_name_or_first_line(name, first, language):
+def test_source_code_is_known_by_name_or_first_line(name: str, first: str, language: str) -> None:
     parsed = parse_bytes(first.encode(), name)
     assert (parsed.structure, parsed.language, parsed.text) == ("code", language, first)
 
@@ -122,6 +123,6 @@ def test_source_code_is_known_by_name_or_first_line(name, first, language):
         "PK means Phil Katz.",
     ],
 )
-def test_writing_about_a_file_format_is_still_writing(text):
+def test_writing_about_a_file_format_is_still_writing(text: str) -> None:
     parsed = parse_bytes(text.encode(), "notes.txt")
     assert (parsed.text, parsed.mime_type) == (text, "text/plain")

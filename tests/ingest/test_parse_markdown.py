@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from ricordo.ingest.parse import parse_bytes
+from ricordo.values.items import Parsed
 
 
-def markdown(text: str):
+def markdown(text: str) -> Parsed:
     return parse_bytes(text.encode(), "note.md")
 
 
-def test_front_matter_becomes_fields_and_leaves_the_text():
+def test_front_matter_becomes_fields_and_leaves_the_text() -> None:
     parsed = markdown(
         "---\ntitle: Plan B\ndescription: What else\ntags: [one, two]\ncategory: work\ndomain: ops\n"
         "severity: Warning\nimportance: '4'\ncontext: from the meeting\nloading: always\nimmutable: yes\n"
@@ -37,18 +38,18 @@ def test_front_matter_becomes_fields_and_leaves_the_text():
     assert parsed.warnings == ()
 
 
-def test_the_first_line_is_that_of_the_original_file():
+def test_the_first_line_is_that_of_the_original_file() -> None:
     original = "---\r\ntitle: A\r\n---\r\nfirst\r\nsecond\r\n"
     parsed = parse_bytes(original.encode(), "a.md")
     assert parsed.text == "first\nsecond\n"
     assert original.splitlines()[parsed.first_line - 1] == "first"
 
 
-def test_tags_may_be_a_line_of_words_with_commas():
+def test_tags_may_be_a_line_of_words_with_commas() -> None:
     assert markdown("---\ntags: red, green , red\n---\nx").fields["tags"] == ("red", "green")
 
 
-def test_unknown_keys_are_metadata_with_dates_as_iso_text():
+def test_unknown_keys_are_metadata_with_dates_as_iso_text() -> None:
     parsed = markdown("---\nauthor: Zoë\ndate: 2024-03-01\nnested: {when: 2024-03-01T10:00:00Z, n: [1, 2]}\n---\nx")
     assert parsed.fields == {
         "metadata": {
@@ -59,7 +60,7 @@ def test_unknown_keys_are_metadata_with_dates_as_iso_text():
     }
 
 
-def test_validity_dates_become_iso_times():
+def test_validity_dates_become_iso_times() -> None:
     fields = markdown("---\nvalid_from: 2024-03-01T00:00:00Z\nvalid_until: 2025-01-01T12:00+02:00\n---\nx").fields
     assert fields == {"valid_from": "2024-03-01T00:00:00+00:00", "valid_until": "2025-01-01T10:00:00+00:00"}
 
@@ -76,7 +77,7 @@ def test_validity_dates_become_iso_times():
         ("tags: {a: b}", "tags"),
     ],
 )
-def test_a_value_a_field_cannot_hold_is_a_warning_and_stays_in_metadata(line, field):
+def test_a_value_a_field_cannot_hold_is_a_warning_and_stays_in_metadata(line: str, field: str) -> None:
     parsed = markdown(f"---\n{line}\ndomain: ops\n---\nbody")
     assert parsed.text == "body"
     assert field not in parsed.fields
@@ -86,7 +87,7 @@ def test_a_value_a_field_cannot_hold_is_a_warning_and_stays_in_metadata(line, fi
     assert field in parsed.warnings[0]
 
 
-def test_an_impossible_date_stays_text():
+def test_an_impossible_date_stays_text() -> None:
     parsed = markdown("---\nreviewed: 2024-02-30\n---\nbody")
     assert parsed.fields["metadata"] == {"reviewed": "2024-02-30"}
 
@@ -105,7 +106,7 @@ def test_an_impossible_date_stays_text():
         "e: &e [*d, *d, *d, *d]\nf: &f [*e, *e, *e, *e]\ng: [*f, *f, *f, *f, *f]",
     ],
 )
-def test_a_front_matter_that_is_not_sane_yaml_stays_in_the_text(block):
+def test_a_front_matter_that_is_not_sane_yaml_stays_in_the_text(block: str) -> None:
     text = f"---\n{block}\n---\n# Heading\nbody"
     parsed = markdown(text)
     assert parsed.text == text
@@ -113,7 +114,7 @@ def test_a_front_matter_that_is_not_sane_yaml_stays_in_the_text(block):
     assert parsed.title == "Heading"
 
 
-def test_broken_yaml_is_reported_with_its_line():
+def test_broken_yaml_is_reported_with_its_line() -> None:
     (warning,) = markdown("---\nok: 1\ntitle: one: two\n---\nbody").warnings
     assert "not valid YAML" in warning
     assert "line 3" in warning
@@ -123,19 +124,19 @@ def test_broken_yaml_is_reported_with_its_line():
     "text",
     ["---\n\nA rule above\n\n---\nand below", "---\nno end", "--- \n- a\n- b\n---\nx", "----\na: b\n----"],
 )
-def test_a_horizontal_rule_is_not_a_front_matter(text):
+def test_a_horizontal_rule_is_not_a_front_matter(text: str) -> None:
     parsed = markdown(text)
     assert parsed.text == text
     assert parsed.fields == {}
     assert parsed.warnings == ()
 
 
-def test_an_empty_front_matter_is_left_out():
+def test_an_empty_front_matter_is_left_out() -> None:
     parsed = markdown("---\n---\nbody")
     assert (parsed.text, parsed.first_line) == ("body", 3)
 
 
-def test_only_a_file_that_starts_with_dashes_has_front_matter():
+def test_only_a_file_that_starts_with_dashes_has_front_matter() -> None:
     text = "\n---\ntitle: A\n---\nbody"
     assert markdown(text).text == text
 
@@ -155,5 +156,5 @@ def test_only_a_file_that_starts_with_dashes_has_front_matter():
         ("- item\n---\n", ""),
     ],
 )
-def test_the_title_is_the_first_heading_in_plain_words(text, title):
+def test_the_title_is_the_first_heading_in_plain_words(text: str, title: str) -> None:
     assert markdown(text).title == title

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
 from ricordo.ingest.parse import parse_bytes
 from ricordo.ingest.parse.titles import meaningful
+from ricordo.values.items import Parsed
 
 PARAGRAPHS = [
     "The ferry across the strait ran twice a day in summer and once a week in winter, ice permitting.",
@@ -20,7 +22,7 @@ def page(html: str) -> str:
     return parse_bytes(html.encode(), "page.html").text
 
 
-def test_a_marked_main_part_is_taken_whole_without_navigation():
+def test_a_marked_main_part_is_taken_whole_without_navigation() -> None:
     text = page(
         "<html><body><nav>Menu words</nav><main><nav>On this page</nav><h1>Ferry</h1>"
         + "".join(f"<p>{words}</p>" for words in PARAGRAPHS)
@@ -32,7 +34,7 @@ def test_a_marked_main_part_is_taken_whole_without_navigation():
     )
 
 
-def test_without_a_marked_main_part_the_text_is_found_among_the_rest():
+def test_without_a_marked_main_part_the_text_is_found_among_the_rest() -> None:
     text = page(
         "<html><body><div class='nav'><a href='/'>Menu words</a><a href='/x'>Other words</a></div>"
         "<div><h1>Ferry</h1>" + "".join(f"<p>{words}</p>" for words in PARAGRAPHS * 3) + "</div>"
@@ -43,7 +45,7 @@ def test_without_a_marked_main_part_the_text_is_found_among_the_rest():
     assert "Menu words" not in text
 
 
-def test_a_page_that_holds_little_is_kept_whole():
+def test_a_page_that_holds_little_is_kept_whole() -> None:
     assert page("<p>Only this.") == "Only this."
     assert page("<html><body><h2>Two</h2>words<br>more</body></html>") == "## Two\n\nwords\nmore"
 
@@ -51,7 +53,7 @@ def test_a_page_that_holds_little_is_kept_whole():
 @pytest.mark.parametrize(
     "html", ["<html></html>", "<!-- nothing -->", "<script>alert(1)</script>", "<title>Only</title>"]
 )
-def test_a_page_without_text_is_empty(html):
+def test_a_page_without_text_is_empty(html: str) -> None:
     assert page(html) == ""
 
 
@@ -71,7 +73,7 @@ def test_a_page_without_text_is_empty(html):
         ("<img src=x alt='a red kite'> flies", "a red kite flies"),
     ],
 )
-def test_structure_becomes_markdown(html, markdown):
+def test_structure_becomes_markdown(html: str, markdown: str) -> None:
     assert page(f"<html><body>{html}</body></html>") == markdown
 
 
@@ -84,15 +86,15 @@ def test_structure_becomes_markdown(html, markdown):
         ("<svg><title>Icon</title></svg><h1>Real</h1>", "Real"),
     ],
 )
-def test_the_title_of_a_page(html, title):
+def test_the_title_of_a_page(html: str, title: str) -> None:
     assert parse_bytes(html.encode(), "page.html").title == title
 
 
-def mail(text: str):
+def mail(text: str) -> Parsed:
     return parse_bytes(text.encode(), "mail.eml")
 
 
-def test_the_plain_alternative_is_preferred_to_the_html_one():
+def test_the_plain_alternative_is_preferred_to_the_html_one() -> None:
     parsed = mail(
         "Subject: Two forms\nContent-Type: multipart/alternative; boundary=x\n\n"
         "--x\nContent-Type: text/plain\n\nplain words\n--x\nContent-Type: text/html\n\n<p>html words</p>\n--x--\n"
@@ -101,7 +103,7 @@ def test_the_plain_alternative_is_preferred_to_the_html_one():
     assert "html words" not in parsed.text
 
 
-def test_an_html_part_beside_a_plain_one_is_text_too():
+def test_an_html_part_beside_a_plain_one_is_text_too() -> None:
     parsed = mail(
         "Subject: Mixed\nContent-Type: multipart/mixed; boundary=x\n\n"
         "--x\nContent-Type: text/plain\n\nplain words\n--x\nContent-Type: text/html\n\n<p>html words</p>\n--x--\n"
@@ -109,7 +111,7 @@ def test_an_html_part_beside_a_plain_one_is_text_too():
     assert parsed.text.index("plain words") < parsed.text.index("html words")
 
 
-def test_headers_are_decoded_and_kept_as_metadata():
+def test_headers_are_decoded_and_kept_as_metadata() -> None:
     parsed = mail(
         "Subject: =?iso-8859-1?q?Caf=E9_am_See?=\nFrom: =?utf-8?b?SsO2cmc=?= <j@example.org>\nTo: a@example.org\n"
         "Date: Fri, 1 Mar 2024 10:00:00 +0100\nContent-Type: text/plain; charset=iso-8859-1\n"
@@ -124,18 +126,18 @@ def test_headers_are_decoded_and_kept_as_metadata():
     }
 
 
-def notebook(cells: list[dict], **more) -> bytes:
+def notebook(cells: list[dict[str, Any]], **more: object) -> bytes:
     return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5} | more).encode()
 
 
-def test_cells_without_text_keep_their_number():
+def test_cells_without_text_keep_their_number() -> None:
     cells = [{"cell_type": "markdown", "source": ["# A\n", "b"]}, {"cell_type": "code", "source": "", "outputs": []}]
     parsed = parse_bytes(notebook([*cells, {"cell_type": "raw", "source": "last"}]), "n.ipynb")
     assert parsed.text == "# A\nb\n\nlast"
     assert [(mark.offset, mark.label) for mark in parsed.marks] == [(0, "cell 1"), (7, "cell 3")]
 
 
-def test_pictures_are_left_out_of_outputs():
+def test_pictures_are_left_out_of_outputs() -> None:
     output = {
         "output_type": "display_data",
         "data": {"image/png": "iVBORw0KGgo", "text/plain": "<Figure size 640x480>"},
@@ -144,14 +146,14 @@ def test_pictures_are_left_out_of_outputs():
     assert parsed.text == "```python\nplot()\n```"
 
 
-def test_the_language_of_a_notebook_is_that_of_its_kernel():
+def test_the_language_of_a_notebook_is_that_of_its_kernel() -> None:
     cells = [{"cell_type": "code", "source": "x <- 1"}]
     parsed = parse_bytes(notebook(cells, metadata={"kernelspec": {"language": "R"}, "title": "Named"}), "n.ipynb")
     assert parsed.text == "```R\nx <- 1\n```"
     assert parsed.title == "Named"
 
 
-def test_an_old_notebook_is_read():
+def test_an_old_notebook_is_read() -> None:
     old = {
         "worksheets": [
             {"cells": [{"cell_type": "heading", "level": 2, "source": "Old"}, {"cell_type": "code", "input": "1+1"}]}
@@ -166,10 +168,10 @@ def test_an_old_notebook_is_read():
     ["", "Untitled", "untitled 3", "Microsoft Word - plan.doc", "PowerPoint Presentation", "report_final.docx",
      "Slide 1", "Document1", "paper.dvi", "2024-01-02", None],
 )  # fmt: skip
-def test_titles_that_programs_leave_behind_are_no_titles(title):
+def test_titles_that_programs_leave_behind_are_no_titles(title: str) -> None:
     assert meaningful(title) == ""
 
 
 @pytest.mark.parametrize("title", ["Annual Report", "Untitled Goose Game", "Word by word", "年報", "Slide rules"])
-def test_titles_that_people_chose_are_kept(title):
+def test_titles_that_people_chose_are_kept(title: str) -> None:
     assert meaningful(title) == title

@@ -7,8 +7,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,14 +26,14 @@ on_posix = pytest.mark.skipif(os.name == "nt", reason="needs POSIX processes")
 
 
 @pytest.fixture
-def sandbox(monkeypatch):
+def sandbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sandbox]:
     monkeypatch.syspath_prepend(HERE)
     made = Sandbox()
     yield made
     made.close()
 
 
-def run(sandbox: Sandbox, parser: str, data: bytes = b"words", **limits) -> Parsed:
+def run(sandbox: Sandbox, parser: str, data: bytes = b"words", **limits: Any) -> Parsed:
     source = Source(data, "file.bin", FileType("test", "x/y"), limits=Limits(**limits))
     return sandbox.run(f"hostile_parsers:{parser}", source)
 
@@ -51,7 +53,7 @@ def wait_until_gone(pid: int, seconds: float = 10) -> bool:
     return not is_alive(pid)
 
 
-def test_everything_a_parser_says_comes_back(sandbox):
+def test_everything_a_parser_says_comes_back(sandbox: Sandbox) -> None:
     assert run(sandbox, "everything") == Parsed(
         text="Zeile\n\ud800 und 🐟",
         title="Titel",
@@ -66,12 +68,12 @@ def test_everything_a_parser_says_comes_back(sandbox):
     )
 
 
-def test_one_worker_reads_many_files(sandbox):
+def test_one_worker_reads_many_files(sandbox: Sandbox) -> None:
     assert len({run(sandbox, "process_id").text for _ in range(5)}) == 1
 
 
 @pytest.mark.parametrize("parser", ["hang", "sleep"])
-def test_a_parser_that_does_not_end_is_ended(sandbox, parser):
+def test_a_parser_that_does_not_end_is_ended(sandbox: Sandbox, parser: str) -> None:
     first = int(run(sandbox, "process_id").text)
     with pytest.raises(Unreadable, match=r"took longer than 0\.5 s") as caught:
         run(sandbox, parser, seconds=0.5)
@@ -81,7 +83,7 @@ def test_a_parser_that_does_not_end_is_ended(sandbox, parser):
 
 
 @pytest.mark.parametrize("parser", ["crash", "leave"])
-def test_a_crash_costs_only_its_file(sandbox, parser):
+def test_a_crash_costs_only_its_file(sandbox: Sandbox, parser: str) -> None:
     assert run(sandbox, "echo").text == "words"
     with pytest.raises(Unreadable, match="crashed"):
         run(sandbox, parser)
@@ -89,13 +91,13 @@ def test_a_crash_costs_only_its_file(sandbox, parser):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux enforces the limit")
-def test_a_parser_that_eats_memory_is_stopped(sandbox):
+def test_a_parser_that_eats_memory_is_stopped(sandbox: Sandbox) -> None:
     with pytest.raises(Unreadable, match="more than 256 MB of memory"):
         run(sandbox, "eat_memory", memory_mb=256)
     assert run(sandbox, "echo").text == "words"
 
 
-def test_an_unexpected_error_is_unreadable_and_named(sandbox):
+def test_an_unexpected_error_is_unreadable_and_named(sandbox: Sandbox) -> None:
     with pytest.raises(Unreadable, match="KeyError") as caught:
         run(sandbox, "stumble")
     assert caught.value.hint
@@ -109,7 +111,9 @@ def test_an_unexpected_error_is_unreadable_and_named(sandbox):
         ("unpackaged", "a package is missing", "pip install"),
     ],
 )
-def test_only_a_damaged_file_is_called_damaged_and_every_trace_is_logged(sandbox, caplog, parser, message, hint):
+def test_only_a_damaged_file_is_called_damaged_and_every_trace_is_logged(
+    sandbox: Sandbox, caplog: pytest.LogCaptureFixture, parser: str, message: str, hint: str
+) -> None:
     with pytest.raises(Unreadable, match=message) as caught:
         run(sandbox, parser)
     assert hint in caught.value.hint
@@ -117,23 +121,23 @@ def test_only_a_damaged_file_is_called_damaged_and_every_trace_is_logged(sandbox
     assert f"in {parser}" in caplog.text, "the trace of the other process"
 
 
-def test_a_parsers_own_reason_and_hint_come_through(sandbox):
+def test_a_parsers_own_reason_and_hint_come_through(sandbox: Sandbox) -> None:
     with pytest.raises(Unreadable) as caught:
         run(sandbox, "refuse")
     assert (caught.value.message, caught.value.hint) == ("no", "ask nicely")
 
 
-def test_noise_on_standard_output_does_not_disturb(sandbox):
+def test_noise_on_standard_output_does_not_disturb(sandbox: Sandbox) -> None:
     assert run(sandbox, "chatter").text == "words"
     assert run(sandbox, "echo").text == "words"
 
 
-def test_a_large_file_passes_whole(sandbox):
+def test_a_large_file_passes_whole(sandbox: Sandbox) -> None:
     data = b"0123456789" * 1_000_000
     assert run(sandbox, "echo", data).text == data.decode()
 
 
-def test_many_threads_get_their_own_answers(sandbox):
+def test_many_threads_get_their_own_answers(sandbox: Sandbox) -> None:
     def ask(number: int) -> tuple[str, str]:
         if number % 10 == 3:
             with pytest.raises(Unreadable):
@@ -145,13 +149,13 @@ def test_many_threads_get_their_own_answers(sandbox):
             assert sent == received
 
 
-def test_a_worker_that_died_between_files_is_replaced(sandbox):
+def test_a_worker_that_died_between_files_is_replaced(sandbox: Sandbox) -> None:
     pid = int(run(sandbox, "process_id").text)
     os.kill(pid, 9 if os.name != "nt" else 15)
     assert run(sandbox, "echo").text == "words"
 
 
-def test_closing_ends_the_workers_and_a_later_run_starts_new_ones(sandbox):
+def test_closing_ends_the_workers_and_a_later_run_starts_new_ones(sandbox: Sandbox) -> None:
     pid = int(run(sandbox, "process_id").text)
     sandbox.close()
     assert os.name == "nt" or not is_alive(pid)
@@ -159,7 +163,7 @@ def test_closing_ends_the_workers_and_a_later_run_starts_new_ones(sandbox):
 
 
 @on_posix
-def test_a_forked_process_has_workers_of_its_own():
+def test_a_forked_process_has_workers_of_its_own() -> None:
     script = (
         "import os\n"
         "from pathlib import Path\n"
@@ -180,7 +184,7 @@ def test_a_forked_process_has_workers_of_its_own():
 
 @on_posix
 @pytest.mark.parametrize("ending", ["", "os.kill(os.getpid(), 9)", "1 / 0"])
-def test_no_worker_outlives_its_script(ending):
+def test_no_worker_outlives_its_script(ending: str) -> None:
     """A plain script without a main guard; the second one is killed and cannot clean up."""
     script = (
         "import os, sys\n"
@@ -195,13 +199,13 @@ def test_no_worker_outlives_its_script(ending):
     assert wait_until_gone(int(done.stdout))
 
 
-def test_an_interrupted_read_leaves_no_half_conversation(sandbox, monkeypatch):
+def test_an_interrupted_read_leaves_no_half_conversation(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     from ricordo.ingest.parse import wire
 
     run(sandbox, "echo")
     receive = wire.receive
 
-    def interrupted(stream):
+    def interrupted(stream: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(wire, "receive", interrupted)
@@ -211,7 +215,7 @@ def test_an_interrupted_read_leaves_no_half_conversation(sandbox, monkeypatch):
     assert run(sandbox, "echo", b"second").text == "second"
 
 
-def test_the_worker_loads_neither_faces_nor_models(sandbox):
+def test_the_worker_loads_neither_faces_nor_models(sandbox: Sandbox) -> None:
     loaded = set(run(sandbox, "modules").text.split("\n"))
     assert "ricordo.ingest.parse.worker" in loaded
     assert not loaded & {
@@ -227,7 +231,7 @@ def test_the_worker_loads_neither_faces_nor_models(sandbox):
     }
 
 
-def test_parsing_is_light_to_import():
+def test_parsing_is_light_to_import() -> None:
     script = (
         "import sys\n"
         "from ricordo.ingest.parse import parse_bytes\n"
@@ -239,7 +243,7 @@ def test_parsing_is_light_to_import():
     assert not heavy & set(done.stdout.split("\n"))
 
 
-def test_the_current_folder_cannot_slip_code_into_the_worker(tmp_path):
+def test_the_current_folder_cannot_slip_code_into_the_worker(tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text("raise SystemExit('hijacked')")
     (tmp_path / "lxml.py").write_text("raise SystemExit('hijacked')")
     script = (
@@ -254,7 +258,7 @@ def test_the_current_folder_cannot_slip_code_into_the_worker(tmp_path):
     assert done.stdout == "Der Webstuhl im Dachboden\n", done.stderr
 
 
-def test_waiting_for_a_worker_does_not_count_as_reading(monkeypatch):
+def test_waiting_for_a_worker_does_not_count_as_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three slow files on one worker: each has its own time, though the last one waits for the others."""
     monkeypatch.syspath_prepend(HERE)
     single = Sandbox(workers=1)

@@ -128,7 +128,7 @@ def test_claude_uses_it_through_the_sdks_own_loop(tool: RicordoMemoryTool, memor
 
     asked: list[dict[str, Any]] = []
     create = {"command": "create", "path": "/memories/tea.md", "file_text": "Ada drinks tea."}
-    turns = [
+    turns: list[list[dict[str, Any]]] = [
         [{"type": "tool_use", "id": "t1", "name": "memory", "input": create}],
         [{"type": "text", "text": "I wrote it down."}],
     ]
@@ -165,6 +165,7 @@ def test_claude_uses_it_through_the_sdks_own_loop(tool: RicordoMemoryTool, memor
         server.shutdown()
         server.server_close()
         thread.join()
+    assert done.content[0].type == "text"
     assert done.content[0].text == "I wrote it down."
     assert asked[0]["tools"] == [{"type": "memory_20250818", "name": "memory"}]
     assert memory.get("note:/memories/tea.md").content == "Ada drinks tea."

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,8 @@ from ricordo import Ricordo, StoreError
 from ricordo.memory.knowledge_sync import Sync
 from ricordo.values.items import Ref
 from ricordo.values.reports import WatchEvent
+
+from .conftest import House
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs signals and links")
 
@@ -74,7 +77,7 @@ def texts(engine: Ricordo) -> list[str]:
 
 
 @posix
-def test_an_edit_is_kept_when_the_process_dies_between_exchanging_and_comparing(house) -> None:
+def test_an_edit_is_kept_when_the_process_dies_between_exchanging_and_comparing(house: House) -> None:
     house.open().save("note:/plan", "the first plan")
     house.close()
     killed(house.place, "save", "edited plan of a person")
@@ -88,7 +91,7 @@ def test_an_edit_is_kept_when_the_process_dies_between_exchanging_and_comparing(
 
 
 @posix
-def test_an_edit_is_kept_when_the_process_dies_while_it_removes_the_file(house) -> None:
+def test_an_edit_is_kept_when_the_process_dies_while_it_removes_the_file(house: House) -> None:
     house.open().save("note:/plan", "the first plan")
     house.close()
     killed(house.place, "rm", "edited plan of a person")
@@ -99,7 +102,7 @@ def test_an_edit_is_kept_when_the_process_dies_while_it_removes_the_file(house) 
 
 
 @posix
-def test_a_killed_removal_that_was_not_acknowledged_leaves_the_item(house) -> None:
+def test_a_killed_removal_that_was_not_acknowledged_leaves_the_item(house: House) -> None:
     house.open().save("note:/plan", "the first plan")
     house.close()
     killed(house.place, "rm", "")
@@ -109,7 +112,7 @@ def test_a_killed_removal_that_was_not_acknowledged_leaves_the_item(house) -> No
     assert engine.get("note:/plan").state == "live"
 
 
-def test_a_file_that_is_empty_for_a_moment_does_not_become_an_empty_version(house) -> None:
+def test_a_file_that_is_empty_for_a_moment_does_not_become_an_empty_version(house: House) -> None:
     engine = house.open()
     engine.save("note:/plan", "the first plan")
     file = house.folder / "notes" / "plan.md"
@@ -123,7 +126,7 @@ def test_a_file_that_is_empty_for_a_moment_does_not_become_an_empty_version(hous
     assert texts(engine) == ["the second plan", "the first plan"]
 
 
-def test_a_file_that_stays_empty_is_taken_as_emptied(house) -> None:
+def test_a_file_that_stays_empty_is_taken_as_emptied(house: House) -> None:
     engine = house.open()
     engine.save("note:/plan", "the first plan")
     file = house.folder / "notes" / "plan.md"
@@ -133,13 +136,15 @@ def test_a_file_that_stays_empty_is_taken_as_emptied(house) -> None:
     assert engine.get("note:/plan").content == ""
 
 
-def test_a_file_that_was_read_before_a_save_does_not_undo_the_save(house, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_was_read_before_a_save_does_not_undo_the_save(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine, other = house.open(), house.open()
     engine.save("note:/plan", "the first plan")
     house.edit("notes/plan.md", "first plan", "edited plan")
     update = Sync._update
 
-    def late(self, one, n):
+    def late(self: Sync, one: Any, n: int) -> Any:
         monkeypatch.setattr(Sync, "_update", update)
         other.save("note:/plan", "the plan that another process saved", on_conflict="overwrite")
         return update(self, one, n)
@@ -151,7 +156,7 @@ def test_a_file_that_was_read_before_a_save_does_not_undo_the_save(house, monkey
 
 
 def test_a_file_that_was_gone_for_a_moment_does_not_take_its_item_with_it(
-    house, monkeypatch: pytest.MonkeyPatch
+    house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = house.open()
     engine.save("note:/plan", "the first plan")
@@ -159,7 +164,7 @@ def test_a_file_that_was_gone_for_a_moment_does_not_take_its_item_with_it(
     aside = file.rename(file.with_name("aside"))
     remove = Sync._remove
 
-    def late(self, gone):
+    def late(self: Sync, gone: Any) -> Any:
         if aside.exists():
             aside.rename(file)  # as a process does that takes its removal back
         return remove(self, gone)
@@ -169,7 +174,7 @@ def test_a_file_that_was_gone_for_a_moment_does_not_take_its_item_with_it(
     assert texts(engine) == ["the first plan"]
 
 
-def linked(house, level: str, outside: Path) -> None:
+def linked(house: House, level: str, outside: Path) -> None:
     outside.mkdir()
     place = {"folder": house.folder, "kind": house.folder / "notes", "below": house.folder / "notes" / "deep"}[level]
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -178,7 +183,7 @@ def linked(house, level: str, outside: Path) -> None:
 
 @posix
 @pytest.mark.parametrize("level", ["folder", "kind", "below"])
-def test_a_linked_folder_is_neither_read_nor_written_nor_cleared(house, level: str, tmp_path: Path) -> None:
+def test_a_linked_folder_is_neither_read_nor_written_nor_cleared(house: House, level: str, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     linked(house, level, outside)
     inner = outside / "notes" if level == "folder" else outside
@@ -194,7 +199,7 @@ def test_a_linked_folder_is_neither_read_nor_written_nor_cleared(house, level: s
 
 
 @posix
-def test_a_linked_file_is_not_read_and_what_it_leads_to_is_not_changed(house, tmp_path: Path) -> None:
+def test_a_linked_file_is_not_read_and_what_it_leads_to_is_not_changed(house: House, tmp_path: Path) -> None:
     engine = house.open()
     engine.save("note:/plan", "the first plan")
     outside = tmp_path / "passwords.md"
@@ -208,7 +213,7 @@ def test_a_linked_file_is_not_read_and_what_it_leads_to_is_not_changed(house, tm
     assert outside.read_text(encoding="utf-8") == "a private text of somebody"
 
 
-def test_a_folder_that_the_user_chose_may_be_reached_through_a_link(house, tmp_path: Path) -> None:
+def test_a_folder_that_the_user_chose_may_be_reached_through_a_link(house: House, tmp_path: Path) -> None:
     real = tmp_path / "real"
     real.mkdir()
     link = tmp_path / "link"
@@ -218,7 +223,7 @@ def test_a_folder_that_the_user_chose_may_be_reached_through_a_link(house, tmp_p
     assert (real / "notes" / "plan.md").exists()
 
 
-def test_watching_goes_on_when_the_store_was_busy_and_tells_it(house) -> None:
+def test_watching_goes_on_when_the_store_was_busy_and_tells_it(house: House) -> None:
     engine = house.open(**{"store.busy_seconds": 0.2})
     engine.save("note:/plan", "the first plan")
     other = house.open()
@@ -237,7 +242,7 @@ def test_watching_goes_on_when_the_store_was_busy_and_tells_it(house) -> None:
         return [item.ref for event in events for item in event.report.items if item.status == "updated"]
 
     watcher = threading.Thread(target=lambda: engine.watch(on_event=heard, stop=stop))
-    with other.store.transaction():  # type: ignore[attr-defined]
+    with other.store.transaction():
         house.edit("notes/plan.md", "first plan", "second plan")
         watcher.start()
         assert reported.wait(60), events
@@ -251,7 +256,9 @@ def test_watching_goes_on_when_the_store_was_busy_and_tells_it(house) -> None:
     assert "note:/plan" in updated(), events
 
 
-def test_an_edit_that_a_search_takes_in_before_the_watcher_is_reported_by_the_watcher(house, monkeypatch) -> None:
+def test_an_edit_that_a_search_takes_in_before_the_watcher_is_reported_by_the_watcher(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
     engine = house.open()
     engine.save("note:/plan", "the first plan")
     started, stop, events = threading.Event(), threading.Event(), list[WatchEvent]()
@@ -263,11 +270,13 @@ def test_an_edit_that_a_search_takes_in_before_the_watcher_is_reported_by_the_wa
         if any(item.ref == "note:/plan" and item.status == "updated" for item in event.report.items):
             told.set()
 
-    look = engine._context.knowledge.catch_up
+    knowledge = engine._context.knowledge
+    assert knowledge is not None
+    look = knowledge.catch_up
     by_search = threading.local()
     # The watcher looks too late: every edit was taken in by a search before.
     monkeypatch.setattr(
-        engine._context.knowledge,
+        knowledge,
         "catch_up",
         lambda *, at_once=False: look(at_once=True) if getattr(by_search, "is_here", False) else None,
     )
@@ -283,15 +292,17 @@ def test_an_edit_that_a_search_takes_in_before_the_watcher_is_reported_by_the_wa
     watcher.join(60)
 
 
-def test_a_search_says_that_edits_could_not_be_taken_in(house) -> None:
+def test_a_search_says_that_edits_could_not_be_taken_in(house: House) -> None:
     engine = house.open(**{"store.busy_seconds": 0.2})
     engine.save("note:/plan", "the first plan")
     other = house.open()
-    engine._context.knowledge._next_look = 0.0
-    with other.store.transaction():  # type: ignore[attr-defined]
+    knowledge = engine._context.knowledge
+    assert knowledge is not None
+    knowledge._next_look = 0.0
+    with other.store.transaction():
         house.edit("notes/plan.md", "first plan", "second plan")
         answer = engine.search("plan")
     assert [note for note in answer.meta.degraded if note.startswith("knowledge files: edits were not taken in")]
-    engine._context.knowledge._next_look = 0.0
+    knowledge._next_look = 0.0
     assert engine.search("second").hits[0].ref == "note:/plan"
     assert not engine.search("second").meta.degraded or "knowledge" not in str(engine.search("second").meta.degraded)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-from loopback_llm import DIALECTS, Dialect, Service
-
 from ricordo.config.settings import LlmSettings
 from ricordo.models.base import LLM
 from ricordo.models.llm_providers import provided
+
+from .loopback_llm import DIALECTS, Dialect, Service
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -12,15 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parent))
-from loopback_llm import Asked, Service, Step, anthropic_answer
-
 from ricordo import Ricordo
 from ricordo.errors import Error
 from ricordo.ingest.chunk import chunk, chunk_at
 from ricordo.ingest.chunk_llm import LlmChunker, checked_ranges
 from ricordo.models.base import LlmReply, LlmUsage, Message
 from ricordo.values.items import Passage
+
+from .loopback_llm import Asked, Service, Step, anthropic_answer
 
 Opener = Callable[..., Ricordo]
 Ranges = Sequence[tuple[int, int]]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-from loopback_llm import Dialect, Service, Step
-
 from ricordo import Ricordo
+
+from .loopback_llm import Dialect, Service, Step
 
 Opener = Callable[..., Ricordo]
 TOLD = {

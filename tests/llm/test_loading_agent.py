@@ -18,15 +18,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-sys.path.insert(0, str(Path(__file__).parent))
-from loopback_llm import Asked, Dialect, Service, Step, anthropic_answer
-from page_server import whole_page
-
 from ricordo import Ricordo, Unavailable
 from ricordo.cli.program import program
 from ricordo.config.loading import trust
 from ricordo.sources.mcp_client import connected
 from ricordo.sources.mcp_config import McpServer, mcp_servers
+
+from .loopback_llm import Asked, Dialect, Service, Step, anthropic_answer
+from .page_server import whole_page
 
 Opener = Callable[..., Ricordo]
 SERVER = Path(__file__).with_name("page_server.py")

@@ -6,19 +6,17 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-from loopback_llm import Dialect, Service, Step, anthropic_answer, ollama_answer, openai_answer
 
 from ricordo import ContractError, Unavailable
 from ricordo.config.settings import LlmSettings
 from ricordo.errors import MissingExtra
 from ricordo.models.base import LLM, LlmTool, Message, ToolCall
 from ricordo.models.llm_providers import provided
+
+from .loopback_llm import Dialect, Service, Step, anthropic_answer, ollama_answer, openai_answer
 
 Make = Callable[..., LLM]
 SCHEMA = {
@@ -59,11 +57,12 @@ def test_a_structured_answer_fits_its_schema(model: Make, dialect: Dialect, serv
     service.say(Step(dialect.answer(data={"color": "red"})))
     assert model().complete(HELLO, schema=SCHEMA).data == {"color": "red"}
     sent = service.asked[0].body
-    said = {
+    ways: dict[str, Callable[[], tuple[Any, Any]]] = {
         "anthropic": lambda: (sent["tools"][0]["input_schema"], sent["tool_choice"]["name"]),
         "openai": lambda: (sent["response_format"]["json_schema"]["schema"], "answer"),
         "ollama": lambda: (sent["format"], "answer"),
-    }[dialect.provider]()
+    }
+    said = ways[dialect.provider]()
     assert said == (SCHEMA, "answer")
 
 
@@ -218,7 +217,8 @@ def test_a_refusal_is_not_repeated_and_says_what_to_change(
 def test_an_answer_that_is_too_slow_is_not_waited_for(
     model: Make, dialect: Dialect, service: Service, how: str
 ) -> None:
-    service.say(Step(dialect.answer("ready")), Step(dialect.answer("x" * 1000), **{how: True}))
+    late: dict[str, Any] = {how: True}
+    service.say(Step(dialect.answer("ready")), Step(dialect.answer("x" * 1000), **late))
     asked = model(seconds=60)
     asked.complete(HELLO)
     started = time.monotonic()
@@ -292,7 +292,7 @@ def test_the_keys_of_the_environment_are_used_and_ollama_needs_neither_key_nor_s
 
 def test_prices_that_are_set_are_used_and_unknown_ones_are_no_price(service: Service) -> None:
     service.say(Step(openai_answer("ok")))
-    common = {"provider": "openai", "model": "mine", "base_url": service.url}
+    common: dict[str, Any] = {"provider": "openai", "model": "mine", "base_url": service.url}
     assert provided(LlmSettings(**common), env={}).complete(HELLO).usage.cost is None
     priced = provided(LlmSettings(**common, input_price=10.0, output_price=0.0), env={})
     assert priced.complete(HELLO).usage.cost == pytest.approx(0.001)

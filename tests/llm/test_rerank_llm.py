@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-sys.path.insert(0, str(Path(__file__).parent))
-from loopback_llm import Asked, Dialect, Service, Step, anthropic_answer
-
 from ricordo import Ricordo
 from ricordo.cli.program import program
 from ricordo.values.items import Entry
+
+from .loopback_llm import Asked, Dialect, Service, Step, anthropic_answer
 
 Opener = Callable[..., Ricordo]
 
@@ -83,7 +81,7 @@ def test_without_an_opinion_the_first_order_stands(
     open_engine: Opener, service: Service, step: Step, word: str
 ) -> None:
     service.say(step)
-    budget = 300 if step.silent else 10_000
+    budget: Any = 300 if step.silent else 10_000
     engine = fill(open_engine(**settings(service, **{"rerank.llm_budget_ms": budget})))
     plain = engine.search("kettle steam", rerank="none", track=False)
     answer = engine.search("kettle steam", track=False)

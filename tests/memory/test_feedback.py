@@ -21,7 +21,7 @@ OWN = {name: weight / 0.90 for name, weight in OWN.items()}
 def judge(engine: Ricordo, **verdicts: int) -> None:
     for verdict, count in verdicts.items():
         for _ in range(count):
-            engine.feedback("keys", "note:/keys", verdict)
+            engine.feedback("keys", "note:/keys", verdict)  # type: ignore[arg-type]
 
 
 def weights(engine: Ricordo, profile: str = "vault") -> Mapping[str, float]:
@@ -154,7 +154,7 @@ def test_weights_that_someone_chose_are_not_moved(memory: Ricordo) -> None:
 
 def test_an_unknown_verdict_names_the_known_ones(memory: Ricordo) -> None:
     with pytest.raises(UsageError) as refused:
-        memory.feedback("keys", "note:/keys", "great")
+        memory.feedback("keys", "note:/keys", "great")  # type: ignore[arg-type]
     assert refused.value.hint == "One of: accepted, modified, dismissed, failed."
     with pytest.raises(UsageError):
         memory.feedback("  ", "note:/keys", "accepted")

@@ -82,10 +82,11 @@ def test_the_counts_of_the_keyword_index_leave_archived_texts_out(aged: Ricordo)
 
 def test_an_archived_item_is_neither_edited_nor_moved_before_it_is_restored(aged: Ricordo) -> None:
     aged.forget("memory:/old")
-    for attempt in (
+    attempts: tuple[Callable[[], object], ...] = (
         lambda: aged.edit("memory:/old", "changed"),
         lambda: aged.mv("memory:/old", "memory:/elsewhere"),
-    ):
+    )
+    for attempt in attempts:
         with pytest.raises(Conflict, match="archived"):
             attempt()
     aged.restore("memory:/old")
@@ -130,7 +131,8 @@ def test_rm_takes_the_same_criteria(aged: Ricordo) -> None:
 
 
 def test_naming_nothing_is_not_naming_everything(aged: Ricordo) -> None:
-    for attempt in (aged.forget, aged.rm, lambda: aged.forget(dry_run=True)):
+    attempts: tuple[Callable[[], object], ...] = (aged.forget, aged.rm, lambda: aged.forget(dry_run=True))
+    for attempt in attempts:
         with pytest.raises(UsageError, match="nothing was named"):
             attempt()
     assert aged.count() == 7
@@ -152,10 +154,11 @@ def test_superseding_archives_links_and_asks_for_two_live_items(aged: Ricordo) -
     saved = aged.supersede("memory:/old", "memory:/new")
     assert (saved.ref, saved.status, saved.reason) == ("memory:/old", "archived", "superseded by memory:/new")
     assert [(link.type, link.direction) for link in aged.links("memory:/old").links] == [("supersedes", "in")]
-    for attempt in (
+    attempts: tuple[Callable[[], object], ...] = (
         lambda: aged.supersede("memory:/new", "memory:/new"),
         lambda: aged.supersede("memory:/new", "memory:/old"),
-    ):
+    )
+    for attempt in attempts:
         with pytest.raises(UsageError):
             attempt()
 

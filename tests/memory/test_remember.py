@@ -87,15 +87,16 @@ def test_every_field_that_was_given_is_kept(mind: Ricordo) -> None:
 
 def test_what_makes_no_sense_is_refused_before_anything_is_written(mind: Ricordo) -> None:
     mind.remember("a target", ref="note:/target", kind="note")
-    for attempt in (
+    attempts: tuple[Callable[[], object], ...] = (
         lambda: mind.remember("  \n"),
         lambda: mind.remember("x", kind="thought"),
-        lambda: mind.remember("x", source="file"),
+        lambda: mind.remember("x", source="file"),  # type: ignore[arg-type]
         lambda: mind.remember("x", importance=9),
-        lambda: mind.remember("x", on_duplicate="ignore"),
+        lambda: mind.remember("x", on_duplicate="ignore"),  # type: ignore[arg-type]
         lambda: mind.remember("x", links=[("Not A Type", "note:/target")]),
         lambda: mind.remember("an entity " * 20, kind="entity"),
-    ):
+    )
+    for attempt in attempts:
         with pytest.raises(UsageError):
             attempt()
     with pytest.raises(NotFound):
@@ -233,7 +234,7 @@ def test_a_ref_of_ones_own_is_used_and_a_taken_one_refused(mind: Ricordo) -> Non
 
 
 def test_texts_that_mean_the_same_need_a_decision_where_there_are_vectors(mind: Ricordo) -> None:
-    mind._context.models.embedder = Meanings  # type: ignore[method-assign, assignment, return-value]
+    mind._context.models.embedder = Meanings  # type: ignore[method-assign]
     first = mind.remember("Ada is on vacation in May.")
     saved = mind.remember("A holiday keeps our colleague away all spring.")
     assert saved.status == "needs_decision"
@@ -245,7 +246,7 @@ def test_texts_that_mean_the_same_need_a_decision_where_there_are_vectors(mind: 
 
 
 def test_a_text_of_several_passages_is_no_duplicate_because_one_of_them_means_the_same(mind: Ricordo) -> None:
-    mind._context.models.embedder = Meanings  # type: ignore[method-assign, assignment, return-value]
+    mind._context.models.embedder = Meanings  # type: ignore[method-assign]
     long = "\n\n".join(f"# Part {n}\n\n{'Ada is on vacation in May. ' * 60}" for n in range(4))
     first = mind.remember(long)
     assert len(mind.passages(first.ref)) > 1

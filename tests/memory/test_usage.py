@@ -19,16 +19,20 @@ from ricordo.values.use import Use, UsedItem
 from ricordo.values.use_scores import decayed, opened
 
 
+def tracker(engine: Ricordo) -> tracking.Tracker:
+    assert engine._context.tracker is not None
+    return engine._context.tracker
+
+
 def item(engine: Ricordo, ref: str) -> Item:
     """The item once all use of it is written; looking leaves no trace."""
-    assert engine._context.tracker.flush(10)
+    assert tracker(engine).flush(10)
     return engine.get(ref, track=False)
 
 
 def rows(engine: Ricordo, sql: str) -> list[tuple[Any, ...]]:
-    assert engine._context.tracker.flush(10)
-    with apsw.Connection(engine.location) as connection:
-        return connection.execute(sql).fetchall()
+    assert tracker(engine).flush(10)
+    return apsw.Connection(engine.location).execute(sql).fetchall()
 
 
 def test_every_returned_item_is_counted_as_retrieved(memory: Ricordo) -> None:
@@ -96,7 +100,7 @@ def test_the_profile_brain_ranks_with_the_decay_score(memory: Ricordo, later: Ca
     later(60)
     for _ in range(5):
         memory.get("note:/two")
-    memory._context.tracker.flush()
+    tracker(memory).flush()
     assert [hit.ref for hit in memory.search("zebra", profile="brain", track=False).hits] == ["note:/two", "note:/one"]
 
 
@@ -167,7 +171,7 @@ def test_log_entries_of_one_microsecond_never_collide(memory: Ricordo, monkeypat
 
 def test_old_log_entries_are_dropped_and_counts_stay(memory: Ricordo, later: Callable[[float], None]) -> None:
     memory.search("keys")
-    memory._context.tracker.flush()
+    tracker(memory).flush()
     later(91)
     memory.search("soup")
     assert rows(memory, "SELECT text FROM query_log") == [("soup",)]
@@ -199,7 +203,7 @@ def held(memory: Ricordo) -> Any:
 
 def test_a_busy_store_does_not_delay_the_answer_and_the_record_follows(memory: Ricordo, held: Any) -> None:
     assert memory.search("keys").meta.returned == 2
-    assert not memory._context.tracker.flush(0.2)
+    assert not tracker(memory).flush(0.2)
     held.execute("ROLLBACK")
     assert item(memory, "note:/keys").retrieval_count == 1
 
@@ -229,7 +233,7 @@ def test_a_failure_to_remember_never_reaches_the_caller(memory: Ricordo, monkeyp
 
     monkeypatch.setattr(memory.store.usage, "record", broken)
     assert memory.search("keys").meta.returned == 2
-    assert memory._context.tracker.flush(10)
+    assert tracker(memory).flush(10)
     monkeypatch.undo()
     memory.search("keys")
     assert item(memory, "note:/keys").retrieval_count == 1
@@ -248,7 +252,7 @@ def test_engines_on_one_store_lose_no_count(memory: Ricordo, opens: Callable[...
     for thread in threads:
         thread.join()
     for engine in engines:
-        assert engine._context.tracker.flush(10)
+        assert tracker(engine).flush(10)
     assert item(memory, "note:/keys").retrieval_count == 60
     assert memory.stats().queries == 60
 
@@ -265,7 +269,7 @@ def test_an_item_that_left_before_its_use_was_written_is_passed_over(memory: Ric
 def test_purging_an_item_takes_its_use_along(memory: Ricordo) -> None:
     memory.search("signing")
     memory.feedback("signing", "note:/keys", "accepted")
-    memory._context.tracker.flush()
+    tracker(memory).flush()
     memory.rm("note:/keys", purge=True)
     assert rows(memory, "SELECT * FROM retrieval_log") == []
     assert rows(memory, "SELECT item FROM feedback") == [(None,)]
@@ -300,7 +304,7 @@ def test_stats_by_tool_and_by_day(memory: Ricordo, later: Callable[[float], None
     memory.search("keys")
     memory.search("keys", tool="recall")
     memory.search("soup", tool="recall")
-    memory._context.tracker.flush()
+    tracker(memory).flush()
     later(3)
     memory.search("soup")
     by_tool = memory.stats(by="tool")
@@ -329,8 +333,9 @@ def test_clearing_erases_the_log_and_keeps_the_counts(memory: Ricordo) -> None:
 
 def test_stats_refuse_what_they_cannot_count(memory: Ricordo) -> None:
     with pytest.raises(UsageError) as refused:
-        memory.stats(by="moon")
+        memory.stats(by="moon")  # type: ignore[arg-type]
     assert "query, tool, day" in refused.value.hint
-    for wrong in ({"days": 0}, {"days": float("nan")}, {"days": 1e9}, {"limit": 0}):
+    wrongs: list[dict[str, Any]] = [{"days": 0}, {"days": float("nan")}, {"days": 1e9}, {"limit": 0}]
+    for wrong in wrongs:
         with pytest.raises(UsageError):
-            memory.stats(**wrong)  # type: ignore[arg-type]
+            memory.stats(**wrong)

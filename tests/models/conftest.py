@@ -125,7 +125,7 @@ PATHS = {
     "gemini": r"/v1beta/models/[^/:]+:batchEmbedContents",
     "ollama": r"/api/embed",
 }
-REFUSAL = {
+REFUSAL: dict[str, Callable[[str], dict[str, Any]]] = {
     "openai": lambda text: {"error": {"message": text, "type": "invalid_request_error", "code": None}},
     "voyage": lambda text: {"detail": text},
     "gemini": lambda text: {"error": {"code": 400, "message": text, "status": "INVALID_ARGUMENT"}},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import sys
 from pathlib import Path
@@ -25,9 +26,7 @@ SHIPPED = ROOT / "src" / "ricordo" / "models" / "minilm"
 def model_graph() -> ModuleType:
     sys.path.insert(0, str(ROOT / "tools"))
     try:
-        import model_graph
-
-        return model_graph
+        return importlib.import_module("model_graph")
     finally:
         sys.path.remove(str(ROOT / "tools"))
 

@@ -7,7 +7,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -173,7 +173,8 @@ class TestPatience:
         from ricordo.models.http import Trouble, trouble_in
 
         class Response:
-            status_code, headers = 429, {}
+            status_code = 429
+            headers: ClassVar[dict[str, str]] = {}
             text = '{"error": {"message": "quota", "details": [{"retryDelay": "34s"}]}}'
 
             def json(self) -> Any:

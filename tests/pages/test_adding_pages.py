@@ -6,7 +6,8 @@ import gzip
 import socket
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from ricordo import PathConflict, Ricordo, UsageError
 from ricordo.sources import url_fetch
 from ricordo.sources.url_fetch import MOST_REDIRECTS
 
+from ..conftest import error_of
 from .conftest import WORDS, Answer, Site, article, redirect
 
 FORMATS = Path(__file__).parents[1] / "fixtures" / "formats"
@@ -228,7 +230,7 @@ def test_each_bad_page_says_what_to_do_and_none_stops_the_rest(pages: Ricordo, s
         error = shown[path].error
         assert error is not None, path
         assert (error["code"], message in error["message"], hint in error["hint"]) == (code, True, True), error
-    assert "https" in shown["ftp://example.org/x"].error["hint"]
+    assert "https" in error_of(shown["ftp://example.org/x"])["hint"]
     assert pages.status()["items"] == 2
 
 
@@ -256,16 +258,20 @@ def test_a_chain_of_redirects_is_followed_up_to_its_limit(pages: Ricordo, site: 
     assert (refused.status, f"more than {MOST_REDIRECTS} times" in refused.error["message"]) == ("failed", True)
 
 
+def next_of(answers: Iterator[Answer], asked: object) -> Answer:
+    return next(answers)
+
+
 def test_a_server_is_waited_for_as_it_asks_but_not_longer_than_the_longest_pause(
     open_engine: Callable[..., Ricordo], site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited: list[float] = []
-    monkeypatch.setattr(url_fetch.time, "sleep", waited.append)
+    monkeypatch.setattr("ricordo.sources.url_fetch.time.sleep", waited.append)
     engine = open_engine(**{"fetch.allow_private": True, "fetch.delay": 0, "fetch.seconds": 3600})
     longest = int(url_fetch.LONGEST_PAUSE)
     for asked, status in ((longest, "created"), (longest + 1, "failed")):
         answers = iter([Answer(b"", 503, headers={"Retry-After": str(asked)}), Answer(article("Back").encode())])
-        site.routes[f"/{asked}"] = lambda _, answers=answers: next(answers)
+        site.routes[f"/{asked}"] = partial(next_of, answers)
         assert only(engine.add(f"{site.root}/{asked}")).status == status
     assert waited == [longest]
 
@@ -294,8 +300,8 @@ def test_a_host_that_is_not_reached_fails_within_the_time_for_connecting(
     before = time.monotonic()
     report = engine.add("http://slow.example/", "http://nowhere.invalid/")
     assert time.monotonic() - before < 1
-    assert [saved.error["code"] for saved in report.items] == ["unavailable"] * 2
-    assert "0.2 s" in report.items[0].error["message"]
+    assert [error_of(saved)["code"] for saved in report.items] == ["unavailable"] * 2
+    assert "0.2 s" in error_of(report.items[0])["message"]
 
 
 def test_a_refused_connection_and_plain_text_for_tls_are_told_apart(pages: Ricordo, site: Site) -> None:
@@ -303,8 +309,8 @@ def test_a_refused_connection_and_plain_text_for_tls_are_told_apart(pages: Ricor
         unused.bind(("127.0.0.1", 0))
         closed = unused.getsockname()[1]
     refused, plain = pages.add(f"http://127.0.0.1:{closed}/", f"https://127.0.0.1:{site.port}/").items
-    assert "not reached" in refused.error["message"]
-    assert "http, not https" in plain.error["hint"]
+    assert "not reached" in error_of(refused)["message"]
+    assert "http, not https" in error_of(plain)["hint"]
 
 
 @pytest.mark.parametrize(
@@ -315,8 +321,8 @@ def test_a_refused_connection_and_plain_text_for_tls_are_told_apart(pages: Ricor
 def test_a_url_that_is_none_fails_alone_and_shows_no_password(pages: Ricordo, url: str) -> None:
     saved = only(pages.add(url))
     assert saved.status == "failed"
-    assert saved.error["hint"]
-    assert "secret" not in saved.error["message"]
+    assert error_of(saved)["hint"]
+    assert "secret" not in error_of(saved)["message"]
 
 
 def test_nothing_of_the_user_is_sent_along(pages: Ricordo, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -334,9 +340,9 @@ def test_a_proxy_is_used_when_the_settings_say_so(
     open_engine: Callable[..., Ricordo], site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.routes["http://far.example/a"] = Answer(article("Through the proxy").encode())
-    seen = lambda *_, **__: [(2, 1, 6, "", ("93.184.216.34", 80))]  # noqa: E731
+    seen = [(2, 1, 6, "", ("93.184.216.34", 80))]
     lookup = socket.getaddrinfo
-    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *a, **k: seen() if "far" in host else lookup(host, *a, **k))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *a, **k: seen if "far" in host else lookup(host, *a, **k))
     monkeypatch.setenv("http_proxy", site.root)
     engine = open_engine(**{"fetch.proxy": "env"})
     assert only(engine.add("http://far.example/a")).status == "created"

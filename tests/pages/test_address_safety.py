@@ -17,6 +17,7 @@ import pytest
 from ricordo import ConfigProvider, Ricordo
 from ricordo.sources.addresses import is_public
 
+from ..conftest import error_of
 from .conftest import Site, article, redirect
 
 CERTIFICATE = Path(__file__).parents[1] / "fixtures" / "tls" / "wiki.test.pem"
@@ -139,12 +140,12 @@ def test_a_name_that_turns_private_is_connected_to_where_it_was_judged(
     open_engine: Callable[..., Ricordo], site: Site, tricky: Net
 ) -> None:
     saved = open_engine().add(f"http://rebinding.test:{site.port}/").items[0]
-    assert saved.error["code"] == "unavailable"
+    assert error_of(saved)["code"] == "unavailable"
     assert tricky.connected == [("93.184.216.34", site.port)]
 
 
 def test_a_refusal_names_the_host_and_how_to_allow_it(open_engine: Callable[..., Ricordo], site: Site) -> None:
-    error = open_engine().add(f"{site.root}/").items[0].error
+    error = error_of(open_engine().add(f"{site.root}/").items[0])
     assert error["code"] == "forbidden"
     assert "127.0.0.1" in error["message"]
     assert "fetch.allow_hosts 127.0.0.1" in error["hint"]
@@ -166,7 +167,7 @@ def test_a_page_may_be_refreshed_only_where_it_may_be_added(
     url = site.page("/a", article("A"))
     open_engine("one", **{"fetch.allow_private": True}).add(url)
     refreshed = open_engine("one").refresh(url).items[0]
-    assert (refreshed.status, refreshed.error["code"]) == ("failed", "forbidden")
+    assert (refreshed.status, error_of(refreshed)["code"]) == ("failed", "forbidden")
     assert len(site.asked) == 1
 
 
@@ -181,7 +182,7 @@ def test_a_project_that_nobody_trusts_makes_no_host_reachable(site: Site, tmp_pa
     provider = ConfigProvider({"embedding.provider": "none"}, start=folder.parent)
     with Ricordo.open(tmp_path / "s.db", config=provider) as engine:
         assert engine.config.untrusted
-        assert engine.add(url).items[0].error["code"] == "forbidden"
+        assert error_of(engine.add(url).items[0])["code"] == "forbidden"
     assert site.asked == []
 
 
@@ -222,9 +223,9 @@ def test_a_certificate_is_checked_for_the_name_though_the_address_is_fixed(
     open_engine: Callable[..., Ricordo], secure: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = open_engine(**{"fetch.allow_private": True})
-    untrusted = engine.add(f"https://wiki.test:{secure}/").items[0].error
+    untrusted = error_of(engine.add(f"https://wiki.test:{secure}/").items[0])
     assert (untrusted["code"], "SSL_CERT_FILE" in untrusted["hint"]) == ("forbidden", True)
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
     report = engine.add(f"https://wiki.test:{secure}/", f"https://other.test:{secure}/")
     assert [saved.status for saved in report.items] == ["created", "failed"]
-    assert "other.test" in report.items[1].error["message"]
+    assert "other.test" in error_of(report.items[1])["message"]

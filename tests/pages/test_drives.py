@@ -13,6 +13,7 @@ from ricordo.config.settings import FetchSettings
 from ricordo.sources.base import FetchedPage, LoadedPage, PageRequest
 from ricordo.sources.detect import Drives
 
+from ..conftest import error_of
 from .conftest import Answer, Site, article, redirect, with_etag
 
 README = "# The project\n\nIt keeps watch over the harbour.\n"
@@ -124,8 +125,8 @@ def test_a_private_repository_and_a_rate_limit_say_to_set_a_token(
     monkeypatch.delenv("GITHUB_TOKEN", raising=False)
     site.routes["/api/repos/sea/busy/readme"] = Answer(b"{}", 403)
     private, busy = github.add(f"{site.root}/web/sea/private", f"{site.root}/web/sea/busy").items
-    assert (private.error["code"], "GITHUB_TOKEN" in private.error["hint"]) == ("not_found", True)
-    assert (busy.error["code"], "GITHUB_TOKEN" in busy.error["hint"]) == ("forbidden", True)
+    assert (error_of(private)["code"], "GITHUB_TOKEN" in error_of(private)["hint"]) == ("not_found", True)
+    assert (error_of(busy)["code"], "GITHUB_TOKEN" in error_of(busy)["hint"]) == ("forbidden", True)
 
 
 def test_a_google_document_is_exported_as_markdown_and_titled_by_its_name(github: Ricordo, site: Site) -> None:
@@ -154,7 +155,7 @@ def test_an_old_document_is_exported_as_text(github: Ricordo, site: Site) -> Non
 )
 def test_a_private_document_says_how_to_share_it(github: Ricordo, site: Site, answer: Answer) -> None:
     site.routes["/document/d/1AbCdEf_gh-IJ/export?format=md"] = answer
-    error = github.add(f"{site.root}/document/d/1AbCdEf_gh-IJ/edit").items[0].error
+    error = error_of(github.add(f"{site.root}/document/d/1AbCdEf_gh-IJ/edit").items[0])
     assert (error["code"], "private" in error["message"]) == ("forbidden", True)
     assert "Anyone with the link" in error["hint"]
 
@@ -229,7 +230,8 @@ def test_a_plugin_that_fails_for_a_page_fails_that_page_alone(
     use_plugins(monkeypatch, clumsy=Clumsy)
     fine = site.page("/a", article("A"))
     clumsy, added = pages.add(f"{site.root}/wiki/Rocks", fine).items
-    assert (clumsy.error["code"], "clumsy" in clumsy.error["message"], added.status) == ("contract", True, "created")
+    error = error_of(clumsy)
+    assert (error["code"], "clumsy" in error["message"], added.status) == ("contract", True, "created")
 
 
 class Agent:
@@ -267,7 +269,7 @@ def test_a_loader_brings_pages_and_hands_back_those_it_does_not_know(
     assert [saved.ref for saved in report.items] == [
         f"url:/{plain}", "google-docs:/1AbCdEf_gh-IJ", "url:/https://closed.example/"
     ]  # fmt: skip
-    assert report.items[2].error["message"] == "it is closed"
+    assert error_of(report.items[2])["message"] == "it is closed"
     item = pages.get("google-docs:/1AbCdEf_gh-IJ")
     assert (item.content, item.title, item.fields.source_adapter) == (full, "The plan", "mcp:google-docs")
     assert set(agent.prompts) == {"be quick"}
@@ -275,7 +277,7 @@ def test_a_loader_brings_pages_and_hands_back_those_it_does_not_know(
     assert pages.refresh("google-docs:/1AbCdEf_gh-IJ").count("unchanged") == 1
     monkeypatch.setattr(type(pages._adding), "_loader", lambda *_: None)
     refreshed = pages.refresh("google-docs:/1AbCdEf_gh-IJ").items[0]
-    assert (refreshed.status, "google-docs" in refreshed.error["message"]) == ("failed", True)
+    assert (refreshed.status, "google-docs" in error_of(refreshed)["message"]) == ("failed", True)
 
 
 def test_a_short_google_id_is_an_id_and_a_published_copy_is_none() -> None:

@@ -11,6 +11,7 @@ import pytest
 from ricordo import Ricordo
 from ricordo.sources.robots import matches, read_robots
 
+from ..conftest import error_of
 from .conftest import Answer, Site, article, redirect, with_etag
 
 
@@ -175,7 +176,7 @@ def test_sitemaps_that_name_others_and_packed_ones_are_read(pages: Ricordo, site
 
 
 def test_a_site_without_a_sitemap_says_what_else_to_do(pages: Ricordo, site: Site) -> None:
-    error = pages.add(f"{site.root}/docs/", sitemap=True).items[0].error
+    error = error_of(pages.add(f"{site.root}/docs/", sitemap=True).items[0])
     assert (error["code"], "--depth" in error["hint"]) == ("not_found", True)
 
 

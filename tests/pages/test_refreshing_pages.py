@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ricordo import Ricordo
 
+from ..conftest import error_of
 from .conftest import Answer, Asked, Site, article, with_etag
 
 
@@ -113,7 +114,7 @@ def test_a_page_that_fails_now_keeps_what_it_said_and_says_why(pages: Ricordo, s
     report = pages.refresh(all=True)
     shown = {one.ref: one for one in report.items}
     assert (shown[f"url:/{broken}"].status, shown[f"url:/{fine}"].status) == ("failed", "unchanged")
-    assert "500" in shown[f"url:/{broken}"].error["message"]
+    assert "500" in error_of(shown[f"url:/{broken}"])["message"]
     assert pages.get(broken).title == "Broken"
 
 
@@ -139,7 +140,7 @@ def test_an_item_without_a_source_url_says_to_add_it_again(pages: Ricordo, site:
     pages.save(f"url:/{site.page('/a', article('A'))}", "Old text of the page.")
     shown = {one.ref.partition(":")[0]: one for one in pages.refresh(all=True).items}
     assert shown["github"].status == "failed"
-    assert "by its URL" in shown["github"].error["hint"]
+    assert "by its URL" in error_of(shown["github"])["hint"]
     assert shown["url"].status == "updated", "the ref of a page is its URL"
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ricordo import ConfigProvider, Error, Ricordo
 
 REFS = ("note:/a", "note:/b", "memory:/c", "agent:/deep/d")
-TEXTS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=80) | st.sampled_from(
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=80) | st.sampled_from(
     ["see [[b]] and [[a]]", "# Head\n\n" + "word " * 400, "the same text", "line\r\nline\u2028line"]
 )
 STEPS = st.lists(

@@ -13,6 +13,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 
 from ricordo import NotFound, Ricordo
 from ricordo.store.sqlite import segments
+from ricordo.store.sqlite.store import SqliteStore
 from ricordo.text.words import Analyzer, fold
 
 WORDS = ["cat", "cats", "running", "snake_case", "camelCase", "été", "東京都", "jwt", "the", "of", "key-rotation", "42"]
@@ -105,6 +106,7 @@ class StoreAgainstReference(RuleBasedStateMachine):
 
     @rule()
     def merge_everything(self) -> None:
+        assert isinstance(self.engine.store, SqliteStore)
         segments.maintain(self.engine.store.database, everything=True)
 
     @rule(ref=refs)

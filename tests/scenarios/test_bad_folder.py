@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "ingest"))
-import bad_files
-
-from ricordo import ConfigProvider, Ricordo
+from ricordo import ConfigProvider, Ricordo, nofollow
 from ricordo.ingest.parse import read
 from ricordo.values.items import Saved
 from ricordo.values.reports import AddReport
+
+from ..conftest import error_of
+from ..ingest import bad_files
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="pipes, and names of any bytes, are for other systems")
 COSTLY = {"wide.csv", "deep.json", "deep-objects.json", "deep.yaml", "deep-table.html", "deep-list.html"}
@@ -88,14 +87,13 @@ def bad(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ricordo, Pat
     """The folder, and the store it was added to while one file vanished and another could not be opened."""
     folder = tmp_path_factory.mktemp("bad")
     fill(folder)
-    opened = read.open_below
 
     def open_below(within: Path, path: Path) -> int:
         if path.name == "vanishing.md":
             path.unlink()
         if path.name == "forbidden.md":  # as root, whom no mode of a file stops
             raise PermissionError(13, "Permission denied", str(path))
-        return opened(within, path)
+        return nofollow.open_below(within, path)
 
     store = tmp_path_factory.mktemp("store") / "store.db"
     with (
@@ -114,8 +112,8 @@ def test_every_entry_is_accounted_for_once(bad: tuple[Ricordo, Path, AddReport])
     _, folder, report = bad
     refs = [item.ref for item in report.items]
     assert len(refs) == len(set(refs))
-    entries = {os.fsencode(path) for path in folder.rglob("[!.]*") if path.is_symlink() or not path.is_dir()}
-    entries = {entry.decode("utf-8", "backslashreplace") for entry in entries} | {str(folder / "vanishing.md")}
+    names_in_bytes = {os.fsencode(path) for path in folder.rglob("[!.]*") if path.is_symlink() or not path.is_dir()}
+    entries = {entry.decode("utf-8", "backslashreplace") for entry in names_in_bytes} | {str(folder / "vanishing.md")}
     assert {ref.removeprefix("disk:") for ref in refs} == entries
 
 
@@ -126,8 +124,8 @@ def test_what_failed_says_why(bad: tuple[Ricordo, Path, AddReport]) -> None:
         matching = [name for name in failed if name.startswith(start)]
         assert matching, f"nothing that starts with {start} failed"
         for name in matching:
-            assert reason in str(failed[name].error["message"])
-    assert all(item.error["message"] and item.error["code"] == "unreadable" for item in failed.values())
+            assert reason in str(error_of(failed[name])["message"])
+    assert all(error_of(item)["message"] and error_of(item)["code"] == "unreadable" for item in failed.values())
 
 
 def test_the_good_files_are_in_and_found(bad: tuple[Ricordo, Path, AddReport]) -> None:

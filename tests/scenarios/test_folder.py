@@ -56,6 +56,7 @@ def found(engine: Ricordo, query: str) -> list[str]:
 
 def state_of(engine: Ricordo) -> object:
     """All that a write would change: the count of pages written, and what the store holds."""
+    assert isinstance(engine.store, SqliteStore)
     with engine.store.database.read() as connection:
         tables = ("items", "versions", "chunks", "segments", "roots", "vocabulary", "meta")
         return [connection.rows(f"SELECT * FROM {table} ORDER BY 1") for table in tables]
@@ -232,7 +233,7 @@ class TestRefresh:
         engine.add(folder)
         touch(folder / "a.md")
         assert statuses(engine.refresh(all=True), folder) == {"a.md": "unchanged"}
-        assert len(engine.history(folder / "a.md")) == 1
+        assert len(engine.history(folder / "a.md")) == 1  # type: ignore[arg-type]  # a Path is understood, too
         monkeypatch.setattr("ricordo.ingest.files.read_file", lambda *_: pytest.fail("opened again"))
         assert statuses(engine.refresh(all=True), folder) == {"a.md": "unchanged"}
 
@@ -280,11 +281,11 @@ class TestRefresh:
     def test_a_renamed_file_keeps_its_history(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "notes", a__md="# Herons\n\nThey stand still.", b__md="other")
         engine.add(folder)
-        identity = engine.get(folder / "a.md").id
+        identity = engine.get(str(folder / "a.md")).id
         (folder / "sub").mkdir()
         (folder / "a.md").rename(folder / "sub" / "herons.md")
         assert statuses(engine.refresh(all=True), folder) == {"sub/herons.md": "moved", "b.md": "unchanged"}
-        moved = engine.get(folder / "sub" / "herons.md")
+        moved = engine.get(str(folder / "sub" / "herons.md"))
         assert (moved.id, moved.version) == (identity, 2)
         assert found(engine, "herons") == ["herons.md"]
         assert statuses(engine.refresh(all=True), folder) == {"sub/herons.md": "unchanged", "b.md": "unchanged"}
@@ -292,12 +293,12 @@ class TestRefresh:
     def test_a_renamed_folder_with_equal_files_moves_each_of_them(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "skills", one_LICENSE="the licence", two_LICENSE="the licence", one_a__md="one")
         engine.add(folder)
-        ids = {name: engine.get(folder / name / "LICENSE").id for name in ("one", "two")}
+        ids = {name: engine.get(str(folder / name / "LICENSE")).id for name in ("one", "two")}
         (folder / "one").rename(folder / "first")
         (folder / "two").rename(folder / "last")
         report = engine.refresh(all=True)
         assert statuses(report, folder) == {"first/LICENSE": "moved", "last/LICENSE": "moved", "first/a.md": "moved"}
-        after = {engine.get(folder / name / "LICENSE").id for name in ("first", "last")}
+        after = {engine.get(str(folder / name / "LICENSE")).id for name in ("first", "last")}
         assert after == set(ids.values())
 
     def test_of_several_equal_files_the_one_whose_path_ends_alike_was_moved(
@@ -307,28 +308,28 @@ class TestRefresh:
             tmp_path / "skills", a_LICENSE="the licence", b_sub_LICENSE="the licence", c_COPYING="the licence"
         )
         engine.add(folder)
-        ids = {path.parent.name: engine.get(path).id for path in sorted(folder.rglob("[LC]*")) if path.is_file()}
+        ids = {path.parent.name: engine.get(str(path)).id for path in sorted(folder.rglob("[LC]*")) if path.is_file()}
         (folder / "b").rename(folder / "z")
         for name in ("a", "c"):
             next((folder / name).iterdir()).unlink()
         engine.refresh(all=True)
-        assert engine.get(folder / "z" / "sub" / "LICENSE").id == ids["sub"]
+        assert engine.get(str(folder / "z" / "sub" / "LICENSE")).id == ids["sub"]
         write(folder, y_LICENSE="the licence")
         engine.refresh(all=True)
-        assert engine.get(folder / "y" / "LICENSE").id == ids["a"]
+        assert engine.get(str(folder / "y" / "LICENSE")).id == ids["a"]
 
     def test_of_files_that_are_equally_alike_the_one_that_was_added_first_was_moved(
         self, engine: Ricordo, tmp_path: Path
     ) -> None:
         folder = write(tmp_path / "skills", one_LICENSE="the licence")
         engine.add(folder)
-        first = engine.get(folder / "one" / "LICENSE").id
+        first = engine.get(str(folder / "one" / "LICENSE")).id
         write(folder, a_LICENSE="the licence")
         engine.refresh(all=True)
         (folder / "one").rename(folder / "new")
         (folder / "a" / "LICENSE").unlink()
         engine.refresh(all=True)
-        assert engine.get(folder / "new" / "LICENSE").id == first
+        assert engine.get(str(folder / "new" / "LICENSE")).id == first
 
     def test_an_empty_file_is_no_evidence_of_a_rename(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "code", a_init__py="")
@@ -350,7 +351,7 @@ class TestRefresh:
         pruned = engine.refresh(all=True, prune=True)
         assert pruned.to_dict()["removed"] == 2
         assert found(engine, "heron egret") == []
-        assert engine.restore(folder / "a.md").status == "updated"
+        assert engine.restore(str(folder / "a.md")).status == "updated"
 
     def test_an_immutable_item_is_neither_changed_nor_pruned(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(tmp_path / "notes", a__md="the heron", b__md="the egret", c__md="the stork")
@@ -417,10 +418,10 @@ class TestWhatPeopleSet:
         folder = write(tmp_path / "notes", a__md="---\ntitle: Herons\nauthor: Ada\n---\nThey stand still.")
         path = folder / "a.md"
         engine.add(folder, fields={"tags": ["birds"]}, kind="article")
-        engine.edit(path, fields={"importance": 4, "metadata": {"author": "Ada", "shelf": 3}})
+        engine.edit(str(path), fields={"importance": 4, "metadata": {"author": "Ada", "shelf": 3}})
         change(path, "---\ntitle: Herons and egrets\nauthor: Grace\n---\nThey stand still.")
         engine.refresh(all=True)
-        item = engine.get(path)
+        item = engine.get(str(path))
         assert (item.title, item.kind, item.fields.tags, item.fields.importance) == (
             "Herons and egrets", "article", ("birds",), 4,
         )  # fmt: skip
@@ -431,7 +432,7 @@ class TestWhatPeopleSet:
         engine.add(folder / "a.md", fields={"title": "My birds"})
         change(folder / "a.md", "# Herons\n\nThey fly.")
         engine.refresh(all=True)
-        assert engine.get(folder / "a.md").title == "My birds"
+        assert engine.get(str(folder / "a.md")).title == "My birds"
 
     def test_what_the_file_no_longer_says_goes(self, engine: Ricordo, tmp_path: Path) -> None:
         folder = write(
@@ -440,7 +441,7 @@ class TestWhatPeopleSet:
         engine.add(folder)
         change(folder / "a.md", "They stand still.")
         assert engine.refresh(all=True).count("updated") == 1
-        fields = engine.get(folder / "a.md").fields
+        fields = engine.get(str(folder / "a.md")).fields
         assert (fields.tags, fields.severity, fields.metadata) == ((), None, {})
 
     def test_it_is_no_change_of_the_file(self, engine: Ricordo, tmp_path: Path) -> None:
@@ -448,7 +449,7 @@ class TestWhatPeopleSet:
         engine.add(folder, fields={"tags": ["birds"]})
         touch(folder / "a.md")
         assert engine.refresh(all=True).count("unchanged") == 1
-        assert engine.get(folder / "a.md").fields.tags == ("birds",)
+        assert engine.get(str(folder / "a.md")).fields.tags == ("birds",)
 
 
 class TestStandardInput:

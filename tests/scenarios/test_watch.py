@@ -7,7 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,7 @@ class Watching:
         ]
 
 
-Watch = Callable[..., "contextmanager[Watching]"]
+Watch = Callable[..., AbstractContextManager[Watching]]
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def watch(engine: Ricordo, tmp_path: Path) -> Watch:
         assert not failure, failure
         assert not thread.is_alive()
 
-    return start  # type: ignore[return-value]
+    return start
 
 
 def test_it_catches_up_with_what_happened_before(engine: Ricordo, tmp_path: Path, watch: Watch) -> None:

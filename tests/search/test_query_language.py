@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ricordo import Filters, Ricordo, UsageError
 from ricordo.search.query import topic_of
 
-TEXTS = {
+TEXTS: dict[str, tuple[str, dict[str, Any]]] = {
     "note:/cats": ("Cats are running along the wall at night.", {"title": "Cats", "tags": ["pets", "night"]}),
     "note:/dogs": ("The dog runs in the park, and the dog barks.", {"title": "Dogs", "tags": ["pets"]}),
     "note:/code": ("parseHttpHeader calls snake_case_name and kebab-case-flag.", {"domain": "code"}),

@@ -13,7 +13,7 @@ from ricordo.search.profile import built_in
 from ricordo.store.sqlite import items
 
 PARTS = ("items", "changes", "index", "vectors", "jobs", "links", "lessons", "threads", "files", "secrets", "knowledge")
-QUERIES = {
+QUERIES: dict[str, tuple[str, dict[str, Any]]] = {
     "plain words": ("harbour lantern", {}),
     "a phrase": ('"harbour lantern"', {}),
     "a prefix": ("harb*", {}),
@@ -119,7 +119,7 @@ def test_a_store_that_got_its_first_vectors_meanwhile_is_asked_again(compass: Ca
         fingerprint = None
 
     seen: list[str] = []
-    engine.store.index = Late(engine.store.index, "index", seen)  # type: ignore[misc,assignment]
+    engine.store.index = Late(engine.store.index, "index", seen)  # type: ignore[misc]
     answer = engine.search("word", track=False)
     assert {hit.ref for hit in answer.hits} == {"note:/near", "note:/far"}
     assert answer.meta.weights["vector"] > 0

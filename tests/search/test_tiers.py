@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from ricordo import ConfigProvider, Error, Filters, NotFound, Ricordo, UsageError
 from ricordo.errors import StoreError
 from ricordo.search.tiers import SharedQueries, TierThreads
+from ricordo.values.items import Ref
 
 NAMES = ("agent", "project", "team")
 
@@ -127,9 +129,18 @@ def test_a_tier_is_asked_once_which_refs_it_holds_however_many_hits_there_are(
     memory.search("harbour")
     asked: list[int] = []
     tier = next(one for one in memory._context.tiers.federation.tiers if one.name == "agent")
-    numbers, number = tier.store.items.numbers, tier.store.items.number
-    monkeypatch.setattr(tier.store.items, "numbers", lambda refs: asked.append(len(refs)) or numbers(refs))
-    monkeypatch.setattr(tier.store.items, "number", lambda ref: asked.append(1) or number(ref))
+    ask_many, ask_one = tier.store.items.numbers, tier.store.items.number
+
+    def numbers(refs: Sequence[Ref]) -> Any:
+        asked.append(len(refs))
+        return ask_many(refs)
+
+    def one_number(ref: Ref) -> Any:
+        asked.append(1)
+        return ask_one(ref)
+
+    monkeypatch.setattr(tier.store.items, "numbers", numbers)
+    monkeypatch.setattr(tier.store.items, "number", one_number)
     refs = [hit.ref for hit in memory.search("harbour", limit=30).hits]
     assert "note:/team-3" not in refs
     assert "note:/team-4" in refs
@@ -534,7 +545,7 @@ def test_threads_are_reused_and_bounded() -> None:
     calls = [threads.run(threading.get_ident) for _ in range(10)]
     assert all(call.wait(5) for call in calls)
     assert len({call.result() for call in calls}) <= 2
-    numbers = [threads.run(lambda n=n: n) for n in range(20)]
+    numbers = [threads.run(partial(int, n)) for n in range(20)]
     assert all(call.wait(5) for call in numbers)
     assert [call.result() for call in numbers] == list(range(20))
 

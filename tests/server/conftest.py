@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra 'server' is not installed")
-sys.path.insert(0, str(Path(__file__).parent))  # for the module that the tests of this folder share
-
-from http_sites import Site, make_site
+from .http_sites import Site, make_site
 
 
 @pytest.fixture

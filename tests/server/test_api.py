@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from http_sites import Site
 
 from ricordo import Ricordo, Unavailable, __version__
 from ricordo.http_api import tasks
+
+from .http_sites import Site
 
 VERBS_WITHOUT_A_ROUTE = {
     "close": "the server closes the store",

@@ -9,11 +9,12 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from browsers import browser, serious_findings
-from http_sites import Listening, listen
 
 from ricordo import Ricordo, Unavailable
 from ricordo.values.reports import Progress
+
+from .browsers import browser, serious_findings
+from .http_sites import Listening, listen
 
 HOSTILE = "<script>window.stolen=1</script><img src=x onerror='window.stolen=1'>"
 PAGES = (

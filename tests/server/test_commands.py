@@ -15,13 +15,15 @@ from typing import Any
 import httpx
 import pytest
 from click.testing import CliRunner
-from http_sites import LOCAL, Listening, listen
 
 from ricordo import Ricordo, StoreError
 from ricordo.cli import served as command_runner
 from ricordo.cli.program import program
 from ricordo.hosting import open_stores
+from ricordo.hosting.packing import packed_answer
 from ricordo.hosting.running import RunningServer, write_running
+
+from .http_sites import LOCAL, Listening, listen
 
 KEYS = """# Signing keys
 
@@ -87,7 +89,7 @@ sessions show nothing
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+def home(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The variables of one user for all tests here, in this process as in those that are started."""
     folder = tmp_path_factory.mktemp("user")
     names = ("RICORDO_DATA_HOME", "RICORDO_STATE_HOME", "RICORDO_CONFIG_HOME")
@@ -151,11 +153,10 @@ def project(shared_project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def answers(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The exit codes of the commands that the server answered."""
     codes: list[int] = []
-    pack = command_runner.packed_answer
 
     def counted(code: int, parts: Any) -> bytes:
         codes.append(code)
-        return pack(code, parts)
+        return packed_answer(code, parts)
 
     monkeypatch.setattr(command_runner, "packed_answer", counted)
     return codes

@@ -10,13 +10,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from http_sites import LOCAL, Site, listen
 from starlette.testclient import TestClient
 
 from ricordo import UsageError
 from ricordo.hosting.credentials import Credentials
 from ricordo.http_api import guard
 from ricordo.http_api.server import refuse_open_door
+
+from .http_sites import LOCAL, Site, listen
 
 PAGES = (
     "/", "/hits", "/browse", "/timeline", "/graph", "/insight", "/profiles", "/compare", "/jobs", "/settings", "/add",
@@ -103,7 +104,7 @@ def test_guessing_codes_and_tokens_is_slowed_down(site: Site, monkeypatch: pytes
     assert site.stranger({"Authorization": "Bearer wrong"}).get("/").status_code == 429
 
 
-SCOPES = (
+SCOPES: tuple[tuple[str, str, dict[str, str], int], ...] = (
     ("read", "/api/v1/remember", {"text": "x"}, 403),
     ("write", "/api/v1/remember", {"text": "x"}, 200),
     ("write", "/api/v1/config", {"name": "search.limit", "value": "5"}, 403),

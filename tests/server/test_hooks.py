@@ -13,7 +13,6 @@ from typing import Any
 
 import httpx
 import pytest
-from http_sites import LOCAL, Listening, listen
 
 from ricordo import Ricordo
 from ricordo.hooks.answers import run
@@ -23,8 +22,10 @@ from ricordo.hooks.shown import shown_by_hooks
 from ricordo.hosting.running import RunningServer, write_running
 from ricordo.http_api.hook_routes import answered
 
+from .http_sites import LOCAL, Listening, listen
+
 KEYS = "We rotate the signing keys in the first week of every quarter."
-PROMPT = {"prompt": "When do we rotate the signing keys?"}
+PROMPT: dict[str, Any] = {"prompt": "When do we rotate the signing keys?"}
 
 
 @pytest.fixture

@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable
 
 import pytest
-from http_sites import Site
 
 from ricordo import NotFound
+
+from .http_sites import Site
 
 
 def test_questions_that_found_nothing_fitting_are_named_to_be_written_down(new_site: Callable[..., Site]) -> None:

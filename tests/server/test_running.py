@@ -17,11 +17,12 @@ from typing import Any
 import anyio
 import pytest
 from click.testing import CliRunner
-from http_sites import LOCAL, Listening, listen
 
 from ricordo.cli.program import program
 from ricordo.hosting import background
 from ricordo.hosting.running import RunningServer, ask, read_running, state_file, write_running
+
+from .http_sites import LOCAL, Listening, listen
 
 
 def ricordo(*words: str, code: int = 0) -> Any:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from http_sites import LOCAL, Site, make_site
 from hypothesis import HealthCheck, Phase, settings
+
+from .http_sites import LOCAL, Site, make_site
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 

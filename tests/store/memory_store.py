@@ -472,7 +472,9 @@ class _Index(_Part):
         vectors = {}
         for chunk in {*chunks, *(one for one, _ in aim.towards)}:
             row = self.store.tables.rows.get(chunk // 1000)
-            vector = row and self.store.tables.vectors.get((fingerprint, row.item.chunks[chunk % 1000].embed_hash))
+            if row is None:
+                continue
+            vector = self.store.tables.vectors.get((fingerprint, row.item.chunks[chunk % 1000].embed_hash))
             if vector is not None:
                 vectors[chunk] = vector
         moved = aim.moved(vectors)
@@ -559,7 +561,7 @@ class _Jobs(_Part):
         return sum(key[0] == fingerprint for key in self.store.tables.jobs)
 
     def claim(self, fingerprint: str, dimensions: int, owner: str, limit: int, kind: str | None = None) -> list[Job]:
-        claimed = []
+        claimed: list[Job] = []
         with self.store.writing() as tables:
             for row in tables.rows.values():
                 for at, chunk in enumerate(row.item.chunks):

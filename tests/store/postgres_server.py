@@ -17,6 +17,7 @@ import sys
 import tempfile
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,7 +57,7 @@ def _started() -> str:
     state = home / "users.json"
     with (home / "lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        known = json.loads(state.read_text()) if state.exists() else {"users": [], "uri": ""}
+        known: dict[str, Any] = json.loads(state.read_text()) if state.exists() else {"users": [], "uri": ""}
         if not known["uri"]:
             known["uri"] = _run(home)
         known["users"].append(os.getpid())
@@ -118,12 +119,12 @@ class OwnServer:
 
 
 def _pg0(home: Path, *arguments: str) -> str:
-    user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+    user: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
     log = home / "pg0.log"
     with log.open("w") as out:
         done = subprocess.run(
             [str(home / "pg0"), *arguments], cwd=home, env={"HOME": str(home), "PATH": os.environ["PATH"]},
-            stdout=out, stderr=out, timeout=180, check=False, **user,  # type: ignore[arg-type]
+            stdout=out, stderr=out, timeout=180, check=False, **user,
         )  # fmt: skip
     text = log.read_text()
     if done.returncode:

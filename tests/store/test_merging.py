@@ -10,6 +10,7 @@ import pytest
 
 from ricordo import Ricordo
 from ricordo.store.sqlite import segments
+from ricordo.store.sqlite.postings import combine
 from ricordo.store.sqlite.store import SqliteStore
 
 
@@ -18,7 +19,6 @@ def test_what_is_removed_or_changed_during_a_merge_stays_so_after_it(
 ) -> None:
     for number in range(6):
         engine.save(f"note:/{number}", f"a lantern by the harbour, number {number}")
-    combine = segments.combine
     meanwhile = iter([True])
 
     def interrupted(*given: Any) -> Iterator[Any]:
@@ -44,7 +44,6 @@ def test_what_is_purged_during_a_merge_leaves_no_word_in_the_file(
     for number in range(6):
         engine.save(f"note:/{number}", f"a lantern by the harbour, number {number}")
     engine.save("note:/secret", "the lantern of zanzibar")
-    combine = segments.combine
     meanwhile = iter([True])
 
     def interrupted(*given: Any) -> Iterator[Any]:

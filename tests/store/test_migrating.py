@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.store import postgres_server
@@ -24,7 +25,9 @@ def test_a_store_goes_to_a_server_and_back(tmp_path: Path) -> None:
     with Ricordo.open(tmp_path / "first.db") as engine:
         _fill(engine)
         there = engine.migrate(team)
-        before = [(hit.ref, pytest.approx(hit.score, abs=1e-5)) for hit in engine.search("deploy", track=False).hits]
+        before: list[tuple[str, Any]] = [
+            (hit.ref, pytest.approx(hit.score, abs=1e-5)) for hit in engine.search("deploy", track=False).hits
+        ]
         again = engine.migrate(team)
     assert (there.items, there.written, there.vectors) == (
         2,

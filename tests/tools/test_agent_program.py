@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,9 +17,7 @@ from click.testing import CliRunner
 
 from ricordo.cli.program import program
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "faces"))
-
-from npm_tools import npm_folder
+from ..faces.npm_tools import npm_folder
 
 pytestmark = pytest.mark.skipif(os.name != "posix" or not shutil.which("node"), reason="Node is not installed")
 FIND, CALL, WAIT = "mcp__ricordo__find_tools", "mcp__ricordo__call_tool", "Glob"

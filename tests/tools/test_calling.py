@@ -35,7 +35,12 @@ def test_a_server_is_started_only_after_the_user_says_yes(engine: Ricordo, tmp_p
     file = tmp_path / "servers.json"
     file.write_text(json.dumps({"mcpServers": {"raw": raw("honest")}}))
     asked: list[ServerFound] = []
-    report = engine.tools.add(agree=lambda found: bool(asked.append(found)), files=[file])
+
+    def refuse(found: ServerFound) -> bool:
+        asked.append(found)
+        return False
+
+    report = engine.tools.add(agree=refuse, files=[file])
     assert report.servers == ()
     assert "raw_server.py honest" in asked[0].starts
     assert not (tmp_path / "started").exists()

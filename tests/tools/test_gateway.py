@@ -69,12 +69,17 @@ def test_an_agent_finds_describes_and_calls_a_tool(talk: Callable[..., Any], tmp
     assert len(started) == 2  # once to be listed, once to be called
 
 
+def said(answer: Any) -> str:
+    """The text of an answer."""
+    return str(answer.content[0].text)
+
+
 def test_what_goes_wrong_is_an_error_with_a_hint(talk: Callable[..., Any], tmp_path: Path) -> None:
     async def conversation(client: Client) -> None:
         async def fails(name: str, **arguments: Any) -> dict[str, Any]:
             answer = await client.call_tool("call_tool", {"name": name, "arguments": arguments})
             assert answer.is_error
-            return json.loads(answer.content[0].text)
+            return json.loads(said(answer))
 
         assert (await fails("raw/always_fails"))["message"] == "the moon is in the wrong phase"
         refused = await fails("raw/delete_everything")
@@ -111,7 +116,7 @@ def test_a_server_that_dies_in_a_call_is_named_and_the_gateway_lives_on(talk: Ca
     async def conversation(client: Client) -> None:
         answer = await client.call_tool("call_tool", {"name": "raw/say_words", "arguments": {"text": "x"}})
         assert answer.is_error
-        assert "my disk is gone" in answer.content[0].text
+        assert "my disk is gone" in said(answer)
         assert (await client.call_tool("find_tools", {"task": "words"})).structured_content["tools"]
 
     talk(conversation, "dies")

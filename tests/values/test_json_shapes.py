@@ -37,7 +37,7 @@ def classes() -> dict[str, type]:
 
 
 def hints_of(cls: type) -> dict[str, Any]:
-    every = {}
+    every: dict[str, Any] = {}
     for name in MODULES:
         every |= vars(importlib.import_module(f"ricordo.values.{name}"))
     return get_type_hints(cls, globalns={**every, **vars(sys.modules[cls.__module__])})
