@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ricordo import ConfigProvider, Ricordo
+from ricordo.engine.lending import embed_waiting_texts
 from ricordo.mcp_server.service import ToolService
 
 from .conftest import House
@@ -27,7 +28,7 @@ def test_a_server_makes_the_vectors_of_knowledge_files_that_a_read_took_in(house
     service = ToolService(store=str(house.place / "ricordo.db"), config=ConfigProvider(MEANING))
     try:
         assert not service.call("search", {"query": QUESTION}).is_error
-        service.engine().see_to_waiting()  # as the thread does; whoever comes second finds nothing to do
+        embed_waiting_texts(service.engine())  # as the thread does; whoever comes second finds nothing to do
     finally:
         service.close()
     assert len(by_meaning(house)) == 1
@@ -66,6 +67,6 @@ def test_a_few_waiting_texts_are_seen_to_and_many_are_only_counted(house: House)
     engine: Ricordo = house.open(**MEANING)
     for text in (TEXT, "Bread needs flour, water, salt and time."):
         engine.remember(text, wait=False)
-    assert engine.see_to_waiting(few=1) == 2
-    assert engine.see_to_waiting() == 0
+    assert embed_waiting_texts(engine, at_most=1) == 2
+    assert embed_waiting_texts(engine) == 0
     assert engine.get("memory:/bread-needs-flour-water-salt-and-time").has_embedding

@@ -10,6 +10,7 @@ import pytest
 
 from ricordo import Error, Ricordo
 from ricordo.config.settings import FetchSettings
+from ricordo.engine.adding import AddVerbs
 from ricordo.sources.base import FetchedPage, LoadedPage, PageRequest
 from ricordo.sources.detect import Drives
 
@@ -264,7 +265,7 @@ def test_a_loader_brings_pages_and_hands_back_those_it_does_not_know(
     document = "https://drive.google.com/open?id=1AbCdEf_gh-IJ"
     agent = Agent({plain: None, document: LoadedPage(full, "The plan", "text/html", "google-docs"),
                    "https://closed.example/": Error("it is closed", hint="Ask the owner.")})  # fmt: skip
-    monkeypatch.setattr(type(pages._adding), "_loader", lambda *_: agent)
+    monkeypatch.setattr(AddVerbs, "_loader", lambda *_: agent)
     report = pages.add(plain, document, "https://closed.example/", prompt_addition="be quick")
     assert [saved.ref for saved in report.items] == [
         f"url:/{plain}", "google-docs:/1AbCdEf_gh-IJ", "url:/https://closed.example/"
@@ -275,7 +276,7 @@ def test_a_loader_brings_pages_and_hands_back_those_it_does_not_know(
     assert set(agent.prompts) == {"be quick"}
     assert agent.closed
     assert pages.refresh("google-docs:/1AbCdEf_gh-IJ").count("unchanged") == 1
-    monkeypatch.setattr(type(pages._adding), "_loader", lambda *_: None)
+    monkeypatch.setattr(AddVerbs, "_loader", lambda *_: None)
     refreshed = pages.refresh("google-docs:/1AbCdEf_gh-IJ").items[0]
     assert (refreshed.status, "google-docs" in error_of(refreshed)["message"]) == ("failed", True)
 

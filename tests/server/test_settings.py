@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from http_sites import Site
 
 from ricordo import ConfigProvider
 from ricordo.cli.program import program
 from ricordo.config.loading import load_config
 from ricordo.mcp_server.service import ToolService
 from ricordo.mcp_server.toolsets import TOOLSETS
+
+from .http_sites import Site
 
 Outcome = tuple[bool, Any]
 """Whether a change was accepted, and the value and whether it is in force, or what was said against it."""
@@ -49,7 +50,7 @@ def faces(
     service.close()
 
 
-def _outcome(accepted: bool, said: dict[str, Any], error: dict[str, Any]) -> Outcome:
+def _outcome(accepted: bool, said: Mapping[str, Any], error: Mapping[str, Any]) -> Outcome:
     if accepted:
         return True, (said["value"], said["in_force"])
     return False, error.get("message") or error["error"]
