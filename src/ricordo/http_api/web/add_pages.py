@@ -8,7 +8,7 @@ from fastapi import File, Form, Query, Request, Response, UploadFile
 
 from ricordo.errors import UsageError
 from ricordo.http_api.serving import Here, Who
-from ricordo.http_api.web.pages import page, page_router, shows
+from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.write_routes import refuse_files, uploaded
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from fastapi import Query, Request, Response
 
 from ricordo.http_api.serving import Here
 from ricordo.http_api.web.drawing import laid_out
-from ricordo.http_api.web.pages import page, page_router, shows
+from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.values.kinds import KINDS
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from fastapi.responses import RedirectResponse
 from ricordo.errors import StaleVersion, UsageError
 from ricordo.http_api.bodies import RefParameter
 from ricordo.http_api.serving import Here
+from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.item_pages import diff_line
 from ricordo.http_api.web.markdown import item_address
-from ricordo.http_api.web.pages import page, page_router, shows
 from ricordo.http_api.write_routes import edited
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from fastapi import Form, Request, Response
 
 from ricordo.errors import Forbidden, UsageError
 from ricordo.http_api.serving import Here, Who
-from ricordo.http_api.web.pages import page, page_router, shows
+from ricordo.http_api.web.frame import page, page_router, shows
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo

@@ -10,9 +10,9 @@ from markupsafe import Markup
 from ricordo.errors import Unavailable
 from ricordo.http_api.bodies import RefParameter
 from ricordo.http_api.serving import Here
+from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.markdown import render
 from ricordo.http_api.web.marking import terms_of
-from ricordo.http_api.web.pages import page, page_router, shows
 from ricordo.values.kinds import KNOWLEDGE_FOLDERS, REMEMBERED_KINDS
 
 if TYPE_CHECKING:

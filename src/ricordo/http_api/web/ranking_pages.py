@@ -13,8 +13,8 @@ from ricordo.engine.setting_changes import change_setting
 from ricordo.errors import Forbidden, UsageError
 from ricordo.frozen import frozen
 from ricordo.http_api.serving import Here, Who
+from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.marking import terms_of
-from ricordo.http_api.web.pages import page, page_router, shows
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo

@@ -11,8 +11,8 @@ from fastapi import Query, Request, Response
 
 from ricordo.frozen import frozen
 from ricordo.http_api.serving import Here
+from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.marking import terms_of
-from ricordo.http_api.web.pages import page, page_router, shows
 from ricordo.values.hits import Answer, Filters
 
 if TYPE_CHECKING:

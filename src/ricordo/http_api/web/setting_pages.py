@@ -10,7 +10,7 @@ from fastapi import Form, Request, Response
 from ricordo.errors import Forbidden
 from ricordo.http_api.serving import Here, Who
 from ricordo.http_api.setting_changes import changed_setting, settings_in_force
-from ricordo.http_api.web.pages import page, page_router, shows
+from ricordo.http_api.web.frame import page, page_router, shows
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
