@@ -189,14 +189,14 @@ def loader(
 
 def profiles(config: Config) -> dict[str, Profile]:
     """The ranking profiles by name; no store is needed for this."""
-    from ricordo.search.profile import profiles
+    from ricordo.search.profiles import profiles
 
     return profiles(config)
 
 
 def profile(name: str, config: Config) -> Profile:
     """One ranking profile; that another one is broken does not matter."""
-    from ricordo.search.profile import find_profile
+    from ricordo.search.profiles import find_profile
 
     return find_profile(config, name)
 

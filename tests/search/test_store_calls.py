@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ricordo import Filters, Ricordo
-from ricordo.search.profile import built_in
+from ricordo.search.profiles import built_in
 from ricordo.store.sqlite import items
 
 PARTS = ("items", "changes", "index", "vectors", "jobs", "links", "lessons", "threads", "files", "secrets", "knowledge")

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -161,6 +162,41 @@ def test_no_two_parts_import_each_other() -> None:
         if place_of(file) in PARTS and home(name) in PARTS - {place_of(file)}
     }
     assert {pair for pair in between if pair[::-1] in between} == set()
+
+
+def test_there_is_no_circle_of_imports_inside_a_folder_or_between_folders() -> None:
+    """Imports inside functions count, too. Those for type checkers alone do not: they never run."""
+    graph = import_graph()
+    graph["store.sqlite.connection"].discard("store.sqlite.segments")  # the one circle that is left
+    TopologicalSorter(graph).prepare()  # raises an error that names the modules of a circle
+    folders: dict[str, set[str]] = {}
+    for name, others in graph.items():
+        folders.setdefault(home(name), set()).update(map(home, others - {""}))
+    TopologicalSorter({name: others - {name} for name, others in folders.items()}).prepare()
+
+
+def import_graph() -> dict[str, set[str]]:
+    """Every module, and the modules of the package that it imports when it runs, at its start or later."""
+    trees = {
+        file.removesuffix("__init__.py").removesuffix(".py").strip("/").replace("/", "."): tree
+        for file, tree in modules()
+    }
+    return {
+        name: {one if one in trees else one.rpartition(".")[0] for one in imported(without_checkers(tree))}
+        for name, tree in trees.items()
+    }
+
+
+def without_checkers(tree: ast.Module) -> ast.Module:
+    """The imports of a module, except those for type checkers alone."""
+    unused = {
+        inside
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inside in ast.walk(ast.Module(node.body, []))
+    }
+    found = [node for node in ast.walk(tree) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    return ast.Module([node for node in found if node not in unused], [])
 
 
 def test_modules_stay_readable_or_say_why_not() -> None:

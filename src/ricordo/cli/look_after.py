@@ -83,9 +83,9 @@ def completion(call: Call, shell: str) -> int:
     from click.shell_completion import get_completion_class
 
     from ricordo.cli.completing import BASH
-    from ricordo.cli.program import program
 
     complete = get_completion_class(shell)
     assert complete is not None, "the choices above are the shells click knows"
+    program = click.get_current_context().find_root().command
     script = BASH if shell == "bash" else complete(program, {}, "ricordo", "_RICORDO_COMPLETE").source()
     return call.answer({"shell": shell, "script": script}, lambda screen: screen.line(script))

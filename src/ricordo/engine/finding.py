@@ -11,7 +11,7 @@ from ricordo.engine.checks import check_type
 from ricordo.engine.context import EngineContext
 from ricordo.engine.successors import replacement
 from ricordo.errors import UsageError
-from ricordo.search.profile import find_profile
+from ricordo.search.profiles import find_profile
 from ricordo.search.request import Boosts, Request
 from ricordo.values.days import parse_time
 from ricordo.values.hits import Answer, Explanation, Filters, Hit

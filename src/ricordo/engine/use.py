@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from ricordo.engine.checks import check_choice
 from ricordo.engine.context import EngineContext
 from ricordo.errors import UsageError
-from ricordo.search.profile import Profile, built_in, find_profile
+from ricordo.search.profile import Profile
+from ricordo.search.profiles import built_in, find_profile
 from ricordo.values.items import Ref
 from ricordo.verbs.declare import verb
 

@@ -14,7 +14,7 @@ from ricordo.errors import NotFound
 from ricordo.evaluate.metrics import judge
 from ricordo.evaluate.report import QueryResult, Report
 from ricordo.evaluate.run import BASELINES, DEPTH, TOP
-from ricordo.search.profile import find_profile
+from ricordo.search.profiles import find_profile
 from ricordo.values.reports import Progress
 
 SOON = 30 * 60.0

@@ -15,7 +15,7 @@ from ricordo.evaluate.datasets import Dataset, Question, read_dataset
 from ricordo.evaluate.metrics import judge
 from ricordo.evaluate.report import QueryResult, Report, Suite
 from ricordo.evaluate.stores import cached_store, make_vectors, position_of, server_store
-from ricordo.search.profile import find_profile
+from ricordo.search.profiles import find_profile
 from ricordo.values.hits import Filters
 from ricordo.values.reports import Progress
 

@@ -24,7 +24,8 @@ from ricordo.search.diversity import diverse_order, similarity_of
 from ricordo.search.meaning import NONE_YET, SWITCHED_OFF, QueryMeaning, QueryVectors
 from ricordo.search.pool import Pool
 from ricordo.search.present import HitReader, Marker, Ranked, present
-from ricordo.search.profile import Profile, find_profile
+from ricordo.search.profile import Profile
+from ricordo.search.profiles import find_profile
 from ricordo.search.query import ParsedQuery, both, parse_query
 from ricordo.search.questions import questions_in
 from ricordo.search.ranking import Ranking, Weighed, needs_of, rank

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-from ricordo.sources.mcp_session import is_second
+from ricordo.sources.mcp_versions import is_second
 
 MOST_BYTES = 32_000_000
 """Bytes of one answer; a server that sends more is cut off there."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo._version import __version__
 from ricordo.frozen import frozen
 from ricordo.sources.mcp_config import McpServer
+from ricordo.sources.mcp_versions import is_second
 
 if TYPE_CHECKING:
     from ricordo.sources.mcp_stdio import ServerProcess
@@ -59,13 +60,6 @@ class Result:
     content: str | bytes
     mime_type: str = ""
     failed: bool = False
-
-
-def is_second() -> bool:
-    """Whether the SDK is 2.x, which has other names for some things than 1.x."""
-    from mcp.shared import exceptions
-
-    return hasattr(exceptions, "MCPError")
 
 
 @asynccontextmanager

@@ -23,7 +23,7 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 
 from ricordo.sources.mcp_config import McpServer
-from ricordo.sources.mcp_session import is_second
+from ricordo.sources.mcp_versions import is_second
 
 LONGEST_LINE = 8_000_000
 """Bytes of one message; a server that sends a longer one is ended."""
