@@ -7,6 +7,7 @@ another program, or never ends, is left out by name (``LEFT_OUT``).
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -207,16 +208,35 @@ def examples(group: click.Group) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("example", sorted(set(examples(program))))
-def test_every_example_of_the_help_is_understood(example: str) -> None:
-    words = shlex.split(example, comments=True)
+def understand(words: list[str]) -> None:
+    """Read a command line as the program would, without running it; what follows ``ricordo`` must exist."""
     own = words[words.index("ricordo") + 1 :]
-    args = own[: next((place for place, word in enumerate(own) if word in ("|", "<", ">")), len(own))]
+    args = own[: next((place for place, word in enumerate(own) if word in ("|", "<", ">", "&&")), len(own))]
     command: click.Command = program
-    context = program.make_context("ricordo", args, resilient_parsing=True)
+    context = program.make_context("ricordo", list(args), resilient_parsing=True)
     name: str | None = ""
     while isinstance(command, click.Group) and args and not args[0].startswith("-"):
         name, found, args = command.resolve_command(context, args)
         assert found is not None
         command = found
-    command.make_context(str(name), list(args), parent=context)
+    with contextlib.suppress(click.exceptions.Exit):  # --help and --version end here
+        command.make_context(str(name), list(args), parent=context)
+
+
+@pytest.mark.parametrize("example", sorted(set(examples(program))))
+def test_every_example_of_the_help_is_understood(example: str) -> None:
+    understand(shlex.split(example, comments=True))
+
+
+@pytest.mark.parametrize("page", followed(console))
+def test_every_command_of_a_page_is_understood_also_where_it_cannot_be_run_here(page: str) -> None:
+    wrong = []
+    for line, _ in console(page):
+        words = shlex.split(line, comments=True)
+        while "ricordo" in words and (words.index("ricordo") == 0 or words[words.index("ricordo") - 1] in ("|", "&&")):
+            try:
+                understand(words)
+            except click.UsageError as error:
+                wrong.append(f"{line}: {error.message}")
+            words = words[words.index("ricordo") + 1 :]
+    assert wrong == []
