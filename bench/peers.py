@@ -11,7 +11,7 @@ import apsw
 import numpy as np
 import numpy.typing as npt
 
-from ricordo.store.base import Scoring
+from ricordo.store.values import Scoring
 from timing import timed
 
 BATCH = 1_000

@@ -12,8 +12,8 @@ import numpy as np
 from corpus import SourceDocument, documents_with, questions_for, read_corpus
 from embeddings import Matrix, exact_nearest, query_vectors, real_vectors, shipped_embedder, spread
 from ricordo.ingest.embed import fingerprint_of
-from ricordo.store.base import PreparedItem
 from ricordo.store.prepare import prepare
+from ricordo.store.values import PreparedItem
 from ricordo.text.words import Analyzer
 from ricordo.values.items import Draft, Fields, Passage, Ref
 from ricordo.values.kinds import kind_of_drive

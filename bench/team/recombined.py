@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ricordo.store.postgres.nearness import write_vectors
 from ricordo.store.postgres.store import PostgresStore
-from ricordo.store.sqlite import jobs
+from ricordo.store.sql import jobs
 from team.passages import Passages
 
 _BLOCK = 10_000

@@ -16,8 +16,8 @@ import numpy as np
 import psycopg
 
 from ricordo.store.asking import Ask, AskedWord, QueryVector
-from ricordo.store.base import Backlog
 from ricordo.store.postgres.store import PostgresStore
+from ricordo.store.values import Backlog
 from team.passages import NEAREST, Passages
 from team.recombined import give_vectors, recombine
 from timing import summary

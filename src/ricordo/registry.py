@@ -203,7 +203,7 @@ def profile(name: str, config: Config) -> Profile:
 
 def worker_name() -> str:
     """The name under which this process leases jobs."""
-    from ricordo.store.sqlite.jobs import worker_name
+    from ricordo.store.sql.jobs import worker_name
 
     return worker_name()
 

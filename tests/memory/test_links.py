@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import Conflict, Entry, NotFound, Ricordo, UsageError
-from ricordo.store.sqlite.links import MOST_NEIGHBOURS
+from ricordo.store.sql.links import MOST_NEIGHBOURS
 from ricordo.text.links import targets_in
 from ricordo.values.items import Ref
 from ricordo.values.links import LINK_TYPES

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ricordo import ConfigProvider, NotFound, PathConflict, Ricordo, UsageError
-from ricordo.store.sqlite.items import layouts_of
+from ricordo.store.sql.items import layouts_of
 from ricordo.store.sqlite.store import SqliteStore
 from ricordo.values.hits import Hit
 from ricordo.values.reports import AddReport, Progress, RefreshReport

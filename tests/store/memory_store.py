@@ -30,8 +30,9 @@ from ricordo.store.asking import (
     Shown,
     WordShare,
 )
-from ricordo.store.base import Backlog, FileState, Job, Mirror, PreparedChunk, PreparedItem, Scoring, StoredLink
+from ricordo.store.base import Mirror
 from ricordo.store.prepare import embedded_text
+from ricordo.store.values import Backlog, FileState, Job, PreparedChunk, PreparedItem, Scoring, StoredLink
 from ricordo.text.phrases import holds_phrase, holds_prefix
 from ricordo.text.spelling import likely_words
 from ricordo.text.words import Analyzer, fold

@@ -26,7 +26,8 @@ if shift and "LD_PRELOAD" not in os.environ:
     time.time_ns = lambda: real_ns() + shift * 10**9
 from ricordo import ConfigProvider, Ricordo
 from ricordo.errors import Unavailable
-from ricordo.store.sqlite import jobs, segments
+from ricordo.store.sql import jobs
+from ricordo.store.sqlite import segments
 from ricordo.testing import FakeEmbedder
 
 store, what = sys.argv[1], sys.argv[2]
@@ -39,7 +40,7 @@ if what == "save":
     engine.save(f"memory:/m{shift}", lions, on_conflict="overwrite", wait=False)
     said["version"] = saved.version
 elif what == "die with leases":
-    database = engine.store._file.database
+    database = engine.store.database
     for number in range(3):
         engine.save(f"note:/waits{number}", f"a text that waits {number}", wait=False)
     (name,) = database.connection().rows("SELECT name FROM fingerprints")[0]
@@ -62,7 +63,7 @@ elif what == "look":
         "scores": [hit.score for hit in engine.search("text", track=True).hits],
         "waiting": engine.jobs().to_dict(),
         "problems": [check.detail for check in report.checks if not check.ok],
-        "merging": [segments._due(engine.store._file.database.connection(), True) is not None],
+        "merging": [segments._due(engine.store.database.connection(), True) is not None],
         "context": bool(engine.context("lions", budget=300, recent=True).text),
         "timeline": bool(engine.recent(limit=50).to_dict()),
     }

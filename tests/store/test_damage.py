@@ -190,7 +190,7 @@ def test_a_log_that_is_whole_raises_no_alarm(open_engine: Opener, tmp_path: Path
         engine.save(f"note:/n{number}", f"text {number}")
         copy = copied(tmp_path / "whole.db", tmp_path / f"copy{number}.db")
         assert open_engine(copy.stem).doctor().ok
-    engine.store._file.database.checkpoint()  # type: ignore[attr-defined]  # the log begins anew
+    engine.store.database.checkpoint()  # type: ignore[attr-defined]  # the log begins anew
     engine.save("note:/after", "text after")
     assert open_engine(copied(tmp_path / "whole.db", tmp_path / "anew.db").stem).doctor().ok
     engine.close()

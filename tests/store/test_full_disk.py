@@ -65,7 +65,7 @@ def embed(engine: Ricordo, disk: Path) -> object:
 
 
 def merge(engine: Ricordo, disk: Path) -> object:
-    segments.maintain(engine.store._file.database)  # type: ignore[attr-defined]
+    segments.maintain(engine.store.database)  # type: ignore[attr-defined]
     return engine.vacuum()
 
 

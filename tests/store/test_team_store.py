@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import re
 import socket
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
@@ -74,6 +76,20 @@ def filled() -> Iterator[Ricordo]:
             engine.save(f"note:/note-{number}", text)
         engine.embed()
         yield engine
+
+
+def test_a_store_on_a_server_is_filled_and_searched_without_sqlite(team: str) -> None:
+    """Neither the library nor a module of the other store is loaded."""
+    code = (
+        "import sys\nfrom ricordo import Ricordo\n"
+        "with Ricordo.open(sys.argv[1]) as engine:\n"
+        "    engine.save('note:/keys', 'Rotate the signing keys every quarter.')\n"
+        "    assert engine.search('signing keys').hits\n"
+        "    assert engine.doctor().ok\n"
+        "print(*(name for name in sys.modules if name == 'apsw' or 'sqlite' in name))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, team], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()) == (0, []), done.stderr
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -375,7 +391,7 @@ def test_an_index_over_many_vectors_finds_the_nearest_also_with_filters(
     import numpy as np
 
     from ricordo.store.asking import Ask, QueryVector
-    from ricordo.store.base import Backlog
+    from ricordo.store.values import Backlog
     from ricordo.values.hits import Filters
 
     monkeypatch.setattr("ricordo.store.postgres.meaning.EXACT_BELOW", 300)

@@ -25,6 +25,7 @@ PROTOCOLS = {
     "base",
     "parts",
     "prepare",
+    "values",
     "fingerprint",
     "registry",
 }  # what others may import from an adapter's folder
@@ -152,6 +153,45 @@ def test_only_a_registry_imports_a_concrete_store() -> None:
         and Path(file).name != "registry.py"
     ]
     assert others == []
+
+
+def test_the_two_databases_know_nothing_of_each_other() -> None:
+    """What both need is in ``store/sql/``, which knows neither."""
+    foreign = {"sqlite": {"postgres"}, "postgres": {"sqlite"}, "sql": {"sqlite", "postgres"}}
+    found = [
+        f"{file} imports ricordo.{name}"
+        for file, tree in modules()
+        for name in imported(tree)
+        if file.startswith("store/")
+        and name.startswith("store.")
+        and name.split(".")[1] in foreign.get(file.split("/")[1], set())
+    ]
+    assert found == []
+
+
+def test_no_two_modules_of_the_store_need_each_other() -> None:
+    needs = {
+        file.removesuffix(".py").replace("/", "."): {
+            known
+            for name in imported(tree)
+            for known in (name, name.rpartition(".")[0])
+            if (PACKAGE / f"{known.replace('.', '/')}.py").is_file()
+        }
+        for file, tree in modules()
+        if file.startswith("store/")
+    }
+    circles = []
+    for start in needs:
+        reached: set[str] = set()
+        waiting = list(needs[start])
+        while waiting:
+            name = waiting.pop()
+            if name not in reached:
+                reached.add(name)
+                waiting += needs.get(name, ())
+        if start in reached:
+            circles.append(start)
+    assert circles == []
 
 
 def test_no_two_parts_import_each_other() -> None:

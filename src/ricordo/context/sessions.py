@@ -26,7 +26,8 @@ from ricordo.context.tally import Tally
 from ricordo.context.turn_judging import TurnJudge
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.ingest.redact import redact, redact_values
-from ricordo.store.base import Backlog, FileState, Store
+from ricordo.store.base import Store
+from ricordo.store.values import Backlog, FileState
 from ricordo.values.items import Item, Parsed, Ref, Saved
 from ricordo.values.kinds import SESSION
 from ricordo.values.sessions import LONGEST_RESULT, Checkpoint, ReadCounts, SessionEvent, SessionHint, shortened

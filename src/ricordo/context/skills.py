@@ -19,7 +19,8 @@ from ricordo.ingest.files import FileReader, metadata_kept, set_by_people
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.sources.disk import FoundFile, absolute
 from ricordo.sources.skills import FILE, Listed, SkillRoot, rank_of
-from ricordo.store.base import Backlog, FileState, Store
+from ricordo.store.base import Store
+from ricordo.store.values import Backlog, FileState
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item, Parsed, Ref, Saved
 from ricordo.values.reports import AddReport

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo.engine.checks import check_choice, check_type, refuse_put_away
 from ricordo.engine.context import EngineContext
 from ricordo.errors import StaleVersion, from_dict
-from ricordo.store.base import PreparedItem
+from ricordo.store.values import PreparedItem
 from ricordo.values.choices import ON_CONFLICT
 from ricordo.values.hits import Filters
 from ricordo.values.items import Draft, Entry, Fields, Item, Ref, Saved

@@ -16,8 +16,9 @@ from ricordo.config.places import locate
 from ricordo.engine.checks import check_choice
 from ricordo.engine.context import EngineContext
 from ricordo.errors import PathConflict, StoreError, UsageError, from_dict
-from ricordo.store.base import Backlog, Store
+from ricordo.store.base import Store
 from ricordo.store.prepare import embed_hash
+from ricordo.store.values import Backlog
 from ricordo.values.choices import ON_CONFLICT
 from ricordo.values.items import Saved
 from ricordo.values.reports import Progress

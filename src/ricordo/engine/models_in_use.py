@@ -12,7 +12,7 @@ from ricordo import registry
 from ricordo.config.files import data_home
 from ricordo.config.settings import Config
 from ricordo.errors import Unavailable
-from ricordo.store.base import Backlog
+from ricordo.store.values import Backlog
 from ricordo.values.store_addresses import is_address
 
 if TYPE_CHECKING:

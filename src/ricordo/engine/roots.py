@@ -19,7 +19,7 @@ from ricordo.verbs.declare import verb
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.store.base import FileState
+    from ricordo.store.values import FileState
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import REF_TEXT
 

@@ -19,7 +19,8 @@ from ricordo.ingest.parse import parse_bytes
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.sources.base import looks_like_url
 from ricordo.sources.disk import FoundFile, Skipped, absolute, disk_ref, expand, printable
-from ricordo.store.base import Backlog, FileState, Store
+from ricordo.store.base import Store
+from ricordo.store.values import Backlog, FileState
 from ricordo.values.items import Entry, Parsed, Ref, Saved
 from ricordo.values.reports import AddReport, Progress
 

@@ -17,7 +17,8 @@ from ricordo.errors import ContractError, Error, Unavailable
 from ricordo.models.base import Embedder
 from ricordo.models.fingerprint import fingerprint_of
 from ricordo.plugins import call_plugin
-from ricordo.store.base import Job, Store
+from ricordo.store.base import Store
+from ricordo.store.values import Job
 from ricordo.values.reports import EmbedReport, Progress
 
 if TYPE_CHECKING:

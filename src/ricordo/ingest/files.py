@@ -24,7 +24,7 @@ from ricordo.sources.disk import FoundFile, Skipped, over_limit, walk
 from ricordo.sources.git_times import GitTimes
 from ricordo.sources.mailbox import bytes_of as mail_bytes
 from ricordo.sources.mailbox import is_mailbox, mails
-from ricordo.store.base import FileState
+from ricordo.store.values import FileState
 from ricordo.values.days import parse_time
 from ricordo.values.items import Fields, Item, Parsed, Ref
 

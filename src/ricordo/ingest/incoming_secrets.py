@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ricordo.ingest.pipeline import Incoming
 from ricordo.sources.base import VALIDATORS
-from ricordo.store.base import FileState
+from ricordo.store.values import FileState
 from ricordo.values.items import Ref
 from ricordo.values.kinds import kind_of_drive
 

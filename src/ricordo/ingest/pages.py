@@ -20,7 +20,7 @@ from ricordo.ingest.parse.encoding import without_surrogates
 from ricordo.ingest.parse.html_about import ABOUT
 from ricordo.ingest.pipeline import Incoming, structure_of
 from ricordo.sources.base import VALIDATORS, FetchedPage, LoadedPage, Loader, Place, Web
-from ricordo.store.base import FileState
+from ricordo.store.values import FileState
 from ricordo.values.items import Item, Parsed, Ref
 
 HTTP, MCP = "http", "mcp:"

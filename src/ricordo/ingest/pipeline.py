@@ -21,8 +21,9 @@ from ricordo.ingest.parse.detect import TYPES
 from ricordo.ingest.prefix import prefix_texts
 from ricordo.ingest.redact import secret_counts
 from ricordo.models.base import LLM, TokenCounter
-from ricordo.store.base import Backlog, FileState, PreparedItem, Store
+from ricordo.store.base import Store
 from ricordo.store.prepare import prepare
+from ricordo.store.values import Backlog, FileState, PreparedItem
 from ricordo.text.mentions import mentioned
 from ricordo.values.items import Draft, Fields, Parsed, Passage, Ref, Saved
 from ricordo.values.kinds import MENTIONING_KINDS, REMEMBERED_KINDS

@@ -21,7 +21,8 @@ from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.sources.base import VALIDATORS
 from ricordo.sources.disk import FoundFile, disk_ref, printable, ref_path, under_glob
 from ricordo.sources.mailbox import is_mailbox
-from ricordo.store.base import Backlog, FileState, Store
+from ricordo.store.base import Store
+from ricordo.store.values import Backlog, FileState
 from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import DRIVES_WITHOUT_ORIGIN
 from ricordo.values.reports import Progress, Refreshed, RefreshReport

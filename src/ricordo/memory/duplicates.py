@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.memory.merging import holds_all
 from ricordo.store.asking import Ask, AskedWord, QueryVector, Shown
-from ricordo.store.base import PreparedItem, Store
+from ricordo.store.base import Store
+from ricordo.store.values import PreparedItem
 from ricordo.values.hits import Filters
 from ricordo.values.items import Duplicate, Item
 

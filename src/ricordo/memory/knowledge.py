@@ -14,7 +14,8 @@ from ricordo.errors import StoreError, Unavailable
 from ricordo.memory.knowledge_folder import KnowledgeFolder
 from ricordo.memory.knowledge_look import look
 from ricordo.memory.knowledge_mirror import KnowledgeMirror
-from ricordo.store.base import Backlog, Store
+from ricordo.store.base import Store
+from ricordo.store.values import Backlog
 from ricordo.values.kinds import DRIVES_WITH_FILES, KNOWLEDGE_FOLDERS
 from ricordo.values.reports import Check, Synced, SyncReport
 

@@ -18,7 +18,8 @@ from ricordo.errors import Conflict, Unavailable
 from ricordo.memory.knowledge_files import belongs, file_name, first_line, mark_of, numbered, render
 from ricordo.memory.knowledge_folder import FileChanged, FileChanges, KnowledgeFolder, hash_of
 from ricordo.memory.knowledge_seals import Seals, makes_claims
-from ricordo.store.base import PreparedItem, Store
+from ricordo.store.base import Store
+from ricordo.store.values import PreparedItem
 from ricordo.values.items import Item, KnownFile, Saved
 from ricordo.values.kinds import DRIVES_WITH_FILES, KNOWLEDGE_FOLDERS
 

@@ -23,7 +23,8 @@ from ricordo.memory.knowledge_files import KnowledgeFile, id_of, mark_of, ref_of
 from ricordo.memory.knowledge_folder import FileChanged, KnowledgeFolder, ReadFile
 from ricordo.memory.knowledge_look import FolderLook, look
 from ricordo.memory.knowledge_seals import Seals
-from ricordo.store.base import Backlog, PreparedItem, Store
+from ricordo.store.base import Store
+from ricordo.store.values import Backlog, PreparedItem
 from ricordo.values.items import Item, KnownFile, Parsed, Ref, Saved
 from ricordo.values.reports import Synced, SyncReport
 

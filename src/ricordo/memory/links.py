@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ricordo.errors import Conflict, NotFound, UsageError
-from ricordo.store.base import Store, StoredLink
+from ricordo.store.base import Store
+from ricordo.store.values import StoredLink
 from ricordo.values.hits import Answer
 from ricordo.values.items import Item
 from ricordo.values.links import LINK_TYPES, Link, LinkReport

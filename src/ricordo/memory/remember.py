@@ -23,8 +23,9 @@ from ricordo.memory.merging import merged_fields, merged_text
 from ricordo.memory.slugs import free_name, slug
 from ricordo.models.base import Embedder
 from ricordo.models.fingerprint import fingerprint_of
-from ricordo.store.base import Backlog, PreparedItem, Store
+from ricordo.store.base import Store
 from ricordo.store.prepare import embedded_text
+from ricordo.store.values import Backlog, PreparedItem
 from ricordo.values.items import Duplicate, Item, Parsed, Ref, Saved, checked_fields
 
 if TYPE_CHECKING:

@@ -35,7 +35,8 @@ from ricordo.search.rerank import rerank
 from ricordo.search.signals import OUT_OF_TIME
 from ricordo.search.wording import worded
 from ricordo.store.asking import NEWEST, SUBSTRING, Ask
-from ricordo.store.base import Scoring, Store
+from ricordo.store.base import Store
+from ricordo.store.values import Scoring
 from ricordo.text.words import Analyzer
 from ricordo.values.hits import Answer, Explain, Filters, SearchMeta, SignalShare, TermShare
 from ricordo.values.kinds import CHECKPOINT

@@ -23,7 +23,8 @@ from ricordo.errors import Error, Unavailable, UsageError
 from ricordo.frozen import frozen
 from ricordo.search.query import both, parse_query
 from ricordo.search.request import SHOWS_ALL, Request
-from ricordo.store.base import ContentMark, Store
+from ricordo.store.base import Store
+from ricordo.store.values import ContentMark
 from ricordo.text.words import folded_words
 from ricordo.values.hits import Answer, Elsewhere, Filters, Hit, SearchMeta
 from ricordo.values.items import Ref

@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ricordo.frozen import frozen
-from ricordo.store.base import Scoring
 from ricordo.store.found import Candidate as Candidate
+from ricordo.store.values import Scoring
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item
 

@@ -1,127 +1,22 @@
-"""What a store takes and returns: prepared items in, values out; there is no SQL outside ``store/``.
+"""A store, as others see it: a record of narrow parts, of which callers take the one they need.
 
-``Store`` is a record of narrow parts; callers take the part they need. The protocols of the parts are in ``parts``.
+It takes prepared items and returns values; there is no SQL outside ``store/``. The protocols of the parts are in
+``parts``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import field
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ricordo.frozen import frozen
-from ricordo.text.links import LinkTarget
 from ricordo.text.words import Analyzer
-from ricordo.values.items import Draft, Saved
+from ricordo.values.items import Saved
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from ricordo.store import parts
+    from ricordo.store.values import PreparedItem
     from ricordo.values.reports import Check, Damage
-
-    Array = npt.NDArray[Any]
-
-TermCounts = tuple[Mapping[str, int], ...]
-
-
-@frozen
-class Scoring:
-    """The constants of BM25F; ``weights`` for title, path, description, tags, context, body."""
-
-    k1: float = 1.2
-    b: float = 0.75
-    weights: tuple[float, ...] = (3.3, 1.7, 1.0, 0.67, 0.33, 1.0)
-
-
-@frozen
-class Backlog:
-    """The fingerprint whose vectors new chunks wait for."""
-
-    fingerprint: str
-    dimensions: int
-
-
-@frozen
-class Job:
-    """A text to embed, for one chunk of one item."""
-
-    chunk: int
-    item: int
-    hash: bytes
-    text: str
-
-
-@frozen
-class ContentMark:
-    """The hash of a version's content alone (empty for no content), and when the item last changed."""
-
-    text_hash: str
-    changed: int
-
-
-@frozen
-class StoredLink:
-    """A link by its items' numbers. ``target`` is None while no item has the name ``name``."""
-
-    source: int
-    target: int | None
-    type: str
-    origin: str
-    text: str
-    name: str
-    created_at: datetime
-
-
-@frozen
-class PreparedChunk:
-    """A chunk ready to be written. ``counts`` is None when the store already holds a chunk with this key."""
-
-    start: int
-    lines: tuple[int, int]
-    text: str
-    heading: str
-    prefix: str
-    key: bytes
-    embed_hash: bytes
-    counts: TermCounts | None
-
-
-@frozen
-class FileState:
-    """What a file looked like when it was read, to notice changes cheaply; ``fields`` are those that the file itself
-    sets.
-    """
-
-    mtime: int
-    size: int
-    hash: str = ""
-    fields: Mapping[str, Any] = field(default_factory=dict)
-
-    def looks_like(self, mtime: int, size: int) -> bool:
-        """Whether a file with this time and size need not be opened."""
-        return (self.mtime, self.size) == (mtime, size)
-
-
-@frozen
-class PreparedItem:
-    """An item ready to be written: its draft, the hashes that tell versions apart, and its chunks."""
-
-    draft: Draft
-    hash: str
-    text_hash: str
-    chunks: tuple[PreparedChunk, ...]
-    file: FileState | None = None
-    links: tuple[LinkTarget, ...] = ()
-    mentions: tuple[tuple[int, str], ...] = ()
-    """Entities that the text names: their numbers and titles."""
-    secrets: Mapping[str, int] = field(default_factory=dict)
-    """How many secrets of each kind the text contains."""
-    times: tuple[datetime, datetime] | None = None
-    id: str = ""
-    """When a new item was made and last changed, and its id, if it had them before it came here."""
 
 
 class Mirror(Protocol):

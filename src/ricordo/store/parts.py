@@ -9,25 +9,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ricordo.errors import Error
 from ricordo.store.asking import Aim, Ask, Candidates, Passages, Shown
-from ricordo.store.base import (
-    Backlog,
-    ContentMark,
-    FileState,
-    Job,
-    PreparedItem,
-    StoredLink,
-)
+from ricordo.store.values import Backlog, ContentMark, FileState, Job, PreparedItem, StoredLink
 from ricordo.values.hits import Filters
 from ricordo.values.items import Draft, Item, KnownFile, Ref, Saved, Version
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import numpy.typing as npt
+
     from ricordo.exchange.records import ItemRecord, Record
-    from ricordo.store.base import Array
     from ricordo.values.reports import Damage, VacuumReport
     from ricordo.values.sessions import Happening, ThreadSpan
     from ricordo.values.use import Judged, Learned, Move, Retrieval, StatsReport, Use, WeightChange
+
+    Array = npt.NDArray[Any]
 
 
 class Items(Protocol):

@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from ricordo.store.base import FileState, PreparedChunk, PreparedItem, TermCounts
+from ricordo.store.values import FileState, PreparedChunk, PreparedItem, TermCounts
 from ricordo.text.links import targets_in
 from ricordo.text.words import Analyzer
 from ricordo.values.items import Draft

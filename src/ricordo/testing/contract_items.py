@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from ricordo.errors import Conflict, NotFound, PathConflict, StaleVersion, from_dict
-from ricordo.store.base import FileState, PreparedItem, Store
+from ricordo.store.base import Store
 from ricordo.store.prepare import text_hash
+from ricordo.store.values import FileState, PreparedItem
 from ricordo.testing.making import prepared
 from ricordo.testing.opening import StoreFixtures
 from ricordo.values.hits import Filters

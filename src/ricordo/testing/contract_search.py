@@ -14,9 +14,10 @@ import pytest
 
 from ricordo.errors import ContractError
 from ricordo.store.asking import NEWEST, SUBSTRING, Aim, Ask, AskedWord, Needs, Phrase, QueryVector, Shown
-from ricordo.store.base import Backlog, PreparedItem, Store
+from ricordo.store.base import Store
 from ricordo.store.found import Candidate
 from ricordo.store.prepare import embedded_text
+from ricordo.store.values import Backlog, PreparedItem
 from ricordo.testing.contract_items import ItemsContract
 from ricordo.testing.fakes import FakeEmbedder
 from ricordo.testing.making import prepared

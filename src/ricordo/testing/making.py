@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ricordo.store.base import FileState, PreparedItem
 from ricordo.store.prepare import prepare
+from ricordo.store.values import FileState, PreparedItem
 from ricordo.text.words import Analyzer
 from ricordo.values.items import Draft, Fields, Passage, Ref
 from ricordo.values.kinds import kind_of_drive

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from ricordo.store.base import PreparedItem, Scoring
+from ricordo.store.values import PreparedItem, Scoring
 
 FIELDS = ("title", "path", "description", "tags", "context", "body")
 

@@ -19,11 +19,12 @@ from typing import Any
 
 from ricordo.frozen import frozen
 from ricordo.store.asking import MATCHES, Ask
-from ricordo.store.sqlite.briefs import DATED_FIELDS
-from ricordo.store.sqlite.filters import where
-from ricordo.store.sqlite.items import ITEM_COLUMNS, ITEM_TABLES
-from ricordo.store.sqlite.pool import CHUNKS_KEPT
-from ricordo.store.sqlite.times import micros
+from ricordo.store.postgres import dialect
+from ricordo.store.sql.filters import where
+from ricordo.store.sql.items import ITEM_COLUMNS, ITEM_TABLES
+from ricordo.store.sql.pool import CHUNKS_KEPT
+from ricordo.store.sql.times import micros
+from ricordo.store.sql.windows import DATED_FIELDS
 from ricordo.text.words import fold
 
 MOST_PREFIX_TERMS = 200
@@ -84,7 +85,7 @@ def add_conditions(statement: Statement, ask: Ask, barred: Sequence[int]) -> tup
             (micros(ask.as_of), micros(ask.as_of)),
         )
     if limited:
-        condition, values = where(filters)
+        condition, values = where(filters, dialect)
         statement.step("passing", f"SELECT i.n FROM items i WHERE {condition}", values)
     if archived:
         statement.step(

@@ -7,30 +7,12 @@ from collections.abc import Iterator
 from ricordo.store.postgres import postings
 from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.database import Database
-from ricordo.store.sqlite.damage import version_problem
-from ricordo.store.sqlite.new_chunks import NewChunk
-from ricordo.store.sqlite.saving import LENGTHS
+from ricordo.store.sql.new_chunks import NewChunk
+from ricordo.store.sql.saving import LENGTHS
 from ricordo.text.words import Analyzer
-from ricordo.values.reports import Check, Damage
+from ricordo.values.reports import Check
 
 _BATCH = 500
-
-
-def texts(database: Database) -> tuple[Check, list[Damage]]:
-    """Every version of every item against the hashes it was saved with."""
-    with database.read() as connection:
-        found = [
-            Damage(n, ref, number, number == head, problem)
-            for n, ref, head, number in connection.rows(
-                "SELECT i.n, i.drive || ':' || i.path, i.version, v.number FROM items i JOIN versions v ON v.item = i.n"
-                " ORDER BY i.n, v.number"
-            )
-            if (problem := version_problem(connection, n, number))  # type: ignore[arg-type]
-        ]
-    if not found:
-        return Check("texts", True, "are what was saved, in every version"), []
-    listed = "; ".join(f"{one.ref} version {one.number}: {one.problem}" for one in found[:20])
-    return Check("texts", False, f"damaged: {listed}. Restore a backup."), found
 
 
 def keyword_index(database: Database, analyzer: Analyzer, repair: bool) -> Check:
@@ -72,9 +54,9 @@ def _index_problem(connection: Connection) -> str:
 def rebuild(database: Database, analyzer: Analyzer) -> None:
     """Index every passage again, from the stored texts, in one transaction."""
     with database.write(durable=True, mirrored=False) as connection:
-        connection.rows("DELETE FROM postings")
-        connection.rows("DELETE FROM term_counts")
-        connection.rows("UPDATE lexical_stats SET total = 0, passages = 0")
+        connection.run("DELETE FROM postings")
+        connection.run("DELETE FROM term_counts")
+        connection.run("UPDATE lexical_stats SET total = 0, passages = 0")
         chunks = list(_chunks(connection, analyzer))
         for at in range(0, len(chunks), _BATCH):
             batch = chunks[at : at + _BATCH]
@@ -82,7 +64,7 @@ def rebuild(database: Database, analyzer: Analyzer) -> None:
                 "UPDATE chunks SET lengths=? WHERE id=?",
                 [(LENGTHS.pack(*chunk.lengths()), chunk.chunk) for chunk in batch],
             )
-            postings.add_chunks(connection, batch, None)
+            postings.add_chunks(connection, batch)
 
 
 def _chunks(connection: Connection, analyzer: Analyzer) -> Iterator[NewChunk]:
@@ -108,7 +90,7 @@ def references(database: Database, repair: bool) -> Check:
         )
     if jobs and repair:
         with database.write() as connection:
-            connection.rows("DELETE FROM jobs j WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.id = j.chunk)")
+            connection.run("DELETE FROM jobs j WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.id = j.chunk)")
     ok = not jobs and not heads
     detail = "all lead somewhere" if ok else f"{jobs} jobs without a passage, {heads} items without their version"
     return Check("references", ok, detail, repaired=bool(jobs) and repair and not heads)

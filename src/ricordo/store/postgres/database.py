@@ -9,18 +9,19 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
 import psycopg
 import psycopg.conninfo
 import psycopg_pool
 
-from ricordo.errors import CorruptStore, ReadOnlyStore, StoreError, Unavailable, half_a_character
+from ricordo.errors import ReadOnlyStore, StoreError, Unavailable
 from ricordo.store.postgres import postings, schema
 from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.translating import translated
-from ricordo.store.sqlite.connection import UNREADABLE, AroundCommit, Row, WordIndex
+from ricordo.store.sql.protocols import AroundCommit, Row, WordIndex
+from ricordo.store.sql.transactions import decoded, mirroring
 from ricordo.values.store_addresses import Address
 
 CONNECT_SECONDS = 5.0
@@ -87,14 +88,9 @@ class Database:
         """How many trips over the network this thread made."""
         return getattr(self._local, "trips", 0)
 
-    @trips.setter
-    def trips(self, count: int) -> None:
-        self._local.trips = count
-
-    def connection(self) -> Connection:
-        """This thread's reader, while a read is open."""
-        found: Connection = self._local.reader
-        return found
+    def count_trip(self) -> None:
+        """Count one more trip of this thread."""
+        self._local.trips = self.trips + 1
 
     def exchange(self, raw: psycopg.Connection[Row]) -> psycopg.Connection[Row]:
         """Give a broken connection back and take another; the pool throws all broken ones away."""
@@ -107,7 +103,7 @@ class Database:
         """A snapshot: all statements in the block see the same state. Blocks may nest."""
         self._refuse_closed()
         reader: Connection | None = getattr(self._local, "reader", None)
-        with self.translated(), self._decoded():
+        with self.translated(), decoded(self.path):
             if reader is not None:
                 yield reader
                 return
@@ -135,7 +131,7 @@ class Database:
             self._local.writer, self._local.mirrored = writer, mirrored
             try:
                 yield writer
-                with self._around_commit(writer, durable=durable, mirrored=mirrored):
+                with mirroring(self.around_commit if mirrored else None, writer.touched, durable=durable):
                     self._commit(writer)
             finally:
                 self._local.writer = None
@@ -170,7 +166,7 @@ class Database:
         for attempt in (1, 2):
             raw = self.pool.getconn()
             try:
-                self.trips += 1
+                self.count_trip()
                 with raw.pipeline():
                     raw.execute("BEGIN")
                     if seconds is not None:
@@ -194,7 +190,7 @@ class Database:
     def _commit(self, writer: Connection) -> None:
         """Commit, and wait for it: what returns is kept."""
         if writer.touched:
-            writer.send("SELECT pg_notify($1, $2)", (self.channel, str(len(writer.touched))))
+            writer.run("SELECT pg_notify(?, ?)", (self.channel, str(len(writer.touched))))
         writer.commit()
 
     @property
@@ -207,11 +203,6 @@ class Database:
         with self.translated(), psycopg.connect(self.address.dsn, autocommit=True, **_limits(self.address)) as raw:
             raw.execute(f'LISTEN "{self.channel}"')
             return any(True for _ in raw.notifies(timeout=seconds, stop_after=1))
-
-    def _around_commit(self, writer: Connection, *, durable: bool, mirrored: bool) -> AbstractContextManager[None]:
-        if self.around_commit is None or not mirrored or not writer.touched:
-            return nullcontext()
-        return self.around_commit(frozenset(writer.touched), durable=durable)
 
     def is_mirrored(self) -> bool:
         """Whether writes of this thread are mirrored now: always, except in a transaction that switched it off."""
@@ -255,19 +246,6 @@ class Database:
     def translated(self) -> AbstractContextManager[None]:
         """Turn PostgreSQL's errors into ours."""
         return translated(self.path)
-
-    @contextmanager
-    def _decoded(self) -> Iterator[None]:
-        """Turn an exception from decoding a row into the error for damage; its trace is kept."""
-        try:
-            yield
-        except UnicodeEncodeError:
-            raise half_a_character() from None
-        except UNREADABLE as error:
-            raise CorruptStore(
-                f"something in the store {self.path} cannot be read ({type(error).__name__}: {error})",
-                hint="'ricordo doctor' names what is damaged. If it finds nothing, this is a mistake in Ricordo.",
-            ) from error
 
 
 def _end_in_background(raw: psycopg.Connection[Any]) -> None:

@@ -18,15 +18,15 @@ from ricordo.store.asking import MATCHES, NEWEST, Ask, Candidates
 from ricordo.store.postgres import asking_sql as sql
 from ricordo.store.postgres import judging, linked, spelling
 from ricordo.store.postgres import other_asks as others
-from ricordo.store.postgres.connection import unescaped
+from ricordo.store.postgres.connection import Connection, unescaped
 from ricordo.store.postgres.nearest_sql import add_nearest
 from ricordo.store.postgres.nearness import at_hand
-from ricordo.store.postgres.opened import Opened
-from ricordo.store.sqlite import items
-from ricordo.store.sqlite.briefs import window_of
-from ricordo.store.sqlite.matches import Matches, VectorMatches
-from ricordo.store.sqlite.pool import CHUNKS_KEPT, GatheredPool
-from ricordo.store.sqlite.times import micros
+from ricordo.store.postgres.open_workspace import OpenWorkspace
+from ricordo.store.sql import items
+from ricordo.store.sql.matches import Matches, VectorMatches
+from ricordo.store.sql.pool import CHUNKS_KEPT, GatheredPool
+from ricordo.store.sql.times import micros
+from ricordo.store.sql.windows import window_of
 from ricordo.values.items import Item
 from ricordo.values.use_scores import feedback_prior
 
@@ -37,7 +37,7 @@ _ABOUT_ITEMS = ("items", "refs", "feedback", "cosines")
 class Gathering:
     """Answers one ask, with one connection, as the store is at one moment."""
 
-    def __init__(self, opened: Opened, connection: Any, ask: Ask) -> None:
+    def __init__(self, opened: OpenWorkspace, connection: Connection, ask: Ask) -> None:
         self.opened = opened
         self.connection = connection
         self.ask = ask
@@ -66,8 +66,8 @@ class Gathering:
             self._take_substrings()
             pool.total = len(pool)
         near = _pairs(self.answer.get("neighbours"))
-        self.join([n for n in self.answer.get("joined") or [] if n not in pool])
-        distances = linked.join(self) if ask.needs.link_seeds else {}
+        self._join([n for n in self.answer.get("joined") or [] if n not in pool])
+        distances = self._join_linked() if ask.needs.link_seeds else {}
         return self.answered(near, distances)
 
     def _take_both_sides(self) -> None:
@@ -280,7 +280,7 @@ class Gathering:
         self.answer |= self._asked(statement, answers, after)
         self.answer |= {name: [*rows, *(self.answer.get(name) or [])] for name, rows in before.items() if rows}
 
-    def join(self, numbers: Sequence[int]) -> None:
+    def _join(self, numbers: Sequence[int]) -> None:
         """Add items that neither side found, with their values."""
         ask, pool = self.ask, self.pool
         if not numbers:
@@ -304,6 +304,29 @@ class Gathering:
             kept = [row for row in self.answer.get("cosines") or [] if row[1] in wanted]
             pool.add_cosines(cosines_of(kept))
             pool.fill_missing_cosines()
+
+    def _join_linked(self) -> Mapping[int, int]:
+        """Add the items that are linked with the best candidates; returns how many links away each is.
+
+        Their values are asked for in one trip, together with what TF-IDF needs.
+        """
+        ask, needs, pool = self.ask, self.ask.needs, self.pool
+        edges = self.answer.get("edges") or []
+        distances = linked.distances(self.connection, pool.best(needs.link_seeds), needs.link_depth, edges)
+        new = [n for n in distances if n not in pool]
+        vectors = self.vectors() if ask.vector is not None else None
+        asked = [linked.values_of(ask, new, self.barred, self.respelled, vectors)] if new else []
+        if needs.tfidf:
+            asked += judging.asked_for_tfidf(self.opened.analyzer, ask, pool, new)
+        found = self.connection.together(asked) if asked else []
+        if new:
+            values = found[0][0][0]
+            earlier = {name: self.answer.get(name) or [] for name in ("items", "refs", "feedback")}
+            self.answer |= values | {name: [*rows, *(values.get(name) or [])] for name, rows in earlier.items()}
+            self._join(values["joined"] or [])
+        if needs.tfidf:
+            self.at_hand = judging.AtHand.of(found[-3:])
+        return distances
 
     def _items(self) -> dict[int, Item]:
         rows = self.answer.get("items") or []

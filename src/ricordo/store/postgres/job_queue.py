@@ -5,55 +5,51 @@ another worker holds (``FOR UPDATE SKIP LOCKED``), and a worker that died loses 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from ricordo.store.base import Job
+from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.nearness import decoded, write_vectors
-from ricordo.store.postgres.opened import Opened
+from ricordo.store.postgres.open_workspace import OpenWorkspace
 from ricordo.store.prepare import embedded_text
-from ricordo.store.sqlite import jobs
-from ricordo.store.sqlite.job_queue import Jobs as SharedJobs
-from ricordo.store.sqlite.job_queue import check_vector
-from ricordo.store.sqlite.times import now_micros
-from ricordo.values.kinds import CHECKPOINT
+from ricordo.store.sql import jobs
+from ricordo.store.sql.arrays import Array
+from ricordo.store.sql.times import now_micros
+from ricordo.store.values import Job
 
 _MISSING = (
     "INSERT INTO jobs(fingerprint, chunk, kind, state) SELECT ?, c.id, i.kind, 'pending' FROM chunks c"
     " JOIN items i ON i.n = c.item WHERE {which} AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.fingerprint = ?"
     " AND v.hash = c.embed_hash) ON CONFLICT DO NOTHING"
 )
-_LIVE = f"(c.state=0 OR c.state=1 AND i.state='archived' AND i.kind='session' AND i.category='{CHECKPOINT}')"
 
 
-class Jobs(SharedJobs):
+class Jobs(jobs.SharedJobs):
     """The backlog of one workspace."""
 
-    def __init__(self, opened: Opened) -> None:
-        self._opened = opened
-        self._database: Any = opened.database
+    def __init__(self, opened: OpenWorkspace) -> None:
+        super().__init__(opened.database)
+        self._workspace = opened
 
     def enqueue_missing(self, fingerprint: str, dimensions: int, kind: str | None = None) -> int:
         """Put live chunks without a vector on the backlog."""
-        with self._database.write() as connection:
+        with self._workspace.database.write() as connection:
             number = jobs.fingerprint_id(connection, fingerprint, dimensions)
-            which = _LIVE + (" AND i.kind=?" if kind else "")
-            connection.rows(_MISSING.format(which=which), (number, *([kind] if kind else []), number))
-            return int(connection.changes())
+            which = jobs.WANTS_VECTOR + (" AND i.kind=?" if kind else "")
+            connection.run(_MISSING.format(which=which), (number, *([kind] if kind else []), number))
+            return connection.changes()
 
     def enqueue_waiting(self, fingerprint: str, other: str, dimensions: int) -> int:
         """Let texts that wait for a vector of one fingerprint wait for one of another, too."""
-        with self._database.write() as connection:
+        with self._workspace.database.write() as connection:
             number = jobs.fingerprint_id(connection, other, dimensions)
             which = "c.id IN (SELECT j.chunk FROM jobs j JOIN fingerprints f ON f.id = j.fingerprint WHERE f.name=?)"
-            connection.rows(_MISSING.format(which=which), (number, fingerprint, number))
-            return int(connection.changes())
+            connection.run(_MISSING.format(which=which), (number, fingerprint, number))
+            return connection.changes()
 
     def claim(self, fingerprint: str, dimensions: int, owner: str, limit: int, kind: str | None = None) -> list[Job]:
         """Lease texts to embed; texts that another worker holds are skipped."""
-        with self._database.read() as connection:
-            if not connection.rows("SELECT 1 FROM jobs WHERE state <> 'failed' LIMIT 1"):
-                return []
-        with self._database.write_at_once() as connection:
+        if not self.has_work():
+            return []
+        with self._workspace.database.write_at_once() as connection:
             number = self._number(connection, fingerprint, dimensions)
             now = now_micros()
             condition = "AND kind=?" if kind else ""
@@ -85,13 +81,13 @@ class Jobs(SharedJobs):
             if item is not None
         ]
 
-    def _number(self, connection: Any, fingerprint: str, dimensions: int) -> int:
-        known = self._opened.fingerprint(connection, fingerprint)
+    def _number(self, connection: Connection, fingerprint: str, dimensions: int) -> int:
+        known = self._workspace.fingerprint(connection, fingerprint)
         return known.number if known is not None else jobs.fingerprint_id(connection, fingerprint, dimensions)
 
-    def known_vectors(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, Any]:
+    def known_vectors(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, Array]:
         """The vectors of those texts that have one already."""
-        with self._database.read() as connection:
+        with self._workspace.database.read() as connection:
             rows = connection.rows(
                 "SELECT v.hash, vector_send(v.vector) FROM vectors v JOIN fingerprints f ON f.id = v.fingerprint"
                 " WHERE f.name=? AND v.hash = ANY(?)",
@@ -99,17 +95,17 @@ class Jobs(SharedJobs):
             )
         return {digest: decoded(data) for digest, data in rows}
 
-    def finish(self, fingerprint: str, done: Sequence[Job], computed: Mapping[bytes, Any]) -> None:
+    def finish(self, fingerprint: str, done: Sequence[Job], computed: Mapping[bytes, Array]) -> None:
         """Store what was computed; all of it is searchable when this returns."""
-        with self._database.write_at_once() as connection:
+        with self._workspace.database.write_at_once() as connection:
             number, dimensions = connection.rows(
                 "SELECT id, dimensions FROM fingerprints WHERE name=?", (fingerprint,)
             )[0]
             for vector in computed.values():
-                check_vector(vector, dimensions, fingerprint)
+                jobs.check_vector(vector, dimensions, fingerprint)
             if computed:
                 write_vectors(connection, number, computed)
-            connection.rows(
+            connection.run(
                 # The fingerprint in a subquery: of a new one, the planner would expect a single vector, and read all.
                 "WITH gone AS (DELETE FROM jobs j WHERE j.fingerprint=? AND j.chunk = ANY(?) AND (SELECT true"
                 " FROM chunks c JOIN vectors v ON v.fingerprint=(SELECT ?::bigint) AND v.hash = c.embed_hash"

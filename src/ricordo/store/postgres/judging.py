@@ -11,11 +11,12 @@ import numpy as np
 
 from ricordo.frozen import frozen
 from ricordo.store.asking import Ask
-from ricordo.store.postgres.connection import unescaped
-from ricordo.store.sqlite.chunk_rows import chunk_texts
-from ricordo.store.sqlite.matches import Matches
-from ricordo.store.sqlite.pool import GatheredPool
-from ricordo.store.sqlite.tfidf_scores import tfidf_cosines
+from ricordo.store.postgres.connection import Connection, unescaped
+from ricordo.store.sql.chunk_rows import chunk_texts
+from ricordo.store.sql.matches import Matches
+from ricordo.store.sql.pool import GatheredPool
+from ricordo.store.sql.protocols import Values
+from ricordo.store.sql.tfidf_scores import tfidf_cosines
 from ricordo.text.phrases import holds_phrase, holds_prefix
 from ricordo.text.words import Analyzer, fold
 from ricordo.values.items import Item
@@ -66,7 +67,7 @@ def lost_to_other_words(ask: Ask, rows: Rows, maximum: float) -> dict[int, float
     return lost
 
 
-def barred_by_phrases(connection: Any, ask: Ask) -> list[int]:
+def barred_by_phrases(connection: Connection, ask: Ask) -> list[int]:
     """Items with a passage that contains an excluded phrase: those with all its words are fetched, in one trip."""
     phrases = [phrase for phrase in ask.excluded_phrases if phrase.terms]
     if not phrases:
@@ -112,9 +113,7 @@ class AtHand:
         return cls({row[0]: (row[1], row[2], row[3]) for row in texts}, int(total[0][0]), dict(counts))  # type: ignore[arg-type]
 
 
-def asked_for_tfidf(
-    analyzer: Analyzer, ask: Ask, pool: GatheredPool, new: Sequence[int]
-) -> list[tuple[str, Sequence[Any]]]:
+def asked_for_tfidf(analyzer: Analyzer, ask: Ask, pool: GatheredPool, new: Sequence[int]) -> list[tuple[str, Values]]:
     """The statements for what TF-IDF needs about the best chunks of a pool, and all chunks of some new items."""
     chunks = list(pool.best_chunks().values())
     which = "SELECT id FROM chunks WHERE id = ANY(?) OR item = ANY(?) AND state = 0"
@@ -130,7 +129,7 @@ def asked_for_tfidf(
 
 
 def tfidf(
-    connection: Any, analyzer: Analyzer, ask: Ask, pool: GatheredPool, known: Mapping[int, Item], at_hand: AtHand
+    connection: Connection, analyzer: Analyzer, ask: Ask, pool: GatheredPool, known: Mapping[int, Item], at_hand: AtHand
 ) -> dict[int, float]:
     """TF-IDF cosine of the query with each candidate; what is not at hand is asked for."""
 
@@ -147,7 +146,7 @@ def tfidf(
     return tfidf_cosines(texts_of, analyzer, ask.text, pool, known, frequencies)
 
 
-def document_frequencies(connection: Any, terms: Collection[str]) -> tuple[int, dict[str, int]]:
+def document_frequencies(connection: Connection, terms: Collection[str]) -> tuple[int, dict[str, int]]:
     """The number of live chunks, and for each term in how many of them it stands."""
     wanted = sorted(terms)
     counts, found = connection.together(

@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 
 from ricordo.store.asking import Ask, Candidates, QueryVector
+from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.gathering import Gathering, cosines_of
 from ricordo.store.postgres.nearness import vectors_of_item
-from ricordo.store.postgres.opened import Opened
+from ricordo.store.postgres.open_workspace import OpenWorkspace
 
 _MOST_LIKENESSES = 8
 """So many passages of an item look for similar ones, each on its own."""
 _ABOUT_ITEMS = ("items", "refs", "feedback")
 
 
-def similar(opened: Opened, connection: Any, n: int, ask: Ask) -> Candidates:
+def similar(opened: OpenWorkspace, connection: Connection, n: int, ask: Ask) -> Candidates:
     """The items nearest to one item: to the middle of its passages, then by its nearest passage."""
     whole = Gathering(opened, connection, ask)
     pool = whole.pool

@@ -4,18 +4,19 @@ the values of new items are asked for, together with what TF-IDF needs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from typing import Any
 
+from ricordo.store.asking import Ask
 from ricordo.store.postgres import asking_sql as sql
-from ricordo.store.postgres import judging
-from ricordo.store.sqlite import links
-
-if TYPE_CHECKING:
-    from ricordo.store.postgres.gathering import Gathering
+from ricordo.store.postgres.connection import Connection
+from ricordo.store.sql import links
+from ricordo.store.sql.protocols import Values
 
 DEPTH_AT_HAND = 2
-"""So many links away an answer reaches; farther ones are asked for step by step."""
+"""How many links away an answer reaches; farther items are asked for step by step."""
+Edges = Sequence[Sequence[Any]]
+"""Links as rows: source, target, and whether each of the two is live."""
 
 
 _POOL = "SELECT item FROM pool UNION SELECT item FROM joined"
@@ -35,52 +36,36 @@ def add_around(statement: sql.Statement) -> None:
     )
 
 
-def join(gathering: Gathering) -> Mapping[int, int]:
-    """Add the items that are linked with the best candidates; returns how many links away each is."""
-    needs, pool, connection = gathering.ask.needs, gathering.pool, gathering.connection
-    seeds = pool.best(needs.link_seeds)
+def distances(connection: Connection, seeds: Sequence[int], depth: int, edges: Edges) -> dict[int, int]:
+    """Items within ``depth`` links of the seeds, with how many links away each is; ``edges`` came with the answer."""
     if not seeds:
-        distances: dict[int, int] = {}
-    elif needs.link_depth <= DEPTH_AT_HAND:
-        edges = gathering.answer.get("edges") or []
-        distances = links.walked(seeds, needs.link_depth, lambda frontier: _reached(edges, frontier))
-    else:
-        distances = links.neighbours(connection, seeds, needs.link_depth)
-    new = [n for n in distances if n not in pool]
-    asked = [_values_of(gathering, new)] if new else []
-    if needs.tfidf:
-        asked += judging.asked_for_tfidf(gathering.opened.analyzer, gathering.ask, pool, new)
-    if not asked:
-        return distances
-    found = connection.together(asked)
-    if new:
-        _take(gathering, found[0][0][0])
-    if needs.tfidf:
-        gathering.at_hand = judging.AtHand.of(found[-3:])
-    return distances
+        return {}
+    if depth <= DEPTH_AT_HAND:
+        return links.walked(seeds, depth, lambda frontier: _reached(edges, frontier))
+    return links.neighbours(connection, seeds, depth)
 
 
-def _reached(edges: Sequence[Sequence[Any]], frontier: Collection[int]) -> set[int]:
+def _reached(edges: Edges, frontier: Collection[int]) -> set[int]:
     inside = set(frontier)
     forward = {target for source, target, _, target_is_live in edges if source in inside and target_is_live}
     return forward | {source for source, target, source_is_live, _ in edges if target in inside and source_is_live}
 
 
-def _values_of(gathering: Gathering, numbers: Sequence[int]) -> tuple[str, Sequence[Any]]:
+def values_of(
+    ask: Ask, numbers: Sequence[int], barred: Sequence[int], respelled: sql.Respelled, vectors: sql.VectorIndex | None
+) -> tuple[str, Values]:
     """The statement for the values of items that are not in the pool yet."""
-    ask = gathering.ask
     statement = sql.Statement()
-    limited, seen = sql.add_conditions(statement, ask, gathering.barred)
+    limited, seen = sql.add_conditions(statement, ask, barred)
     inside = " WHERE item IN (SELECT n FROM allowed)" if limited else ""
     statement.step("pool", f"SELECT item FROM unnest(?::bigint[]) item{inside}", (list(numbers),))
     statement.step("joined", "SELECT NULL::bigint AS item LIMIT 0")
     answers: dict[str, str] = {"joined": "SELECT json_agg(item) FROM pool", "items": sql.ITEMS}
     after: list[Any] = []
     if ask.by_word or ask.phrases:
-        sql.add_words(statement, ask, seen, gathering.respelled)
-        sql.add_scores(statement, ask, limited=limited, seen=seen, respelled=gathering.respelled)
+        sql.add_words(statement, ask, seen, respelled)
+        sql.add_scores(statement, ask, limited=limited, seen=seen, respelled=respelled)
         answers["joined_lexical"] = sql.SCORES.format(items="SELECT item FROM pool")
-    vectors = gathering.vectors() if ask.vector is not None else None
     if vectors is not None and ask.vector is not None:
         answers["cosines"] = sql.COSINES.format(number=vectors.number, counted=sql.visible("c", seen, "id"))
         after.append(sql.as_text(ask.vector.values))
@@ -89,9 +74,3 @@ def _values_of(gathering: Gathering, numbers: Sequence[int]) -> tuple[str, Seque
     if ask.needs.feedback:
         answers["feedback"] = sql.FEEDBACK
     return statement.text(answers), (*statement.values, *after)
-
-
-def _take(gathering: Gathering, found: dict[str, Any]) -> None:
-    earlier = {name: gathering.answer.get(name) or [] for name in ("items", "refs", "feedback")}
-    gathering.answer |= found | {name: [*rows, *(found.get(name) or [])] for name, rows in earlier.items()}
-    gathering.join(found["joined"] or [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ricordo.store.postgres.asking_sql import EXACT_BELOW
-from ricordo.store.postgres.opened import Opened
+from ricordo.store.postgres.open_workspace import OpenWorkspace
 
 HALFVEC_MOST = 4_000
 """pgvector indexes vectors of half precision up to so many numbers."""
@@ -14,7 +14,7 @@ HALFVEC_MOST = 4_000
 class Vectors:
     """How many chunks have a vector of which fingerprint, and which fingerprint is in force."""
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: OpenWorkspace) -> None:
         self._opened = opened
         self._database = opened.database
 
@@ -49,10 +49,10 @@ class Vectors:
         """Let searches use another fingerprint, all at once; of the others, the one before and ``keep`` stay."""
         with self._database.write(durable=True) as connection:
             before = {row[0] for row in connection.rows("SELECT name FROM fingerprints WHERE active")}
-            connection.rows("UPDATE fingerprints SET active = (name = ?1) WHERE active <> (name = ?1)", (fingerprint,))
+            connection.run("UPDATE fingerprints SET active = (name = ?) WHERE active <> (name = ?)", (fingerprint,) * 2)
             rows = connection.rows("SELECT id, name FROM fingerprints WHERE NOT active")
             idle = [number for number, name in rows if name not in keep]
-            connection.rows("DELETE FROM jobs WHERE fingerprint = ANY(?)", (idle,))
+            connection.run("DELETE FROM jobs WHERE fingerprint = ANY(?)", (idle,))
             connection.add_to_meta("vector_epoch", 1)
         self._opened.active = fingerprint
         self.drop([number for number, name in rows if name not in keep and name not in before])
@@ -71,9 +71,9 @@ class Vectors:
         if not fingerprints:
             return 0
         with self._database.write(durable=True) as connection:
-            connection.rows("DELETE FROM vectors WHERE fingerprint = ANY(?)", (list(fingerprints),))
+            connection.run("DELETE FROM vectors WHERE fingerprint = ANY(?)", (list(fingerprints),))
             dropped = connection.changes()
-            connection.rows("DELETE FROM fingerprints WHERE id = ANY(?)", (list(fingerprints),))
+            connection.run("DELETE FROM fingerprints WHERE id = ANY(?)", (list(fingerprints),))
         for number in fingerprints if self._database.is_owner() else ():  # without its rows, an index is empty
             self._database.as_owner(f"DROP INDEX IF EXISTS vectors_near_{number}")
         self._opened.forget_fingerprints()

@@ -5,16 +5,16 @@ from __future__ import annotations
 import base64
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ricordo.store.asking import Aim
 from ricordo.store.postgres.asking_sql import as_text
-from ricordo.store.postgres.connection import COPY_FROM, Connection
+from ricordo.store.postgres.connection import Connection
+from ricordo.store.postgres.postings import COPY_FROM
+from ricordo.store.sql.arrays import Array
+from ricordo.store.sql.protocols import Values
 
-Array = npt.NDArray[Any]
 _VECTORS = (
     "SELECT c.id, vector_send(v.vector) FROM chunks c JOIN vectors v ON v.hash = c.embed_hash"
     " JOIN fingerprints f ON f.id = v.fingerprint WHERE f.name = ? AND "
@@ -31,7 +31,7 @@ def at_hand(encoded: Mapping[str, str]) -> dict[int, Array]:
     return {int(chunk): decoded(base64.b64decode(text)) for chunk, text in encoded.items()}
 
 
-def asked_vectors(fingerprint: str, chunks: Sequence[int]) -> tuple[str, Sequence[Any]]:
+def asked_vectors(fingerprint: str, chunks: Sequence[int]) -> tuple[str, Values]:
     """The statement that asks for the vectors of some chunks."""
     return f"{_VECTORS} c.id = ANY(?)", (fingerprint, list(chunks))
 
@@ -42,14 +42,14 @@ def write_vectors(connection: Connection, fingerprint: int, vectors: Mapping[byt
     A few go as texts, in the pipeline; many as pgvector's own bytes, which takes more trips, but a fifth of the time.
     """
     if len(vectors) < COPY_FROM:
-        connection.rows(
+        connection.run(
             "INSERT INTO vectors(fingerprint, hash, vector) SELECT ?, t.hash, t.vector::vector"
             " FROM unnest(?::bytea[], ?::text[]) t(hash, vector) ON CONFLICT DO NOTHING",
             (fingerprint, list(vectors), [as_text(vector) for vector in vectors.values()]),
         )
         return
     connection.copy_bytes("vectors", ("fingerprint", "hash", "vector"), _rows(fingerprint, vectors))
-    connection.rows(
+    connection.run(
         "INSERT INTO vectors(fingerprint, hash, vector) SELECT fingerprint, hash, vector FROM new_vectors"
         " ON CONFLICT DO NOTHING"
     )

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from ricordo.store.asking import Ask
+from ricordo.store.postgres import dialect
 from ricordo.store.postgres.asking_sql import Statement
-from ricordo.store.sqlite.filters import where
+from ricordo.store.sql.filters import where
 from ricordo.text.words import fold
 
 
@@ -22,7 +23,7 @@ class Find(Protocol):
 
 def newest(statement: Statement, ask: Ask, barred: Sequence[int], *, limited: bool) -> str:
     """Everything that passes the filters and holds nothing that is excluded, newest first."""
-    condition, values = ("i.n IN (SELECT n FROM allowed)", []) if limited else where(ask.filters)
+    condition, values = ("i.n IN (SELECT n FROM allowed)", []) if limited else where(ask.filters, dialect)
     statement.step(
         "found",
         f"SELECT i.n AS item, row_number() OVER () AS place FROM (SELECT i.n FROM items i WHERE {condition}"
@@ -34,7 +35,7 @@ def newest(statement: Statement, ask: Ask, barred: Sequence[int], *, limited: bo
 
 def with_substring(statement: Statement, ask: Ask, barred: Sequence[int], *, limited: bool) -> str:
     """Items with a text that holds the query as it is written, newest first."""
-    condition, values = where(ask.filters)
+    condition, values = where(ask.filters, dialect)
     statement.step(
         "found",
         "SELECT min(c.id) AS chunk, c.item, i.updated_at FROM chunks c JOIN items i ON i.n = c.item WHERE c.state = 0"

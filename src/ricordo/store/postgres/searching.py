@@ -12,13 +12,13 @@ from ricordo.store.postgres.gathering import Gathering
 from ricordo.store.postgres.judging import document_frequencies
 from ricordo.store.postgres.likeness import similar
 from ricordo.store.postgres.nearness import aimed_cosines
-from ricordo.store.postgres.opened import Opened
+from ricordo.store.postgres.open_workspace import OpenWorkspace
 
 
 class Index:
     """Search by word and by meaning, over one workspace."""
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: OpenWorkspace) -> None:
         self._opened = opened
         self._database = opened.database
 

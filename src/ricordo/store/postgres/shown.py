@@ -11,10 +11,12 @@ import numpy as np
 
 from ricordo.store.asking import Ask, Passages, PassageText, Shown, WordShare
 from ricordo.store.postgres import asking_sql as sql
+from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.nearness import asked_vectors, decoded
-from ricordo.store.postgres.opened import Opened
-from ricordo.store.postgres.postings import FIELDS
-from ricordo.store.sqlite import items
+from ricordo.store.postgres.open_workspace import OpenWorkspace
+from ricordo.store.sql import items
+from ricordo.store.sql.new_chunks import FIELDS
+from ricordo.store.sql.protocols import Values
 from ricordo.values.items import Item
 from ricordo.values.kinds import SESSION
 
@@ -41,7 +43,13 @@ _SESSIONS = (
 
 
 def passages(
-    opened: Opened, connection: Any, shown: Sequence[Shown], ask: Ask | None, *, contents: bool, vectors: str
+    opened: OpenWorkspace,
+    connection: Connection,
+    shown: Sequence[Shown],
+    ask: Ask | None,
+    *,
+    contents: bool,
+    vectors: str,
 ) -> Passages:
     """Everything that is shown of some items; see ``SearchIndex.passages``."""
     numbers = [entry.n for entry in shown]
@@ -49,7 +57,7 @@ def passages(
     without = [entry for entry in shown if not entry.chunks]
     matched = [entry.matched for entry in shown if entry.matched is not None]
     best = [entry.chunks[0] for entry in shown if entry.chunks]
-    asked: dict[str, tuple[str, Sequence[Any]]] = {
+    asked: dict[str, tuple[str, Values]] = {
         "items": (f"SELECT {items.ITEM_COLUMNS} {items.ITEM_TABLES} WHERE i.n = ANY(?)", (numbers,)),
         "layouts": (_LAYOUT, (numbers, versions)),
         "texts": (_TEXTS, ([chunk for entry in shown for chunk in entry.chunks],)),
@@ -76,7 +84,7 @@ def passages(
     _put_versions(known, shown, versions_of)
     if contents:
         embedded = {n for (n,) in found["embedded"]}
-        texts_of = dict(found["contents"])
+        texts_of: dict[int, str] = dict(found["contents"])
         for entry in shown:
             known[entry.n] = replace(
                 known[entry.n], content="".join(texts_of[row[0]] for row in layouts[entry.n][0]),
@@ -114,7 +122,7 @@ def _placed(entry: Shown, texts: Mapping[int, Sequence[Any]], rows: list[list[in
     return tuple(found)
 
 
-def _shares_sql(ask: Ask, chunks: Sequence[int], respelled: sql.Respelled) -> tuple[str, Sequence[Any]]:
+def _shares_sql(ask: Ask, chunks: Sequence[int], respelled: sql.Respelled) -> tuple[str, Values]:
     """The statement for what each word of the query gave to the passages that matched best."""
     statement = sql.Statement()
     _, seen = sql.add_conditions(statement, ask, ())

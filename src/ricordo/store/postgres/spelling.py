@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ricordo.store.asking import Ask
+from ricordo.store.sql.protocols import Values
 from ricordo.text.spelling import MOST, MOST_LOOKED_AT, likely_words
 
 
-def known_words(ask: Ask) -> tuple[str, Sequence[Any]]:
+def known_words(ask: Ask) -> tuple[str, Values]:
     """The part of a statement that lists the words, with their terms, that the unknown ones of an ask may mean.
 
     These are words in use with the same first letter and about the same length; codes may be longer, and words of other

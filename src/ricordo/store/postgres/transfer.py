@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from ricordo.errors import PathConflict, StoreError, UsageError
 from ricordo.store.postgres.meaning import Vectors
-from ricordo.store.postgres.opened import Opened
-from ricordo.store.sqlite.transfer import Transfer as SharedTransfer
+from ricordo.store.postgres.open_workspace import OpenWorkspace
+from ricordo.store.sql.transfer import SharedTransfer
 from ricordo.text.words import Analyzer
 
 if TYPE_CHECKING:
@@ -24,16 +24,15 @@ if TYPE_CHECKING:
 class Transfer(SharedTransfer):
     """Export and import as in SQLite; a backup is an export to a file; vacuum drops what nothing needs any more."""
 
-    def __init__(self, opened: Opened) -> None:
-        self._opened = opened
-        self._file = opened  # type: ignore[assignment]
-        self._database = opened.database  # type: ignore[assignment]
+    def __init__(self, opened: OpenWorkspace) -> None:
+        super().__init__(opened)
+        self._workspace = opened
 
     def _rebuild(self, analyzer: Analyzer) -> None:
         """Index every text again, because the language of its words changed."""
         from ricordo.store.postgres.checks import rebuild
 
-        rebuild(self._opened.database, analyzer)
+        rebuild(self._workspace.database, analyzer)
 
     def salvage(self, left_out: list[str], *, log: bool = True) -> Generator[Record]:
         """The same as an export, because the server itself protects its pages."""
@@ -73,17 +72,15 @@ class Transfer(SharedTransfer):
         started = time.perf_counter()
         before = self._size()
         emptied = self.empty_bin(bin_days)
+        blobs = self._drop_unused_rows()
         with self._database.write() as connection:
-            connection.rows("DELETE FROM blobs WHERE hash NOT IN (SELECT blob FROM versions WHERE blob IS NOT NULL)")
-            blobs = connection.changes()
-            connection.rows("DELETE FROM jobs WHERE chunk NOT IN (SELECT id FROM chunks WHERE state < 2)")
-            connection.rows(
+            connection.run(
                 "DELETE FROM vectors v WHERE NOT EXISTS (SELECT 1 FROM chunks c WHERE c.embed_hash = v.hash)"
             )
             vectors = connection.changes()
-        vectors += Vectors(self._opened).drop_idle(keep)
-        if full and self._opened.database.is_owner():
-            self._opened.database.as_owner("VACUUM ANALYZE")
+        vectors += Vectors(self._workspace).drop_idle(keep)
+        if full and self._workspace.database.is_owner():
+            self._workspace.database.as_owner("VACUUM ANALYZE")
         return VacuumReport(before, self._size(), emptied, vectors, blobs, 0, 0, full, time.perf_counter() - started)
 
     def _size(self) -> int:

@@ -14,8 +14,8 @@ from pathlib import Path
 import apsw
 
 from ricordo.errors import PathConflict, StoreError, UsageError
+from ricordo.store.sql.damage import find_damage
 from ricordo.store.sqlite.connection import Connection, Database
-from ricordo.store.sqlite.damage import find_damage
 from ricordo.values.reports import Damage
 
 STEP_PAGES = 2_000
@@ -78,7 +78,7 @@ def _check_target(database: Database, target: Path, *, force: bool) -> None:
 
 
 def _copy(source: Connection, partial: Path, progress: Callable[[int, int], None]) -> None:
-    source.rows("SELECT count(*) FROM sqlite_schema")  # from here on, this reader sees the state of this moment
+    source.run("SELECT count(*) FROM sqlite_schema")  # from here on, this reader sees the state of this moment
     copy = Connection(str(partial), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         # An incomplete copy is deleted, so a journal would protect nothing.

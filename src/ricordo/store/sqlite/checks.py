@@ -7,17 +7,16 @@ from datetime import datetime
 
 import numpy as np
 
+from ricordo.store.sql.items import fields_of
+from ricordo.store.sql.new_chunks import FIELDS, LIVE, NewChunk
 from ricordo.store.sqlite import log_mark
 from ricordo.store.sqlite.connection import Connection, Database
-from ricordo.store.sqlite.items import fields_of
 from ricordo.store.sqlite.lexical import LexicalIndex
-from ricordo.store.sqlite.postings import FIELDS, TermCounts, invert
+from ricordo.store.sqlite.postings import invert
 from ricordo.store.sqlite.segments import (
     BUILDING,
-    LIVE,
     READY,
     REPLACED,
-    NewChunk,
     bump_epoch,
     clear_replaced,
     live_statistics,
@@ -26,7 +25,9 @@ from ricordo.store.sqlite.segments import (
     running_leases,
     statistics_of,
     with_retired,
+    write_postings,
 )
+from ricordo.store.values import TermCounts
 from ricordo.text.words import Analyzer
 from ricordo.values.reports import Check
 
@@ -169,7 +170,7 @@ def rebuild_lexical(database: Database, analyzer: Analyzer) -> None:
         connection.run_many("UPDATE segments SET state=? WHERE id=?", [(REPLACED, s) for s in old])
         for segment in built:
             _settle_states(connection, segment)
-        connection.rows("DELETE FROM retired WHERE chunk <= ?", (last,))  # these changes are in the new states already
+        connection.run("DELETE FROM retired WHERE chunk <= ?", (last,))  # these changes are in the new states already
         _recount(connection)
         bump_epoch(connection)
     clear_replaced(database)
@@ -188,10 +189,7 @@ def _building_segment(connection: Connection, chunks: list[NewChunk]) -> int:
             bytes(len(chunks)),
         ),
     )[0][0]
-    connection.run_many(
-        "INSERT INTO postings(segment, term, data) VALUES(?,?,?)",
-        ((segment, term, data) for term, data in invert([chunk.counts for chunk in chunks])),
-    )
+    write_postings(connection, segment, invert([chunk.counts for chunk in chunks]))
     connection.run_many(
         "UPDATE chunks SET lengths=? WHERE id=?",
         [(np.array(chunk.lengths(), np.uint32).tobytes(), chunk.chunk) for chunk in chunks],
@@ -206,7 +204,7 @@ def _settle_states(connection: Connection, segment: int) -> None:
         row = connection.rows("SELECT state FROM chunks WHERE id=?", (chunk,))
         if row:
             states[at] = row[0][0]
-    connection.rows("UPDATE segments SET state=?, states=? WHERE id=?", (READY, states.tobytes(), segment))
+    connection.run("UPDATE segments SET state=?, states=? WHERE id=?", (READY, states.tobytes(), segment))
 
 
 def _recount(connection: Connection) -> None:
@@ -224,7 +222,7 @@ def leftovers(database: Database, repair: bool) -> Check:
         )[0][0]
     if stale and repair:
         with database.write() as connection:
-            connection.rows(
+            connection.run(
                 "UPDATE segments SET state=? WHERE state=? AND id NOT IN"
                 " (SELECT target FROM merges WHERE lease_until BETWEEN ? AND ?)",
                 (REPLACED, BUILDING, *running_leases()),

@@ -7,47 +7,22 @@ ours here and nowhere else. This module does not know what the tables hold.
 from __future__ import annotations
 
 import os
-import struct
 import threading
 import time
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import apsw
 
 from ricordo.errors import CorruptStore, ReadOnlyStore, StoreError, Unavailable, half_a_character
-from ricordo.store.sqlite import log_mark
+from ricordo.store.sql.protocols import UNREADABLE, AroundCommit, Dialect, Row, WordIndex
+from ricordo.store.sql.transactions import decoded, mirroring
+from ricordo.store.sqlite import dialect, log_mark, segments
 from ricordo.store.sqlite.lock_holder import lock_holder
 
-if TYPE_CHECKING:
-    from ricordo.store.base import TermCounts
-    from ricordo.store.sqlite.new_chunks import NewChunk
-
 APPLICATION_ID = 0x5269_636F  # "Rico"
-Row = tuple[Any, ...]
-UNREADABLE = (ValueError, KeyError, IndexError, TypeError, OverflowError, struct.error, zlib.error)
-"""What decoding a damaged row raises: text that is not UTF-8, broken JSON, arrays of a wrong length, missing rows."""
-
-
-class AroundCommit(Protocol):
-    """Called just before a transaction commits; the commit happens inside the block it gives."""
-
-    def __call__(self, touched: frozenset[int], *, durable: bool) -> AbstractContextManager[None]: ...
-
-
-class WordIndex(Protocol):
-    """The rows of a keyword index, as writes need them. A module with these functions is one."""
-
-    def inverted(self, counts: Sequence[TermCounts], /) -> Any: ...
-    def add_chunks(self, connection: Any, chunks: Sequence[NewChunk], made: Any) -> None: ...
-    def retire(self, connection: Any, chunks: Sequence[tuple[int, int, bytes]], state: int) -> None: ...
-    def holding(self, connection: Any, n: int) -> list[Any]: ...
-    def is_used(self, connection: Any, term: str) -> bool: ...
-    def rewrite(self, database: Any, held: Sequence[Any], /) -> None: ...
-    def maintain(self, database: Any) -> object: ...
 
 
 class Connection(apsw.Connection):
@@ -55,17 +30,26 @@ class Connection(apsw.Connection):
 
     touched: set[int]
     """On the writer: the numbers of the items that the open transaction wrote, binned or erased."""
+    remembered: dict[tuple[str, str | None], list[Row]] | None = None
+    """On a reader with an open snapshot: the answers of ``once``."""
+    words: WordIndex = segments
+    dialect: Dialect = dialect
+    unreadable = (apsw.Error, *UNREADABLE)
 
     def rows(self, sql: str, values: Sequence[Any] | None = None) -> list[Row]:
         """Run a statement and read all its rows."""
         return super().execute(sql, values).fetchall()
 
-    words: WordIndex
-    """The module that writes the keyword index of this store."""
-    remembered: dict[tuple[str, Any], list[Row]] | None = None
-    """On a reader with an open snapshot: the answers of ``once``."""
+    def run(self, sql: str, values: Sequence[Any] | None = None) -> None:
+        """Run a statement that answers nothing, or several."""
+        super().execute(sql, values).fetchall()
 
-    def once(self, sql: str, value: Any = None) -> list[Row]:
+    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Write new rows."""
+        marks = ",".join("?" * len(columns))
+        self.run_many(f"INSERT INTO {table}({', '.join(columns)}) VALUES({marks})", rows)
+
+    def once(self, sql: str, value: str | None = None) -> list[Row]:
         """The rows of a query that is asked many times; within a snapshot they cannot change, so they are read once."""
         found = None if self.remembered is None else self.remembered.get((sql, value))
         if found is None:
@@ -74,37 +58,47 @@ class Connection(apsw.Connection):
                 self.remembered[sql, value] = found
         return found
 
-    def meta(self, name: str) -> Any:
+    def meta(self, name: str) -> str | int | None:
         """A value that concerns the whole store; None when it was never set."""
         found = self.rows("SELECT value FROM meta WHERE name=?", (name,))
         return found[0][0] if found else None
 
-    def set_meta(self, name: str, value: Any, *, replace: bool = True) -> bool:
+    def set_meta(self, name: str, value: str | int, *, replace: bool = True) -> bool:
         """Keep a value for the whole store, without ``replace`` only a first one; returns whether it was written."""
-        self.rows(f"INSERT OR {'REPLACE' if replace else 'IGNORE'} INTO meta VALUES(?, ?)", (name, value))
+        self.run(f"INSERT OR {'REPLACE' if replace else 'IGNORE'} INTO meta VALUES(?, ?)", (name, value))
         return bool(self.changes())
 
     def add_to_meta(self, name: str, amount: int) -> None:
         """Add to a number that concerns the whole store."""
-        self.rows("UPDATE meta SET value = value + ? WHERE name=?", (amount, name))
+        self.run("UPDATE meta SET value = value + ? WHERE name=?", (amount, name))
 
-    def next_chunks(self, count: int) -> int:
-        """The first of so many chunk ids that were never used, so that a new chunk inherits nothing from an old one."""
+    def reserve_chunks(self, count: int) -> int:
+        """The first of ``count`` chunk ids that were never used, so that a new chunk inherits nothing from an old one.
+
+        Nothing has to be reserved: no other process can write before this transaction ends.
+        """
         found = self.rows("SELECT seq FROM sqlite_sequence WHERE name='chunks'")
         return int(found[0][0]) + 1 if found else 1
+
+    def has_used_chunks(self) -> bool:
+        """Whether any chunk was ever written."""
+        return self.reserve_chunks(1) > 1
+
+    def last_item_number(self) -> int:
+        """The highest number that an item has, even if the table of items cannot be read; 0 if nothing tells."""
+        for sql in ("SELECT max(n) FROM items", "SELECT seq FROM sqlite_sequence WHERE name='items'"):
+            try:
+                last = self.rows(sql)
+            except self.unreadable:
+                continue
+            if last and isinstance(last[0][0], int):
+                return min(last[0][0], 10_000_000)
+        return 0
 
     def insert_item(self, columns: Sequence[str], values: Sequence[Any]) -> int:
         """Write the row of a new item; returns its number."""
         marks = f"({', '.join(columns)}) VALUES({','.join('?' * len(values))})"
         return int(self.rows(f"INSERT INTO items{marks} RETURNING n", values)[0][0])
-
-    def ignoring_case(self, column: str) -> str:
-        """The condition that a column is a given text, in capital letters or small."""
-        return f"{column}=? COLLATE NOCASE"
-
-    def day(self, column: str) -> str:
-        """The local day of a stored time."""
-        return f"date({column} / 1000000, 'unixepoch', 'localtime')"
 
     def stream(self, sql: str, values: Sequence[Any] | None = None) -> Iterator[Row]:
         """Run a query and read its rows as they are asked for."""
@@ -117,6 +111,8 @@ class Connection(apsw.Connection):
 
 class Database:
     """One SQLite file. ``read()`` gives a snapshot, ``write()`` a transaction that commits when the block ends well."""
+
+    words: WordIndex = segments
 
     def __init__(self, path: Path, *, busy_seconds: float = 30.0, create: bool = True) -> None:
         self.path = path
@@ -143,13 +139,6 @@ class Database:
                 self._refuse_unread_log()
                 self.is_immutable = True
                 self._open_first()
-
-    @property
-    def words(self) -> WordIndex:
-        """The module that writes the keyword index."""
-        from ricordo.store.sqlite import segments
-
-        return segments
 
     def _open_first(self) -> None:
         """Open once, without writing, to see what the file is before anything else touches it."""
@@ -186,7 +175,6 @@ class Database:
         if self.is_immutable:
             name, flags = f"{self.path.absolute().as_uri()}?immutable=1", flags | apsw.SQLITE_OPEN_URI
         connection = Connection(name, flags=flags)
-        connection.words = self.words
         connection.set_busy_timeout(int(self.busy_seconds * 1000))
         connection.pragma("synchronous", "NORMAL")
         connection.pragma("foreign_keys", 1)
@@ -210,11 +198,11 @@ class Database:
     def read(self) -> Iterator[Connection]:
         """A snapshot: all statements in the block see the same state. Blocks may nest."""
         connection = self.connection()
-        with self.translated(), self._decoded():
+        with self.translated(), decoded(self.path):
             if connection.in_transaction:
                 yield connection
                 return
-            connection.rows("BEGIN")
+            connection.run("BEGIN")
             connection.remembered = {}
             try:
                 yield connection
@@ -248,18 +236,13 @@ class Database:
                 yield writer
                 if writer.touched:  # what processes keep of items is out of date, even if no chunk changed
                     writer.add_to_meta("index_epoch", 1)
-                with self._around_commit(writer, durable=durable, mirrored=mirrored):
-                    writer.rows("COMMIT")
+                with mirroring(self.around_commit if mirrored else None, writer.touched, durable=durable):
+                    writer.run("COMMIT")
                 if durable:
                     log_mark.note(self.path)
             finally:
                 _end(writer, "ROLLBACK")  # if it is still open, after an error or after a COMMIT that failed
             self.longest_write = max(self.longest_write, time.perf_counter() - started)
-
-    def _around_commit(self, writer: Connection, *, durable: bool, mirrored: bool) -> AbstractContextManager[None]:
-        if self.around_commit is None or not mirrored or not writer.touched:
-            return nullcontext()
-        return self.around_commit(frozenset(writer.touched), durable=durable)
 
     def is_mirrored(self) -> bool:
         """Whether writes of this thread are mirrored now: always, except in a transaction that switched it off."""
@@ -281,7 +264,7 @@ class Database:
     def _begin(self, writer: Connection, seconds: float) -> None:
         writer.set_busy_timeout(int(seconds * 1000))
         try:
-            writer.rows("BEGIN IMMEDIATE")
+            writer.run("BEGIN IMMEDIATE")
         except apsw.BusyError:
             holder = lock_holder(self.path)
             raise Unavailable(
@@ -332,27 +315,10 @@ class Database:
                 hint="Restore a backup, or save what can be read with 'ricordo export --salvage FILE'.",
             ) from error
 
-    @contextmanager
-    def _decoded(self) -> Iterator[None]:
-        """Turn an exception from decoding a row into the error for damage; its trace is kept."""
-        try:
-            yield
-        except UnicodeEncodeError:
-            raise  # not a row that is damaged, but a text that was given to be stored or looked for
-        except UNREADABLE as error:
-            raise CorruptStore(
-                f"something in the store {self.path} cannot be read ({type(error).__name__}: {error})",
-                hint="'ricordo doctor' names what is damaged. If it finds nothing, this is a mistake in Ricordo.",
-            ) from error
-
-    def data_version(self) -> int:
-        """Changes when another connection commits."""
-        return int(self.connection().pragma("data_version"))
-
     def checkpoint(self) -> None:
         """Write the write-ahead log into the file and empty it, as far as readers allow."""
         with self._write_lock, self.translated():
-            (self._writer or self.connection()).rows("PRAGMA wal_checkpoint(TRUNCATE)")
+            (self._writer or self.connection()).run("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def vacuum(self) -> None:
         """Rewrite the file without its free pages; others may read meanwhile."""
@@ -360,7 +326,7 @@ class Database:
             writer = self._writing_connection()
             writer.pragma("temp_store", "FILE")  # in memory, there would have to be room for the whole store
             try:
-                writer.rows("VACUUM")
+                writer.run("VACUUM")
             finally:
                 writer.pragma("temp_store", "MEMORY")
 
@@ -381,7 +347,7 @@ class Database:
 def _end(connection: Connection, statement: str) -> None:
     """End a transaction, unless SQLite already did because of an error."""
     if connection.in_transaction:
-        connection.rows(statement)
+        connection.run(statement)
 
 
 def _prepare_file(path: Path, create: bool) -> None:

@@ -16,18 +16,17 @@ from functools import partial
 import numpy as np
 
 from ricordo.store.asking import MATCHES, NEWEST, Ask, Candidates
-from ricordo.store.sqlite import items, links
-from ricordo.store.sqlite.arrays import distinct
-from ricordo.store.sqlite.chunk_rows import chunk_texts, chunks_at, current_chunks, substring_chunks
+from ricordo.store.sql import items, links
+from ricordo.store.sql.arrays import Array, distinct
+from ricordo.store.sql.chunk_rows import chunk_texts, chunks_at, current_chunks, substring_chunks
+from ricordo.store.sql.lessons import feedback_priors, learned_shift
+from ricordo.store.sql.pool import GatheredPool
+from ricordo.store.sql.tfidf_scores import tfidf_cosines
+from ricordo.store.sql.threads import neighbours_in_threads
 from ricordo.store.sqlite.connection import Connection
-from ricordo.store.sqlite.lessons import feedback_priors, learned_shift
 from ricordo.store.sqlite.matching import EVERY, KeywordSide
 from ricordo.store.sqlite.nearness import MeaningSide, meaning_side, vectors_of_item
 from ricordo.store.sqlite.open_file import OpenFile
-from ricordo.store.sqlite.pool import GatheredPool
-from ricordo.store.sqlite.postings import Array
-from ricordo.store.sqlite.tfidf_scores import tfidf_cosines
-from ricordo.store.sqlite.threads import neighbours_in_threads
 from ricordo.values.items import Item
 
 ARCHIVED = ("archived",)

@@ -10,8 +10,8 @@ from collections import OrderedDict
 from collections.abc import Collection, Mapping
 
 from ricordo.frozen import frozen
-from ricordo.store.base import Scoring
-from ricordo.store.sqlite.postings import Array
+from ricordo.store.sql.arrays import Array
+from ricordo.store.values import Scoring
 
 CACHE_BYTES = 256 << 20
 """Room for the words of some fifty questions to a million passages; a smaller store needs less."""

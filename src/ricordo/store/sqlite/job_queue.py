@@ -1,125 +1,180 @@
-"""The texts that wait for their vector: leased to workers, finished, failed and tried again."""
+"""The backlog of a SQLite store: jobs are claimed in a write transaction, vectors are written with their sketches.
+
+A killed worker's jobs return when its lease ends, or at once when its process is seen to be gone.
+"""
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from ricordo.errors import ContractError
-from ricordo.store.base import Job
-from ricordo.store.sqlite import jobs
+from ricordo.store.prepare import embedded_text
+from ricordo.store.sql import jobs
+from ricordo.store.sql.arrays import Array
+from ricordo.store.sql.times import now_micros
+from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.open_file import OpenFile
-from ricordo.store.sqlite.postings import Array
+from ricordo.store.sqlite.sketches import sketch
+from ricordo.store.sqlite.vectors import Entries, compact, write_block
+from ricordo.store.values import Job
 
 
-class Jobs:
+class Jobs(jobs.SharedJobs):
     """The backlog of one store."""
 
     def __init__(self, file: OpenFile) -> None:
+        super().__init__(file.database)
         self._file = file
-        self._database = file.database
-
-    def waiting(self, fingerprint: str) -> int:
-        """How many chunks wait for their vector."""
-        with self._database.read() as connection:
-            return int(
-                connection.rows(
-                    "SELECT count(*) FROM jobs j JOIN fingerprints f ON f.id=j.fingerprint WHERE f.name=?",
-                    (fingerprint,),
-                )[0][0]
-            )
 
     def enqueue_missing(self, fingerprint: str, dimensions: int, kind: str | None = None) -> int:
         """Put live chunks without a vector on the backlog."""
-        with self._database.write() as connection:
+        with self._file.database.write() as connection:
             number = jobs.fingerprint_id(connection, fingerprint, dimensions)
             have = self._file.vector_index.entries(connection, number).chunks
-            return jobs.enqueue_missing(connection, number, have, kind)
-
-    def claim(self, fingerprint: str, dimensions: int, owner: str, limit: int, kind: str | None = None) -> list[Job]:
-        """Lease texts to embed."""
-        with self._database.read() as connection:
-            if not connection.rows("SELECT 1 FROM jobs WHERE state <> 'failed' LIMIT 1"):
-                return []
-        with self._database.write() as connection:
-            number = jobs.fingerprint_id(connection, fingerprint, dimensions)
-            return jobs.claim(connection, number, owner, limit, kind)
-
-    def known_vectors(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, Array]:
-        """The vectors of those texts that have one already."""
-        with self._database.read() as connection:
-            rows = connection.rows("SELECT id FROM fingerprints WHERE name=?", (fingerprint,))
-            known = jobs.known_vectors(connection, rows[0][0], hashes) if rows else {}
-        return {digest: vector for digest, (_, vector) in known.items()}
-
-    def finish(self, fingerprint: str, done: Sequence[Job], computed: Mapping[bytes, Array]) -> None:
-        """Store what was computed; all of it is searchable when this returns."""
-        with self._database.write() as connection:
-            name, dimensions, number = connection.rows(
-                "SELECT name, dimensions, id FROM fingerprints WHERE name=?", (fingerprint,)
-            )[0]
-            for vector in computed.values():
-                check_vector(vector, dimensions, name)
-            jobs.finish(connection, number, done, computed)
-
-    def fail(self, fingerprint: str, failed: Sequence[Job], error: str) -> None:
-        with self._database.write() as connection:
-            number = connection.rows("SELECT id FROM fingerprints WHERE name=?", (fingerprint,))[0][0]
-            jobs.fail(connection, number, failed, error)
-
-    def release(self, owner: str) -> None:
-        with self._database.write() as connection:
-            jobs.release(connection, owner)
-
-    def retry(self) -> int:
-        with self._database.write() as connection:
-            return jobs.retry(connection)
-
-    def summary(self) -> dict[str, Any]:
-        """What is on the backlog, and how much was done so far."""
-        with self._database.read() as connection:
-            rows = jobs.summary(connection)
-            done = connection.rows("SELECT value FROM meta WHERE name='jobs_done'")[0][0]
-        totals = {"pending": 0, "running": 0, "failed": 0}
-        for state, _, number, _ in rows:
-            totals[state] += number
-        return {
-            **totals,
-            "done": done,
-            "kinds": [{"state": s, "kind": k, "count": number, "error": e} for s, k, number, e in rows],
-        }
+            return enqueue_missing(connection, number, have, kind)
 
     def enqueue_waiting(self, fingerprint: str, other: str, dimensions: int) -> int:
         """Let what waits for a vector of one fingerprint wait for one of another, too."""
-        with self._database.write() as connection:
+        with self._file.database.write() as connection:
             number = jobs.fingerprint_id(connection, other, dimensions)
-            have = set(self._file.vector_index.entries(connection, number).chunks.tolist())
+            have = self._file.vector_index.entries(connection, number).chunks
             rows = connection.rows(
                 "SELECT j.chunk, j.kind FROM jobs j JOIN fingerprints f ON f.id=j.fingerprint WHERE f.name=?",
                 (fingerprint,),
             )
-            missing = [(number, chunk, kind) for chunk, kind in rows if chunk not in have]
+            return _enqueue(connection, number, rows, have)
+
+    def claim(self, fingerprint: str, dimensions: int, owner: str, limit: int, kind: str | None = None) -> list[Job]:
+        """Lease texts to embed; those of processes that are gone count as free."""
+        if not self.has_work():
+            return []
+        with self._file.database.write() as connection:
+            number = jobs.fingerprint_id(connection, fingerprint, dimensions)
+            _free_abandoned(connection)
+            return _claim(connection, number, owner, limit, kind)
+
+    def known_vectors(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, Array]:
+        """The vectors of those texts that have one already."""
+        with self._file.database.read() as connection:
+            rows = connection.rows("SELECT id FROM fingerprints WHERE name=?", (fingerprint,))
+            known = _known_vectors(connection, rows[0][0], hashes) if rows else {}
+        return {digest: vector for digest, (_, vector) in known.items()}
+
+    def finish(self, fingerprint: str, done: Sequence[Job], computed: Mapping[bytes, Array]) -> None:
+        """Store what was computed; all of it is searchable when this returns."""
+        with self._file.database.write() as connection:
+            dimensions, number = connection.rows(
+                "SELECT dimensions, id FROM fingerprints WHERE name=?", (fingerprint,)
+            )[0]
+            for vector in computed.values():
+                jobs.check_vector(vector, dimensions, fingerprint)
             connection.run_many(
-                "INSERT INTO jobs(fingerprint, chunk, kind, state) VALUES(?,?,?,'pending') ON CONFLICT DO NOTHING",
-                missing,
+                "INSERT OR IGNORE INTO vectors(fingerprint, hash, vector) VALUES(?,?,?)",
+                [(number, digest, vector.astype(np.float32).tobytes()) for digest, vector in computed.items()],
             )
-            return len(missing)
-
-    def drop_waiting(self, fingerprint: str) -> None:
-        """Take what still waits for vectors of a fingerprint off the backlog."""
-        with self._database.write() as connection:
-            connection.rows(
-                "DELETE FROM jobs WHERE state<>'running' AND fingerprint IN (SELECT id FROM fingerprints WHERE name=?)",
-                (fingerprint,),
-            )
+            _finish(connection, number, done)
 
 
-def check_vector(vector: Array, dimensions: int, fingerprint: str) -> None:
-    """Refuse what cannot be a vector of a fingerprint."""
-    if vector.shape != (dimensions,) or not np.isfinite(vector).all():
-        raise ContractError(
-            f"{fingerprint} gave a bad vector ({vector.shape[0]} numbers, {dimensions} expected, all finite)",
-            hint="Nothing was stored. Check the embedding settings, then run 'ricordo embed'.",
+def enqueue_missing(connection: Connection, fingerprint: int, have: Array, kind: str | None) -> int:
+    """Put every live chunk, and every chunk of a checkpoint, that has no vector and no job on the backlog."""
+    condition, values = ("AND i.kind=?", (kind,)) if kind else ("", ())
+    rows = connection.rows(
+        f"SELECT c.id, i.kind FROM chunks c JOIN items i ON i.n=c.item WHERE {jobs.WANTS_VECTOR} {condition}", values
+    )
+    before = connection.total_changes()
+    _enqueue(connection, fingerprint, rows, have)
+    return connection.total_changes() - before
+
+
+def _enqueue(connection: Connection, fingerprint: int, rows: Sequence[tuple[int, str]], have: Array) -> int:
+    """Put chunks, given with the kinds of their items, on the backlog, unless they have a vector."""
+    with_vector = set(have.tolist())
+    missing = [(fingerprint, chunk, kind) for chunk, kind in rows if chunk not in with_vector]
+    connection.run_many("INSERT OR IGNORE INTO jobs(fingerprint, chunk, kind, state) VALUES(?,?,?,'pending')", missing)
+    return len(missing)
+
+
+def _claim(connection: Connection, fingerprint: int, owner: str, limit: int, kind: str | None) -> list[Job]:
+    now = now_micros()
+    condition = "AND kind=?7" if kind else ""
+    values: list[object] = [fingerprint, now, owner, limit, now + jobs.LEASE, now + jobs.AHEAD]
+    rows = connection.rows(
+        "UPDATE jobs SET state='running', owner=?3, lease_until=?5, attempts=attempts + 1"
+        " WHERE fingerprint=?1 AND chunk IN (SELECT chunk FROM jobs WHERE fingerprint=?1 AND"
+        " (state='pending' AND not_before NOT BETWEEN ?2 + 1 AND ?6"
+        " OR state='running' AND lease_until NOT BETWEEN ?2 AND ?6)"
+        f" {condition} ORDER BY chunk LIMIT ?4) RETURNING chunk",
+        [*values, kind] if kind else values,
+    )
+    chunks = [row[0] for row in rows]
+    found: dict[int, Job] = {}
+    for at in range(0, len(chunks), 500):
+        part = chunks[at : at + 500]
+        marks = ",".join("?" * len(part))
+        for chunk, item, digest, prefix, text in connection.rows(
+            f"SELECT id, item, embed_hash, prefix, text FROM chunks WHERE state<2 AND id IN ({marks})", part
+        ):
+            found[chunk] = Job(chunk, item, digest, embedded_text(prefix, text))
+    gone = [(fingerprint, chunk) for chunk in chunks if chunk not in found]
+    connection.run_many("DELETE FROM jobs WHERE fingerprint=? AND chunk=?", gone)
+    return list(found.values())
+
+
+def _free_abandoned(connection: Connection) -> None:
+    host = socket.gethostname()
+    for (owner,) in connection.rows("SELECT DISTINCT owner FROM jobs WHERE state='running'"):
+        machine, _, pid = owner.rpartition(":")
+        if machine == host and int(pid) != os.getpid() and not _is_running(int(pid)):
+            jobs.release(connection, owner)
+
+
+def _is_running(pid: int) -> bool:
+    if os.name != "posix":
+        return True  # there is no safe way to check; the lease ends by itself
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _known_vectors(connection: Connection, fingerprint: int, hashes: Sequence[bytes]) -> dict[bytes, tuple[int, Array]]:
+    """Vectors already computed for these texts: hash → (vector id, vector)."""
+    known: dict[bytes, tuple[int, Array]] = {}
+    distinct = list(dict.fromkeys(hashes))
+    for at in range(0, len(distinct), 500):
+        part = distinct[at : at + 500]
+        marks = ",".join("?" * len(part))
+        for vector, digest, data in connection.rows(
+            f"SELECT id, hash, vector FROM vectors WHERE fingerprint=? AND hash IN ({marks})", (fingerprint, *part)
+        ):
+            known[digest] = (vector, np.frombuffer(data, np.float32))
+    return known
+
+
+def _finish(connection: Connection, fingerprint: int, jobs_done: Sequence[Job]) -> None:
+    """Let the chunks of finished jobs have their vectors, and take the jobs off the backlog."""
+    known = _known_vectors(connection, fingerprint, [job.hash for job in jobs_done])
+    still = {
+        row[0]
+        for job in jobs_done
+        for row in connection.rows("SELECT chunk FROM jobs WHERE fingerprint=? AND chunk=?", (fingerprint, job.chunk))
+    }
+    done = [job for job in jobs_done if job.chunk in still and job.hash in known]
+    if done:
+        matrix = np.stack([known[job.hash][1] for job in done])
+        entries = Entries(
+            np.array([job.chunk for job in done], np.int64),
+            np.array([job.item for job in done], np.int64),
+            np.array([known[job.hash][0] for job in done], np.int64),
+            sketch(matrix),
         )
+        write_block(connection, fingerprint, entries)
+        compact(connection, fingerprint)
+    connection.run_many("DELETE FROM jobs WHERE fingerprint=? AND chunk=?", [(fingerprint, job.chunk) for job in done])
+    connection.add_to_meta("jobs_done", len(done))

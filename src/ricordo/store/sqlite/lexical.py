@@ -18,14 +18,15 @@ from itertools import pairwise
 
 import numpy as np
 
-from ricordo.store.base import Scoring
-from ricordo.store.sqlite.arrays import Grouped, lookup
+from ricordo.store.sql.arrays import Array, Grouped, lookup
+from ricordo.store.sql.matches import Matches, Wanted
+from ricordo.store.sql.new_chunks import FIELDS, LIVE
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.impacts import Impacts
-from ricordo.store.sqlite.matches import Matches, Wanted
-from ricordo.store.sqlite.postings import FIELDS, Array, Posting, decode
+from ricordo.store.sqlite.postings import Posting, decode
 from ricordo.store.sqlite.scoring import Segment, Snapshot, View
-from ricordo.store.sqlite.segments import LIVE, READY, Arrays, load_arrays, with_retired
+from ricordo.store.sqlite.segments import READY, Arrays, load_arrays, with_retired
+from ricordo.store.values import Scoring
 
 _CACHE_BYTES = 96 << 20
 

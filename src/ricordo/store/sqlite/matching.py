@@ -9,13 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from ricordo.store.asking import Ask, AskedWord, Phrase
-from ricordo.store.sqlite import items
-from ricordo.store.sqlite.arrays import distinct
-from ricordo.store.sqlite.chunk_rows import chunk_texts, live_items
+from ricordo.store.sql import items
+from ricordo.store.sql.arrays import Array, distinct
+from ricordo.store.sql.chunk_rows import chunk_texts, live_items
+from ricordo.store.sql.matches import Matches, Wanted
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.lexical import LexicalIndex
-from ricordo.store.sqlite.matches import Matches, Wanted
-from ricordo.store.sqlite.postings import Array
 from ricordo.text.phrases import holds_phrase, holds_prefix
 from ricordo.text.spelling import MOST, MOST_LOOKED_AT, first_letters, likely_words
 from ricordo.text.words import fold

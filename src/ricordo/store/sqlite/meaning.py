@@ -41,7 +41,7 @@ class Vectors:
         """Let searches use another fingerprint, all at once; of the others, the one before and ``keep`` stay."""
         with self._database.write(durable=True) as connection:
             before = {row[0] for row in connection.rows("SELECT name FROM fingerprints WHERE active")}
-            connection.rows("UPDATE fingerprints SET active = (name = ?)", (fingerprint,))
+            connection.run("UPDATE fingerprints SET active = (name = ?)", (fingerprint,))
             rows = connection.rows("SELECT id, name FROM fingerprints WHERE NOT active")
             idle = [(number,) for number, name in rows if name not in keep]
             connection.run_many("DELETE FROM jobs WHERE fingerprint=?", idle)
@@ -65,17 +65,17 @@ def drop_fingerprints(database: Database, fingerprints: Sequence[int]) -> int:
     dropped = 0
     for number in fingerprints:
         with database.write() as connection:
-            connection.rows("DELETE FROM vector_blocks WHERE fingerprint=?", (number,))
+            connection.run("DELETE FROM vector_blocks WHERE fingerprint=?", (number,))
             bump_vectors(connection)
         left = 1
         while left:
             with database.write() as connection:
-                connection.rows(
+                connection.run(
                     "DELETE FROM vectors WHERE id IN (SELECT id FROM vectors WHERE fingerprint=? LIMIT 5000)",
                     (number,),
                 )
                 left = connection.changes()
                 dropped += left
                 if not left:
-                    connection.rows("DELETE FROM fingerprints WHERE id=?", (number,))
+                    connection.run("DELETE FROM fingerprints WHERE id=?", (number,))
     return dropped

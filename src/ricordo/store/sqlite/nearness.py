@@ -8,10 +8,10 @@ import numpy as np
 
 from ricordo.errors import ContractError
 from ricordo.store.asking import Aim, QueryVector
+from ricordo.store.sql.arrays import Array
+from ricordo.store.sql.matches import VectorMatches
 from ricordo.store.sqlite.connection import Connection
-from ricordo.store.sqlite.matches import VectorMatches
 from ricordo.store.sqlite.open_file import OpenFile
-from ricordo.store.sqlite.postings import Array
 from ricordo.store.sqlite.vectors import Visible
 
 

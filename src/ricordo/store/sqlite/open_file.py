@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ricordo.store.base import Mirror
-from ricordo.store.sqlite.briefs import BriefCache
+from ricordo.store.sqlite.caches import BriefCache, FilterCache
 from ricordo.store.sqlite.connection import Database
-from ricordo.store.sqlite.filters import FilterCache
 from ricordo.store.sqlite.lexical import LexicalIndex
 from ricordo.store.sqlite.schema import migrate
 from ricordo.store.sqlite.vectors import VectorIndex
@@ -33,9 +32,9 @@ class OpenFile:
     def _own_language(self, language: str) -> str:
         """A store keeps the language it was made with: its terms are stems of that language."""
         with self.database.read() as connection:
-            rows = connection.rows("SELECT value FROM meta WHERE name='language'")
-        if rows:
-            return str(rows[0][0])
+            kept = connection.meta("language")
+        if kept is not None:
+            return str(kept)
         if not self.database.read_only:
             Analyzer(language)  # an unknown language is an error before it is stored
             with self.database.write() as connection:

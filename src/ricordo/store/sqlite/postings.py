@@ -8,22 +8,18 @@ which fields follow and how wide they are. Everything here is pure; tables and s
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ricordo.frozen import frozen
+from ricordo.store.sql.arrays import Array
+from ricordo.store.sql.new_chunks import FIELDS
+from ricordo.store.values import TermCounts
 
-FIELDS: tuple[str, ...] = ("title", "path", "description", "tags", "context", "body")
 MAX_FREQUENCY = 65535
 _WIDE = 0x80
-
-Array = npt.NDArray[Any]
-TermCounts = tuple[Mapping[str, int], ...]
-"""Term frequencies of one chunk, a mapping per field."""
 
 
 @frozen

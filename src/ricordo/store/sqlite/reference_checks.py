@@ -9,9 +9,9 @@ import hashlib
 import json
 from collections.abc import Iterator
 
+from ricordo.store.sql.items import fields_of
+from ricordo.store.sql.saving import insert_tags
 from ricordo.store.sqlite.connection import Connection, Database
-from ricordo.store.sqlite.items import fields_of
-from ricordo.store.sqlite.saving import insert_tags
 from ricordo.values.items import Fields
 from ricordo.values.reports import Check
 
@@ -55,15 +55,15 @@ def _ends_missing(connection: Connection) -> dict[str, int]:
 
 def _drop_pointers(connection: Connection) -> None:
     for table, column in _POINTERS.items():
-        connection.rows(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT n FROM items)")
-    connection.rows(
+        connection.run(f"DELETE FROM {table} WHERE {column} NOT IN (SELECT n FROM items)")
+    connection.run(
         "DELETE FROM links WHERE origin <> 'text' AND (target IS NULL OR target NOT IN (SELECT n FROM items))"
     )
-    connection.rows("UPDATE links SET target=NULL WHERE target NOT IN (SELECT n FROM items)")
-    connection.rows("UPDATE feedback SET item=NULL WHERE item NOT IN (SELECT n FROM items)")
+    connection.run("UPDATE links SET target=NULL WHERE target NOT IN (SELECT n FROM items)")
+    connection.run("UPDATE feedback SET item=NULL WHERE item NOT IN (SELECT n FROM items)")
     for table in _DERIVED:
-        connection.rows(f"DELETE FROM {table} WHERE fingerprint NOT IN (SELECT id FROM fingerprints)")
-    connection.rows("DELETE FROM jobs WHERE chunk NOT IN (SELECT id FROM chunks)")
+        connection.run(f"DELETE FROM {table} WHERE fingerprint NOT IN (SELECT id FROM fingerprints)")
+    connection.run("DELETE FROM jobs WHERE chunk NOT IN (SELECT id FROM chunks)")
 
 
 def blobs(database: Database, repair: bool) -> Check:
@@ -87,7 +87,7 @@ def blobs(database: Database, repair: bool) -> Check:
         return Check("files without text", True, f"{len(hashes)}, all whole" if hashes else "none")
     if repair:
         with database.write() as connection:
-            connection.rows("DELETE FROM blobs WHERE hash NOT IN (SELECT blob FROM versions WHERE blob IS NOT NULL)")
+            connection.run("DELETE FROM blobs WHERE hash NOT IN (SELECT blob FROM versions WHERE blob IS NOT NULL)")
     return Check("files without text", False, f"{unused} belong to no version", repaired=repair)
 
 
@@ -140,8 +140,8 @@ def _copy_again(connection: Connection, n: int) -> None:
         return
     fields = fields_of(rows[0][0])
     sets = ", ".join(f"{name}=?" for name in (*_COLUMNS, "metadata", "fields"))
-    connection.rows(f"UPDATE items SET {sets} WHERE n=?", (*_columns(fields), rows[0][0], n))
+    connection.run(f"UPDATE items SET {sets} WHERE n=?", (*_columns(fields), rows[0][0], n))
     connection.add_to_meta("index_epoch", 1)
-    connection.rows("DELETE FROM item_tags WHERE item=?", (n,))
+    connection.run("DELETE FROM item_tags WHERE item=?", (n,))
     if rows[0][1] != "deleted":
         insert_tags(connection, n, fields)

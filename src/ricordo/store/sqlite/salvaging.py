@@ -26,10 +26,10 @@ from ricordo.exchange.records import (
     check_item,
 )
 from ricordo.store.prepare import text_hash, version_hash
-from ricordo.store.sqlite import exporting
-from ricordo.store.sqlite.connection import UNREADABLE, Connection
-from ricordo.store.sqlite.damage import item_places, version_problem
-from ricordo.store.sqlite.items import fields_of
+from ricordo.store.sql import exporting
+from ricordo.store.sql.damage import item_places, version_problem
+from ricordo.store.sql.items import fields_of
+from ricordo.store.sql.protocols import UNREADABLE, Connection
 from ricordo.values.items import Draft
 
 _ANY = (apsw.Error, Error, BadRecord, *UNREADABLE)

@@ -231,16 +231,16 @@ CREATE TABLE weight_log(
 
 
 def _first(connection: Connection) -> None:
-    connection.rows(_FIRST)
-    connection.rows("INSERT INTO meta VALUES('index_epoch', 0), ('vector_epoch', 0), ('jobs_done', 0)")
+    connection.run(_FIRST)
+    connection.run("INSERT INTO meta VALUES('index_epoch', 0), ('vector_epoch', 0), ('jobs_done', 0)")
     # field -1 holds the number of live chunks, 0..5 the live terms per field
     connection.run_many("INSERT INTO lexical_stats VALUES(?, 0)", [(field,) for field in range(-1, 6)])
 
 
 def _second(connection: Connection) -> None:
     """What a file said when it was read: the hash of its bytes, and what it says of itself."""
-    connection.rows("ALTER TABLE items ADD COLUMN file_hash TEXT")
-    connection.rows("ALTER TABLE items ADD COLUMN file_fields TEXT")
+    connection.run("ALTER TABLE items ADD COLUMN file_hash TEXT")
+    connection.run("ALTER TABLE items ADD COLUMN file_fields TEXT")
 
 
 _THIRD = """
@@ -256,7 +256,7 @@ CREATE TABLE secrets(              -- how many of each kind stand in an item's c
 
 def _third(connection: Connection) -> None:
     """Items by kind, and the secrets that stand in texts."""
-    connection.rows(_THIRD)
+    connection.run(_THIRD)
 
 
 _FOURTH = """
@@ -267,7 +267,7 @@ CREATE INDEX items_put_away ON items(deleted_at) WHERE deleted_at IS NOT NULL;
 
 def _fourth(connection: Connection) -> None:
     """What happened when, for timelines."""
-    connection.rows(_FOURTH)
+    connection.run(_FOURTH)
 
 
 _FIFTH = """
@@ -287,7 +287,7 @@ CREATE INDEX knowledge_files_name ON knowledge_files(name COLLATE NOCASE);
 
 def _fifth(connection: Connection) -> None:
     """What the files of a knowledge folder looked like."""
-    connection.rows(_FIFTH)
+    connection.run(_FIFTH)
 
 
 def _sixth(connection: Connection) -> None:

@@ -12,13 +12,14 @@ from typing import Protocol
 import numpy as np
 
 from ricordo.frozen import frozen
-from ricordo.store.base import Scoring
-from ricordo.store.sqlite.arrays import Grouped, distinct, first_places, lookup, only_among
+from ricordo.store.sql.arrays import Array, Grouped, distinct, first_places, lookup, only_among
+from ricordo.store.sql.matches import Matches, Wanted
+from ricordo.store.sql.new_chunks import FIELDS
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.impacts import Held, Impacts
-from ricordo.store.sqlite.matches import Matches, Wanted
-from ricordo.store.sqlite.postings import FIELDS, Array, Posting
+from ricordo.store.sqlite.postings import Posting
 from ricordo.store.sqlite.segments import Arrays
+from ricordo.store.values import Scoring
 
 FEW = 8
 """If fewer than one in so many items pass a filter, only their places are looked at."""

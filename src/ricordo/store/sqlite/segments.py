@@ -16,12 +16,11 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from ricordo.frozen import frozen
-from ricordo.store.sqlite.connection import Connection, Database
-from ricordo.store.sqlite.new_chunks import DELETED as DELETED
-from ricordo.store.sqlite.new_chunks import LIVE as LIVE
-from ricordo.store.sqlite.new_chunks import SUPERSEDED as SUPERSEDED
-from ricordo.store.sqlite.new_chunks import NewChunk as NewChunk
-from ricordo.store.sqlite.postings import FIELDS, Array, TermCounts, combine, invert
+from ricordo.store.sql.arrays import Array
+from ricordo.store.sql.new_chunks import DELETED, FIELDS, LIVE, NewChunk
+from ricordo.store.sql.protocols import AddChunks, Connection, Database, ForgetWords
+from ricordo.store.sqlite.postings import combine, invert
+from ricordo.store.values import TermCounts
 
 BUILDING, READY, REPLACED = 0, 1, 2
 FAN_OUT = 8
@@ -32,7 +31,7 @@ LEASE_SECONDS = 120
 
 
 @frozen
-class Inverted:
+class _Inverted:
     """Posting rows made before the transaction, and the chunks they are for."""
 
     counts: Sequence[TermCounts]
@@ -47,12 +46,13 @@ class Inverted:
         return invert([chunk.counts for chunk in chunks])
 
 
-def inverted(counts: Sequence[TermCounts]) -> Inverted:
-    """Do the costly part of indexing while no lock is held."""
-    return Inverted(counts, list(invert(counts)))
+def prepare(counts: Sequence[TermCounts]) -> AddChunks:
+    """Do the costly part of indexing while no lock is held; the answer indexes the chunks of one transaction."""
+    made = _Inverted(counts, list(invert(counts)))
+    return lambda connection, chunks: _add_chunks(connection, chunks, made)
 
 
-def add_chunks(connection: Connection, chunks: Sequence[NewChunk], made: Inverted) -> None:
+def _add_chunks(connection: Connection, chunks: Sequence[NewChunk], made: _Inverted) -> None:
     """Index the chunks of one transaction as one segment."""
     if not chunks:
         return
@@ -69,30 +69,33 @@ def add_chunks(connection: Connection, chunks: Sequence[NewChunk], made: Inverte
         ),
     )
     segment = row[0][0]
-    connection.run_many(
-        "INSERT INTO postings(segment, term, data) VALUES(?,?,?)",
-        ((segment, term, data) for term, data in made.rows_for(chunks)),
-    )
+    write_postings(connection, segment, made.rows_for(chunks))
     live = np.array([chunk.state == LIVE for chunk in chunks])
     _count(connection, lengths[:, live], 1)
     bump_epoch(connection)
+
+
+def write_postings(connection: Connection, segment: int, rows: Iterable[tuple[str, bytes]]) -> None:
+    """Write posting rows of a segment."""
+    connection.insert("postings", ("segment", "term", "data"), ((segment, term, data) for term, data in rows))
 
 
 def retire(connection: Connection, chunks: Sequence[tuple[int, int, bytes]], state: int) -> None:
     """Take chunks ``(id, its state so far, its lengths)`` out of normal search, at once."""
     if not chunks:
         return
-    connection.run_many("INSERT INTO retired(chunk, state) VALUES(?,?)", [(chunk, state) for chunk, _, _ in chunks])
+    connection.insert("retired", ("chunk", "state"), [(chunk, state) for chunk, _, _ in chunks])
     lost = [np.frombuffer(lengths, np.uint32) for _, before, lengths in chunks if before == LIVE]
     if lost:
         _count(connection, np.array(lost, np.int64).T, -1)
     bump_epoch(connection)
 
 
-def holding(connection: Connection, n: int) -> list[int]:
-    """The segments that contain words of an item."""
+def prepare_erasing(connection: Connection, n: int) -> ForgetWords:
+    """Find the segments that contain words of an item; the answer rewrites them."""
     ready = connection.rows("SELECT id FROM segments WHERE state=?", (READY,))
-    return [segment for (segment,) in ready if (load_arrays(connection, segment).items == n).any()]
+    holding = [segment for (segment,) in ready if (load_arrays(connection, segment).items == n).any()]
+    return lambda database: rewrite(database, holding)
 
 
 def is_used(connection: Connection, term: str) -> bool:
@@ -173,15 +176,12 @@ def retired_log(connection: Connection, after: int = 0) -> dict[int, int]:
     return dict(connection.rows("SELECT chunk, state FROM retired WHERE seq > ? ORDER BY seq", (after,)))
 
 
-def maintain(database: Database, *, everything: bool = False) -> int:
-    """Do the merges that are due and clear what earlier ones left; returns how many were done."""
-    merged = 0
+def maintain(database: Database, *, everything: bool = False) -> None:
+    """Do the merges that are due and clear what earlier ones left."""
     while (plan := _claim(database, everything=everything)) is not None:
         Merge(database, *plan).run()
-        merged += 1
         everything = False
     clear_replaced(database)
-    return merged
 
 
 def rewrite(database: Database, segments: Iterable[int]) -> None:
@@ -204,8 +204,8 @@ def _call_off(connection: Connection, segment: int) -> None:
 
 
 def _abandon(connection: Connection, target: int) -> None:
-    connection.rows("UPDATE segments SET state=? WHERE id=?", (REPLACED, target))
-    connection.rows("DELETE FROM merges WHERE target=?", (target,))
+    connection.run("UPDATE segments SET state=? WHERE id=?", (REPLACED, target))
+    connection.run("DELETE FROM merges WHERE target=?", (target,))
 
 
 def _claim(database: Database, *, everything: bool) -> tuple[int, list[int], str] | None:
@@ -230,9 +230,10 @@ def _lease(connection: Connection, sources: list[int]) -> tuple[int, str]:
         (BUILDING,),
     )[0][0]
     owner = f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
-    connection.rows(
-        "INSERT INTO merges(target, sources, owner, lease_until) VALUES(?,?,?,?)",
-        (target, json.dumps(sources), owner, int(time.time()) + LEASE_SECONDS),
+    connection.insert(
+        "merges",
+        ("target", "sources", "owner", "lease_until"),
+        [(target, json.dumps(sources), owner, int(time.time()) + LEASE_SECONDS)],
     )
     return target, owner
 
@@ -275,13 +276,13 @@ def clear_replaced(database: Database) -> None:
     for segment in gone:
         while True:
             with database.write() as connection:
-                connection.rows(
-                    "DELETE FROM postings WHERE segment=?1 AND term IN"
-                    " (SELECT term FROM postings WHERE segment=?1 ORDER BY term LIMIT ?2)",
-                    (segment, 2 * STEP_ROWS),
+                connection.run(
+                    "DELETE FROM postings WHERE segment=? AND term IN"
+                    " (SELECT term FROM postings WHERE segment=? ORDER BY term LIMIT ?)",
+                    (segment, segment, 2 * STEP_ROWS),
                 )
                 if connection.changes() == 0:
-                    connection.rows("DELETE FROM segments WHERE id=?", (segment,))
+                    connection.run("DELETE FROM segments WHERE id=?", (segment,))
                     break
 
 
@@ -305,11 +306,11 @@ class Merge:
             moves.append(np.where(mask, np.cumsum(mask) - 1 + offset, -1))
             offset += int(mask.sum())
         for rows in self._steps():
-            merged = [(self.target, term, data) for term, data in combine(rows, moves)]
+            merged = list(combine(rows, moves))
             with self.database.write() as connection:
                 if not self._still_ours(connection):
                     return
-                connection.run_many("INSERT INTO postings(segment, term, data) VALUES(?,?,?)", merged)
+                write_postings(connection, self.target, merged)
         self._swap(arrays, kept)
 
     def _steps(self) -> Iterator[list[tuple[str, int, bytes]]]:
@@ -342,7 +343,7 @@ class Merge:
             after = bound
 
     def _still_ours(self, connection: Connection) -> bool:
-        connection.rows(
+        connection.run(
             "UPDATE merges SET lease_until=? WHERE target=? AND owner=?",
             (int(time.time()) + LEASE_SECONDS, self.target, self.owner),
         )
@@ -358,7 +359,7 @@ class Merge:
             if not self._still_ours(connection):
                 return
             current = with_retired(Arrays(chunks, items, lengths, states), retired_log(connection))
-            connection.rows(
+            connection.run(
                 "UPDATE segments SET state=?, docs=?, chunk_ids=?, item_ids=?, lengths=?, states=? WHERE id=?",
                 (
                     READY,
@@ -376,5 +377,5 @@ class Merge:
             folded = set(everything)
             done = [(seq,) for seq, chunk in connection.rows("SELECT seq, chunk FROM retired") if chunk in folded]
             connection.run_many("DELETE FROM retired WHERE seq=?", done)
-            connection.rows("DELETE FROM merges WHERE target=?", (self.target,))
+            connection.run("DELETE FROM merges WHERE target=?", (self.target,))
             bump_epoch(connection)

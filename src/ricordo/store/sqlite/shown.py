@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ricordo.store.asking import Ask, Passages, PassageText, Shown, WordShare
-from ricordo.store.sqlite import items
-from ricordo.store.sqlite.chunk_rows import chunk_texts
+from ricordo.store.sql import items
+from ricordo.store.sql.arrays import Array
+from ricordo.store.sql.chunk_rows import chunk_texts
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.gathering import masks
 from ricordo.store.sqlite.matching import KeywordSide
 from ricordo.store.sqlite.nearness import vectors_of
 from ricordo.store.sqlite.open_file import OpenFile
-from ricordo.store.sqlite.postings import Array
 from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import SESSION
 

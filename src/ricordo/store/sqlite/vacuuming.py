@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ricordo.errors import StoreError
+from ricordo.store.sql.new_chunks import DELETED
 from ricordo.store.sqlite import segments
 from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.store.sqlite.vectors import Entries, bump_vectors, compact, read_block, write_block
@@ -63,24 +64,11 @@ def _shed(connection: Connection, block: int, fingerprint: int) -> None:
     kept = np.isin(entries.chunks, np.fromiter((row[0] for row in rows), np.int64, len(rows)))
     if kept.all() and len(kept):
         return
-    connection.rows("DELETE FROM vector_blocks WHERE id=?", (block,))
+    connection.run("DELETE FROM vector_blocks WHERE id=?", (block,))
     bump_vectors(connection)
     if kept.any():
         left = Entries(entries.chunks[kept], entries.items[kept], entries.vectors[kept], entries.sketches[:, kept])
         write_block(connection, fingerprint, left)
-
-
-def drop_unused_blobs(database: Database) -> int:
-    """Drop bytes that no version holds; returns how many there were."""
-    with database.write() as connection:
-        connection.rows("DELETE FROM blobs WHERE hash NOT IN (SELECT blob FROM versions WHERE blob IS NOT NULL)")
-        return int(connection.changes())
-
-
-def drop_idle_jobs(database: Database) -> None:
-    """Take jobs off the backlog whose chunk is gone."""
-    with database.write() as connection:
-        connection.rows("DELETE FROM jobs WHERE chunk NOT IN (SELECT id FROM chunks WHERE state < 2)")
 
 
 def merge_segments(database: Database) -> None:
@@ -92,7 +80,7 @@ def merge_segments(database: Database) -> None:
         stale = [
             segment
             for segment in ready
-            if (segments.with_retired(segments.load_arrays(connection, segment), log).states == segments.DELETED).any()
+            if (segments.with_retired(segments.load_arrays(connection, segment), log).states == DELETED).any()
         ]
     segments.rewrite(database, stale)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ricordo.store.sqlite import jobs
 from ricordo.store.sqlite.connection import Connection, Database
+from ricordo.store.sqlite.job_queue import enqueue_missing
 from ricordo.store.sqlite.sketches import sketch
 from ricordo.store.sqlite.vectors import BLOCK_ENTRIES, Entries, VectorIndex, bump_vectors, write_block
 from ricordo.values.reports import Check
@@ -65,8 +65,8 @@ def _problem(connection: Connection, number: int, dimensions: int) -> str | None
 def rebuild_vectors(database: Database, number: int, dimensions: int) -> None:
     """Drop bad rows, write all blocks again from what is left, and let what has no vector wait for one."""
     with database.write() as connection:
-        connection.rows("DELETE FROM vectors WHERE fingerprint=? AND length(vector)<>?", (number, 4 * dimensions))
-        connection.rows("DELETE FROM vector_blocks WHERE fingerprint=?", (number,))
+        connection.run("DELETE FROM vectors WHERE fingerprint=? AND length(vector)<>?", (number, 4 * dimensions))
+        connection.run("DELETE FROM vector_blocks WHERE fingerprint=?", (number,))
         rows = connection.rows(
             "SELECT c.id, c.item, v.id, v.vector FROM chunks c"
             " JOIN vectors v ON v.fingerprint=? AND v.hash=c.embed_hash WHERE c.state < 2 ORDER BY c.id",
@@ -77,7 +77,7 @@ def rebuild_vectors(database: Database, number: int, dimensions: int) -> None:
             part = sound[at : at + BLOCK_ENTRIES]
             write_block(connection, number, _entries(part))
         have = np.array([row[0] for row in sound], np.int64)
-        jobs.enqueue_missing(connection, number, have, None)
+        enqueue_missing(connection, number, have, None)
         bump_vectors(connection)
 
 

@@ -14,9 +14,8 @@ from itertools import islice, takewhile
 import numpy as np
 
 from ricordo.frozen import frozen
-from ricordo.store.sqlite.arrays import Grouped, Growing, distinct, first_places
+from ricordo.store.sql.arrays import Array, Grouped, Growing, distinct, first_places
 from ricordo.store.sqlite.connection import Connection
-from ricordo.store.sqlite.postings import Array
 from ricordo.store.sqlite.sketches import FEW, nearest_by_sketch, nearest_of_each
 
 EXACT_BELOW = 2_000
@@ -338,24 +337,25 @@ def read_block(connection: Connection, block: int) -> Entries:
 
 def write_block(connection: Connection, fingerprint: int, entries: Entries) -> None:
     """Append a block."""
-    connection.rows(
-        "INSERT INTO vector_blocks(fingerprint, entries, chunk_ids, item_ids, vector_ids, sketches)"
-        " VALUES(?,?,?,?,?,?)",
-        (
-            fingerprint,
-            len(entries.chunks),
-            entries.chunks.astype(np.int64).tobytes(),
-            entries.items.astype(np.int64).tobytes(),
-            entries.vectors.astype(np.int64).tobytes(),
-            np.ascontiguousarray(entries.sketches).tobytes(),
-        ),
+    numbers = (entries.chunks, entries.items, entries.vectors)
+    connection.insert(
+        "vector_blocks",
+        ("fingerprint", "entries", "chunk_ids", "item_ids", "vector_ids", "sketches"),
+        [
+            (
+                fingerprint,
+                len(entries.chunks),
+                *(column.astype(np.int64).tobytes() for column in numbers),
+                np.ascontiguousarray(entries.sketches).tobytes(),
+            )
+        ],
     )
     bump_vectors(connection)
 
 
 def bump_vectors(connection: Connection) -> None:
     """Tell every process that its entries are out of date."""
-    connection.rows("UPDATE meta SET value = value + 1 WHERE name='vector_epoch'")
+    connection.run("UPDATE meta SET value = value + 1 WHERE name='vector_epoch'")
 
 
 def compact(connection: Connection, fingerprint: int) -> None:

@@ -1,0 +1,1 @@
+"""The statements that both databases understand, and what they need of a database."""

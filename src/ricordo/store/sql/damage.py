@@ -1,0 +1,146 @@
+"""Checks whether stored texts are still what was saved: every version is compared with its hashes.
+
+A database notices a broken page, but not a changed letter. The hashes that were saved with each version and passage
+show both, so they are computed again here. A row that cannot be read counts as damaged and does not stop the check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ricordo.errors import CorruptStore
+from ricordo.store.prepare import embed_hash, text_hash, version_hash
+from ricordo.store.sql.items import draft_of
+from ricordo.store.sql.protocols import Connection, Database
+from ricordo.values.items import Draft
+from ricordo.values.reports import Check, Damage
+
+MOST_NAMED = 20
+"""How many damaged items are named."""
+
+
+def find_damage(connection: Connection) -> list[Damage]:
+    """All damaged versions; if the versions of an item cannot be listed, its current one."""
+    found: list[Damage] = []
+    for n, drive, path, head in _items(connection):
+        ref = f"{drive}:{path}"
+        try:
+            numbers = [row[0] for row in connection.rows("SELECT number FROM versions WHERE item=?", (n,))]
+        except connection.unreadable as error:
+            found.append(Damage(n, ref, head, True, f"its versions cannot be read ({error})"))
+            continue
+        problems = {number: problem for number in numbers if (problem := version_problem(connection, n, number))}
+        if head not in numbers:
+            problems[head] = "it is missing"
+        sound = max((number for number in numbers if number not in problems), default=None)
+        found += [Damage(n, ref, number, number == head, what, sound) for number, what in sorted(problems.items())]
+    return found
+
+
+def _items(connection: Connection) -> Iterator[tuple[int, str, str, int]]:
+    """Number, drive, path and current version of each item, even if a part of the table cannot be read."""
+    try:
+        rows = connection.rows("SELECT n, drive, path, version FROM items ORDER BY n")
+    except connection.unreadable:
+        rows = []
+        for n in range(1, connection.last_item_number() + 1):
+            try:
+                rows += connection.rows("SELECT n, drive, path, version FROM items WHERE n=?", (n,))
+            except connection.unreadable:
+                rows.append((n, "item", f"/{n}", 0))
+    yield from rows
+
+
+def item_places(connection: Connection) -> Iterator[tuple[int, str]]:
+    """Number and ref of each item."""
+    for n, drive, path, _ in _items(connection):
+        yield n, f"{drive}:{path}"
+
+
+def version_problem(connection: Connection, n: int, number: int) -> str:
+    """What is wrong with a version; empty when nothing is."""
+    try:
+        draft = draft_of(connection, n, number)
+        hashes = connection.rows("SELECT hash, text_hash, layout FROM versions WHERE item=? AND number=?", (n, number))
+        if draft is None or not hashes:
+            return "it is missing"
+        digest, content_digest, layout = hashes[0]
+        if text_hash(draft.content, draft.blob) != content_digest:
+            return "its text is not what was saved"
+        if version_hash(draft, content_digest) != digest:
+            return "its fields are not what was saved"
+        return _passages_problem(connection, n, draft, layout)
+    except connection.unreadable as error:
+        return f"it cannot be read ({error or type(error).__name__})"
+
+
+def _passages_problem(connection: Connection, n: int, draft: Draft, layout: bytes) -> str:
+    places = np.frombuffer(layout, np.int64).reshape(-1, 4)
+    stored = {
+        row[0]: row[1:] for row in connection.rows("SELECT id, prefix, text, embed_hash FROM chunks WHERE item=?", (n,))
+    }
+    reached = 0
+    for chunk, start, first, last in places.tolist():
+        prefix, text, digest = stored[chunk]
+        if start != reached or first > last:
+            return "its passages are not where they were"
+        if embed_hash(prefix, text) != digest:
+            return "what is embedded for a passage is not what was saved"
+        reached += len(text)
+    return "" if reached == len(draft.content) else "its passages do not cover its text"
+
+
+def texts(database: Database) -> tuple[Check, list[Damage]]:
+    """Every version of every item against the hashes it was saved with."""
+    with database.read() as connection:
+        found = find_damage(connection)
+        heads = _head_problems(connection)
+    if not found and not heads:
+        return Check("texts", True, "are what was saved, in every version"), []
+    lines = [f"{one.ref} version {one.number}: {one.problem}" for one in found] + heads
+    more = f" and {len(lines) - MOST_NAMED:,} more" if len(lines) > MOST_NAMED else ""
+    return Check("texts", False, f"damaged: {'; '.join(lines[:MOST_NAMED])}{more}. {WHAT_TO_DO}"), found
+
+
+WHAT_TO_DO = "Restore a backup, or save what can be read with 'ricordo export --salvage FILE'."
+
+
+def _head_problems(connection: Connection) -> list[str]:
+    """Items whose row differs from that of their current version, in values that no other check compares."""
+    try:
+        rows = connection.rows(
+            "SELECT i.drive || ':' || i.path FROM items i JOIN versions v ON v.item = i.n AND v.number = i.version"
+            " WHERE i.hash <> v.hash OR i.text_hash <> v.text_hash OR i.size <> v.size OR i.kind <> v.kind"
+            " OR (i.state <> 'deleted' AND (i.drive <> v.drive OR i.path <> v.path))"
+            " OR i.state NOT IN ('live', 'archived', 'deleted')"
+        )
+    except connection.unreadable as error:
+        return [f"items cannot be compared with their versions ({error})"]
+    return [f"{row[0]}: its row is not that of its current version" for row in rows]
+
+
+def check_content(ref: object, number: int, content: str, blob: bytes | None, digest: str) -> None:
+    """Refuse a text that is not what was saved, and say how to get an undamaged one."""
+    if text_hash(content, blob) != digest:
+        raise CorruptStore(
+            f"the text of {ref} is damaged: it is not what was saved as version {number}",
+            hint="'ricordo doctor --repair' restores it from its file or an older version where it can;"
+            " 'ricordo export --salvage FILE' takes out all that can be read.",
+        )
+
+
+def mend(database: Database, n: int, number: int, content: str) -> bool:
+    """Write the text of a version into its passages again, if its hash shows that it is the right text."""
+    with database.write(durable=True, mirrored=False) as connection:
+        rows = connection.rows("SELECT text_hash, layout FROM versions WHERE item=? AND number=?", (n, number))
+        if not rows or text_hash(content) != rows[0][0]:
+            return False
+        places = np.frombuffer(rows[0][1], np.int64).reshape(-1, 4)
+        starts = [*places[:, 1].tolist(), len(content)]
+        for at, chunk in enumerate(places[:, 0].tolist()):
+            connection.run(
+                "UPDATE chunks SET text=? WHERE id=? AND item=?", (content[starts[at] : starts[at + 1]], chunk, n)
+            )
+        return not version_problem(connection, n, number)

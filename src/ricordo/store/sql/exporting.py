@@ -1,0 +1,242 @@
+"""The whole store as records, in an order that depends only on its content: items by id, logs as they were written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from ricordo.errors import CorruptStore
+from ricordo.exchange.records import (
+    CHUNK_STATES,
+    FORMAT,
+    FORMAT_VERSION,
+    BlobRecord,
+    ChunkRecord,
+    FeedbackRecord,
+    FileRecord,
+    FoundRecord,
+    FreezeRecord,
+    Header,
+    ItemRecord,
+    LearnedRecord,
+    LinkRecord,
+    OpeningRecord,
+    QueryRecord,
+    Record,
+    RootRecord,
+    TextLinkRecord,
+    UsageRecord,
+    VersionRecord,
+    WeightRecord,
+)
+from ricordo.store.sql.arrays import Array
+from ricordo.store.sql.protocols import Connection
+from ricordo.store.sql.times import moment, optional_moment
+from ricordo.values.items import Ref
+
+_ITEM = (
+    "SELECT i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.created_at, i.updated_at, i.indexed_at,"
+    " i.deleted_at, i.file_mtime, i.file_size, i.file_hash, i.file_fields, u.retrieval_count, u.last_retrieved_at,"
+    " u.access_count, u.last_accessed_at, u.decay_score, u.decay_at FROM items i LEFT JOIN usage u ON u.item = i.n"
+)
+_VERSION = (
+    "SELECT number, previous, hash, text_hash, drive, path, kind, state, fields, layout, marks, first_line, blob,"
+    " created_at FROM versions WHERE item=? ORDER BY number"
+)
+_CHUNK = "SELECT id, text, heading, prefix, state, live_from, live_until FROM chunks WHERE item=? ORDER BY id"
+_OPENING = "FROM retrieval_log r WHERE r.query IS NULL OR NOT EXISTS (SELECT 1 FROM query_log q WHERE q.id = r.query)"
+_COUNTS = {
+    "item": "items",
+    "link": "links WHERE origin <> 'text'",
+    "feedback": "feedback",
+    "learned": "learned",
+    "weights": "weight_log",
+    "query": "query_log",
+    "opening": _OPENING.removeprefix("FROM "),
+    "root": "roots",
+    "freeze": "meta WHERE name = 'learning_frozen'",
+}
+_LOGS = ("query", "opening")
+
+
+def records(connection: Connection, language: str, *, log: bool) -> Iterator[Record]:
+    """Header, items, and what refers to them; ``log`` says whether the logs of queries and openings are among them."""
+    counts = {
+        name: connection.rows(f"SELECT count(*) FROM {table}")[0][0]
+        for name, table in _COUNTS.items()
+        if log or name not in _LOGS
+    }
+    newest = connection.rows(
+        "SELECT max(at) FROM (SELECT max(created_at) at FROM versions UNION ALL SELECT max(deleted_at) FROM items)"
+    )[0][0]
+    yield Header(FORMAT, FORMAT_VERSION, language, optional_moment(newest), counts)
+    for row in connection.stream(f"{_ITEM} ORDER BY i.id"):
+        yield _item(connection, row)
+    for source in other_records(log=log).values():
+        yield from source(connection)
+
+
+def item_record(connection: Connection, n: int, numbers: Collection[int] | None) -> ItemRecord:
+    """One item with some of its versions; None is all."""
+    return _item(connection, connection.rows(f"{_ITEM} WHERE i.n=?", (n,))[0], numbers)
+
+
+def other_records(*, log: bool) -> dict[str, Callable[[Connection], Iterator[Record]]]:
+    """Readers of everything but the items, in the order of an export."""
+    logs: dict[str, Callable[[Connection], Iterator[Record]]] = {"queries": _queries, "openings": _openings}
+    return {
+        "links": _links,
+        "verdicts": _lessons,
+        **(logs if log else {}),
+        "folders": _roots,
+        "settings of learning": _frozen,
+    }
+
+
+def _roots(connection: Connection) -> Iterator[RootRecord]:
+    for path, globs, added in connection.stream("SELECT path, globs, added_at FROM roots ORDER BY path"):
+        yield RootRecord(path, tuple(json.loads(globs)), moment(added))
+
+
+def _frozen(connection: Connection) -> Iterator[FreezeRecord]:
+    for (frozen,) in connection.rows("SELECT value FROM meta WHERE name = 'learning_frozen'"):
+        yield FreezeRecord(bool(frozen))
+
+
+def _item(connection: Connection, row: Sequence[Any], numbers: Collection[int] | None = None) -> ItemRecord:
+    n, identity, drive, path, kind, state, version, created, updated, indexed, deleted = row[:11]
+    ref = Ref(drive, path)
+    rows = [one for one in connection.rows(_VERSION, (n,)) if numbers is None or one[0] in numbers]
+    used = {chunk for one in rows for chunk in _layout(one)[:, 0].tolist()}
+    held = [chunk for chunk in connection.rows(_CHUNK, (n,)) if chunk[0] in used]
+    if len(held) < len(used):
+        raise CorruptStore(
+            f"{ref} lacks some of its passages",
+            hint="See 'ricordo doctor'; restore a backup, or export what can be read with --salvage.",
+        )
+    place = {chunk[0]: at for at, chunk in enumerate(held)}
+    versions = tuple(_version(one, place) for one in rows)
+    return ItemRecord(
+        identity,
+        ref,
+        kind,
+        state,
+        version,
+        moment(created),
+        moment(updated),
+        optional_moment(indexed),
+        optional_moment(deleted),
+        _file(row[11:15]),
+        _usage(row[15:21]),
+        versions,
+        tuple(
+            ChunkRecord(text, heading, prefix, CHUNK_STATES[chunk_state], moment(since), optional_moment(until))
+            for _, text, heading, prefix, chunk_state, since, until in held
+        ),
+        _blobs(connection, versions),
+        tuple(
+            TextLinkRecord(text, name, type_, moment(at))
+            for text, name, type_, at in connection.rows(
+                "SELECT text, name, type, created_at FROM links WHERE source=? AND origin='text' ORDER BY 1, 2, 3", (n,)
+            )
+        ),
+        dict(connection.rows("SELECT kind, count FROM secrets WHERE item=? ORDER BY kind", (n,))),
+    )
+
+
+def _file(row: Sequence[Any]) -> FileRecord | None:
+    mtime, size, digest, fields = row
+    return None if mtime is None else FileRecord(mtime, size, digest or "", json.loads(fields or "{}"))
+
+
+def _usage(row: Sequence[Any]) -> UsageRecord | None:
+    retrieved, last_retrieved, accessed, last_accessed, decay, decay_at = row
+    if retrieved is None:
+        return None
+    times = optional_moment(last_retrieved), optional_moment(last_accessed), optional_moment(decay_at)
+    return UsageRecord(retrieved, times[0], accessed, times[1], decay, times[2])
+
+
+def _version(row: Sequence[Any], place: dict[int, int]) -> VersionRecord:
+    number, previous, digest, text_hash, drive, path, kind, state, fields, _, marks, first_line, blob, at = row
+    return VersionRecord(
+        number,
+        previous,
+        digest,
+        text_hash,
+        Ref(drive, path),
+        kind,
+        state,
+        moment(at),
+        json.loads(fields),
+        first_line,
+        tuple((offset, label) for offset, label in json.loads(marks)),
+        tuple((place[chunk], start, first, last) for chunk, start, first, last in _layout(row).tolist()),
+        blob,
+    )
+
+
+def _layout(row: Sequence[Any]) -> Array:
+    """The passages of a version's row: chunk, first character, first and last line."""
+    return np.frombuffer(row[9], np.int64).reshape(-1, 4)
+
+
+def _blobs(connection: Connection, versions: Sequence[VersionRecord]) -> tuple[BlobRecord, ...]:
+    wanted = sorted({version.blob for version in versions if version.blob is not None})
+    return tuple(
+        BlobRecord(digest, data)
+        for digest in wanted
+        for (data,) in connection.rows("SELECT data FROM blobs WHERE hash=?", (digest,))
+    )
+
+
+def _links(connection: Connection) -> Iterator[LinkRecord]:
+    for source, target, type_, origin, text, at in connection.stream(
+        "SELECT s.id, t.id, l.type, l.origin, l.text, l.created_at FROM links l JOIN items s ON s.n = l.source"
+        " JOIN items t ON t.n = l.target WHERE l.origin <> 'text' ORDER BY 1, 2, 3, 4, 5"
+    ):
+        yield LinkRecord(source, target, type_, origin, text, moment(at))
+
+
+def _lessons(connection: Connection) -> Iterator[FeedbackRecord | LearnedRecord | WeightRecord]:
+    for query, item, ref, verdict, counted, at in connection.stream(
+        "SELECT f.query, i.id, f.ref, f.verdict, f.counted, f.at FROM feedback f LEFT JOIN items i ON i.n = f.item"
+        " ORDER BY f.id"
+    ):
+        yield FeedbackRecord(query, item, ref, verdict, bool(counted), moment(at))
+    for profile, shift, since in connection.rows(
+        "SELECT profile, shift, (SELECT count(*) FROM feedback f WHERE f.id <= since) FROM learned ORDER BY profile"
+    ):
+        yield LearnedRecord(profile, shift, since)
+    for profile, at, reason, before, after, shift_before, shift_after, counted in connection.stream(
+        "SELECT profile, at, reason, before, after, shift_before, shift_after, counted FROM weight_log ORDER BY id"
+    ):
+        yield WeightRecord(
+            profile, moment(at), reason, json.loads(before), json.loads(after), shift_before, shift_after, counted
+        )
+
+
+def _queries(connection: Connection) -> Iterator[QueryRecord]:
+    rows = connection.stream(
+        "SELECT q.id, q.text, q.tool, q.profile, q.results, q.refs, q.ms, q.at, i.id, r.ref, r.version, r.score, r.at"
+        " FROM query_log q LEFT JOIN retrieval_log r ON r.query = q.id LEFT JOIN items i ON i.n = r.item"
+        " ORDER BY q.id, r.id"
+    )
+    for (_, text, tool, profile, results, refs, ms, at), group in groupby(rows, key=lambda row: row[:8]):
+        found = tuple(
+            FoundRecord(item, ref, version, score, moment(when))
+            for item, ref, version, score, when in (row[8:] for row in group)
+            if item is not None
+        )
+        yield QueryRecord(text, tool, profile, results, tuple(json.loads(refs)), ms, moment(at), found)
+
+
+def _openings(connection: Connection) -> Iterator[OpeningRecord]:
+    for item, ref, version, score, at in connection.stream(
+        f"SELECT (SELECT id FROM items WHERE n = r.item), r.ref, r.version, r.score, r.at {_OPENING} ORDER BY r.id"
+    ):
+        yield OpeningRecord(item, ref, version, score, moment(at))

@@ -1,0 +1,76 @@
+"""Filters as SQL over the items table, so that they apply before the best are picked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from ricordo.errors import UsageError
+from ricordo.store.sql.protocols import Dialect
+from ricordo.store.sql.times import micros
+from ricordo.values.hits import Filters
+
+
+def where(filters: Filters, dialect: Dialect) -> tuple[str, list[object]]:
+    """The condition and its bindings; the items table is called ``i``."""
+    parts: list[str] = []
+    values: list[object] = []
+
+    def any_of(column: str, wanted: tuple[str, ...]) -> None:
+        if wanted:
+            parts.append(f"{column} IN ({','.join('?' * len(wanted))})")
+            values.extend(wanted)
+
+    def holds(place: str, wanted: object) -> None:
+        condition, bound = dialect.json_is("i.metadata", f"$.{place}", wanted)
+        parts.append(condition)
+        values.extend(bound)
+
+    any_of("i.state", filters.states)
+    any_of("i.kind", filters.kinds)
+    any_of("i.category", filters.categories)
+    any_of("i.domain", filters.domains)
+    any_of("i.severity", filters.severities)
+    any_of("i.drive", filters.drives)
+    any_of("i.thread", filters.threads)
+    any_of("i.loading", filters.loadings)
+    if filters.tags_any:
+        marks = ",".join(["lower(?)"] * len(filters.tags_any))
+        parts.append(f"i.n IN (SELECT item FROM item_tags WHERE lower(tag) IN ({marks}))")
+        values.extend(filters.tags_any)
+    for tag in filters.tags_all:
+        parts.append("i.n IN (SELECT item FROM item_tags WHERE lower(tag) = lower(?))")
+        values.append(tag)
+    for paths in (filters.paths, filters.also_paths):
+        if paths:
+            conditions = [_path_condition(path, values) for path in paths]
+            parts.append(f"({' OR '.join(conditions)})")
+    if filters.importance_min is not None:
+        parts.append("i.importance >= ?")
+        values.append(filters.importance_min)
+    for comparison, moment in ((">=", filters.after), ("<", filters.before)):
+        if moment is not None:
+            parts.append(f"i.updated_at {comparison} ?")
+            values.append(micros(moment))
+    for facet in filters.facets:
+        holds(f"facets.{json.dumps(facet)}", True)
+    for name, wanted in filters.metadata.items():
+        if isinstance(wanted, Mapping | list | tuple):
+            raise UsageError(
+                f"the metadata filter '{name}' is not a plain value",
+                hint="Filter by a text, a number, true or false; a facet of a turn by facet:correction.",
+            )
+        holds(json.dumps(name), wanted)
+    return " AND ".join(parts) or "TRUE", values
+
+
+def _path_condition(path: str, values: list[object]) -> str:
+    """A prefix (``/notes``), a place inside (``notes/a``), or a glob (``*.md``)."""
+    if any(sign in path for sign in "*?["):
+        values.append(path if path.startswith(("/", "*")) else f"*/{path}")
+        return "glob(?, i.path)"
+    if path.startswith("/"):
+        values.extend((path, path))
+        return "substr(i.path, 1, length(?)) = ?"
+    values.append(f"/{path}")
+    return "instr(i.path, ?) > 0"

@@ -1,0 +1,78 @@
+"""The current rows of items, as far as they decide what a write does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from ricordo.errors import Conflict
+from ricordo.frozen import frozen
+from ricordo.store.sql.protocols import Connection, Row
+from ricordo.values.items import Ref
+
+
+@frozen
+class Head:
+    """The row of an item that decides what a save does."""
+
+    n: int
+    id: str
+    state: str
+    version: int
+    hash: str
+    text_hash: str
+    immutable: bool
+
+
+_HEAD = "SELECT n, id, state, version, hash, text_hash, fields FROM items"
+
+
+def _head(row: Row) -> Head:
+    n, identity, state, version, digest, text_digest, fields = row
+    return Head(n, identity, state, version, digest, text_digest, bool(json.loads(fields).get("immutable")))
+
+
+def find_head(connection: Connection, drive: str, path: str) -> Head | None:
+    """The item that holds a ref now."""
+    rows = connection.rows(f"{_HEAD} WHERE drive=? AND path=? AND state <> 'deleted'", (drive, path))
+    return _head(rows[0]) if rows else None
+
+
+def find_heads(connection: Connection, refs: Iterable[Ref]) -> dict[Ref, Head | None]:
+    """The items that hold some refs now, by ref; None for a free one."""
+    found: dict[Ref, Head | None] = dict.fromkeys(refs)
+    paths: dict[str, set[str]] = {}
+    for ref in found:
+        paths.setdefault(ref.drive, set()).add(ref.path)
+    for drive, some in paths.items():
+        ordered = sorted(some)
+        for at in range(0, len(ordered), 500):
+            part = ordered[at : at + 500]
+            marks = ",".join("?" * len(part))
+            for *head, path in connection.rows(
+                f"SELECT n, id, state, version, hash, text_hash, fields, path FROM items WHERE drive=?"
+                f" AND path IN ({marks}) AND state <> 'deleted'",
+                (drive, *part),
+            ):
+                found[Ref(drive, path)] = _head(tuple(head))
+    return found
+
+
+def find_by_id(connection: Connection, identity: str) -> Head | None:
+    """The item with an id, in the bin or not."""
+    rows = connection.rows(f"{_HEAD} WHERE id=?", (identity,))
+    return _head(rows[0]) if rows else None
+
+
+def head_of(connection: Connection, n: int) -> Head:
+    """The item with a number, in the bin or not."""
+    return _head(connection.rows(f"{_HEAD} WHERE n=?", (n,))[0])
+
+
+def refuse_immutable(head: Head, ref: str) -> None:
+    """Immutable items refuse every change."""
+    if head.immutable:
+        raise Conflict(
+            f"{ref} is immutable",
+            hint="It was saved as immutable on purpose; save a new item beside it, and link the two.",
+        )

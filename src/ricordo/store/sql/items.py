@@ -1,0 +1,393 @@
+"""Reading items: by ref, id or filter; their versions, content, places and neighbours in the tree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ricordo.errors import NotFound
+from ricordo.store.sql.arrays import Array
+from ricordo.store.sql.filters import where
+from ricordo.store.sql.protocols import Connection, Row
+from ricordo.store.sql.times import DAY, micros, moment, now_micros, optional_moment
+from ricordo.store.values import FileState
+from ricordo.values.hits import Filters
+from ricordo.values.items import FIELD_NAMES, Draft, Fields, Item, Mark, Passage, Ref, Version
+from ricordo.values.use_scores import decayed
+
+T = TypeVar("T")
+_KNOWN_FIELDS = frozenset(FIELD_NAMES)
+_FILE = "file_mtime, file_size, file_hash, file_fields"
+ITEM_COLUMNS = (
+    "i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.hash, i.fields, i.size, i.created_at,"
+    " i.updated_at, i.indexed_at, u.retrieval_count, u.last_retrieved_at, u.access_count, u.last_accessed_at,"
+    " u.decay_score, u.decay_at, CASE i.kind WHEN 'entity' THEN (SELECT count(DISTINCT l.source) FROM links l"
+    " JOIN items s ON s.n = l.source AND s.state = 'live' WHERE l.target = i.n AND l.type = 'mentions') ELSE 0 END"
+)
+ITEM_TABLES = "FROM items i LEFT JOIN usage u ON u.item = i.n"
+_ITEM = f"SELECT {ITEM_COLUMNS} {ITEM_TABLES} "
+
+
+def fields_of(text: str) -> Fields:
+    """Fields from their stored JSON; names that this version does not know are left out."""
+    plain = json.loads(text)
+    if not plain.keys() <= _KNOWN_FIELDS:
+        plain = {name: value for name, value in plain.items() if name in _KNOWN_FIELDS}
+    plain["tags"] = tuple(plain.get("tags", ()))
+    return Fields(**plain)
+
+
+def decay_now(score: float | None, since: int, protected: bool) -> float:
+    """A stored decay score (1 when there is none yet) as it is by now."""
+    return decayed(1.0 if score is None else score, (now_micros() - since) / DAY, protected=protected)
+
+
+def item_of(row: tuple[Any, ...], content: str = "", first_line: int = 1) -> Item:
+    """An item from a row of ``ITEM_COLUMNS``."""
+    fields = fields_of(row[8])
+    return Item(
+        id=row[1],
+        ref=Ref(row[2], row[3]),
+        kind=row[4],
+        state=row[5],
+        version=row[6],
+        content_hash=row[7],
+        content=content,
+        fields=fields,
+        created_at=moment(row[10]),
+        updated_at=moment(row[11]),
+        first_line=first_line,
+        indexed_at=optional_moment(row[12]),
+        retrieval_count=row[13] or 0,
+        last_retrieved_at=optional_moment(row[14]),
+        access_count=row[15] or 0,
+        last_accessed_at=optional_moment(row[16]),
+        decay_score=decay_now(row[17], row[18] or row[10], fields.decay_protected),
+        size=row[9],
+        mention_count=row[19],
+    )
+
+
+def entity_titles(connection: Connection) -> list[tuple[int, str]]:
+    """Numbers and titles of the live entities that have one."""
+    rows = connection.rows("SELECT n, title FROM items WHERE kind='entity' AND state='live' AND title<>'' ORDER BY n")
+    return [(n, title) for n, title in rows]
+
+
+def number_of(connection: Connection, ref: Ref) -> int | None:
+    """The number of the item at a ref; the latest one in the bin when none is live."""
+    rows = connection.rows(
+        "SELECT n FROM items WHERE drive=? AND path=? ORDER BY state='deleted', deleted_at DESC LIMIT 1",
+        (ref.drive, ref.path),
+    )
+    return rows[0][0] if rows else None
+
+
+def numbers_of(connection: Connection, refs: Sequence[Ref]) -> dict[Ref, int]:
+    """The numbers of the items at these refs that are not in the bin."""
+    found: dict[Ref, int] = {}
+    for part in batched(refs):
+        pairs = ",".join(["(?,?)"] * len(part))
+        rows = connection.rows(
+            f"SELECT drive, path, n FROM items WHERE state<>'deleted' AND (drive, path) IN (VALUES {pairs})",
+            [text for ref in part for text in (ref.drive, ref.path)],
+        )
+        found |= {Ref(drive, path): n for drive, path, n in rows}
+    return found
+
+
+def by_number(connection: Connection, n: int) -> Item | None:
+    """One item, with its current content."""
+    rows = connection.rows(f"{_ITEM} WHERE i.n=?", (n,))
+    if not rows:
+        return None
+    content, first_line = content_of(connection, n, rows[0][6])
+    return replace(item_of(rows[0], content, first_line), has_embedding=_has_embedding(connection, n))
+
+
+def at_version(connection: Connection, n: int, number: int | None) -> Item:
+    """An item with its content, now or in one of its versions."""
+    item = by_number(connection, n)
+    if item is None:
+        raise NotFound("the item is gone", hint="It was removed a moment ago.")
+    if number is None or number == item.version:
+        return item
+    as_it_was = as_version(connection, n, item, number)
+    return replace(as_it_was, content=content_of(connection, n, number)[0])
+
+
+VERSION_COLUMNS = "hash, created_at, drive, path, kind, fields, size, first_line"
+
+
+def as_version(connection: Connection, n: int, item: Item, number: int) -> Item:
+    """An item as one of its versions has it, without the text."""
+    rows = connection.rows(f"SELECT {VERSION_COLUMNS} FROM versions WHERE item=? AND number=?", (n, number))
+    if not rows:
+        raise NotFound(f"{item.ref} has no version {number}", hint=f"'ricordo history {item.ref}' lists them.")
+    return with_version(item, number, rows[0])
+
+
+def with_version(item: Item, number: int, row: Row) -> Item:
+    """An item with what a version's row (``VERSION_COLUMNS``) says, without the text."""
+    digest, created, drive, path, kind, fields, size, first_line = row
+    return replace(
+        item,
+        ref=Ref(drive, path),
+        kind=kind,
+        version=number,
+        content_hash=digest,
+        content="",
+        fields=fields_of(fields),
+        updated_at=moment(created),
+        first_line=first_line,
+        size=size,
+    )
+
+
+def _has_embedding(connection: Connection, n: int) -> bool:
+    """Whether an item has passages, and each of them its vector by the model in use."""
+    [(passages, waiting)] = connection.rows(
+        "SELECT count(*), coalesce(sum(CASE WHEN EXISTS (SELECT 1 FROM vectors v"
+        " JOIN fingerprints f ON f.id = v.fingerprint WHERE f.active AND v.hash = c.embed_hash) THEN 0 ELSE 1 END), 0)"
+        " FROM chunks c WHERE c.item = ? AND c.state = 0",
+        (n,),
+    )
+    return bool(passages) and not waiting
+
+
+def by_numbers(connection: Connection, numbers: Sequence[int]) -> dict[int, Item]:
+    """Items without their content, by number."""
+    found: dict[int, Item] = {}
+    for part in batched(numbers):
+        for row in connection.rows(f"{_ITEM} WHERE i.n IN ({_marks(part)})", part):
+            found[row[0]] = item_of(row)
+    return found
+
+
+def ref_by_id(connection: Connection, identity: str) -> Ref | None:
+    """The ref of an item id."""
+    rows = connection.rows("SELECT drive, path FROM items WHERE id=?", (identity.lower(),))
+    return Ref(*rows[0]) if rows else None
+
+
+def listing(connection: Connection, filters: Filters, limit: int, offset: int) -> list[tuple[int, Item]]:
+    """Items that pass the filters, newest first, with their numbers."""
+    condition, values = where(filters, connection.dialect)
+    rows = connection.rows(
+        f"{_ITEM} WHERE {condition} ORDER BY i.updated_at DESC, i.drive, i.path LIMIT ? OFFSET ?",
+        (*values, limit, offset),
+    )
+    return [(row[0], item_of(row)) for row in rows]
+
+
+def newest(connection: Connection, filters: Filters, limit: int) -> list[int]:
+    """Numbers of the items that pass the filters, newest first."""
+    condition, values = where(filters, connection.dialect)
+    rows = connection.rows(
+        f"SELECT i.n FROM items i WHERE {condition} ORDER BY i.updated_at DESC, i.drive, i.path LIMIT ?",
+        (*values, limit),
+    )
+    return [row[0] for row in rows]
+
+
+def passes(connection: Connection, n: int, filters: Filters) -> bool:
+    """Whether an item passes the filters."""
+    condition, values = where(filters, connection.dialect)
+    return bool(connection.rows(f"SELECT 1 FROM items i WHERE i.n = ? AND {condition}", (n, *values)))
+
+
+def count(connection: Connection, filters: Filters) -> int:
+    """How many items pass."""
+    condition, values = where(filters, connection.dialect)
+    return int(connection.rows(f"SELECT count(*) FROM items i WHERE {condition}", values)[0][0])
+
+
+def refs_below(connection: Connection, drive: str | None, prefix: str) -> Iterator[tuple[int, Ref, str]]:
+    """Live items below a path (or of all drives), with their titles, in order."""
+    sql = "SELECT n, drive, path, title FROM items WHERE state='live'"
+    values: list[Any] = []
+    if drive is not None:
+        sql += " AND drive=?"
+        values.append(drive)
+    folder = prefix.rstrip("/")
+    if folder:
+        # "0" is the character after "/": a range is found by the index, a prefix is not
+        sql += " AND (path=? OR (path>=? AND path<?))"
+        values += [folder, f"{folder}/", f"{folder}0"]
+    for n, item_drive, path, title in connection.rows(f"{sql} ORDER BY drive, path", values):
+        yield n, Ref(item_drive, path), title
+
+
+def content_of(connection: Connection, n: int, number: int) -> tuple[str, int]:
+    """The text of a version, put together from its chunks, and the line it starts at."""
+    found = connection.rows("SELECT layout, first_line FROM versions WHERE item=? AND number=?", (n, number))
+    if not found:
+        raise KeyError(f"version {number}")
+    layout, first_line = found[0]
+    order = np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist()
+    texts: dict[int, str] = dict(connection.rows("SELECT id, text FROM chunks WHERE item=?", (n,)))
+    return "".join(texts[chunk] for chunk in order), first_line
+
+
+def stored_hash(connection: Connection, n: int, number: int) -> tuple[str, str | None]:
+    """The hash that the content of a version was saved with, and that of its bytes when it holds no text."""
+    digest, blob = connection.rows("SELECT text_hash, blob FROM versions WHERE item=? AND number=?", (n, number))[0]
+    return digest, blob
+
+
+def blob_of(connection: Connection, n: int, number: int) -> bytes | None:
+    """The bytes of a version that holds no text."""
+    rows = connection.rows(
+        "SELECT data FROM versions JOIN blobs ON blobs.hash = versions.blob WHERE item=? AND number=?", (n, number)
+    )
+    return rows[0][0] if rows else None
+
+
+def layouts_of(
+    connection: Connection, versions: Sequence[tuple[int, int]]
+) -> dict[int, tuple[Array, list[tuple[int, str]]]]:
+    """By item: where each chunk of a version stands (chunk, character, lines), and the marks of pages and the like."""
+    wanted = dict(versions)
+    found: dict[int, tuple[Array, list[tuple[int, str]]]] = {}
+    for part in batched(list(wanted.items())):
+        pairs = ",".join(["(?,?)"] * len(part))
+        for n, layout, marks in connection.rows(
+            f"SELECT item, layout, marks FROM versions WHERE (item, number) IN (VALUES {pairs})",
+            [value for pair in part for value in pair],
+        ):
+            labels = [(at, label) for at, label in json.loads(marks)]
+            found[n] = np.frombuffer(layout, np.int64).reshape(-1, 4), labels
+    return found
+
+
+def history(connection: Connection, n: int) -> list[Version]:
+    """All kept versions, the newest first."""
+    head = connection.rows("SELECT version, state FROM items WHERE n=?", (n,))[0]
+    return [
+        Version(
+            number=row[0],
+            previous=row[1],
+            content_hash=row[2],
+            created_at=moment(row[3]),
+            ref=Ref(row[4], row[5]),
+            kind=row[6],
+            fields=fields_of(row[7]),
+            size=row[8],
+            is_head=row[0] == head[0],
+            state=head[1],
+        )
+        for row in connection.rows(
+            "SELECT number, previous, hash, created_at, drive, path, kind, fields, size FROM versions"
+            " WHERE item=? ORDER BY number DESC",
+            (n,),
+        )
+    ]
+
+
+def version_at(connection: Connection, n: int, when: datetime) -> int | None:
+    """The number of the version that was current at a time."""
+    rows = connection.rows("SELECT max(number) FROM versions WHERE item=? AND created_at<=?", (n, micros(when)))
+    number: int | None = rows[0][0]
+    return number
+
+
+def versions_at(connection: Connection, numbers: Sequence[int], when: datetime) -> dict[int, int]:
+    """The numbers of the versions that were current at a time, by item; without items that have none from then."""
+    found: dict[int, int] = {}
+    for part in batched(numbers):
+        found |= dict(
+            connection.rows(
+                "SELECT item, max(number) FROM versions"
+                f" WHERE item IN ({_marks(part)}) AND created_at<=? GROUP BY item",
+                (*part, micros(when)),
+            )
+        )
+    return found
+
+
+def draft_of(connection: Connection, n: int, number: int) -> Draft | None:
+    """A version as a draft, cut as it was: to restore or move it without parsing again."""
+    rows = connection.rows(
+        "SELECT drive, path, kind, fields, layout, marks, first_line FROM versions WHERE item=? AND number=?",
+        (n, number),
+    )
+    if not rows:
+        return None
+    drive, path, kind, fields, layout, marks, first_line = rows[0]
+    content, _ = content_of(connection, n, number)
+    places = np.frombuffer(layout, np.int64).reshape(-1, 4)
+    headings: dict[int, str] = dict(connection.rows("SELECT id, heading FROM chunks WHERE item=?", (n,)))
+    starts = [*places[:, 1].tolist(), len(content)]
+    passages = tuple(
+        Passage(starts[i], starts[i + 1], headings[chunk]) for i, chunk in enumerate(places[:, 0].tolist())
+    )
+    return Draft(
+        Ref(drive, path),
+        kind,
+        content,
+        fields_of(fields),
+        passages,
+        first_line,
+        tuple(Mark(at, label) for at, label in json.loads(marks)),
+        blob_of(connection, n, number),
+    )
+
+
+def known_files(connection: Connection, drive: str, paths: Collection[str]) -> dict[str, FileState | None]:
+    """Which of these paths hold an item, with what its file looked like when it was read."""
+    found: dict[str, FileState | None] = {}
+    for part in batched(sorted(paths)):
+        rows = connection.rows(
+            f"SELECT path, {_FILE} FROM items WHERE drive=? AND state<>'deleted' AND path IN ({_marks(part)})",
+            (drive, *part),
+        )
+        found |= {row[0]: _file_state(row[1:]) for row in rows}
+    return found
+
+
+def file_states(connection: Connection, numbers: Collection[int]) -> dict[int, FileState]:
+    """What the files of items looked like when they were read."""
+    found: dict[int, FileState] = {}
+    for part in batched(sorted(numbers)):
+        for row in connection.rows(f"SELECT n, {_FILE} FROM items WHERE n IN ({_marks(part)})", part):
+            state = _file_state(row[1:])
+            if state is not None:
+                found[row[0]] = state
+    return found
+
+
+def _file_state(row: tuple[Any, ...]) -> FileState | None:
+    mtime, size, digest, fields = row
+    return FileState(mtime, size, digest or "", json.loads(fields or "{}")) if mtime is not None else None
+
+
+def batched(values: Sequence[T], size: int = 512) -> Iterator[Sequence[T]]:
+    """The values in parts that one statement takes.
+
+    A part is filled up with its last value to a power of two: so there are few forms of a statement, and SQLite need
+    not compile one for every number of values.
+    """
+    for at in range(0, len(values), size):
+        part = list(values[at : at + size])
+        yield part + part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))
+
+
+def _marks(values: Sequence[Any]) -> str:
+    return ",".join("?" * len(values))
+
+
+def live_keys(connection: Connection, ref: Ref) -> set[bytes]:
+    """Keys of the chunks that an item has now; equal chunks need not be analysed again."""
+    return {
+        row[0]
+        for row in connection.rows(
+            "SELECT c.key FROM items i JOIN chunks c ON c.item = i.n WHERE i.drive=? AND i.path=? AND i.state='live'"
+            " AND c.state=0",
+            (ref.drive, ref.path),
+        )
+    }

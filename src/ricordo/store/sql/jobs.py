@@ -1,0 +1,160 @@
+"""The backlog: chunks that wait for a vector, worked on by any number of processes.
+
+A worker claims jobs with a lease, computes outside any transaction, and writes what it computed in one. How jobs are
+claimed and vectors are stored, each database has for itself.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ricordo.errors import ContractError
+from ricordo.store.sql.arrays import Array
+from ricordo.store.sql.protocols import Connection, Database
+from ricordo.store.sql.times import now_micros
+from ricordo.store.values import Backlog, Job
+from ricordo.values.kinds import CHECKPOINT
+
+SECOND = 1_000_000
+LEASE = 300 * SECOND
+"""How long a worker may keep a job before others may take it."""
+MAX_ATTEMPTS = 5
+"""A job that failed this often is not tried again until somebody asks for it."""
+BACKOFF = (5, 30, 120, 600)
+AHEAD = 2 * max(LEASE, BACKOFF[-1] * SECOND)
+"""A lease or a pause that ends later than this from now was set by a clock that was ahead, and does not count."""
+WANTS_VECTOR = f"(c.state=0 OR c.state=1 AND i.state='archived' AND i.kind='session' AND i.category='{CHECKPOINT}')"
+"""The condition that a chunk ``c`` of an item ``i`` is to have a vector: it is live, or belongs to a checkpoint."""
+
+
+def worker_name() -> str:
+    """Says which process on which machine holds a lease."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def fingerprint_id(connection: Connection, name: str, dimensions: int) -> int:
+    """The number of a fingerprint, given one if it is new; the first of a store is the active one."""
+    rows = connection.rows("SELECT id FROM fingerprints WHERE name=?", (name,))
+    if rows:
+        return int(rows[0][0])
+    return int(
+        connection.rows(
+            "INSERT INTO fingerprints(name, dimensions, active)"
+            " VALUES(?, ?, NOT EXISTS (SELECT 1 FROM fingerprints WHERE active)) RETURNING id",
+            (name, dimensions),
+        )[0][0]
+    )
+
+
+def enqueue_chunks(connection: Connection, backlog: Backlog, chunks: Sequence[int]) -> None:
+    """Put new chunks on the backlog."""
+    fingerprint = fingerprint_id(connection, backlog.fingerprint, backlog.dimensions)
+    for at in range(0, len(chunks), 500):
+        part = chunks[at : at + 500]
+        connection.run(
+            "INSERT INTO jobs(fingerprint, chunk, kind, state) SELECT ?, c.id, i.kind, 'pending' FROM chunks c"
+            f" JOIN items i ON i.n=c.item WHERE c.id IN ({','.join('?' * len(part))}) ON CONFLICT DO NOTHING",
+            (fingerprint, *part),
+        )
+
+
+def check_vector(vector: Array, dimensions: int, fingerprint: str) -> None:
+    """Refuse what cannot be a vector of a fingerprint."""
+    if vector.shape != (dimensions,) or not np.isfinite(vector).all():
+        raise ContractError(
+            f"{fingerprint} gave a bad vector ({vector.shape[0]} numbers, {dimensions} expected, all finite)",
+            hint="Nothing was stored. Check the embedding settings, then run 'ricordo embed'.",
+        )
+
+
+def release(connection: Connection, owner: str) -> None:
+    """Give a worker's jobs back without counting the attempt."""
+    connection.run(
+        "UPDATE jobs SET state='pending', owner=NULL, lease_until=NULL,"
+        " attempts=CASE WHEN attempts > 0 THEN attempts - 1 ELSE 0 END"
+        " WHERE state='running' AND owner=?",
+        (owner,),
+    )
+
+
+class SharedJobs:
+    """The backlog of one store, without the ways to claim and to finish jobs."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def has_work(self) -> bool:
+        """Whether any job may be claimed, now or later."""
+        with self._database.read() as connection:
+            return bool(connection.rows("SELECT 1 FROM jobs WHERE state <> 'failed' LIMIT 1"))
+
+    def waiting(self, fingerprint: str) -> int:
+        """How many chunks wait for their vector."""
+        with self._database.read() as connection:
+            return int(
+                connection.rows(
+                    "SELECT count(*) FROM jobs j JOIN fingerprints f ON f.id=j.fingerprint WHERE f.name=?",
+                    (fingerprint,),
+                )[0][0]
+            )
+
+    def fail(self, fingerprint: str, failed: Sequence[Job], error: str) -> None:
+        """Put jobs back for a later try; after too many tries, they are not tried again."""
+        now = now_micros()
+        with self._database.write() as connection:
+            number = connection.rows("SELECT id FROM fingerprints WHERE name=?", (fingerprint,))[0][0]
+            for job in failed:
+                rows = connection.rows("SELECT attempts FROM jobs WHERE fingerprint=? AND chunk=?", (number, job.chunk))
+                if not rows:
+                    continue
+                attempts = rows[0][0]
+                state = "failed" if attempts >= MAX_ATTEMPTS else "pending"
+                wait = BACKOFF[min(attempts, len(BACKOFF)) - 1] * SECOND
+                connection.run(
+                    "UPDATE jobs SET state=?, not_before=?, owner=NULL, lease_until=NULL, error=?"
+                    " WHERE fingerprint=? AND chunk=?",
+                    (state, now + wait, error[:500], number, job.chunk),
+                )
+
+    def release(self, owner: str) -> None:
+        """Give a worker's jobs back without counting the attempt."""
+        with self._database.write() as connection:
+            release(connection, owner)
+
+    def retry(self) -> int:
+        """Put all failed and waiting jobs back to the front; returns how many."""
+        with self._database.write() as connection:
+            connection.run(
+                "UPDATE jobs SET state='pending', attempts=0, not_before=0, error=NULL"
+                " WHERE state='failed' OR not_before > 0"
+            )
+            return connection.changes()
+
+    def summary(self) -> dict[str, Any]:
+        """What is on the backlog, and how much was done so far."""
+        with self._database.read() as connection:
+            rows = connection.rows(
+                "SELECT state, kind, count(*), max(error) FROM jobs GROUP BY state, kind ORDER BY state, kind"
+            )
+            done = connection.meta("jobs_done")
+        totals = {"pending": 0, "running": 0, "failed": 0}
+        for state, _, number, _ in rows:
+            totals[state] += number
+        return {
+            **totals,
+            "done": done,
+            "kinds": [{"state": s, "kind": k, "count": number, "error": e} for s, k, number, e in rows],
+        }
+
+    def drop_waiting(self, fingerprint: str) -> None:
+        """Take what still waits for vectors of a fingerprint off the backlog."""
+        with self._database.write() as connection:
+            connection.run(
+                "DELETE FROM jobs WHERE state<>'running' AND fingerprint IN (SELECT id FROM fingerprints WHERE name=?)",
+                (fingerprint,),
+            )

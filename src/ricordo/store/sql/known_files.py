@@ -1,0 +1,56 @@
+"""What is known about the files that items were read from, and the folders they were found in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+
+from ricordo.store.sql import items, saving
+from ricordo.store.sql.protocols import Database
+from ricordo.store.sql.times import now_micros
+from ricordo.store.values import FileState
+
+
+class Files:
+    """Files on disk, as they were last read."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def known(self, drive: str, paths: Collection[str]) -> dict[str, FileState | None]:
+        """Which of these paths hold an item, and what its file looked like when it was read (None if it has none)."""
+        with self._database.read() as connection:
+            return items.known_files(connection, drive, paths)
+
+    def states(self, numbers: Collection[int]) -> dict[int, FileState]:
+        """What the files of items looked like when they were read; items that came otherwise are left out."""
+        with self._database.read() as connection:
+            return items.file_states(connection, numbers)
+
+    def note(self, states: Mapping[int, FileState]) -> None:
+        """Remember what files look like whose content did not change."""
+        if states:
+            with self._database.write() as connection:
+                for n, state in states.items():
+                    saving.note_file(connection, n, state)
+
+    def remember_root(self, path: str, globs: Sequence[str]) -> None:
+        """Note a folder that was added, so that ``refresh`` finds its new files; once is enough."""
+        if (path, tuple(globs)) in self.roots():
+            return
+        with self._database.write() as connection:
+            connection.run(
+                "INSERT INTO roots(path, globs, added_at) VALUES(?, '', ?) ON CONFLICT DO NOTHING", (path, now_micros())
+            )
+            connection.run("UPDATE roots SET globs=? WHERE path=?", (json.dumps(list(globs)), path))
+
+    def roots(self) -> list[tuple[str, tuple[str, ...]]]:
+        with self._database.read() as connection:
+            rows = connection.rows("SELECT path, globs FROM roots ORDER BY path")
+        return [(path, tuple(json.loads(globs))) for path, globs in rows]
+
+    def forget_root(self, path: str) -> bool:
+        """Look for no more new files in a folder; returns whether it was one of those looked in."""
+        with self._database.write() as connection:
+            connection.run("DELETE FROM roots WHERE path=?", (path,))
+            return connection.changes() > 0

@@ -1,0 +1,185 @@
+"""What the shared statements need of a database: connections, transactions, a keyword index, a dialect.
+
+The SQLite store and the PostgreSQL store fulfil these protocols, each in its own way.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from ricordo.store.base import Mirror
+    from ricordo.store.sql.new_chunks import NewChunk
+    from ricordo.store.values import TermCounts
+    from ricordo.text.words import Analyzer
+
+Row = tuple[Any, ...]
+"""What a statement answers; which types its columns have, only the statement says."""
+Values = Sequence[object]
+"""What is bound to the question marks of a statement."""
+UNREADABLE = (ValueError, KeyError, IndexError, TypeError, OverflowError, struct.error, zlib.error)
+"""What decoding a damaged row raises: text that is not UTF-8, broken JSON, arrays of a wrong length, missing rows."""
+
+
+class Dialect(Protocol):
+    """What the two databases say differently. A module with these functions is one."""
+
+    def ignoring_case(self, column: str, /) -> str:
+        """The condition that a column is a given text, in capital letters or small."""
+        ...
+
+    def day(self, column: str, /) -> str:
+        """The local day of a stored time."""
+        ...
+
+    def json_is(self, column: str, place: str, value: object, /) -> tuple[str, list[object]]:
+        """The condition that a place in a column of JSON holds a plain value, and what is bound in it."""
+        ...
+
+
+class Connection(Protocol):
+    """One connection. Question marks stand for values."""
+
+    touched: set[int]
+    """In a transaction: the numbers of the items that it wrote, binned or erased."""
+
+    @property
+    def words(self) -> WordIndex: ...
+    @property
+    def dialect(self) -> Dialect: ...
+    @property
+    def unreadable(self) -> tuple[type[Exception], ...]:
+        """What reading a damaged row raises."""
+        ...
+
+    def rows(self, sql: str, values: Values | None = None, /) -> list[Row]:
+        """Run a statement and read all its rows."""
+        ...
+
+    def run(self, sql: str, values: Values | None = None, /) -> None:
+        """Run a statement that answers nothing."""
+        ...
+
+    def run_many(self, sql: str, values: Iterable[Values], /) -> None:
+        """Run a statement once for each set of values."""
+        ...
+
+    def insert(self, table: str, columns: Sequence[str], rows: Iterable[Values], /) -> None:
+        """Write new rows."""
+        ...
+
+    def stream(self, sql: str, values: Values | None = None, /) -> Iterator[Row]:
+        """Run a query and read its rows as they are asked for."""
+        ...
+
+    def changes(self) -> int:
+        """How many rows the last statement wrote."""
+        ...
+
+    def meta(self, name: str, /) -> str | int | None:
+        """A value that concerns the whole store; None when it was never set."""
+        ...
+
+    def set_meta(self, name: str, value: str | int, /, *, replace: bool = True) -> bool:
+        """Keep a value for the whole store, without ``replace`` only a first one; returns whether it was written."""
+        ...
+
+    def add_to_meta(self, name: str, amount: int, /) -> None:
+        """Add to a number that concerns the whole store."""
+        ...
+
+    def reserve_chunks(self, count: int, /) -> int:
+        """The first of ``count`` chunk ids that were never used, so that a new chunk inherits nothing."""
+        ...
+
+    def has_used_chunks(self) -> bool:
+        """Whether any chunk was ever written."""
+        ...
+
+    def last_item_number(self) -> int:
+        """The highest number that an item has, even if the table of items cannot be read; 0 if nothing tells."""
+        ...
+
+    def insert_item(self, columns: Sequence[str], values: Values, /) -> int:
+        """Write the row of a new item; returns its number."""
+        ...
+
+
+AddChunks = Callable[[Connection, Sequence["NewChunk"]], None]
+"""Indexes the chunks that a transaction wrote."""
+ForgetWords = Callable[["Database"], None]
+"""Erases what is left of the words of an item that was erased."""
+
+
+class WordIndex(Protocol):
+    """The rows of a keyword index, as writes need them. A module with these functions is one."""
+
+    def prepare(self, counts: Sequence[TermCounts], /) -> AddChunks:
+        """Do the costly part of indexing while no lock is held; ``counts`` are those of the chunks to come."""
+        ...
+
+    def retire(self, connection: Connection, chunks: Sequence[tuple[int, int, bytes]], state: int, /) -> None:
+        """Take chunks ``(id, its state so far, its lengths)`` out of normal search, at once."""
+        ...
+
+    def prepare_erasing(self, connection: Connection, n: int, /) -> ForgetWords:
+        """Find the words of an item that is about to be erased; the answer is called after the commit."""
+        ...
+
+    def is_used(self, connection: Connection, term: str, /) -> bool:
+        """Whether any chunk holds a term."""
+        ...
+
+    def maintain(self, database: Database, /) -> None:
+        """Do what fell due by the last write."""
+        ...
+
+
+class AroundCommit(Protocol):
+    """Called just before a transaction commits; the commit happens inside the block it gives."""
+
+    def __call__(self, touched: frozenset[int], *, durable: bool) -> AbstractContextManager[None]: ...
+
+
+class Database(Protocol):
+    """An open database. ``read()`` gives a snapshot, ``write()`` a transaction that commits if the block ends well."""
+
+    around_commit: AroundCommit | None
+
+    @property
+    def read_only(self) -> bool: ...
+    @property
+    def words(self) -> WordIndex: ...
+    def read(self) -> AbstractContextManager[Connection]: ...
+    def write(
+        self, *, durable: bool = False, wait: float | None = None, mirrored: bool = True
+    ) -> AbstractContextManager[Connection]: ...
+    def is_writing(self) -> bool:
+        """Whether this thread is inside a write transaction."""
+        ...
+
+    def is_mirrored(self) -> bool:
+        """Whether writes of this thread are mirrored now: always, except in a transaction that switched it off."""
+        ...
+
+    def checkpoint(self) -> None:
+        """Write the database's log into its file, if it has one."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Opened(Protocol):
+    """What all parts of a store share: the open database, the language of its words, the mirror."""
+
+    language: str
+    analyzer: Analyzer
+    keep_versions: int
+    mirror: Mirror | None
+
+    @property
+    def database(self) -> Database: ...

@@ -1,0 +1,163 @@
+"""The part of the store that reads: items, versions and texts as values."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from ricordo.errors import NotFound
+from ricordo.store.sql import items
+from ricordo.store.sql.chunk_rows import live_chunks
+from ricordo.store.sql.damage import check_content
+from ricordo.store.sql.filters import where
+from ricordo.store.sql.protocols import Database
+from ricordo.store.values import ContentMark
+from ricordo.values.hits import Filters
+from ricordo.values.items import Draft, Item, Ref, Version
+
+
+class Items:
+    """Items, versions and refs. Looks things up; writes nothing."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._entities: tuple[object, list[tuple[int, str]]] | None = None
+
+    def number(self, ref: Ref) -> int | None:
+        with self._database.read() as connection:
+            return items.number_of(connection, ref)
+
+    def require(self, ref: Ref) -> int:
+        """The item's number, or not_found with the nearest refs."""
+        n = self.number(ref)
+        if n is None:
+            near = self.nearest(ref)
+            hint = f"Did you mean: {', '.join(near)}?" if near else "'ricordo list' shows what is in the store."
+            raise NotFound(f"there is no item {ref}", hint=hint)
+        return n
+
+    def numbers(self, refs: Sequence[Ref]) -> dict[Ref, int]:
+        with self._database.read() as connection:
+            return items.numbers_of(connection, refs)
+
+    def nearest(self, ref: Ref, count: int = 3) -> list[str]:
+        """Refs that look most like one that was not found."""
+        with self._database.read() as connection:
+            rows = connection.rows(
+                "SELECT drive || ':' || path, path FROM items WHERE state='live'"
+                " ORDER BY drive=? DESC, n DESC LIMIT 5000",
+                (ref.drive,),
+            )
+        wanted = ref.path.rpartition("/")[2].lower()
+        by_name: dict[str, list[str]] = {}
+        for text, path in rows:
+            by_name.setdefault(path.rpartition("/")[2].lower(), []).append(text)
+        names = difflib.get_close_matches(wanted, list(by_name), count, 0.5)
+        return [text for name in names for text in by_name[name]][:count]
+
+    def ref_by_id(self, identity: str) -> Ref | None:
+        with self._database.read() as connection:
+            return items.ref_by_id(connection, identity)
+
+    def get(self, n: int, *, version: int | None = None) -> Item:
+        """An item with its content, now or in one of its versions."""
+        with self._database.read() as connection:
+            item = items.at_version(connection, n, version)
+            digest, blob = items.stored_hash(connection, n, item.version)
+        if blob is None:
+            check_content(item.ref, item.version, item.content, None, digest)
+        return item
+
+    def get_many(self, numbers: Sequence[int]) -> dict[int, Item]:
+        with self._database.read() as connection:
+            return items.by_numbers(connection, numbers)
+
+    def listing(self, filters: Filters, limit: int, offset: int) -> list[tuple[int, Item]]:
+        with self._database.read() as connection:
+            return items.listing(connection, filters, limit, offset)
+
+    def count(self, filters: Filters) -> int:
+        with self._database.read() as connection:
+            return items.count(connection, filters)
+
+    def refs_below(self, drive: str | None, prefix: str) -> list[tuple[int, Ref, str]]:
+        with self._database.read() as connection:
+            return list(items.refs_below(connection, drive, prefix))
+
+    def history(self, n: int) -> list[Version]:
+        with self._database.read() as connection:
+            return items.history(connection, n)
+
+    def version_at(self, n: int, when: datetime) -> int | None:
+        with self._database.read() as connection:
+            return items.version_at(connection, n, when)
+
+    def draft(self, n: int, number: int) -> Draft:
+        with self._database.read() as connection:
+            draft = items.draft_of(connection, n, number)
+            if draft is None:
+                raise NotFound(f"there is no version {number}", hint="'ricordo history REF' lists the versions kept.")
+            digest, _ = items.stored_hash(connection, n, number)
+        check_content(draft.ref, number, draft.content, draft.blob, digest)
+        return draft
+
+    def live_keys(self, ref: Ref) -> set[bytes]:
+        with self._database.read() as connection:
+            return items.live_keys(connection, ref)
+
+    def content_marks(self, versions: Sequence[tuple[str, int]]) -> dict[str, ContentMark]:
+        """Hashes that show whether two stores hold the same text, for versions of items given by id."""
+        marks: dict[str, ContentMark] = {}
+        with self._database.read() as connection:
+            for identity, version in versions:
+                for text_hash, changed in connection.rows(
+                    "SELECT CASE WHEN v.size > 0 THEN v.text_hash ELSE '' END, i.updated_at FROM items i"
+                    " JOIN versions v ON v.item = i.n AND v.number = ? WHERE i.id = ?",
+                    (version, identity),
+                ):
+                    marks[identity] = ContentMark(text_hash, changed)
+        return marks
+
+    def same_text(self, text_hash: str, kind: str) -> list[int]:
+        """Live items of a kind with exactly this text, by the hash of the content alone."""
+        with self._database.read() as connection:
+            rows = connection.rows("SELECT n, kind, state FROM items WHERE text_hash=? ORDER BY n", (text_hash,))
+        return [n for n, its_kind, state in rows if its_kind == kind and state == "live"]
+
+    def paths_like(self, drive: str, path: str) -> set[str]:
+        """The paths ``path`` and ``path-…`` that items have, live, archived or in the bin."""
+        with self._database.read() as connection:
+            rows = connection.rows(
+                "SELECT path FROM items WHERE drive=? AND (path=? OR path>? AND path<?)",
+                (drive, path, f"{path}-", f"{path}."),
+            )
+        return {row[0] for row in rows}
+
+    def entity_titles(self) -> Sequence[tuple[int, str]]:
+        """Numbers and titles of all live entities."""
+        with self._database.read() as connection:
+            epoch = connection.meta("index_epoch")
+            if self._entities is None or self._entities[0] != epoch:
+                self._entities = epoch, items.entity_titles(connection)
+            return self._entities[1]
+
+    def texts(self, filters: Filters) -> Iterator[tuple[int, Ref, str, int]]:
+        """Number, ref, whole text and first line of each item that passes, newest first; a row at a time."""
+        with self._database.read() as connection:
+            condition, values = where(filters, connection.dialect)
+            sql = f"SELECT i.n, i.drive, i.path, i.version FROM items i WHERE {condition}"
+            for n, drive, path, version in connection.rows(f"{sql} ORDER BY i.updated_at DESC, drive, path", values):
+                content, first_line = items.content_of(connection, n, version)
+                yield n, Ref(drive, path), content, first_line
+
+    def passage_texts(self) -> Iterator[str]:
+        """The text of every live passage, a row at a time."""
+        with self._database.read() as connection:
+            for _, _, text in live_chunks(connection):
+                yield text
+
+    def passes(self, n: int, filters: Filters) -> bool:
+        """Whether an item passes the filters."""
+        with self._database.read() as connection:
+            return items.passes(connection, n, filters)

@@ -1,0 +1,367 @@
+"""Writes items: a new version, its chunks, the keyword index and the bin, all in the caller's transaction.
+
+A chunk is written once; only its state changes later. A new version keeps the chunks whose key it shares with the one
+before and supersedes the rest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from ricordo.errors import PathConflict
+from ricordo.store.sql.heads import Head, find_by_id, find_head, refuse_immutable
+from ricordo.store.sql.new_chunks import DELETED, LIVE, SUPERSEDED, NewChunk
+from ricordo.store.sql.protocols import Connection
+from ricordo.store.sql.times import micros, now_micros
+from ricordo.store.values import FileState, PreparedChunk, PreparedItem
+from ricordo.text.words import Analyzer
+from ricordo.values.items import Fields, Saved
+
+LENGTHS = struct.Struct("=6I")
+VERSION_COLUMNS = (
+    "item", "number", "previous", "hash", "text_hash", "drive", "path", "kind", "state", "fields", "layout", "marks",
+    "first_line", "size", "blob", "created_at",
+)  # fmt: skip
+CHUNK_COLUMNS = (
+    "id", "item", "state", "live_from", "live_until", "key", "embed_hash", "lengths", "heading", "prefix", "text",
+)  # fmt: skip
+
+
+def new_id() -> str:
+    """A UUIDv7: sorts by time, carries no machine address."""
+    stamp = int(time.time() * 1000).to_bytes(6, "big")
+    noise = bytearray(os.urandom(10))
+    noise[0] = 0x70 | noise[0] & 0x0F
+    noise[2] = 0x80 | noise[2] & 0x3F
+    text = (stamp + bytes(noise)).hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def save(
+    connection: Connection, item: PreparedItem, policy: str, analyzer: Analyzer, keep_versions: int
+) -> tuple[Saved, list[NewChunk]]:
+    """Apply one prepared item: create, update, skip, or refuse with a conflict."""
+    head = find_head(connection, item.draft.ref.drive, item.draft.ref.path)
+    return save_over(connection, head, item, policy, analyzer, keep_versions)
+
+
+def save_over(
+    connection: Connection, head: Head | None, item: PreparedItem, policy: str, analyzer: Analyzer, keep_versions: int
+) -> tuple[Saved, list[NewChunk]]:
+    """The same, where it is known which item holds the ref now."""
+    ref = str(item.draft.ref)
+    if head is None:
+        identity, chunks = _create(connection, item, analyzer)
+        return Saved(ref, "created", identity, 1, None, item.hash, chunks=len(chunks)), chunks
+    if policy == "error":
+        raise PathConflict(
+            f"{ref} already exists (version {head.version})",
+            hint=f"Read it first (get {ref}), or pass on_conflict=overwrite to replace it.",
+        )
+    if policy == "skip":
+        return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="already in the store"), []
+    if head.hash == item.hash and head.state == "live":
+        note_file(connection, head.n, item.file)
+        return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="unchanged"), []
+    refuse_immutable(head, ref)
+    chunks = write_version(connection, head, item, analyzer, keep_versions)
+    if item.times is not None and item.text_hash != head.text_hash:
+        _note_change(connection, head.n, item.times[1])
+    return Saved(ref, "updated", head.id, head.version + 1, head.version, item.hash, chunks=len(chunks)), chunks
+
+
+def save_archived(
+    connection: Connection, item: PreparedItem, analyzer: Analyzer, keep_versions: int
+) -> tuple[Saved, list[NewChunk]]:
+    """Write an item that is archived from the start: its chunks are superseded as soon as they are written."""
+    head = find_head(connection, item.draft.ref.drive, item.draft.ref.path)
+    if head is not None and (head.hash == item.hash or head.state == "live"):
+        reason = "unchanged" if head.hash == item.hash else "in use"
+        return Saved(str(item.draft.ref), "skipped", head.id, head.version, None, head.hash, reason=reason), []
+    saved, chunks = save(connection, item, "overwrite", analyzer, keep_versions)
+    connection.run_many(
+        "UPDATE chunks SET state=?, live_until=live_from WHERE id=?", [(SUPERSEDED, chunk.chunk) for chunk in chunks]
+    )
+    connection.run("UPDATE items SET state='archived' WHERE id=?", (saved.id,))
+    return saved, [replace(chunk, state=SUPERSEDED) for chunk in chunks]
+
+
+def _create(connection: Connection, item: PreparedItem, analyzer: Analyzer) -> tuple[str, list[NewChunk]]:
+    now = now_micros()
+    identity = item.id if item.id and find_by_id(connection, item.id) is None else new_id()
+    draft = item.draft
+    row = {
+        "id": identity, "drive": draft.ref.drive, "path": draft.ref.path, "kind": draft.kind, "state": "live",
+        "version": 1, "hash": item.hash, "text_hash": item.text_hash, **field_columns(draft.fields),
+        "fields": _fields_json(draft.fields), "size": _size(item), "created_at": now, "updated_at": now,
+        "indexed_at": now, **dict(zip(_FILE_COLUMNS, _file_values(item.file), strict=True)),
+    }  # fmt: skip
+    n = connection.insert_item(tuple(row), tuple(row.values()))
+    connection.touched.add(n)
+    insert_tags(connection, n, draft.fields)
+    chunks = _write_version(connection, Head(n, identity, "live", 0, "", "", False), item, analyzer, now)
+    _insert_secrets(connection, n, item.secrets)
+    if item.times is not None:
+        _date_back(connection, n, min(now, *map(micros, item.times)), min(now, micros(item.times[1])))
+    return identity, chunks
+
+
+def field_columns(fields: Fields) -> dict[str, Any]:
+    """The columns of an item that hold single fields."""
+    return {
+        "title": fields.title, "description": fields.description, "category": fields.category,
+        "domain": fields.domain, "severity": fields.severity, "importance": fields.importance,
+        "loading": fields.loading, "thread": fields.thread, "seq": fields.seq, "source_url": fields.source_url,
+        "metadata": json.dumps(dict(fields.metadata), ensure_ascii=False, default=str),
+    }  # fmt: skip
+
+
+def _fields_json(fields: Fields) -> str:
+    return json.dumps(fields.to_dict(), ensure_ascii=False, default=str)
+
+
+def _note_change(connection: Connection, n: int, changed: datetime) -> None:
+    """Say when the text of an item changed at its origin; versions keep the times at which they were read."""
+    connection.run("UPDATE items SET updated_at=? WHERE n=?", (min(now_micros(), micros(changed)), n))
+
+
+def _date_back(connection: Connection, n: int, created: int, updated: int) -> None:
+    """Give a new item the times that it had before; its version dates from its last change."""
+    connection.run("UPDATE items SET created_at=?, updated_at=? WHERE n=?", (created, updated, n))
+    connection.run("UPDATE versions SET created_at=? WHERE item=?", (updated, n))
+    connection.run("UPDATE chunks SET live_from=? WHERE item=?", (updated, n))
+
+
+def write_version(
+    connection: Connection, head: Head, item: PreparedItem, analyzer: Analyzer, keep_versions: int
+) -> list[NewChunk]:
+    """Write the next version of an item; returns the chunks that must be indexed."""
+    now = now_micros()
+    new_chunks = _write_version(connection, head, item, analyzer, now)
+    _write_head(connection, head, item, head.version + 1, now)
+    write_secrets(connection, head.n, item.secrets)
+    if keep_versions:
+        _prune_versions(connection, head.n, head.version + 1 - keep_versions)
+    return new_chunks
+
+
+def _write_version(
+    connection: Connection, head: Head, item: PreparedItem, analyzer: Analyzer, now: int
+) -> list[NewChunk]:
+    """Write the row of a version and its chunks."""
+    ids, new_chunks = _write_chunks(connection, head, item.chunks, analyzer, now)
+    layout = np.array(
+        [(chunk, part.start, *part.lines) for chunk, part in zip(ids, item.chunks, strict=True)], np.int64
+    )
+    draft = item.draft
+    row = (
+        head.n, head.version + 1, head.version or None, item.hash, item.text_hash, draft.ref.drive, draft.ref.path,
+        draft.kind, "live", _fields_json(draft.fields), layout.tobytes(),
+        json.dumps([[m.offset, m.label] for m in draft.marks]), draft.first_line, _size(item),
+        _keep_blob(connection, draft.blob), now,
+    )  # fmt: skip
+    connection.insert("versions", VERSION_COLUMNS, [row])
+    return new_chunks
+
+
+def _size(item: PreparedItem) -> int:
+    draft = item.draft
+    if draft.blob is not None:
+        return len(draft.blob)
+    elsewhere = draft.fields.metadata.get("bytes") if not draft.fields.is_textual else None
+    return elsewhere if isinstance(elsewhere, int) else len(draft.content)
+
+
+def _write_head(connection: Connection, head: Head, item: PreparedItem, number: int, now: int) -> None:
+    draft, fields = item.draft, item.draft.fields
+    connection.touched.add(head.n)
+    described = field_columns(fields)
+    connection.run(
+        f"UPDATE items SET drive=?, path=?, kind=?, state='live', version=?, hash=?, {'=?, '.join(described)}=?,"
+        " fields=?, size=?, updated_at=CASE WHEN text_hash=? THEN updated_at ELSE ? END, text_hash=?,"
+        " indexed_at=?, deleted_at=NULL, file_mtime=coalesce(?, file_mtime), file_size=coalesce(?, file_size),"
+        " file_hash=coalesce(?, file_hash), file_fields=coalesce(?, file_fields) WHERE n=?",
+        (
+            draft.ref.drive, draft.ref.path, draft.kind, number, item.hash, *described.values(), _fields_json(fields),
+            _size(item), item.text_hash, now, item.text_hash, now, *_file_values(item.file), head.n,
+        ),
+    )  # fmt: skip
+    connection.run("DELETE FROM item_tags WHERE item=?", (head.n,))
+    insert_tags(connection, head.n, fields)
+
+
+def write_secrets(connection: Connection, n: int, counts: Mapping[str, int]) -> None:
+    """Note which secrets an item's text contains now."""
+    connection.run("DELETE FROM secrets WHERE item=?", (n,))
+    _insert_secrets(connection, n, counts)
+
+
+def _insert_secrets(connection: Connection, n: int, counts: Mapping[str, int]) -> None:
+    connection.insert("secrets", ("item", "kind", "count"), [(n, *one) for one in counts.items()])
+
+
+def insert_tags(connection: Connection, n: int, fields: Fields) -> None:
+    """Write the tags to filter by."""
+    if fields.tags:
+        connection.run_many(
+            "INSERT INTO item_tags(tag, item) VALUES(?,?) ON CONFLICT DO NOTHING", [(tag, n) for tag in fields.tags]
+        )
+
+
+_FILE_COLUMNS = ("file_mtime", "file_size", "file_hash", "file_fields")
+
+
+def _file_values(state: FileState | None) -> tuple[Any, ...]:
+    if state is None:
+        return (None,) * 4
+    return state.mtime, state.size, state.hash, json.dumps(dict(state.fields), ensure_ascii=False, default=str)
+
+
+def note_file(connection: Connection, n: int, state: FileState | None) -> None:
+    """Remember what an item's file looks like now that its content is known to be the same."""
+    if state is not None:
+        values = _file_values(state)
+        changed = " OR ".join(f"{column} IS DISTINCT FROM ?" for column in _FILE_COLUMNS)
+        connection.run(
+            f"UPDATE items SET {'=?, '.join(_FILE_COLUMNS)}=? WHERE n=? AND ({changed})", (*values, n, *values)
+        )
+
+
+def _keep_blob(connection: Connection, blob: bytes | None) -> str | None:
+    if blob is None:
+        return None
+    digest = hashlib.sha256(blob).hexdigest()
+    connection.run("INSERT INTO blobs(hash, data) VALUES(?,?) ON CONFLICT DO NOTHING", (digest, blob))
+    return digest
+
+
+def _write_chunks(
+    connection: Connection, head: Head, chunks: Sequence[PreparedChunk], analyzer: Analyzer, now: int
+) -> tuple[list[int], list[NewChunk]]:
+    """Reuse live chunks with the same key, insert the others, supersede what is no longer part of the item."""
+    n = head.n
+    free: dict[bytes, list[int]] = {}
+    lengths: dict[int, bytes] = {}
+    stored = connection.rows(
+        "SELECT id, key, lengths FROM chunks WHERE item=? AND state=? ORDER BY id DESC", (n, LIVE)
+    ) if head.version else []  # fmt: skip
+    for chunk, key, size in stored:
+        free.setdefault(key, []).append(chunk)
+        lengths[chunk] = size
+    ids: list[int] = []
+    fresh: list[NewChunk] = []
+    rows = []
+    following = connection.reserve_chunks(len(chunks))
+    for part in chunks:
+        spare = free.get(part.key)
+        if spare:
+            ids.append(spare.pop())
+            continue
+        counts = part.counts if part.counts is not None else _counts_of(connection, n, part, analyzer)
+        new = NewChunk(following, n, counts)
+        following += 1
+        measured = LENGTHS.pack(*new.lengths())
+        rows.append(
+            (new.chunk, n, LIVE, now, None, part.key, part.embed_hash, measured, part.heading, part.prefix, part.text)
+        )
+        ids.append(new.chunk)
+        fresh.append(new)
+    connection.insert("chunks", CHUNK_COLUMNS, rows)
+    supersede(connection, [(chunk, LIVE, lengths[chunk]) for left in free.values() for chunk in left], now)
+    return ids, fresh
+
+
+def _counts_of(connection: Connection, n: int, part: PreparedChunk, analyzer: Analyzer) -> tuple[dict[str, int], ...]:
+    """Analyse a chunk after all, because another process removed the one that should have been kept."""
+    title, path, description, fields = connection.rows(
+        "SELECT title, path, description, fields FROM items WHERE n=?", (n,)
+    )[0]
+    stored = json.loads(fields)
+    context = f"{stored.get('context', '')}\n{part.heading}"
+    texts = (title, path, description, "\n".join(stored.get("tags", ())), context, part.text)
+    return tuple(analyzer.counts(text) for text in texts)
+
+
+def supersede(connection: Connection, chunks: Sequence[tuple[int, int, bytes]], now: int) -> None:
+    """Chunks leave normal search, and stay searchable as of the time they were current."""
+    if chunks:
+        connection.run_many(
+            "UPDATE chunks SET state=?, live_until=? WHERE id=?", [(SUPERSEDED, now, chunk) for chunk, _, _ in chunks]
+        )
+        connection.words.retire(connection, chunks, SUPERSEDED)
+
+
+def delete_chunks(connection: Connection, chunks: Sequence[tuple[int, int, bytes]], *, erase: bool) -> None:
+    """Chunks leave every index; ``erase`` also removes their rows and so their text."""
+    if not chunks:
+        return
+    ids = [(chunk,) for chunk, _, _ in chunks]
+    if erase:
+        connection.run_many("DELETE FROM chunks WHERE id=?", ids)
+    else:
+        now = now_micros()
+        connection.run_many(
+            "UPDATE chunks SET state=?, live_until=coalesce(live_until, ?) WHERE id=?",
+            [(DELETED, now, chunk) for chunk, _, _ in chunks],
+        )
+    connection.words.retire(connection, [chunk for chunk in chunks if chunk[1] != DELETED], DELETED)
+
+
+def _prune_versions(connection: Connection, n: int, last: int) -> None:
+    """Drop versions up to a number, and the chunks that no remaining version holds."""
+    if last <= 0:
+        return
+    dropped = connection.rows("DELETE FROM versions WHERE item=? AND number<=? RETURNING blob", (n, last))
+    if not dropped:
+        return
+    held: set[int] = set()
+    for (layout,) in connection.rows("SELECT layout FROM versions WHERE item=?", (n,)):
+        held.update(np.frombuffer(layout, np.int64).reshape(-1, 4)[:, 0].tolist())
+    rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,))
+    delete_chunks(connection, [row for row in rows if row[0] not in held], erase=True)
+    _drop_blobs(connection, [row[0] for row in dropped])
+
+
+def _drop_blobs(connection: Connection, hashes: Sequence[str | None]) -> None:
+    """Drop bytes that some versions held and none holds any more."""
+    connection.run_many(
+        "DELETE FROM blobs WHERE hash=? AND NOT EXISTS (SELECT 1 FROM versions WHERE blob=blobs.hash)",
+        [(digest,) for digest in set(hashes) if digest is not None],
+    )
+
+
+def archive(connection: Connection, head: Head) -> None:
+    """Take an item out of normal search; its chunks stay searchable as of the time they were current."""
+    rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=? AND state=?", (head.n, LIVE))
+    supersede(connection, rows, now_micros())
+    connection.touched.add(head.n)
+    connection.run("UPDATE items SET state='archived', deleted_at=? WHERE n=?", (now_micros(), head.n))
+
+
+def to_bin(connection: Connection, head: Head) -> None:
+    """Delete an item from every index; its versions stay in the bin."""
+    rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (head.n,))
+    delete_chunks(connection, rows, erase=False)
+    connection.touched.add(head.n)
+    connection.run("UPDATE items SET state='deleted', deleted_at=? WHERE n=?", (now_micros(), head.n))
+    connection.run("DELETE FROM item_tags WHERE item=?", (head.n,))
+
+
+def erase_item(connection: Connection, n: int) -> None:
+    """Remove an item with all its versions and text."""
+    rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (n,))
+    delete_chunks(connection, rows, erase=True)
+    held = connection.rows("SELECT blob FROM versions WHERE item=?", (n,))
+    connection.touched.add(n)
+    connection.run("DELETE FROM items WHERE n=?", (n,))
+    _drop_blobs(connection, [row[0] for row in held])

@@ -1,0 +1,116 @@
+"""A store as a record of parts, as far as both databases have the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ricordo.store.base import Mirror
+from ricordo.store.sql import damage
+from ricordo.store.sql.changes import Changes
+from ricordo.store.sql.knowledge import KnowledgeRows
+from ricordo.store.sql.known_files import Files
+from ricordo.store.sql.lessons import Lessons
+from ricordo.store.sql.linking import Links
+from ricordo.store.sql.protocols import Connection, Opened
+from ricordo.store.sql.reading import Items
+from ricordo.store.sql.secrets import Secrets
+from ricordo.store.sql.threads import Threads
+from ricordo.store.sql.usage import UsageLog
+from ricordo.text.words import Analyzer
+
+if TYPE_CHECKING:
+    from ricordo.values.reports import Damage
+
+
+class SharedStore:
+    """The parts that read and write items, and what concerns a store as a whole."""
+
+    schema_version: int
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self.items = Items(opened.database)
+        self.changes = Changes(opened)
+        self.links = Links(opened.database)
+        self.usage = UsageLog(opened.database)
+        self.lessons = Lessons(opened.database)
+        self.threads = Threads(opened.database)
+        self.files = Files(opened.database)
+        self.secrets = Secrets(opened.database)
+        self.knowledge = KnowledgeRows(opened.database)
+
+    @property
+    def language(self) -> str:
+        return self._opened.language
+
+    @property
+    def analyzer(self) -> Analyzer:
+        return self._opened.analyzer
+
+    def close(self) -> None:
+        self._opened.database.close()
+
+    def mirror_to(self, mirror: Mirror) -> None:
+        """Let ``mirror`` copy every changed item, before each commit."""
+        self._opened.mirror = mirror
+        self._opened.database.around_commit = mirror.committing
+
+    @contextmanager
+    def transaction(self, *, durable: bool = False, wait: float | None = None, mirrored: bool = True) -> Iterator[None]:
+        """Let several writes be one: all that this thread writes in the block is committed at its end, or nothing.
+
+        ``wait`` is how many seconds to wait for other writers, if not the usual. Without ``mirrored`` the mirror is
+        not asked: for changes that came from there.
+        """
+        with self._opened.database.write(durable=durable, wait=wait, mirrored=mirrored):
+            yield
+
+    def changes_seen(self) -> int:
+        """A number that differs after every write of items, by any process."""
+        with self._opened.database.read() as connection:
+            return int(connection.meta("index_epoch") or 0)
+
+    def counts(self) -> dict[str, Any]:
+        """How much there is."""
+        with self._opened.database.read() as connection:
+            kinds = _live_by(connection, "kind")
+            drives = _live_by(connection, "drive")
+            chunks, versions, binned, archived = connection.rows(
+                "SELECT (SELECT total FROM lexical_stats WHERE field=-1), (SELECT count(*) FROM versions),"
+                " (SELECT count(*) FROM items WHERE state='deleted'),"
+                " (SELECT count(*) FROM items WHERE state='archived')"
+            )[0]
+            return {
+                "items": sum(kinds.values()),
+                "chunks": chunks,
+                "versions": versions,
+                "in_bin": binned,
+                "archived": archived,
+                "segments": self._count_segments(connection),
+                "kinds": kinds,
+                "drives": drives,
+                "read_only": self._opened.database.read_only,
+                "schema": self.schema_version,
+                "language": self.language,
+            }
+
+    def _count_segments(self, connection: Connection) -> int:
+        """In how many parts the keyword index is."""
+        return 1
+
+    def damage(self) -> Sequence[Damage]:
+        """The versions that are no longer what was saved."""
+        return damage.texts(self._opened.database)[1]
+
+    def mend(self, n: int, number: int, content: str) -> bool:
+        """Put the text of a damaged version back, if its hash shows that it is the right text."""
+        return damage.mend(self._opened.database, n, number, content)
+
+
+def _live_by(connection: Connection, column: str) -> dict[str, int]:
+    """How many live items there are, by a column."""
+    return dict(
+        connection.rows(f"SELECT {column}, count(*) FROM items WHERE state='live' GROUP BY {column} ORDER BY {column}")
+    )

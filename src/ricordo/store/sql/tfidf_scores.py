@@ -1,0 +1,42 @@
+"""TF-IDF cosines of a query with the candidates of a pool; both stores compute them here, as their rows are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from ricordo.store.sql.pool import GatheredPool
+from ricordo.text.tfidf import tfidf_cosine, tfidf_idf
+from ricordo.text.words import Analyzer
+from ricordo.values.items import Item
+
+Frequencies = Callable[[Collection[str]], tuple[int, dict[str, int]]]
+"""Answers how many live chunks there are, and in how many of them each term occurs."""
+
+
+Texts = Callable[[Sequence[int]], Mapping[int, tuple[int, str, str]]]
+"""Answers the item, heading and text of chunks."""
+
+
+def tfidf_cosines(
+    texts_of: Texts,
+    analyzer: Analyzer,
+    query: str,
+    pool: GatheredPool,
+    known: Mapping[int, Item],
+    frequencies: Frequencies,
+) -> dict[int, float]:
+    """The cosine of the query with each item's best chunk and its fields, without stop words."""
+    chunks = pool.best_chunks()
+    texts = texts_of(list(chunks.values()))
+    counts: dict[int, dict[str, int]] = {}
+    for n, item in known.items():
+        chunk = chunks.get(n)
+        body = texts[chunk][2] if chunk is not None and chunk in texts else ""
+        fields = item.fields
+        whole = "\n".join((fields.title, fields.description, fields.context, " ".join(fields.tags), body))
+        counts[n] = analyzer.content_counts(whole)
+    asked = analyzer.content_counts(query)
+    terms = {term for table in counts.values() for term in table} | set(asked)
+    total, found = frequencies(terms)
+    idf = {term: tfidf_idf(total, found.get(term, 0)) for term in terms}
+    return {n: tfidf_cosine(asked, table, idf) for n, table in counts.items()}

@@ -1,0 +1,28 @@
+"""What transactions of both databases do alike: name what cannot be read, and let the mirror copy what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+from ricordo.errors import CorruptStore, half_a_character
+from ricordo.store.sql.protocols import UNREADABLE, AroundCommit
+
+
+@contextmanager
+def decoded(shown: object) -> Iterator[None]:
+    """Turn an exception from decoding a row into the error for damage of the store ``shown``; its trace is kept."""
+    try:
+        yield
+    except UnicodeEncodeError:  # not a row that is damaged, but a text that was given to be stored or looked for
+        raise half_a_character() from None
+    except UNREADABLE as error:
+        raise CorruptStore(
+            f"something in the store {shown} cannot be read ({type(error).__name__}: {error})",
+            hint="'ricordo doctor' names what is damaged. If it finds nothing, this is a mistake in Ricordo.",
+        ) from error
+
+
+def mirroring(mirror: AroundCommit | None, touched: set[int], *, durable: bool) -> AbstractContextManager[None]:
+    """The block in which a transaction commits that touched some items."""
+    return nullcontext() if mirror is None or not touched else mirror(frozenset(touched), durable=durable)

@@ -1,0 +1,111 @@
+"""What a store takes and returns besides the values of the whole package: prepared items, jobs, links by number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from datetime import datetime
+from typing import Any
+
+from ricordo.frozen import frozen
+from ricordo.text.links import LinkTarget
+from ricordo.values.items import Draft
+
+TermCounts = tuple[Mapping[str, int], ...]
+
+
+@frozen
+class Scoring:
+    """The constants of BM25F; ``weights`` for title, path, description, tags, context, body."""
+
+    k1: float = 1.2
+    b: float = 0.75
+    weights: tuple[float, ...] = (3.3, 1.7, 1.0, 0.67, 0.33, 1.0)
+
+
+@frozen
+class Backlog:
+    """The fingerprint whose vectors new chunks wait for."""
+
+    fingerprint: str
+    dimensions: int
+
+
+@frozen
+class Job:
+    """A text to embed, for one chunk of one item."""
+
+    chunk: int
+    item: int
+    hash: bytes
+    text: str
+
+
+@frozen
+class ContentMark:
+    """The hash of a version's content alone (empty for no content), and when the item last changed."""
+
+    text_hash: str
+    changed: int
+
+
+@frozen
+class StoredLink:
+    """A link by its items' numbers. ``target`` is None while no item has the name ``name``."""
+
+    source: int
+    target: int | None
+    type: str
+    origin: str
+    text: str
+    name: str
+    created_at: datetime
+
+
+@frozen
+class PreparedChunk:
+    """A chunk ready to be written. ``counts`` is None when the store already holds a chunk with this key."""
+
+    start: int
+    lines: tuple[int, int]
+    text: str
+    heading: str
+    prefix: str
+    key: bytes
+    embed_hash: bytes
+    counts: TermCounts | None
+
+
+@frozen
+class FileState:
+    """What a file looked like when it was read, to notice changes cheaply; ``fields`` are those that the file itself
+    sets.
+    """
+
+    mtime: int
+    size: int
+    hash: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    def looks_like(self, mtime: int, size: int) -> bool:
+        """Whether a file with this time and size need not be opened."""
+        return (self.mtime, self.size) == (mtime, size)
+
+
+@frozen
+class PreparedItem:
+    """An item ready to be written: its draft, the hashes that tell versions apart, and its chunks."""
+
+    draft: Draft
+    hash: str
+    text_hash: str
+    chunks: tuple[PreparedChunk, ...]
+    file: FileState | None = None
+    links: tuple[LinkTarget, ...] = ()
+    mentions: tuple[tuple[int, str], ...] = ()
+    """Entities that the text names: their numbers and titles."""
+    secrets: Mapping[str, int] = field(default_factory=dict)
+    """How many secrets of each kind the text contains."""
+    times: tuple[datetime, datetime] | None = None
+    id: str = ""
+    """When a new item was made and last changed, and its id, if it had them before it came here."""
