@@ -134,5 +134,6 @@ def _forget_terms(database: Database, terms: list[str]) -> None:
             )
 
 
-def maintain(database: Database) -> None:
+def maintain(database: Database) -> int:
     """Nothing falls due after a write: the server vacuums its tables itself."""
+    return 0

@@ -134,8 +134,8 @@ class WordIndex(Protocol):
         """Whether any chunk holds a term."""
         ...
 
-    def maintain(self, database: Database, /) -> None:
-        """Do what fell due by the last write."""
+    def maintain(self, database: Database, /) -> int:
+        """Merge what the last writes left in too many parts; returns how many merges were done."""
         ...
 
 

@@ -176,12 +176,15 @@ def retired_log(connection: Connection, after: int = 0) -> dict[int, int]:
     return dict(connection.rows("SELECT chunk, state FROM retired WHERE seq > ? ORDER BY seq", (after,)))
 
 
-def maintain(database: Database, *, everything: bool = False) -> None:
-    """Do the merges that are due and clear what earlier ones left."""
+def maintain(database: Database, *, everything: bool = False) -> int:
+    """Do the merges that are due and clear what earlier ones left; returns how many were done."""
+    merged = 0
     while (plan := _claim(database, everything=everything)) is not None:
         Merge(database, *plan).run()
+        merged += 1
         everything = False
     clear_replaced(database)
+    return merged
 
 
 def rewrite(database: Database, segments: Iterable[int]) -> None:
