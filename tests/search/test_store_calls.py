@@ -10,7 +10,7 @@ import pytest
 
 from ricordo import Filters, Ricordo
 from ricordo.search.profiles import built_in
-from ricordo.store.sqlite import items
+from ricordo.store.sql import items
 
 PARTS = ("items", "changes", "index", "vectors", "jobs", "links", "lessons", "threads", "files", "secrets", "knowledge")
 QUERIES: dict[str, tuple[str, dict[str, Any]]] = {

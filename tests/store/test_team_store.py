@@ -415,4 +415,4 @@ def test_an_index_over_many_vectors_finds_the_nearest_also_with_filters(
             nearest = sorted(numbers, key=lambda n: -cosines[n])[:20]
             assert {int(one.ref.partition("/")[2]) for one in found} == set(nearest)
         with store.database.read() as connection:
-            assert store._opened.fingerprint(connection, "made").indexed is not None  # type: ignore[union-attr]
+            assert store._workspace.fingerprint(connection, "made").indexed is not None  # type: ignore[union-attr]

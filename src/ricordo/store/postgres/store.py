@@ -40,7 +40,7 @@ class PostgresStore(SharedStore):
         self.database = Database(
             parse(address), busy_seconds=busy_seconds, create=create, partitions=partitions, connections=connections
         )
-        workspace = OpenWorkspace(self.database, language=language, keep_versions=keep_versions)
+        self._workspace = workspace = OpenWorkspace(self.database, language=language, keep_versions=keep_versions)
         super().__init__(workspace)
         self.index = Index(workspace)
         self.vectors = Vectors(workspace)
