@@ -29,6 +29,7 @@ class Call:
     tier: str | None = None
     profile: str | None = None
     color: bool | None = None
+    no_server: bool = False  # set by the flag; cli/asking.py looks for the word itself, before flags are read
     command: str = ""
     started: float = field(default_factory=time.perf_counter)
     opened: Ricordo | None = None
