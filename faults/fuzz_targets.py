@@ -17,7 +17,6 @@ from typing import Any
 
 from fuzz_inputs import changed, changed_json, text_of, value_of
 from ricordo import ConfigProvider, Ricordo
-from ricordo.cli import json_text
 from ricordo.config.loading import load_config
 from ricordo.context.build_text import block, clean
 from ricordo.context.facets import turn_facets
@@ -33,6 +32,7 @@ from ricordo.mcp_server.service import ToolService
 from ricordo.mcp_server.stdio import NotAMessage, parsed
 from ricordo.mcp_server.toolsets import TOOLSETS
 from ricordo.memory import knowledge_files
+from ricordo.programs import json_text
 from ricordo.search.query import parse_query
 from ricordo.sources.robots import read_robots
 from ricordo.sources.sessions.reading import open_transcript

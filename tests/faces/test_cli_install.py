@@ -18,9 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo._version import __version__
-from ricordo.cli import json_text
-from ricordo.cli.install_places import AGENTS, plugin_folder, program_command
 from ricordo.cli.verbs import VERBS
+from ricordo.programs import json_text
+from ricordo.programs.pieces import plugin_folder, program_command
+from ricordo.programs.table import PROGRAMS
 
 ROOT = Path(__file__).parents[2]
 EVENTS = {
@@ -381,7 +382,7 @@ def test_a_linked_file_stays_a_link(house: Any, home: Path) -> None:
     assert server(real, "mcpServers")["args"] == ["mcp"]
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", PROGRAMS)
 def test_printing_shows_what_would_be_written_and_writes_nothing(house: Any, home: Path, agent: str) -> None:
     shown = house.json("install", agent, "--print")["files"]
     assert [*home.rglob("*"), *house.folder.rglob("*")] == []

@@ -17,16 +17,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ricordo.cli import json_text
-from ricordo.cli.install_places import NAME, Piece
 from ricordo.config.files import read_bytes, replace_file
 from ricordo.errors import Unreadable, UsageError
+from ricordo.programs import json_text
+from ricordo.programs.pieces import NAME, Piece
+from ricordo.programs.table import SERVER_KEYS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
-
-READABLE = ("mcpServers", "servers", "mcp_servers")
-"""The keys under which programs keep servers in a form that we can start."""
 
 
 def record_of(path: Path) -> Path:
@@ -39,7 +37,7 @@ def gateway_pieces(pieces: Sequence[Piece]) -> list[Piece]:
     found = []
     for piece in pieces:
         if piece.what == "MCP server":
-            if piece.form not in ("entry", "toml") or piece.at[0] not in READABLE:
+            if piece.form not in ("entry", "toml") or piece.at[0] not in SERVER_KEYS:
                 raise UsageError(
                     "this program keeps its servers in a form that cannot be moved",
                     hint="Take them in with 'ricordo tools add --from FILE', and install without --gateway.",

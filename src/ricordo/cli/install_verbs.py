@@ -8,22 +8,15 @@ from typing import Any
 import click
 
 from ricordo.cli.call import Call
-from ricordo.cli.install_places import (
-    AGENTS,
-    USER_ONLY,
-    Piece,
-    boundaries,
-    default_scope,
-    pieces_for,
-    program_command,
-)
 from ricordo.cli.options import together
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb
 from ricordo.errors import UsageError
+from ricordo.programs.pieces import Piece, boundaries, default_scope, pieces_for, program_command
+from ricordo.programs.table import PROGRAMS
 
 _AGENT = together(
-    click.argument("agent", type=click.Choice(list(AGENTS)), metavar="AGENT"),
+    click.argument("agent", type=click.Choice(sorted(PROGRAMS)), metavar="AGENT"),
     click.option("--user", "scope", flag_value="user", help="For all your projects (default, but for vscode)."),
     click.option("--project", "scope", flag_value="project", help="For the project here (default for vscode)."),
 )
@@ -57,7 +50,7 @@ def install(call: Call, agent: str, scope: str | None, only_print: bool, gateway
         pieces = gateway_pieces(pieces)
     if only_print:
         return _show(call, agent, scope, pieces)
-    from ricordo.cli.install_files import install_all, installed
+    from ricordo.programs.installing import install_all, installed
 
     for piece in pieces:
         installed(piece)  # a file that cannot be changed is noticed before any file is changed
@@ -76,7 +69,7 @@ def uninstall(call: Call, agent: str, scope: str | None) -> int:
     """It removes what install wrote, the copies of files it kept, and folders that are empty then. It does not touch
     the store, nor what others wrote into the same files.
     """
-    from ricordo.cli.install_files import uninstall_all
+    from ricordo.programs.installing import uninstall_all
 
     scope = _scope(agent, scope)
     pieces = pieces_for(agent, scope, Path.cwd(), program_command())
@@ -113,9 +106,9 @@ def _moved_back(call: Call, pieces: list[Piece]) -> list[str]:
 
 
 def _scope(agent: str, given: str | None) -> str:
-    if given == "project" and agent in USER_ONLY:
+    if given == "project" and not PROGRAMS[agent].project_servers:
         raise UsageError(
-            f"{AGENTS[agent]} has no settings for a single project",
+            f"{PROGRAMS[agent].title} has no settings for a single project",
             hint=f"Leave out --project: ricordo install {agent}",
         )
     return given or default_scope(agent)
@@ -136,7 +129,7 @@ def _notes(call: Call, agent: str, scope: str) -> list[str]:
     from ricordo.config.loading import load_config
     from ricordo.config.places import locate
 
-    notes = [f"Restart {AGENTS[agent]} to use it."]
+    notes = [f"Restart {PROGRAMS[agent].title} to use it."]
     if agent == "codex":
         notes.append("Codex asks you to review new hooks: type /hooks there and trust them.")
     if scope == "project":

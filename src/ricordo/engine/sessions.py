@@ -76,7 +76,8 @@ class SessionVerbs:
         Each event is taken in once, however often this is called. Without ``wait`` vectors are left to the backlog.
         """
         from ricordo.context.sessions import SessionTaker
-        from ricordo.sources.sessions.reading import find_transcripts, known_places
+        from ricordo.programs.table import session_places
+        from ricordo.sources.sessions.reading import find_transcripts
 
         taker = SessionTaker(
             self._context.unsynced_store,  # hooks call this with little time, and it reads no knowledge files
@@ -86,7 +87,7 @@ class SessionVerbs:
             llm=self._facet_model() if wait else None,
         )
         named = [Path(path).expanduser() for path in paths]
-        places = named or [place for place in known_places() if place.exists()]
+        places = named or [place for place in session_places() if place.exists()]
         files = list(dict.fromkeys(file for place in places for file in find_transcripts(place)))
         answers: list[Saved] = []
         for number, file in enumerate(files, start=1):
@@ -94,7 +95,7 @@ class SessionVerbs:
             if progress is not None:
                 progress(Progress(number, len(files), file.name, "sessions"))
         if not files and not named:
-            where = ", ".join(map(str, known_places()))
+            where = ", ".join(map(str, session_places()))
             taker.notes.append(f"there are no transcripts in {where}; name a file or folder")
         if taker.judge.unread:
             taker.notes.append(

@@ -16,9 +16,9 @@ from ricordo.engine.reading import ReadVerbs
 from ricordo.engine.removing import RemoveVerbs
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.tools.finding import MORE, in_general, tools_first
-from ricordo.tools.programs import SettingsFile, named_servers, servers_of
 from ricordo.tools.registered import Registered, ServerFile, check_startable, to_register, what_starts
 from ricordo.tools.rules import entry_from, pick
+from ricordo.tools.settings_files import SettingsFile, named_servers, servers_of
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item
 from ricordo.values.reports import Refreshed, RefreshReport

@@ -17,7 +17,7 @@ from ricordo.config.files import Environment, config_home, locked, read_bytes, r
 from ricordo.errors import Error, NotFound, Unreadable, UsageError
 from ricordo.frozen import frozen
 from ricordo.sources.mcp_config import McpServer, server_of
-from ricordo.tools.programs import Named
+from ricordo.tools.settings_files import Named
 
 FILE = "tool-servers.json"
 LONGEST_NAME = 60

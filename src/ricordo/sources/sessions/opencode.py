@@ -75,11 +75,6 @@ def opencode_files(folder: Path) -> list[Path]:
     return [*databases, *sorted(files)]
 
 
-def opencode_places(share: Path) -> list[Path]:
-    """Where opencode keeps its sessions, below the folder of programs' data."""
-    return sorted((share / "opencode").glob("opencode*.db")) or [share / "opencode" / "storage" / "session"]
-
-
 def opencode_transcripts(path: Path) -> Iterator[RecordsTranscript]:
     """The sessions that a file holds."""
     if path.suffix == ".json":

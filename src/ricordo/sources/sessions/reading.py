@@ -20,7 +20,7 @@ from ricordo.sources.sessions.claude import ClaudeFormat, is_claude
 from ricordo.sources.sessions.codex import CodexFormat, is_codex, named_session
 from ricordo.sources.sessions.gemini import GeminiFormat, QwenFormat, gemini_file, is_gemini, is_gemini_file, is_qwen
 from ricordo.sources.sessions.lines import Format, Line, LineContent, session_id
-from ricordo.sources.sessions.opencode import is_opencode, opencode_files, opencode_places, opencode_transcripts
+from ricordo.sources.sessions.opencode import is_opencode, opencode_files, opencode_transcripts
 from ricordo.sources.sessions.plain import PlainFormat, is_plain
 from ricordo.sources.sessions.records import RecordsTranscript
 from ricordo.values.own_tools import is_own_tool
@@ -249,16 +249,6 @@ def find_transcripts(path: Path) -> list[Path]:
         return [path]
     found = [*path.rglob("*.jsonl"), *filter(is_gemini_file, path.rglob("session-*.json")), *opencode_files(path)]
     return sorted(file for file in found if file.is_file())
-
-
-def known_places() -> list[Path]:
-    """Where Claude Code, Codex, Gemini CLI, Qwen Code and opencode keep their transcripts on this machine."""
-    home = Path.home()
-    claude = Path(os.environ.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects"
-    codex = Path(os.environ.get("CODEX_HOME") or home / ".codex")
-    share = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
-    others = [home / ".gemini" / "tmp", home / ".qwen" / "projects"]
-    return [claude, codex / "sessions", codex / "archived_sessions", *others, *opencode_places(share)]
 
 
 def is_helpers(path: Path) -> bool:

@@ -15,11 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ricordo.cli import json_text
-from ricordo.cli.install_places import NAME, Piece
 from ricordo.config.files import read_bytes, replace_file
 from ricordo.errors import Conflict, Unreadable
 from ricordo.frozen import frozen
+from ricordo.programs import json_text
+from ricordo.programs.pieces import NAME, Piece
 
 _MARK = "\ufeff"
 _OURS = re.compile(r"(?:^|[\\/\s\"'])ricordo(?:\.exe)?[\"']? hook [a-z-]+(?: --within [0-9.]+)?$")

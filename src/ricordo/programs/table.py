@@ -1,0 +1,142 @@
+"""Where each program of agents keeps its servers, hooks, sessions and skills: one row for each program.
+
+A place begins with the name of a folder in braces, which ``folders`` finds for a user; one without is inside a project.
+Nothing is read here; only whether opencode has a database is looked up.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from ricordo.frozen import frozen
+
+SERVER_KEYS = ("mcpServers", "servers", "mcp_servers")
+"""The keys under which programs keep servers in a form that others can start: a command, or an address."""
+
+
+@frozen
+class AgentProgram:
+    """A program, by the name that people know it by, and its places; an empty place is none."""
+
+    title: str
+    servers: str
+    """The user's file that names MCP servers."""
+    project_servers: str = ""
+    key: str = "mcpServers"
+    """Under which key servers are in that file."""
+    hooks: str = ""
+    project_hooks: str = ""
+    sessions: tuple[str, ...] = ()
+    """Folders, or patterns of files, that hold transcripts."""
+    skills: str = ""
+    project_skills: str = ""
+
+    @property
+    def has_plain_servers(self) -> bool:
+        """Whether its servers are written so that others can start them."""
+        return self.key in SERVER_KEYS
+
+
+PROGRAMS: Mapping[str, AgentProgram] = {
+    "claude-code": AgentProgram(
+        "Claude Code",
+        "{claude_servers}/.claude.json",
+        ".mcp.json",
+        hooks="{claude}/settings.json",
+        project_hooks=".claude/settings.local.json",  # its place for what names one machine
+        sessions=("{claude}/projects",),
+        skills="{claude}/skills",
+        project_skills=".claude/skills",
+    ),
+    "claude-desktop": AgentProgram("Claude Desktop", "{applications}/Claude/claude_desktop_config.json"),
+    "cursor": AgentProgram("Cursor", "{home}/.cursor/mcp.json", ".cursor/mcp.json", skills="{home}/.cursor/skills"),
+    "vscode": AgentProgram("VS Code", "{applications}/Code/User/mcp.json", ".vscode/mcp.json", "servers"),
+    "codex": AgentProgram(
+        "Codex",
+        "{codex}/config.toml",
+        ".codex/config.toml",
+        "mcp_servers",
+        hooks="{codex}/hooks.json",
+        project_hooks=".codex/hooks.json",
+        sessions=("{codex}/sessions", "{codex}/archived_sessions"),
+        skills="{codex}/skills",
+        project_skills=".codex/skills",
+    ),
+    "gemini": AgentProgram(
+        "Gemini CLI",
+        "{home}/.gemini/settings.json",
+        ".gemini/settings.json",
+        hooks="{home}/.gemini/settings.json",
+        project_hooks=".gemini/settings.json",
+        sessions=("{home}/.gemini/tmp",),
+        skills="{home}/.gemini/skills",
+    ),
+    "qwen": AgentProgram(
+        "Qwen Code",
+        "{home}/.qwen/settings.json",
+        ".qwen/settings.json",
+        hooks="{home}/.qwen/settings.json",
+        project_hooks=".qwen/settings.json",
+        sessions=("{home}/.qwen/projects",),
+    ),
+    "windsurf": AgentProgram("Windsurf", "{home}/.codeium/windsurf/mcp_config.json"),
+    "cline": AgentProgram(
+        "Cline",
+        "{applications}/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+    ),
+    "zed": AgentProgram("Zed", "{zed}/settings.json", ".zed/settings.json", "context_servers"),
+    "opencode": AgentProgram(
+        "opencode",
+        "{config}/opencode/opencode.json",
+        "opencode.json",
+        "mcp",
+        # A database since version 1.2; before that, and where there is no database, a folder.
+        sessions=("{data}/opencode/opencode*.db", "{data}/opencode/storage/session"),
+    ),
+    "continue": AgentProgram(
+        "Continue", "{home}/.continue/mcpServers/ricordo.yaml", ".continue/mcpServers/ricordo.yaml", ""
+    ),
+}
+"""In the order in which servers are looked for; each server in Continue has a file of its own."""
+
+
+def folders(env: Mapping[str, str] | None = None) -> dict[str, Path]:
+    """The folders that places begin with, for the user whose variables these are."""
+    env = os.environ if env is None else env
+    on_windows = sys.platform == "win32"
+    home = Path(env.get("USERPROFILE" if on_windows else "HOME") or Path.home())
+    config = Path(env.get("XDG_CONFIG_HOME") or home / ".config")
+    applications = config
+    if on_windows:
+        applications = Path(env.get("APPDATA") or home / "AppData" / "Roaming")
+    elif sys.platform == "darwin":
+        applications = home / "Library" / "Application Support"
+    own_claude = env.get("CLAUDE_CONFIG_DIR")
+    return {
+        "home": home,
+        "config": config,
+        "data": Path(env.get("XDG_DATA_HOME") or home / ".local" / "share"),
+        "applications": applications,
+        "claude": Path(own_claude or home / ".claude").expanduser(),
+        "claude_servers": Path(own_claude or home).expanduser(),
+        "codex": Path(env.get("CODEX_HOME") or home / ".codex").expanduser(),
+        "zed": applications / "Zed" if on_windows else config / "zed",
+    }
+
+
+def user_place(place: str, env: Mapping[str, str] | None = None) -> Path:
+    """A place of the user, as the variables say; the current ones without others."""
+    return Path(place.format_map(folders(env)))
+
+
+def session_places() -> list[Path]:
+    """Where programs keep transcripts on this machine; of a pattern's files those that are there."""
+    found: list[Path] = []
+    for program in PROGRAMS.values():
+        places = [user_place(place) for place in program.sessions]
+        files = sorted(file for place in places if "*" in place.name for file in place.parent.glob(place.name))
+        found += files or [place for place in places if "*" not in place.name]
+    return found
