@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,28 @@ async def use_gateway_tools(client: Client) -> set[str]:
     return {"find_tools", "describe_tool", "call_tool"}
 
 
+SAID = {
+    "ref": "agent:/wiki/tide", "source": "agent:/wiki/tide", "target": "agent:/plan", "old": "agent:/plan",
+    "new": "agent:/wiki/tide", "new_ref": "agent:/wiki/tides", "query": "tide", "task": "tide", "pattern": "tide",
+    "name": "tide", "to": "team", "id": "0" * 12, "text": "The tide turns at noon.", "content": "Tides are tides.",
+}  # fmt: skip
+
+
+async def use_other_verbs(client: Client, names: set[str]) -> set[str]:
+    """Call what the set ``verbs`` adds: each answers with an object, or with an error that is ours."""
+    for tool in (await client.list_tools()).tools:
+        if tool.name in names:
+            given = {name: SAID[name] for name in tool.input_schema.get("required", ())}
+            answer = await client.call_tool(tool.name, given)
+            said: Any = answer.content[0]
+            problem = json.loads(said.text)["error_type"] if answer.is_error else ""
+            assert problem != "unexpected", (tool.name, said.text)
+    kept = await works(client, "save", ref="agent:/own", content="Mine.", fields={"title": "Own", "source": "user"})
+    assert kept["status"] == "created"
+    assert (await works(client, "context_info", ref="agent:/own"))["source"] == "agent"
+    return names
+
+
 async def use_everything(client: Client, folder: Path) -> None:
     tools = (await client.list_tools()).tools
     check_schemas(tools)
@@ -185,6 +208,7 @@ async def use_everything(client: Client, folder: Path) -> None:
     used |= await use_knowledge_tools(client)
     used |= await use_told_tools(client)
     used |= await use_gateway_tools(client)
+    used |= await use_other_verbs(client, {tool.name for tool in tools} - used)
     assert used == {tool.name for tool in tools}
     await read_resources_and_prompts(client)
 

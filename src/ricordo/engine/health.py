@@ -77,7 +77,13 @@ class HealthVerbs:
         is_long=True,
         examples=("ricordo doctor", "ricordo doctor --repair"),
     )
-    def doctor(self, *, repair: Annotated[bool, Say("Rebuild what can be rebuilt.")] = False) -> DoctorReport:
+    def doctor(
+        self,
+        *,
+        repair: Annotated[
+            bool, Say("Rebuild what can be rebuilt.", not_on={"mcp": "the user repairs the store"})
+        ] = False,
+    ) -> DoctorReport:
         """Each check stands for itself: one that fails does not hide the others."""
         # Without a look at the knowledge files: the doctor reports how they differ from the store.
         context = self._context

@@ -50,6 +50,7 @@ class MoveVerbs:
         "read",
         "look after",
         "Write everything to a file that import can read.",
+        not_on={"mcp": "an export is a file, which the user makes"},
         examples=(
             "ricordo export everything.jsonl",
             "ricordo export | gzip > everything.jsonl.gz",
@@ -61,7 +62,11 @@ class MoveVerbs:
         self,
         target: Annotated[
             str | Path | BinaryIO,
-            Say("The file to write.", shown="FILE|-", not_on={"http": "the answer is the file", "mcp": "use backup"}),
+            Say(
+                "The file to write.",
+                shown="FILE|-",
+                not_on={"http": "the answer is the file", "mcp": "an export is a file"},
+            ),
         ],
         *,
         log: Annotated[bool, Say("Include the logs of queries and openings (default), or not.")] = True,

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import NotFound, UsageError
 from ricordo.mcp_server import shapes
+from ricordo.mcp_server.mapped import Arg, mapped
+from ricordo.mcp_server.sessions_tools import events
 from ricordo.mcp_server.tool import (
     READS,
     WRITES,
@@ -19,14 +21,15 @@ from ricordo.mcp_server.tool import (
     strings,
     tool,
 )
-from ricordo.values.choices import ON_CONFLICT, ON_DUPLICATE, VERDICTS
-from ricordo.values.hits import Filters
-from ricordo.values.kinds import KINDS, REMEMBERED_KINDS
+from ricordo.values.choices import ON_CONFLICT, ON_DUPLICATE
+from ricordo.values.kinds import REMEMBERED_KINDS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
-    from ricordo.values.choices import OnConflict, OnDuplicate, Verdict
+    from ricordo.values.choices import OnConflict, OnDuplicate
+    from ricordo.values.hits import Answer
     from ricordo.values.reports import Progress
+    from ricordo.values.use import FeedbackReport
 
 REMEMBERED = (*REMEMBERED_KINDS, "article")
 OBJECT = answer()
@@ -38,24 +41,32 @@ MOST_REFS = 100
 FACTS = ("store", "items", "chunks", "kinds", "drives", "archived", "in_bin", "backend", "profile", "secrets")
 
 
-@tool(
-    effects=READS,
-    output=OBJECT,
-    query=string("A question or a name. "
-                 '"phrase", -word and filters such as drive:disk path:docs/* after:2026-01-31 work.'),
-    limit=integer("Default 10.", minimum=1, maximum=50),
-    kind=string("Only this: document, memory, note, article, entity, skill, session.", known=KINDS),
-    tags=strings("Only items with all these tags."),
-)  # fmt: skip
-def search(
-    engine: Ricordo, query: str, limit: int | None = None, kind: str | None = None, tags: Sequence[str] = ()
-) -> dict[str, Any]:
-    """Find stored knowledge by words and meaning; then get the few refs worth reading."""
-    filters = Filters(kinds=(kind,) if kind else (), tags_all=tuple(tags))
-    found = engine.search(query, limit=limit, filters=filters, tool="mcp.search")
+def _hits(engine: Ricordo, found: Answer) -> dict[str, Any]:
     more = {"degraded": list(found.meta.degraded), "notes": list(found.meta.notes)}
     tiered = len(found.meta.tiers) > 1
     return {"hits": [shapes.hit_row(hit, tiered=tiered) for hit in found.hits]} | shapes.without_empty(more)
+
+
+search = mapped(
+    "search",
+    "search",
+    "Find stored knowledge by words and meaning; then get the few refs worth reading.",
+    {
+        "query": Arg(
+            "query",
+            'A question or a name. "phrase", -word and filters such as drive:disk path:docs/* after:2026-01-31 work.',
+        ),
+        "limit": Arg("limit", "Default 10.", high=50),
+        "kind": Arg(
+            "kinds", "Only this: document, memory, note, article, entity, skill, session.", one=True, known=True
+        ),
+        "tags": Arg("tags_all", "Only items with all these tags."),
+    },
+    effects=READS,
+    output=OBJECT,
+    shows=_hits,
+    fixed={"tool": "mcp.search"},
+)
 
 
 @tool(
@@ -192,30 +203,39 @@ def context(engine: Ricordo, task: str, budget: int = 2000, recent: bool = False
     )
 
 
-@tool(
+recent = mapped(
+    "recent",
+    "recent",
+    "What happened lately: changed items, memories, turns of sessions.",
+    {
+        "limit": Arg("limit", "Default 20.", high=200, default=20),
+        "since": Arg("since", "Such as 7d or 2026-01-31."),
+        "kind": Arg("kinds", "A kind, as in search.", one=True, known=True),
+    },
     effects=READS,
     output=OBJECT,
-    limit=integer("Default 20.", minimum=1, maximum=200),
-    since=string("Such as 7d or 2026-01-31."),
-    kind=string("A kind, as in search.", known=KINDS),
+    shows=events,
 )
-def recent(engine: Ricordo, limit: int = 20, since: str | None = None, kind: str | None = None) -> dict[str, Any]:
-    """What happened lately: changed items, memories, turns of sessions."""
-    timeline = engine.recent(limit=limit, since=since, kinds=(kind,) if kind else ())
-    return {"events": [shapes.event_row(event) for event in timeline.to_dict()["events"]]}
 
 
-@tool(
+def _verdict(engine: Ricordo, report: FeedbackReport) -> dict[str, Any]:
+    plain = report.to_dict()
+    return {name: plain[name] for name in ("ref", "verdict", "counted")}
+
+
+feedback = mapped(
+    "feedback",
+    "feedback",
+    "Say whether a find was of use; ranking learns from it.",
+    {
+        "query": Arg("query", "What was searched for."),
+        "ref": Arg("ref", "What was found."),
+        "verdict": Arg("verdict", "Was it of use?"),
+    },
     effects=WRITES,
     output=OBJECT,
-    query=string("What was searched for."),
-    ref=string("What was found."),
-    verdict=choice(tuple(VERDICTS), "Was it of use?"),
+    shows=_verdict,
 )
-def feedback(engine: Ricordo, query: str, ref: str, verdict: Verdict) -> dict[str, Any]:
-    """Say whether a find was of use; ranking learns from it."""
-    plain = engine.feedback(query, ref, verdict).to_dict()
-    return {name: plain[name] for name in ("ref", "verdict", "counted")}
 
 
 @tool(effects=READS, output=OBJECT)

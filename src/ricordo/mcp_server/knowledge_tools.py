@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ricordo.mcp_server import shapes
-from ricordo.mcp_server.memory_tools import save_memory
-from ricordo.mcp_server.tool import READS, WRITES_ONCE, Tool, answer, choice, integer, rows, string, strings, tool
-from ricordo.values.choices import ON_DUPLICATE
-from ricordo.values.hits import Filters
-from ricordo.values.kinds import KINDS
+from ricordo.mcp_server.mapped import Arg, mapped
+from ricordo.mcp_server.memory_tools import KEPT, SAVED, save_memory
+from ricordo.mcp_server.tool import READS, WRITES_ONCE, Tool, answer, rows
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
-    from ricordo.values.choices import OnDuplicate
+    from ricordo.values.hits import Answer
 
-_QUERY = string("What to look for.")
-_TAGS = strings("Only items with all these tags.")
-_CATEGORY = string("Only items of this category.")
-_LIMIT = integer("The most results.", minimum=1, maximum=100)
+_QUERY = Arg("query", "What to look for.", required=True)
+_TAGS = Arg("tags_all", "Only items with all these tags.")
+_CATEGORY = Arg("categories", "Only items of this category.", one=True)
+_LIMIT = Arg("limit", "The most results.", high=100, default=5)
 _FOUND = answer(
     "results",
     results=rows(
@@ -29,17 +27,7 @@ _FOUND = answer(
 )  # fmt: skip
 
 
-def _recalled(
-    engine: Ricordo,
-    query: str,
-    kinds: tuple[str, ...],
-    tags: Sequence[str],
-    category: str | None,
-    limit: int,
-    name: str,
-) -> dict[str, Any]:
-    filters = Filters(kinds=kinds, tags_all=tuple(tags), categories=(category,) if category else ())
-    found = engine.search(query, limit=limit, mode="full", filters=filters, profile="knowledge", tool=name)
+def _recalled(engine: Ricordo, found: Answer) -> dict[str, Any]:
     results = [
         {
             "source": hit.kind,
@@ -55,65 +43,37 @@ def _recalled(
     return {"results": results} | shapes.without_empty({"degraded": list(found.meta.degraded)})
 
 
-@tool(effects=READS, output=_FOUND, query=_QUERY, tags=_TAGS, category=_CATEGORY, limit=_LIMIT)
-def recall_memory(
-    engine: Ricordo, query: str, tags: Sequence[str] = (), category: str | None = None, limit: int = 5
-) -> dict[str, Any]:
-    """Find memories, by meaning and words."""
-    return _recalled(engine, query, ("memory",), tags, category, limit, "recall_memory")
+def _recalls(name: str, description: str, arguments: Mapping[str, Arg], kinds: tuple[str, ...] = ()) -> Tool:
+    fixed = {"mode": "full", "profile": "knowledge", "tool": name, "kinds": kinds or None}
+    return mapped(name, "search", description, arguments, effects=READS, output=_FOUND, shows=_recalled, fixed=fixed)
 
 
-@tool(effects=READS, output=_FOUND, query=_QUERY, tags=_TAGS, category=_CATEGORY, limit=_LIMIT)
-def recall_article(
-    engine: Ricordo, query: str, tags: Sequence[str] = (), category: str | None = None, limit: int = 5
-) -> dict[str, Any]:
-    """Find articles, by meaning and words."""
-    return _recalled(engine, query, ("article",), tags, category, limit, "recall_article")
+_BY_WORDS = {"query": _QUERY, "tags": _TAGS, "category": _CATEGORY, "limit": _LIMIT}
 
-
-@tool(
-    effects=READS,
-    output=_FOUND,
-    query=_QUERY,
-    source=choice(KINDS, "Only this kind of item."),
-    tags=_TAGS,
-    limit=_LIMIT,
+TOOLS: tuple[Tool, ...] = (
+    _recalls("recall_memory", "Find memories, by meaning and words.", _BY_WORDS, ("memory",)),
+    _recalls("recall_article", "Find articles, by meaning and words.", _BY_WORDS, ("article",)),
+    _recalls(
+        "search_knowledge",
+        "Find anything that is kept, of one source (kind) or of all.",
+        {"query": _QUERY, "source": Arg("kinds", "Only this kind of item.", one=True), "tags": _TAGS, "limit": _LIMIT},
+    ),
+    save_memory,
+    mapped(
+        "save_article",
+        "remember",
+        "Save an article: a longer text worth keeping whole.",
+        {
+            "title": Arg("title", "The title.", required=True),
+            "content": Arg("text", "The text."),
+            "tags": Arg("tags", "Tags for it."),
+            "category": Arg("category", "A category of your own."),
+            "url": Arg("source_url", "Where it is from."),
+            **KEPT,
+        },
+        effects=WRITES_ONCE,
+        output=SAVED,
+        shows=shapes.written,
+        fixed={"kind": "article", "source": "agent", "wait": False},
+    ),
 )
-def search_knowledge(
-    engine: Ricordo, query: str, source: str | None = None, tags: Sequence[str] = (), limit: int = 5
-) -> dict[str, Any]:
-    """Find anything that is kept, of one source (kind) or of all."""
-    return _recalled(engine, query, (source,) if source else (), tags, None, limit, "search_knowledge")
-
-
-@tool(
-    effects=WRITES_ONCE,
-    output=answer("ref", "status", ref="string", status="string", tree="string"),
-    title=string("The title."),
-    content=string("The text."),
-    tags=strings("Tags for it."),
-    category=string("A category of your own."),
-    url=string("Where it is from."),
-    valid_from=shapes.VALID_FROM,
-    valid_until=shapes.VALID_UNTIL,
-    links=shapes.LINKS,
-    on_duplicate=choice(ON_DUPLICATE, "What to do if nearly the same is stored."),
-)
-def save_article(
-    engine: Ricordo,
-    title: str,
-    content: str,
-    url: str | None = None,
-    on_duplicate: OnDuplicate | None = None,
-    **fields: Any,
-) -> dict[str, Any]:
-    """Save an article: a longer text worth keeping whole."""
-    fields |= {"title": title} | ({"source_url": url} if url else {})
-    links = shapes.links_of(fields.pop("links", ()))
-    saved = engine.remember(
-        content, kind="article", source="agent", links=links, on_duplicate=on_duplicate, wait=False, **fields
-    )
-    return shapes.written(engine, saved)
-
-
-TOOLS: tuple[Tool, ...] = (recall_memory, recall_article, search_knowledge, save_memory, save_article)

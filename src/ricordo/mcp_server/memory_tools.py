@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import UsageError
 from ricordo.mcp_server import shapes
+from ricordo.mcp_server.mapped import Arg, mapped
 from ricordo.mcp_server.tool import (
     READS,
     REPLACES,
@@ -27,13 +28,13 @@ from ricordo.values.hits import Answer, Filters, Hit
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
-    from ricordo.values.choices import OnDuplicate, StatsBy
+    from ricordo.values.choices import OnDuplicate
 
 TYPES = ("memory", "entity", "note", "resource")
 SIGNALS = ("vector", "fts", "recency", "importance")
 _LIMIT = integer("The most results.", minimum=1, maximum=100)
 _TYPE = choice(TYPES, "Only this type.")
-_SAVED = answer("ref", "status", ref="string", status="string", tree="string")
+SAVED = answer("ref", "status", ref="string", status="string", tree="string")
 _META = answer("returned", total_candidates="integer", returned="integer", execution_time_ms="number", weights="object")
 
 
@@ -159,28 +160,51 @@ def batch_embed(
     return {"counts": counts, "failed": failed} | shapes.without_empty({"stopped": stopped})
 
 
-@tool(
-    effects=WRITES_ONCE,
-    output=_SAVED,
-    content=string("The text."),
-    tags=strings("Tags for it."),
-    category=string("A category of your own."),
-    importance=integer("1 to 5.", minimum=1, maximum=5),
-    valid_from=shapes.VALID_FROM,
-    valid_until=shapes.VALID_UNTIL,
-    links=shapes.LINKS,
-    on_duplicate=choice(ON_DUPLICATE, "What to do if nearly the same is stored."),
+KEPT = {
+    "valid_from": Arg("valid_from", shapes.VALID_FROM["description"]),
+    "valid_until": Arg("valid_until", shapes.VALID_UNTIL["description"]),
+    "links": Arg("links", str(shapes.LINKS["description"])),
+    "on_duplicate": Arg("on_duplicate", "What to do if nearly the same is stored."),
+}
+"""Arguments of all tools that keep a text."""
+
+
+def _keeps(name: str, kind: str, description: str, arguments: Mapping[str, Arg]) -> Tool:
+    fixed = {"kind": kind, "source": "agent", "wait": False}
+    return mapped(
+        name, "remember", description, arguments, effects=WRITES_ONCE, output=SAVED, shows=shapes.written, fixed=fixed
+    )
+
+
+save_memory = _keeps(
+    "save_memory",
+    "memory",
+    "Save a memory: one fact, preference or decision. If nearly the same is stored, pass on_duplicate.",
+    {
+        "content": Arg("text", "The text."),
+        "tags": Arg("tags", "Tags for it."),
+        "category": Arg("category", "A category of your own."),
+        "importance": Arg("importance", "1 to 5."),
+        **KEPT,
+    },
 )
-def save_memory(
-    engine: Ricordo, content: str, on_duplicate: OnDuplicate | None = None, **fields: Any
-) -> dict[str, Any]:
-    """Save a memory: one fact, preference or decision. If nearly the same is stored, pass on_duplicate."""
-    return _kept(engine, content, "memory", on_duplicate, fields)
+save_note = _keeps(
+    "save_note",
+    "note",
+    "Save a note.",
+    {
+        "title": Arg("title", "The title."),
+        "content": Arg("text", "The text."),
+        "tags": Arg("tags", "Tags for it."),
+        "category": Arg("category", "A category of your own."),
+        **KEPT,
+    },
+)
 
 
 @tool(
     effects=WRITES_ONCE,
-    output=_SAVED,
+    output=SAVED,
     name=string("Its name."),
     description=string("What it is, in a sentence."),
     category=string("What it is: person, project, tool…"),
@@ -198,24 +222,7 @@ def create_entity(
 
 @tool(
     effects=WRITES_ONCE,
-    output=_SAVED,
-    title=string("The title."),
-    content=string("The text."),
-    tags=strings("Tags for it."),
-    category=string("A category of your own."),
-    valid_from=shapes.VALID_FROM,
-    valid_until=shapes.VALID_UNTIL,
-    links=shapes.LINKS,
-    on_duplicate=choice(ON_DUPLICATE, "What to do if nearly the same is stored."),
-)
-def save_note(engine: Ricordo, content: str, on_duplicate: OnDuplicate | None = None, **fields: Any) -> dict[str, Any]:
-    """Save a note."""
-    return _kept(engine, content, "note", on_duplicate, fields)
-
-
-@tool(
-    effects=WRITES_ONCE,
-    output=_SAVED,
+    output=SAVED,
     title=string("The title."),
     url=string("The address of the page."),
     description=string("What it is, in a sentence."),
@@ -269,16 +276,19 @@ def set_config(engine: Ricordo, key: str, value: str) -> dict[str, Any]:
     return {"key": changed.name, "value": changed.value, "scope": scope, "in_force": changed.in_force}
 
 
-@tool(
+get_query_stats = mapped(
+    "get_query_stats",
+    "stats",
+    "Show which queries were asked: the most frequent, the slowest, those without results.",
+    {
+        "days": Arg("days", "How many days back."),
+        "by": Arg("by", "How to group the rows."),
+        "limit": Arg("limit", "The most results.", high=100),
+    },
     effects=READS,
     output=answer("queries", "rows", queries="integer", rows="array"),
-    days=integer("How many days back.", minimum=1, maximum=36_500),
-    by=choice(("query", "tool", "day"), "How to group the rows."),
-    limit=_LIMIT,
+    shows=lambda engine, report: report.to_dict(),
 )
-def get_query_stats(engine: Ricordo, days: int = 30, by: StatsBy = "query", limit: int = 10) -> dict[str, Any]:
-    """Show which queries were asked: the most frequent, the slowest, those without results."""
-    return engine.stats(days=days, by=by, limit=limit).to_dict()
 
 
 TOOLS: tuple[Tool, ...] = (

@@ -11,7 +11,7 @@ from ricordo.errors import UsageError
 if TYPE_CHECKING:
     from ricordo.mcp_server.tool import Tool
 
-TOOLSETS = ("core", "memory", "context", "vault", "knowledge", "sessions", "tools")
+TOOLSETS = ("core", "memory", "context", "vault", "knowledge", "sessions", "tools", "verbs")
 _MODULES = {"tools": "gateway"}
 """Where a set stands in a module of another name."""
 

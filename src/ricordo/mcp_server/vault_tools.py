@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ricordo.mcp_server import shapes
+from ricordo.mcp_server.mapped import Arg, mapped
 from ricordo.mcp_server.tool import (
     READS,
     WRITES,
@@ -19,14 +20,15 @@ from ricordo.mcp_server.tool import (
     strings,
     tool,
 )
-from ricordo.values.choices import ON_DUPLICATE, VERDICTS
+from ricordo.values.choices import ON_DUPLICATE
 from ricordo.values.hits import Filters, Hit
 from ricordo.values.items import SEVERITIES
 from ricordo.values.kinds import KINDS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
-    from ricordo.values.choices import Mode, OnDuplicate, Verdict
+    from ricordo.values.choices import Mode, OnDuplicate
+    from ricordo.values.use import FeedbackReport
 
 SNIPPET = 120
 _FACTORS = {
@@ -113,23 +115,25 @@ def _full(hit: Hit) -> dict[str, Any]:
     return {"entry": entry, "score": round(hit.score, 6), "breakdown": breakdown}
 
 
-@tool(
-    effects=WRITES,
-    output=answer("ref", "action", "counted", ref="string", action="string", counted="boolean", changes="array"),
-    query=string("What to look for."),
-    id=string("The entry's id or ref."),
-    action=choice(tuple(VERDICTS), "What became of it."),
-)
-def search_feedback(
-    engine: Ricordo,
-    query: str,
-    id: str,  # noqa: A002 - the argument's name
-    action: Verdict,
-) -> dict[str, Any]:
-    """Say what became of an entry that a search found; from 30 verdicts on, the ranking adapts."""
-    plain = engine.feedback(query, id, action).to_dict()
+def _judged(engine: Ricordo, report: FeedbackReport) -> dict[str, Any]:
+    plain = report.to_dict()
     kept = {name: plain[name] for name in ("ref", "counted", "changes")}
     return kept | {"action": plain["verdict"]}
+
+
+search_feedback = mapped(
+    "search_feedback",
+    "feedback",
+    "Say what became of an entry that a search found; from 30 verdicts on, the ranking adapts.",
+    {
+        "query": Arg("query", "What to look for."),
+        "id": Arg("ref", "The entry's id or ref."),
+        "action": Arg("verdict", "What became of it."),
+    },
+    effects=WRITES,
+    output=answer("ref", "action", "counted", ref="string", action="string", counted="boolean", changes="array"),
+    shows=_judged,
+)
 
 
 @tool(

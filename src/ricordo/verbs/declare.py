@@ -7,7 +7,6 @@ are not evaluated before ``read`` asks for them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MethodType
 from typing import Any, Literal, NamedTuple, TypeVar
 
 Scope = Literal["read", "write", "files", "admin"]
@@ -113,14 +112,14 @@ def short_form(
 class Offered:
     """A verb as an attribute of ``Ricordo``: the method of the object that does the work, which the engine holds."""
 
-    def __init__(self, part: type, function: Callable[..., Any]) -> None:
+    def __init__(self, part: type, name: str) -> None:
         self._part = part
-        self._function = function
+        self._name = name
 
     def __get__(self, engine: Any, owner: type) -> Any:
-        return self._function if engine is None else MethodType(self._function, engine._parts[self._part])
+        return getattr(self._part if engine is None else engine._parts[self._part], self._name)
 
 
 def offered_by(part: type) -> dict[str, Offered]:
     """The verbs of a class, as attributes for an engine that holds an object of it in ``_parts``."""
-    return {name: Offered(part, value) for name, value in vars(part).items() if hasattr(value, "declared")}
+    return {name: Offered(part, name) for name, value in vars(part).items() if hasattr(value, "declared")}
