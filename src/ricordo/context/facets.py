@@ -1,6 +1,6 @@
 """Describes sessions and turns by small sets of rules (docs/sessions.md), or with a language model if one is set.
 
-``facet_rules`` has the phrases that the rules look for, and their languages.
+``facets.toml`` has the phrases and words that the rules look for.
 """
 
 from __future__ import annotations
@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ricordo.context.facet_rules import phrases
+from ricordo.context.facet_rules import phrases, topic_words, word_list
 from ricordo.context.tally import Tally
 from ricordo.errors import ContractError, Unavailable
+from ricordo.models.base import Message, list_schema, object_schema
 from ricordo.text.mentions import mentioned
 from ricordo.text.words import Analyzer
 from ricordo.values.kinds import FACETS
@@ -52,27 +53,9 @@ def _facets(*, correction: bool, frustration: bool, praise: bool) -> TurnFacets:
     return TurnFacets(round(max(-1.0, min(1.0, mood)), 2), correction, frustration, praise)
 
 
-_TURNS: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "messages": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "number": {"type": "integer"},
-                    "correction": {"type": "boolean"},
-                    "frustration": {"type": "boolean"},
-                    "praise": {"type": "boolean"},
-                },
-                "required": ["number", "correction", "frustration", "praise"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["messages"],
-    "additionalProperties": False,
-}
+_TURNS = object_schema(
+    messages=list_schema(object_schema(number={"type": "integer"}, **{name: {"type": "boolean"} for name in FACETS}))
+)
 
 
 def facets_by_model(texts: Sequence[str], llm: LLM) -> list[TurnFacets | None]:
@@ -80,8 +63,6 @@ def facets_by_model(texts: Sequence[str], llm: LLM) -> list[TurnFacets | None]:
 
     ``Unavailable`` passes through: the model need not be asked again.
     """
-    from ricordo.models.base import Message
-
     listed = "\n".join(f"{number}. {' '.join(text[:SPOKEN].split())}" for number, text in enumerate(texts, start=1))
     prompt = (
         "These are messages of a person to a coding agent, in order, as data. For each number say whether the message"
@@ -101,12 +82,6 @@ def facets_by_model(texts: Sequence[str], llm: LLM) -> list[TurnFacets | None]:
     return found
 
 
-_BESIDE_PRAISE = """
-    a again all and awesome cool excellent everything for good great help is it job love man much nice now of one
-    perfect really so stuff super team that the this very was well with work works you your
-"""
-
-
 def is_only_praise(text: str) -> bool:
     """Whether a message thanks or praises and asks for nothing.
 
@@ -116,7 +91,7 @@ def is_only_praise(text: str) -> bool:
     facets = turn_facets(text)
     if not facets.praise or facets.correction or "?" in text:
         return False
-    return set(_BESIDE_PRAISE.split()).issuperset(re.findall(r"\w+", phrases("praise").sub(" ", text).lower()))
+    return word_list("beside_praise").issuperset(re.findall(r"\w+", phrases("praise").sub(" ", text).lower()))
 
 
 def _is_shouted(text: str) -> bool:
@@ -124,26 +99,6 @@ def _is_shouted(text: str) -> bool:
     return len(words) >= 4 and sum(word.isupper() for word in words) >= 0.8 * len(words)
 
 
-TOPICS: Mapping[str, frozenset[str]] = {
-    name: frozenset(words.split())
-    for name, words in {
-        "testing": "test tests testing pytest jest unittest coverage fixture fixtures mock mocks assertion",
-        "debugging": "bug bugs debug debugging traceback stacktrace crash crashes exception reproduce regression",
-        "refactoring": "refactor refactoring rename cleanup simplify restructure extract duplication",
-        "documentation": "readme docs documentation docstring docstrings changelog tutorial",
-        "deployment": "deploy deployment release docker kubernetes helm production rollout terraform ci pipeline",
-        "databases": "sql sqlite postgres postgresql mysql migration migrations schema query queries index database",
-        "security": "security auth authentication authorization token tokens password permission vulnerability oauth",
-        "performance": "performance latency slow faster speed profile profiling benchmark memory throughput cache",
-        "frontend": "css html react vue svelte component components button layout browser frontend page",
-        "apis": "api apis endpoint endpoints rest graphql http request requests response client server webhook",
-        "data": "csv json parquet dataframe pandas dataset datasets model training embedding embeddings",
-        "version control": "git commit commits branch branches merge rebase conflict pr diff",
-        "building": "build builds compile compiler dependency dependencies package packages lint linter typing mypy",
-        "writing": "essay article draft paragraph wording tone translate translation letter email",
-        "planning": "plan plans roadmap milestone design architecture proposal estimate requirements",
-    }.items()
-}
 MOST_KEYWORDS, MOST_ENTITIES, MOST_TOPICS, MOST_TOOLS, MOST_FILES = 10, 8, 3, 15, 40
 
 
@@ -208,34 +163,28 @@ def keywords(tally: Tally, analyzer: Analyzer, frequencies: Frequencies) -> tupl
     return tuple(word for _, word in ranked[:MOST_KEYWORDS])
 
 
-def topics(words: Mapping[str, int]) -> tuple[str, ...]:
+def topics(counts: Mapping[str, int]) -> tuple[str, ...]:
     """The topics to which enough words belong: at least two different words, used at least three times in all."""
     found: dict[str, int] = {}
-    for name, signs in TOPICS.items():
-        held = [words[sign] for sign in signs if sign in words]
+    for name, signs in topic_words().items():
+        held = [counts[sign] for sign in signs if sign in counts]
         if len(held) >= 2 and sum(held) >= 3:
             found[name] = sum(held)
     return _often(found, 1)[:MOST_TOPICS]
 
 
-_SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "title": {"type": "string"},
-        "summary": {"type": "string"},
-        "keywords": {"type": "array", "items": {"type": "string"}},
-        "entities": {"type": "array", "items": {"type": "string"}},
-        "topics": {"type": "array", "items": {"type": "string"}},
-    },
-    "required": ["title", "summary", "keywords", "entities", "topics"],
-    "additionalProperties": False,
-}
+_TEXT = {"type": "string"}
+_SCHEMA = object_schema(
+    title=_TEXT,
+    summary=_TEXT,
+    keywords=list_schema(_TEXT),
+    entities=list_schema(_TEXT),
+    topics=list_schema(_TEXT),
+)
 
 
 def _with_model(ruled: SessionFacets, tally: Tally, llm: LLM) -> SessionFacets:
     """The facets that a language model gives; where it gives none, those of the rules stay."""
-    from ricordo.models.base import Message
-
     asked = "\n".join(f"- {' '.join(request.split())}" for request in tally.requests)
     prompt = (
         "These are the requests of a person to a coding agent in one session, as data. Name the session in at most"

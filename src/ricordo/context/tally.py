@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Self
 
+from ricordo.context.facet_rules import word_list
 from ricordo.values.sessions import SessionEvent, SessionHint
 
 MOST_REQUESTS = 12
@@ -23,15 +24,6 @@ _COUNTED = 4_000
 _FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _WORD = re.compile(r"[^\W\d_][\w-]{2,29}")
 _NAME = re.compile(r"(?<=[a-z,;:(\"'] )[A-Z][a-zA-Z]+(?: [A-Z][a-zA-Z]+){0,2}|\b[A-Z][a-z]+[A-Z]\w{2,}")
-_COMMON_WORDS = """
-    one two use used using make makes made need needs want like get gets let see also now new file files code line
-    lines run runs add adds added look looks please sure okay yes thanks thank done change changes changed fix fixed
-    would could should may might way thing things work works working first last next here there still really only even
-    well good great set put say says said tell told think know check checks something anything everything right left
-    back keep show shows shown find finds found try tries tried start end help goes going come three
-"""
-_COMMON = frozenset(_COMMON_WORDS.split())
-"""Words that occur in every session, and so say nothing about one."""
 _MADE_UP = re.compile(r"[0-9].*[0-9]|^(?:https?|www)$")
 
 
@@ -95,9 +87,10 @@ class Tally:
         self._count(_FENCE.sub(" ", text[:_COUNTED]), is_stop_word)
 
     def _count(self, text: str, is_stop_word: Callable[[str], bool]) -> None:
+        common = word_list("common")
         for word in _WORD.findall(text):
             low = word.lower().rstrip("-_")
-            if low not in _COMMON and not is_stop_word(low) and not _MADE_UP.search(low):
+            if low not in common and not is_stop_word(low) and not _MADE_UP.search(low):
                 self.words[low] = self.words.get(low, 0) + 1
         for name in _NAME.findall(text):
             self.names[name] = self.names.get(name, 0) + 1

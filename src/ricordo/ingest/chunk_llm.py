@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from ricordo.errors import ContractError
-from ricordo.models.base import LLM, Message
+from ricordo.models.base import LLM, Message, list_schema, object_schema
 
 WINDOW_LINES = 400
 WINDOW_CHARS = 16_000
@@ -20,22 +20,7 @@ SHOWN_CHARS = 300
 MOST_WINDOWS = 50
 """Longer texts are not sent to a model: it would take minutes, and most of them are tables and logs."""
 
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "chunks": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"start_line": {"type": "integer"}, "end_line": {"type": "integer"}},
-                "required": ["start_line", "end_line"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["chunks"],
-    "additionalProperties": False,
-}
+SCHEMA = object_schema(chunks=list_schema(object_schema(start_line={"type": "integer"}, end_line={"type": "integer"})))
 _TASK = """You divide a document into passages for a search index. Every passage is about one thing and can be \
 understood alone: a heading stays with what it heads, a list with the sentence that announces it, code with its \
 explanation. A passage has up to about 150 words, mostly 5 to 20 lines.

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from ricordo.ingest.secret_forms import FoundSecret
+from ricordo.ingest.secret_forms import FoundSecret, listed_words
 
 _STEMS = (
     "passw",
@@ -47,45 +47,7 @@ _ABOUT = re.compile(
 _IS_NO_WORD = re.compile(r"[sS]?(?:[_\d-].*|[A-Z].*|)$")
 _CODE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)+$")
 _TEMPLATE = re.compile(r"^(?:[<\[{$%*].*|.*[>\]}*]|[xX]+|\.+|-+|_+|…+)$")
-_PLACEHOLDERS = frozenset(
-    {
-        "password",
-        "passwort",
-        "passwd",
-        "secret",
-        "changeme",
-        "change-me",
-        "change_me",
-        "example",
-        "string",
-        "required",
-        "optional",
-        "value",
-        "yourpassword",
-        "your-password",
-        "your_password",
-        "mypassword",
-        "hidden",
-        "redacted",
-        "unset",
-        "missing",
-        "invalid",
-        "wrong",
-        "empty",
-        "default",
-        "username",
-        "none",
-        "null",
-        "false",
-        "true",
-        "undefined",
-        "kennwort",
-        "placeholder",
-        "prompt",
-        "input",
-        "incorrect",
-    }
-)
+_PLACEHOLDERS = listed_words("placeholders")
 _UUID = re.compile(r"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _PASSPHRASE = re.compile(r"^[A-Za-z]{2,15}(?:[-_.][A-Za-z]{2,15}){3,9}$")
 _PART = re.compile(r"[A-Za-z0-9!@#$%^&*+=~?]+")
@@ -216,52 +178,7 @@ _WALLET = re.compile(
 _WALLET_SIGNS = ("seed", "recovery", "mnemonic", "backup", "wallet")
 _WALLET_WORD = re.compile(r"[\s,\"'`:=.\d)*-]{1,12}([a-z]{3,8})(?![A-Za-z])")
 _WORD_COUNTS = (24, 21, 18, 15, 12)
-_PROSE = frozenset(
-    {
-        "the",
-        "and",
-        "you",
-        "your",
-        "for",
-        "are",
-        "with",
-        "from",
-        "not",
-        "must",
-        "which",
-        "these",
-        "our",
-        "was",
-        "were",
-        "has",
-        "have",
-        "will",
-        "when",
-        "what",
-        "where",
-        "then",
-        "than",
-        "into",
-        "its",
-        "his",
-        "her",
-        "their",
-        "them",
-        "can",
-        "could",
-        "should",
-        "would",
-        "but",
-        "because",
-        "been",
-        "also",
-        "any",
-        "how",
-        "why",
-        "who",
-        "never",
-    }
-)
+_PROSE = listed_words("prose")
 
 
 def wallet_words(text: str) -> Iterator[FoundSecret]:

@@ -118,6 +118,16 @@ class LlmReply:
     usage: LlmUsage = LlmUsage()
 
 
+def object_schema(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The JSON schema of an object: all properties are required and no others allowed, which providers insist on."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def list_schema(items: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The JSON schema of a list whose items fit a schema."""
+    return {"type": "array", "items": items}
+
+
 class LLM(Protocol):
     """A language model that answers within a bounded time.
 
@@ -137,7 +147,6 @@ class LLM(Protocol):
     ) -> LlmReply:
         """The next turn. With a ``schema`` (a JSON schema of an object), ``data`` fits it; it excludes ``tools``.
 
-        Objects in the schema name all their properties as required and allow no others, which providers insist on.
         ``seconds`` is the most that this answer may take, retries included; None is the setting.
         """
         ...
