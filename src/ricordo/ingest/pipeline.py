@@ -17,7 +17,7 @@ from ricordo.config.settings import Config
 from ricordo.errors import Error
 from ricordo.frozen import frozen
 from ricordo.ingest.chunk import chunk, chunk_at, line_ranges
-from ricordo.ingest.parse.detect import TYPES
+from ricordo.ingest.parse.detect import formats
 from ricordo.ingest.prefix import prefix_texts
 from ricordo.ingest.redact import secret_counts
 from ricordo.models.base import LLM, TokenCounter
@@ -206,7 +206,7 @@ def merged_fields(incoming: Incoming) -> Fields:
 
 def structure_of(mime_type: str | None) -> str:
     """The structure by which text of a MIME type is cut."""
-    for known in TYPES.values():
-        if known.mime == mime_type:
-            return known.structure
+    for known in formats().values():
+        if known.type.mime == mime_type:
+            return known.type.structure
     return "code" if mime_type and mime_type.startswith("text/x-") else "text"

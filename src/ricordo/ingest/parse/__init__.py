@@ -8,7 +8,7 @@ are read in a worker process (``sandbox``).
 
 from __future__ import annotations
 
-from ricordo.ingest.parse.limits import Limits
 from ricordo.ingest.parse.read import parse_bytes, parse_file, read_file
+from ricordo.ingest.parse.source import Limits
 
 __all__ = ["Limits", "parse_bytes", "parse_file", "read_file"]

@@ -22,6 +22,9 @@ _LARGEST_PART = 256 * 1024 * 1024
 # XML compresses to a tenth of its size, a repetitive table to a hundredth, a zip bomb to a thousandth.
 _HIGHEST_RATIO = 250
 _RATIO_MATTERS_FROM = 32 * 1024 * 1024
+_UNPACKING_FAILURES = (
+    zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError,
+)  # fmt: skip
 _DAMAGED = "Open it in its own program and save it again."
 
 
@@ -76,15 +79,7 @@ class Archive:
             )
         try:
             return self._zip.read(entry)
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            EOFError,
-            OSError,
-            ValueError,
-            NotImplementedError,
-            RuntimeError,
-        ) as problem:
+        except _UNPACKING_FAILURES as problem:
             raise Unreadable(f"{self.name} is damaged: {part} cannot be unpacked ({problem})", hint=_DAMAGED) from None
 
     def verify(self) -> None:
@@ -94,15 +89,7 @@ class Archive:
                 with self._zip.open(part) as stream:
                     while stream.read(1 << 20):
                         pass
-            except (
-                zipfile.BadZipFile,
-                zlib.error,
-                EOFError,
-                OSError,
-                ValueError,
-                NotImplementedError,
-                RuntimeError,
-            ) as problem:
+            except _UNPACKING_FAILURES as problem:
                 raise Unreadable(f"{self.name} is damaged: {problem}", hint=_DAMAGED) from None
 
     def xml(self, part: str) -> Element:

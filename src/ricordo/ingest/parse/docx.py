@@ -12,14 +12,7 @@ from collections.abc import Iterator
 
 from ricordo.frozen import frozen
 from ricordo.ingest.parse.archive import Archive
-from ricordo.ingest.parse.office import (
-    attribute,
-    child,
-    children,
-    main_part,
-    markdown_table,
-    title_property,
-)
+from ricordo.ingest.parse.office import attribute, child, children, main_part, markdown_table, title_property
 from ricordo.ingest.parse.source import Source
 from ricordo.ingest.parse.trees import Element, local_name
 from ricordo.values.items import Parsed
@@ -46,7 +39,7 @@ def parse(source: Source) -> Parsed:
         blocks = list(reader.blocks(body)) if body is not None else []
         blocks += _notes(archive, part, reader)
         title = reader.title or title_property(archive) or reader.first_heading
-    return Parsed(text=_spaced(blocks), title=title, mime_type=source.type.mime, structure="markdown")
+    return Parsed(_spaced(blocks), title)
 
 
 def _spaced(blocks: list[str]) -> str:

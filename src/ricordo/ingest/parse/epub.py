@@ -40,13 +40,7 @@ def parse(source: Source) -> Parsed:
             if text:
                 chapters.append(text)
         title = next((element.text for element in root.iter("{*}title") if element.text), "")
-    return Parsed(
-        text="\n\n".join(chapters),
-        title=meaningful(title),
-        mime_type=source.type.mime,
-        structure="markdown",
-        warnings=tuple(warnings),
-    )
+    return Parsed("\n\n".join(chapters), meaningful(title), warnings=tuple(warnings))
 
 
 def _package(archive: Archive) -> str:

@@ -29,16 +29,9 @@ def parse(source: Source) -> Parsed:
     decoded = decode(source.data, source.charset or declared_charset(source.data))
     tree = html_tree(decoded.text)
     if tree is None:
-        return Parsed(text="", mime_type=source.type.mime, structure="markdown", warnings=decoded.warnings)
-    title = page_title(tree)
-    return Parsed(
-        text=main_text(decoded.text, tree),
-        title=title,
-        fields={ABOUT: about_page(tree)} if source.page else {},
-        mime_type=source.type.mime,
-        structure="markdown",
-        warnings=decoded.warnings,
-    )
+        return Parsed("", warnings=decoded.warnings)
+    about = {ABOUT: about_page(tree)} if source.page else {}
+    return Parsed(main_text(decoded.text, tree), page_title(tree), about, warnings=decoded.warnings)
 
 
 def declared_charset(data: bytes) -> str:

@@ -38,14 +38,7 @@ class _Contents:
 def parse(source: Source) -> Parsed:
     """The message with its headers on top, then its body, then what was attached."""
     message = email.message_from_bytes(source.data, policy=email.policy.compat32)
-    subject = _header(message, "Subject")
-    return Parsed(
-        text=_rendered(message, 0),
-        title=subject,
-        fields=_fields(message),
-        mime_type=source.type.mime,
-        structure="markdown",
-    )
+    return Parsed(_rendered(message, 0), _header(message, "Subject"), _fields(message))
 
 
 def _fields(message: email.message.Message) -> dict[str, Any]:

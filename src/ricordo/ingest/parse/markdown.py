@@ -33,8 +33,6 @@ def parse(source: Source) -> Parsed:
         text=text,
         title=str(fields.get("title", "")) or first_heading(text),
         fields=fields,
-        mime_type=source.type.mime,
-        structure="markdown",
         first_line=decoded.text.count("\n", 0, front.end) + 1 if front else 1,
         warnings=decoded.warnings + (front.warnings if front else ()),
     )

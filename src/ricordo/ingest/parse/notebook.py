@@ -41,8 +41,6 @@ def parse(source: Source) -> Parsed:
     return Parsed(
         text=text,
         title=given.strip() if isinstance(given, str) and given.strip() else title,
-        mime_type=source.type.mime,
-        structure="markdown",
         marks=tuple(marks),
         warnings=decoded.warnings,
     )

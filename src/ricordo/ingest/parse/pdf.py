@@ -20,17 +20,7 @@ from ricordo.values.items import Mark, Parsed
 _SHARE_OF_TIME = 0.8
 _MOST_UNREAD = 100
 _DAMAGED = "Open it in a PDF viewer and save it again."
-_LIGATURES = str.maketrans(
-    {
-        "\ufb00": "ff",
-        "\ufb01": "fi",
-        "\ufb02": "fl",
-        "\ufb03": "ffi",
-        "\ufb04": "ffl",
-        "\ufb05": "st",
-        "\ufb06": "st",
-    }
-)
+_LIGATURES = dict(enumerate(("ff", "fi", "fl", "ffi", "ffl", "st", "st"), start=0xFB00))
 _BROKEN_WORD = re.compile(r"(?:\ufffe|\u00ad|\x02)[ \t]*\n?[ \t]*")
 _DOT_LEADER = re.compile(r"(?: ?[.·]){6,}")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
@@ -75,14 +65,8 @@ def parse(source: Source) -> Parsed:
         warnings.append(f"{len(unread)} of {pages} pages could not be read: {shown}")
     elif not length:
         warnings.append("no text on its pages: a scan needs text recognition (OCR) first")
-    return Parsed(
-        text="".join(pieces),
-        title=title,
-        mime_type=source.type.mime,
-        marks=tuple(marks),
-        is_textual=bool(length),
-        warnings=tuple(warnings),
-    )
+    text = "".join(pieces)
+    return Parsed(text, title, marks=tuple(marks), is_textual=bool(text), warnings=tuple(warnings))
 
 
 def _opened(pdfium: Any, source: Source) -> Any:
@@ -93,10 +77,7 @@ def _opened(pdfium: Any, source: Source) -> Any:
             raise Unreadable(
                 f"{source.name} is encrypted and needs a password", hint="Save a copy without the password."
             ) from None
-        raise Unreadable(
-            f"{source.name} is not a readable PDF: {problem}",
-            hint=_DAMAGED,
-        ) from None
+        raise Unreadable(f"{source.name} is not a readable PDF: {problem}", hint=_DAMAGED) from None
 
 
 def _page_text(document: Any, index: int) -> str:

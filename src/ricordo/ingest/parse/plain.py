@@ -23,14 +23,8 @@ _RST_MARKUP = re.compile(
 def parse(source: Source) -> Parsed:
     """The decoded file, and for reStructuredText the title of its first section."""
     decoded = decode(source.data, source.charset)
-    return Parsed(
-        text=decoded.text,
-        title=rst_title(decoded.text) if source.type.format == "rst" else "",
-        mime_type=source.type.mime,
-        structure=source.type.structure,
-        language=source.type.language,
-        warnings=decoded.warnings,
-    )
+    title = rst_title(decoded.text) if source.type.format == "rst" else ""
+    return Parsed(decoded.text, title, warnings=decoded.warnings)
 
 
 def rst_title(text: str) -> str:

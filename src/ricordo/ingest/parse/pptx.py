@@ -9,14 +9,7 @@ from collections.abc import Iterator
 
 from ricordo.errors import Unreadable
 from ricordo.ingest.parse.archive import Archive
-from ricordo.ingest.parse.office import (
-    attribute,
-    child,
-    children,
-    main_part,
-    markdown_table,
-    title_property,
-)
+from ricordo.ingest.parse.office import attribute, child, children, main_part, markdown_table, title_property
 from ricordo.ingest.parse.source import Source
 from ricordo.ingest.parse.trees import Element, local_name
 from ricordo.values.items import Mark, Parsed
@@ -46,14 +39,7 @@ def parse(source: Source) -> Parsed:
                 marks.append(Mark(len(text), f"slide {number}"))
                 text += block
         title = first_title or title_property(archive)
-    return Parsed(
-        text=text,
-        title=title,
-        mime_type=source.type.mime,
-        structure="markdown",
-        marks=tuple(marks),
-        warnings=tuple(warnings),
-    )
+    return Parsed(text, title, marks=tuple(marks), warnings=tuple(warnings))
 
 
 def _slides(archive: Archive) -> list[str]:

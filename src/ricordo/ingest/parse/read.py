@@ -12,43 +12,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ricordo.errors import Error, MissingExtra, Unreadable
-from ricordo.ingest.parse.detect import detect
+from ricordo.ingest.parse.detect import Format, detect, formats
 from ricordo.ingest.parse.encoding import without_surrogates
 from ricordo.ingest.parse.failures import ParseFailure, attempt, unreadable
-from ricordo.ingest.parse.limits import Limits
-from ricordo.ingest.parse.source import Source, load_parser
+from ricordo.ingest.parse.source import Limits, Source, load_parser
 from ricordo.nofollow import LinkedFolder, open_below
 from ricordo.values.items import Parsed
 
 _MOST_WARNINGS = 10
 _PACKAGE = "ricordo.ingest.parse"
-# Format to the function that reads it, imported when first needed.
-_HERE: dict[str, str] = {
-    "text": "plain:parse",
-    "rst": "plain:parse",
-    "code": "plain:parse",
-    "markdown": "markdown:parse",
-    "csv": "tables:parse_csv",
-    "tsv": "tables:parse_csv",
-    "json": "tables:parse_json",
-    "jsonl": "tables:parse_jsonl",
-}
-# The same for formats whose parsers can hang, crash or eat memory: these run in the sandbox.
-_IN_SANDBOX: dict[str, str] = {
-    "html": "html:parse",
-    "notebook": "notebook:parse",
-    "mail": "mail:parse",
-    "pdf": "pdf:parse",
-    "docx": "docx:parse",
-    "pptx": "pptx:parse",
-    "xlsx": "xlsx:parse",
-    "epub": "epub:parse",
-}
-# Formats that need a library of the extra "documents", and what they are called in its error.
-_EXTRAS: dict[str, tuple[str, str]] = {
-    "pdf": ("pypdfium2", "PDF files"),
-    "xlsx": ("python_calamine", "spreadsheets"),
-}
 
 
 def parse_file(path: Path, *, limits: Limits | None = None) -> Parsed:
@@ -119,34 +91,26 @@ def _charset_of(mime: str | None) -> str:
 
 
 def _read(source: Source) -> Parsed:
+    kind, known = source.type, formats()[source.type.format]
     if not source.data.strip(b"\x00"):
-        return Parsed(
-            text="",
-            mime_type=source.type.mime,
-            structure=source.type.structure,
-            language=source.type.language,
-        )
-    if source.type.format in _HERE:
-        return load_parser(f"{_PACKAGE}.{_HERE[source.type.format]}")(source)
-    if source.type.format in _IN_SANDBOX:
-        return _read_in_sandbox(source)
-    if source.type.format == "ole":
+        parsed = Parsed("")
+    elif known.reader:
+        place = f"{_PACKAGE}.{known.reader}"
+        parsed = _read_in_sandbox(source, place, known) if known.sandboxed else load_parser(place)(source)
+    elif kind.format == "ole":
         raise Unreadable(f"{source.name} is protected by a password", hint="Save a copy without the password.")
-    return Parsed(
-        text="",
-        mime_type=source.type.mime,
-        is_textual=False,
-        warnings=(f"{source.name} is a binary file ({source.type.mime}); it is kept without text",),
-    )
+    else:
+        warning = f"{source.name} is a binary file ({kind.mime}); it is kept without text"
+        parsed = Parsed("", is_textual=False, warnings=(warning,))
+    return replace(parsed, mime_type=kind.mime, structure=kind.structure, language=kind.language)
 
 
-def _read_in_sandbox(source: Source) -> Parsed:
-    library, called = _EXTRAS.get(source.type.format, ("", ""))
-    if library and find_spec(library) is None:
-        raise MissingExtra("documents", called)
+def _read_in_sandbox(source: Source, place: str, known: Format) -> Parsed:
+    if known.needs and find_spec(known.needs) is None:
+        raise MissingExtra("documents", known.called)
     from ricordo.ingest.parse.sandbox import run_bounded
 
-    return run_bounded(f"{_PACKAGE}.{_IN_SANDBOX[source.type.format]}", source)
+    return run_bounded(place, source)
 
 
 def _bounded(parsed: Parsed, limits: Limits) -> Parsed:
@@ -154,10 +118,7 @@ def _bounded(parsed: Parsed, limits: Limits) -> Parsed:
     text = without_surrogates(parsed.text)
     warnings = parsed.warnings
     if len(text) > limits.max_text_chars:
-        warnings = (
-            *warnings,
-            f"only the first {limits.max_text_chars:,} of {len(text):,} characters were kept",
-        )
+        warnings += (f"only the first {limits.max_text_chars:,} of {len(text):,} characters were kept",)
         text = text[: limits.max_text_chars]
     if len(warnings) > _MOST_WARNINGS:
         warnings = (*warnings[:_MOST_WARNINGS], f"and {len(warnings) - _MOST_WARNINGS} more")

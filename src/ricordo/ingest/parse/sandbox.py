@@ -223,16 +223,12 @@ def run_bounded(place: str, source: Source) -> Parsed:
     return _shared.run(place, source)
 
 
-def _close_shared() -> None:
-    _shared.close()
-
-
 def _after_fork() -> None:
     global _shared
     _shared.abandon()
     _shared = Sandbox()
 
 
-atexit.register(_close_shared)
+atexit.register(lambda: _shared.close())
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)

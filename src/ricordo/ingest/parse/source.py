@@ -1,4 +1,4 @@
-"""What every parser is given: the bytes of one file, its name, and its detected type."""
+"""What every parser is given: the bytes of one file, its name and detected type, and how much reading it may cost."""
 
 from __future__ import annotations
 
@@ -7,8 +7,21 @@ from dataclasses import field
 from importlib import import_module
 
 from ricordo.frozen import frozen
-from ricordo.ingest.parse.limits import Limits
 from ricordo.values.items import Parsed
+
+
+@frozen
+class Limits:
+    """Bounds for reading one file; ``sandbox`` and ``read`` enforce them.
+
+    ``seconds`` and ``memory_mb`` bound the worker that reads risky formats (memory only where the system can
+    enforce it). Text beyond ``max_text_chars`` is cut, with a warning; the default lets any file of 50 MB
+    through whole.
+    """
+
+    seconds: float = 30.0
+    memory_mb: int = 1024
+    max_text_chars: int = 50 * 1024 * 1024
 
 
 @frozen
@@ -37,6 +50,7 @@ class Source:
 
 
 Parser = Callable[[Source], Parsed]
+"""Reads a file; ``read`` adds the type, structure and language of the file to what it returns."""
 
 
 def load_parser(place: str) -> Parser:

@@ -9,7 +9,7 @@ import csv
 import json
 from typing import Any
 
-from ricordo.ingest.parse.encoding import Decoded, decode
+from ricordo.ingest.parse.encoding import decode
 from ricordo.ingest.parse.source import Source
 from ricordo.values.items import Parsed
 
@@ -23,28 +23,22 @@ def parse_csv(source: Source) -> Parsed:
     """Rows as they stand; the header names, when there is a header, as context."""
     decoded = decode(source.data, source.charset)
     names = column_names(decoded.text, "\t" if source.type.format == "tsv" else "")
-    context = ("Columns: " + ", ".join(names))[:_LONGEST_CONTEXT] if names else ""
-    return _whole(source, decoded, fields={"context": context} if context else {})
+    fields = {"context": ("Columns: " + ", ".join(names))[:_LONGEST_CONTEXT]} if names else {}
+    return Parsed(decoded.text, fields=fields, warnings=decoded.warnings)
 
 
 def parse_json(source: Source) -> Parsed:
     """The document as it stands; a top-level "title" is its title."""
     decoded = decode(source.data, source.charset)
-    title = ""
-    warnings: tuple[str, ...] = ()
+    title, warnings = "", decoded.warnings
     if 0 < len(decoded.text) <= _LARGEST_JSON:
         try:
             title = _title_of(json.loads(decoded.text))
         except RecursionError:
-            warnings = ("the JSON is nested too deeply to look inside; it was kept as text",)
+            warnings += ("the JSON is nested too deeply to look inside; it was kept as text",)
         except ValueError as problem:
-            warnings = (f"not valid JSON, kept as text: {problem}",)
-    return _whole(source, decoded, title=title, warnings=warnings)
-
-
-def parse_jsonl(source: Source) -> Parsed:
-    """The lines as they stand."""
-    return _whole(source, decode(source.data, source.charset))
+            warnings += (f"not valid JSON, kept as text: {problem}",)
+    return Parsed(decoded.text, title, warnings=warnings)
 
 
 def column_names(text: str, delimiter: str = "") -> tuple[str, ...]:
@@ -70,22 +64,3 @@ def _is_number(text: str) -> bool:
 def _title_of(document: Any) -> str:
     title = document.get("title") if isinstance(document, dict) else None
     return " ".join(title.split())[:300] if isinstance(title, str) else ""
-
-
-def _whole(
-    source: Source,
-    decoded: Decoded,
-    *,
-    title: str = "",
-    fields: dict[str, Any] | None = None,
-    warnings: tuple[str, ...] = (),
-) -> Parsed:
-    return Parsed(
-        text=decoded.text,
-        title=title,
-        fields=fields or {},
-        mime_type=source.type.mime,
-        structure=source.type.structure,
-        language=source.type.language,
-        warnings=decoded.warnings + warnings,
-    )

@@ -20,8 +20,7 @@ from pathlib import Path
 from ricordo.errors import Unreadable
 from ricordo.ingest.parse import wire
 from ricordo.ingest.parse.failures import attempt
-from ricordo.ingest.parse.limits import Limits
-from ricordo.ingest.parse.source import Source, load_parser
+from ricordo.ingest.parse.source import Limits, Source, load_parser
 from ricordo.values.items import Parsed
 
 _IDLE_SECONDS = 60.0

@@ -39,14 +39,7 @@ def parse(source: Source) -> Parsed:
         length += text.write(block)
         if length > source.limits.max_text_chars:
             break
-    return Parsed(
-        text=text.getvalue(),
-        title=title,
-        mime_type=source.type.mime,
-        structure="markdown",
-        marks=tuple(marks),
-        warnings=tuple(warnings),
-    )
+    return Parsed(text.getvalue(), title, marks=tuple(marks), warnings=tuple(warnings))
 
 
 def _sheets(source: Source, warnings: list[str]) -> Iterator[tuple[str, list[list[Any]]]]:
