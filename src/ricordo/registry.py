@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from ricordo.models.hub import ModelFolder
     from ricordo.models.providers import EmbeddingProvider
     from ricordo.search.profile import Profile
-    from ricordo.sources.base import Loader, Web
+    from ricordo.sources.base import Loader
+    from ricordo.sources.web import OpenWeb
     from ricordo.store.base import Store
 
 
@@ -237,7 +238,7 @@ def url_ref(url: str, config: Config) -> Ref:
     return Drives(config.fetch).place(url).ref
 
 
-def web(config: Config) -> Web:
+def web(config: Config) -> OpenWeb:
     """The object that fetches pages as the settings allow; it opens no connection yet."""
     from ricordo.sources.web import OpenWeb
 

@@ -11,15 +11,9 @@ import pytest
 from tokenizers import Tokenizer
 
 import ricordo.models.base
-from ricordo.ingest.chunk import (
-    PREFIX_TOKENS,
-    chunk,
-    embedded_text,
-    embedded_texts,
-    line_ranges,
-    prefix_text,
-    prefix_texts,
-)
+from ricordo.ingest.chunk import chunk, line_ranges
+from ricordo.ingest.prefix import PREFIX_TOKENS, prefix_text, prefix_texts
+from ricordo.store.prepare import embedded_text
 from ricordo.values.items import Passage
 
 
@@ -298,9 +292,10 @@ class TestWindow:
     def test_every_passage_fits_with_its_prefix(self, structure: str, text: str, counter: WordPiece) -> None:
         passages = chunk(text, structure=structure, counter=counter)
         covered(text, passages)
-        embedded = embedded_texts(
-            text, passages, title=paragraph(60), description=paragraph(60), context=paragraph(60), counter=counter
-        )
+        headings = [passage.heading for passage in passages]
+        prefixes = prefix_texts(paragraph(60), paragraph(60), paragraph(60), headings, counter=counter)
+        parts = [text[passage.start : passage.end] for passage in passages]
+        embedded = list(map(embedded_text, prefixes, parts))
         assert max(counter.count_tokens(embedded)) <= 254
 
     def test_the_counter_is_asked_in_batches(self, counter: WordPiece) -> None:

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 import ricordo.models.base
-from ricordo.ingest.chunk import chunk, embedded_texts, line_ranges, prefix_text
+from ricordo.ingest.chunk import chunk, line_ranges
+from ricordo.ingest.prefix import prefix_text, prefix_texts
+from ricordo.store.prepare import embedded_text
 
 STRUCTURES = ("markdown", "rst", "html", "code", "table", "text", "unheard-of")
 LANGUAGES = ("", "python", "c", "javascript", "yaml", "json", "sql", "klingon")
@@ -95,7 +97,10 @@ def test_passages_cover_the_text_and_fit_the_window(
     passages = chunk(
         text, structure=structure, language=language, title=title, counter=counter, max_tokens=max_tokens, single=single
     )
-    embedded = embedded_texts(text, passages, title=title, description=title, counter=counter, max_tokens=max_tokens)
+    headings = [passage.heading for passage in passages]
+    prefixes = prefix_texts(title, title, "", headings, counter=counter, max_tokens=max_tokens)
+    cut_texts = [text[passage.start : passage.end] for passage in passages]
+    embedded = list(map(embedded_text, prefixes, cut_texts))
     if not single and counter is not None:
         fits = counter.count_tokens(embedded)
         assert all(tokens <= max_tokens - 2 or len(part.strip()) <= 1 for tokens, part in zip(fits, parts, strict=True))

@@ -47,6 +47,8 @@ CONCRETE = {
     ("context/skills.py", "sources.disk"): "skills are files, found by the walk",
     ("context/skills.py", "sources.skills"): "says where skills lie",
     ("ingest/adding.py", "sources.disk"): "walking folders is what adding is; no other source has any",
+    ("ingest/adding_pages.py", "sources.crawl"): "there is one way to follow links",
+    ("ingest/pages.py", "sources.web"): "there is one way to fetch pages",
     ("ingest/files.py", "sources.disk"): "reads the files that a walk finds",
     ("ingest/files.py", "sources.git_times"): "files of a checkout are as old as their commits",
     ("ingest/files.py", "sources.mailbox"): "a mail in a mailbox is read like a file",

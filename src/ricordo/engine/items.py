@@ -13,6 +13,7 @@ from ricordo.store.values import PreparedItem
 from ricordo.values.choices import ON_CONFLICT
 from ricordo.values.hits import Filters
 from ricordo.values.items import Draft, Entry, Fields, Item, Ref, Saved
+from ricordo.values.kinds import MENTIONING_KINDS, kind_of_drive
 from ricordo.values.reports import AddReport, Progress
 from ricordo.verbs.declare import ENTRIES, verb
 
@@ -72,7 +73,6 @@ class ItemVerbs:
 
         In what agents write (memories, notes, …) secrets are redacted unless they are allowed.
         """
-        from ricordo.ingest.incoming_secrets import kind_of
         from ricordo.ingest.redact import redact_item
 
         check_type("content", content, str)
@@ -81,7 +81,7 @@ class ItemVerbs:
         if before is not None:
             kind = kind or before.kind
             fields = {**_set_fields(before), **(fields or {})}
-        kind = kind or kind_of(resolved)
+        kind = kind or kind_of_drive(resolved.drive)
         content, fields, redacted = redact_item(kind, content, fields or {}, allow_secrets=allow_secrets)
         entry = Entry(str(resolved), content, kind, fields, structure)
         saved = self.save_many([entry], on_conflict=on_conflict, durable=True, wait=wait, allow_secrets=True).items[0]
@@ -208,7 +208,6 @@ class ItemVerbs:
         """Link the texts that name an entity, and no others: they may be older than it, or than its title."""
         from ricordo.search.request import Request
         from ricordo.text.mentions import mentioned
-        from ricordo.values.kinds import MENTIONING_KINDS
 
         title = self._context.store.items.get_many([entity])[entity].fields.title
         phrase = title.replace('"', " ").strip()

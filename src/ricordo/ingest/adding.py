@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Error, NotFound, PathConflict, Unreadable, UsageError
 from ricordo.ingest.files import FileReader, keeping, said_by, times_of
-from ricordo.ingest.incoming_secrets import kind_of, without_secrets
+from ricordo.ingest.incoming_secrets import without_secrets
 from ricordo.ingest.parse import parse_bytes
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.sources.base import looks_like_url
@@ -22,6 +22,7 @@ from ricordo.sources.disk import FoundFile, Skipped, absolute, disk_ref, expand,
 from ricordo.store.base import Store
 from ricordo.store.values import Backlog, FileState
 from ricordo.values.items import Entry, Parsed, Ref, Saved
+from ricordo.values.kinds import kind_of_drive
 from ricordo.values.reports import AddReport, Progress
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Adding:
             parsed = parse_bytes(data, ref.path, limits=self.files.limits)
             blob = None if parsed.is_textual else data  # there is no file to read it from again, so its bytes are kept
             incoming.append(
-                self._kept(Incoming(ref, parsed, self.kind or kind_of(ref), self.fields, blob, times=times_of(parsed)))
+                self._kept(Incoming(ref, parsed, self.kind_for(ref), self.fields, blob, times=times_of(parsed)))
             )
             self._warn(ref, parsed)
         except Error as error:
@@ -160,7 +161,7 @@ class Adding:
         self.done.extend(self._save([self._kept(incoming)]))
 
     def kind_for(self, ref: Ref) -> str:
-        return self.kind or kind_of(ref)
+        return self.kind or kind_of_drive(ref.drive)
 
     def _expanded(self, source: str) -> list[Path]:
         paths = expand(source)
@@ -241,7 +242,7 @@ class Adding:
         """Parse one file; a file that cannot be read is reported as failed."""
         try:
             data = self.files.bytes_of(entry)
-            incoming = self._kept(self.files.incoming(ref, entry, data, self.kind or kind_of(ref), self.fields))
+            incoming = self._kept(self.files.incoming(ref, entry, data, self.kind_for(ref), self.fields))
         except Error as error:
             self.fail(str(ref), error)
             return None

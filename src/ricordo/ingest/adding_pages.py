@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from ricordo.errors import Error, NotFound, StoreError
 from ricordo.ingest.pages import PageReader, ReadPage
 from ricordo.ingest.pipeline import Incoming
-from ricordo.sources.base import Follow, Place
+from ricordo.sources.base import Place
 from ricordo.values.items import Ref, Saved
 
 if TYPE_CHECKING:
     from ricordo.ingest.adding import Adding
+    from ricordo.sources.crawl import Following
 
 _UNREAD = ("image/", "audio/", "video/", "font/", "text/css", "text/javascript", "application/javascript",
            "application/octet-stream", "application/zip", "application/gzip")  # fmt: skip
@@ -85,7 +86,7 @@ class AddingPages:
             follow.found(read.page.final_url, _links(read), read.page.final_url)
         self._follow(follow)
 
-    def _follow(self, follow: Follow) -> None:
+    def _follow(self, follow: Following) -> None:
         """Fetch the pages that follow, if they are new or if their links are needed."""
         done = 0
         while (url := follow.next()) is not None:
@@ -102,7 +103,7 @@ class AddingPages:
             self.adding.tell(done, done + follow.left, str(place.ref))
         self.adding.notes.extend(follow.notes)
 
-    def _followed(self, follow: Follow, url: str, place: Place) -> None:
+    def _followed(self, follow: Following, url: str, place: Place) -> None:
         is_known = self.adding.skips(place.ref)
         if is_known and not follow.leads_on(url):
             return

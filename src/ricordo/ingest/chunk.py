@@ -14,38 +14,11 @@ from itertools import pairwise, zip_longest
 from math import ceil
 
 from ricordo.ingest.code_units import outline_code
-from ricordo.ingest.prefix import (
-    PREFIX_TOKENS,
-    Estimate,
-    embedded_texts,
-    prefix_room,
-    prefix_text,
-    prefix_texts,
-)
-from ricordo.ingest.structure import (
-    Outline,
-    Section,
-    outline_markdown,
-    outline_rows,
-    outline_rst,
-    outline_text,
-)
+from ricordo.ingest.prefix import Estimate, prefix_room, prefix_text
+from ricordo.ingest.structure import Outline, Section, outline_markdown, outline_rows, outline_rst, outline_text
 from ricordo.models.base import TokenCounter
 from ricordo.store.prepare import embedded_text
 from ricordo.values.items import Passage
-
-__all__ = [
-    "PREFIX_TOKENS",
-    "TARGET_CHARS",
-    "TokenCounter",
-    "chunk",
-    "chunk_at",
-    "embedded_text",
-    "embedded_texts",
-    "line_ranges",
-    "prefix_text",
-    "prefix_texts",
-]
 
 Span = tuple[int, int]
 

@@ -10,15 +10,9 @@ from dataclasses import replace
 from ricordo.ingest.pipeline import Incoming
 from ricordo.sources.base import VALIDATORS
 from ricordo.store.values import FileState
-from ricordo.values.items import Ref
 from ricordo.values.kinds import kind_of_drive
 
 _WITH_ORIGIN = frozenset({"disk", "url", "github", "google-docs"})
-
-
-def kind_of(ref: Ref) -> str:
-    """The kind that lives on a drive; everything else is a document."""
-    return kind_of_drive(ref.drive)
 
 
 def without_secrets(one: Incoming, *, allow: bool) -> tuple[Incoming, tuple[str, ...]]:
@@ -30,7 +24,7 @@ def without_secrets(one: Incoming, *, allow: bool) -> tuple[Incoming, tuple[str,
     given = {**one.parsed.fields, **one.fields}
     if one.parsed.title:
         given = {"title": one.parsed.title, **given}
-    kind = kind_of(one.ref) if one.kind == "document" else one.kind
+    kind = kind_of_drive(one.ref.drive) if one.kind == "document" else one.kind
     text, fields, found = redact_item(kind, one.parsed.text, given, allow_secrets=allow)
     if not found:
         return one, ()

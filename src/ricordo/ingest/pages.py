@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from ricordo.errors import Unavailable, Unreadable, UsageError
@@ -19,9 +19,12 @@ from ricordo.ingest.parse import Limits, parse_bytes
 from ricordo.ingest.parse.encoding import without_surrogates
 from ricordo.ingest.parse.html_about import ABOUT
 from ricordo.ingest.pipeline import Incoming, structure_of
-from ricordo.sources.base import VALIDATORS, FetchedPage, LoadedPage, Loader, Place, Web
+from ricordo.sources.base import VALIDATORS, FetchedPage, LoadedPage, Loader, Place
 from ricordo.store.values import FileState
 from ricordo.values.items import Item, Parsed, Ref
+
+if TYPE_CHECKING:
+    from ricordo.sources.web import OpenWeb
 
 HTTP, MCP = "http", "mcp:"
 LOADED_BY = "loaded by"
@@ -45,7 +48,7 @@ class ReadPage:
 class PageReader:
     """Fetches and reads pages. ``prompt_addition`` is passed to the loader."""
 
-    def __init__(self, web: Web, limits: Limits, loader: Loader | None = None, prompt_addition: str = "") -> None:
+    def __init__(self, web: OpenWeb, limits: Limits, loader: Loader | None = None, prompt_addition: str = "") -> None:
         self.web = web
         self.limits = limits
         self.loader = loader

@@ -12,8 +12,6 @@ from math import ceil
 
 from ricordo.ingest.structure import CRUMB
 from ricordo.models.base import TokenCounter
-from ricordo.store.prepare import embedded_text
-from ricordo.values.items import Passage
 
 PREFIX_TOKENS = 48
 
@@ -34,25 +32,6 @@ class Estimate:
 def prefix_room(max_tokens: int) -> int:
     """How many tokens of a window a prefix may take."""
     return min(PREFIX_TOKENS, max_tokens // 4)
-
-
-def embedded_texts(
-    text: str,
-    passages: Sequence[Passage],
-    *,
-    title: str = "",
-    description: str = "",
-    context: str = "",
-    counter: TokenCounter | None = None,
-    max_tokens: int = 256,
-) -> list[str]:
-    """What is embedded for each passage of a text, prefix and all, in few calls to the counter."""
-    headings = [passage.heading for passage in passages]
-    prefixes = prefix_texts(title, description, context, headings, counter=counter, max_tokens=max_tokens)
-    return [
-        embedded_text(prefix, text[passage.start : passage.end])
-        for prefix, passage in zip(prefixes, passages, strict=True)
-    ]
 
 
 def humanised(title: str) -> str:

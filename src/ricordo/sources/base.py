@@ -6,7 +6,7 @@ Nothing here opens a connection. ``web`` fetches pages; a language model that lo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, Protocol
 from urllib.parse import unquote, urlsplit
@@ -63,15 +63,6 @@ class FetchedPage:
         """Its name as a file: the last part of its path, else its host."""
         parts = urlsplit(self.final_url)
         return unquote(parts.path.rstrip("/").rpartition("/")[2], errors="replace") or parts.netloc
-
-    @property
-    def charset(self) -> str:
-        """The encoding that the server named, if any."""
-        for part in self.mime.split(";")[1:]:
-            key, _, value = part.partition("=")
-            if key.strip().lower() == "charset":
-                return value.strip().strip("\"'")
-        return ""
 
     @property
     def validators(self) -> dict[str, str]:
@@ -139,63 +130,3 @@ class Loader(Protocol):
 
     def close(self) -> None:
         """End everything that was started."""
-
-
-class Follow(Protocol):
-    """The next pages of a site, in order: those of a sitemap, or those that links lead to."""
-
-    notes: list[str]
-    """Which pages were left out, and why."""
-
-    @property
-    def left(self) -> int:
-        """How many pages are waiting."""
-
-    def next(self) -> str | None:
-        """The next URL that may be fetched; None at the end."""
-
-    def leads_on(self, url: str) -> bool:
-        """Whether the links of this page are followed."""
-
-    def wait(self, url: str) -> None:
-        """Wait until this page may be requested; it counts towards the limit from now on."""
-
-    def own_address(self, final_url: str, canonical: str) -> str | None:
-        """The address under which a fetched page is kept; None if it is on another site or was fetched before."""
-
-    def found(self, url: str, links: Sequence[str], base: str) -> None:
-        """Add the links of a page; they are relative to ``base``, the address after all redirects."""
-
-
-class Web(Protocol):
-    """Fetches pages as the settings allow. Only one thread may use it at a time."""
-
-    @property
-    def warnings(self) -> Sequence[str]:
-        """Problems with plugins that the user should know about."""
-
-    def place(self, url: str, server: str = "") -> Place:
-        """The ref and drive of a page, by its URL and by the MCP server that read it."""
-
-    def fetch(
-        self,
-        place: Place,
-        *,
-        validators: Mapping[str, str] | None = None,
-        wanted: Callable[[str], bool] | None = None,
-    ) -> FetchedPage:
-        """The page, or an ``Error`` that says what to do. ``wanted`` decides by the type whether to download it."""
-
-    def sitemap(self, page: FetchedPage, *, most: int) -> Follow | None:
-        """The pages that a sitemap names; None if the page is not a sitemap."""
-
-    def sitemap_of(self, url: str, *, most: int) -> Follow:
-        """The pages that the sitemap of a URL's site names."""
-
-    def following(self, page: FetchedPage, *, depth: int, most: int) -> Follow:
-        """The pages of the same site that links from a page lead to, up to so many steps away."""
-
-    def canonical(self, page: FetchedPage, target: str) -> str:
-        """The address that a page names as its own; empty if it names none, or one on another site."""
-
-    def close(self) -> None: ...

@@ -90,10 +90,12 @@ class Following:
         self._queue: deque[tuple[str, int]] = deque()
         self._steps: dict[str, int] = {}
         self.notes: list[str] = []
+        """Which pages were left out, and why."""
         self._forbidden = 0
 
     @property
     def left(self) -> int:
+        """How many pages are waiting."""
         return min(len(self._queue), self._most - self._fetched)
 
     def put(self, urls: Iterable[str], steps: int) -> None:
@@ -110,6 +112,7 @@ class Following:
         self._steps[url] = steps
 
     def next(self) -> str | None:
+        """The next URL that may be fetched; None at the end."""
         while self._queue and self._fetched < self._most:
             url, steps = self._queue.popleft()
             if url in self._taken:
@@ -125,13 +128,16 @@ class Following:
         return None
 
     def leads_on(self, url: str) -> bool:
+        """Whether the links of this page are followed."""
         return self._steps.get(url, 0) > 0
 
     def wait(self, url: str) -> None:
+        """Wait until this page may be requested; it counts towards the limit from now on."""
         self._manners.wait(url)
         self._fetched += 1
 
     def own_address(self, final_url: str, canonical: str) -> str | None:
+        """The address under which a fetched page is kept; None if it is on another site or was fetched before."""
         own = final_url
         # Some sites name the address of their front page on every page by mistake.
         if canonical and urlsplit(canonical).path != "/":
@@ -143,6 +149,7 @@ class Following:
         return own
 
     def found(self, url: str, links: Sequence[str], base: str) -> None:
+        """Add the links of a page; they are relative to ``base``, the address after all redirects."""
         steps = self._steps.pop(url, 0)
         if steps > 0:
             self.put((target for link in links if (target := joined(base, link)) is not None), steps - 1)

@@ -30,9 +30,11 @@ class OpenWeb:
 
     @property
     def warnings(self) -> Sequence[str]:
+        """Problems with plugins that the user should know about."""
         return self._drives.warnings
 
     def place(self, url: str, server: str = "") -> Place:
+        """The ref and drive of a page, by its URL and by the MCP server that read it."""
         return self._drives.place(url, server)
 
     def fetch(
@@ -42,6 +44,7 @@ class OpenWeb:
         validators: Mapping[str, str] | None = None,
         wanted: Callable[[str], bool] | None = None,
     ) -> FetchedPage:
+        """The page, or an ``Error`` that says what to do. ``wanted`` decides by the type whether to download it."""
         request = place.drive.request(place.url)
         try:
             page = self._fetcher.get(request, validators=validators, wanted=wanted)
@@ -53,6 +56,7 @@ class OpenWeb:
         return replace(page, mime=request.mime or page.mime, named=request.named)
 
     def sitemap(self, page: FetchedPage, *, most: int) -> Following | None:
+        """The pages that a sitemap names; None if the page is not a sitemap."""
         from ricordo.sources.crawl import Following, is_sitemap, listed
 
         if not is_sitemap(page):
@@ -62,6 +66,7 @@ class OpenWeb:
         return following
 
     def sitemap_of(self, url: str, *, most: int) -> Following:
+        """The pages that the sitemap of a URL's site names."""
         from ricordo.sources.crawl import sitemap_page
 
         page = self._plainly(url) if url.endswith((".xml", ".xml.gz")) else None
@@ -72,6 +77,7 @@ class OpenWeb:
         return found
 
     def following(self, page: FetchedPage, *, depth: int, most: int) -> Following:
+        """The pages of the same site that links from a page lead to, up to ``depth`` steps away."""
         from ricordo.sources.crawl import Following
 
         following = Following(self._manners, page.final_url, most=most, seen=(page.url,))
@@ -79,6 +85,7 @@ class OpenWeb:
         return following
 
     def canonical(self, page: FetchedPage, target: str) -> str:
+        """The address that a page names as its own; empty if it names none, or one on another site."""
         own = joined(page.final_url, target) if target else None
         return own if own is not None and site(own) == site(page.final_url) else ""
 

@@ -5,17 +5,16 @@ A memory becomes ``memory:/mem0/<id>``. The relations of its graph connect words
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
 from ricordo.errors import Unreadable, UsageError
 from ricordo.ingest.foreign.base import Foreign
-from ricordo.values.days import parse_time
+from ricordo.ingest.foreign.plain_json import read_json, time_in
 from ricordo.values.items import Entry, Ref, Saved, checked_fields, checked_tags
 
+_HINT = "Save what get_all() returns as JSON."
 _LISTS = ("results", "memories", "data", "items")
 _TEXTS = ("memory", "text", "content", "data")
 _OWNERS = ("user_id", "agent_id", "app_id", "run_id", "session_id", "actor_id", "role")
@@ -24,7 +23,7 @@ _KNOWN = frozenset({*_TEXTS, *_OWNERS, "id", "hash", "metadata", "categories", "
 
 def read_memories(data: bytes, name: str) -> Foreign:
     """The memories of a file as texts; one that has no text is reported as failed."""
-    found = _list(_json(data, name), name)
+    found = _list(read_json(data, name, "memories.json", _HINT), name)
     entries = []
     failed = []
     for place, plain in enumerate(found, start=1):
@@ -33,17 +32,6 @@ def read_memories(data: bytes, name: str) -> Foreign:
         except UsageError as problem:
             failed.append(Saved(f"{name}, memory {place}", "failed", error=problem.to_dict()))
     return Foreign(tuple(entries), failed=tuple(failed))
-
-
-def _json(data: bytes, name: str) -> Any:
-    try:
-        text = data.decode("utf-8-sig")
-        try:
-            return json.loads(text)
-        except ValueError:
-            return [json.loads(line) for line in text.split("\n") if line.strip()]  # one memory per line
-    except (ValueError, RecursionError) as problem:
-        raise Unreadable(f"{name} is not JSON ({problem})", hint="Save what get_all() returns as JSON.") from None
 
 
 def _list(plain: Any, name: str) -> list[Any]:
@@ -72,8 +60,8 @@ def _entry(plain: Mapping[str, Any]) -> Entry:
         fields["immutable"] = True
     if isinstance(metadata.get("expiration_date"), str):
         fields |= _checked("valid_until", metadata["expiration_date"])
-    changed = _time(plain.get("updated_at")) or _time(plain.get("created_at"))
-    created = _time(plain.get("created_at")) or changed
+    changed = time_in(plain, "updated_at", "created_at")
+    created = time_in(plain, "created_at") or changed
     times = (created, changed) if created is not None and changed is not None else None
     return Entry(str(Ref("memory", f"/mem0/{quote(str(identity), safe='')}")), text, "memory", fields, "text", times)
 
@@ -83,14 +71,3 @@ def _checked(name: str, value: str) -> dict[str, Any]:
         return checked_fields({name: value})
     except UsageError:
         return {}
-
-
-def _time(value: Any) -> datetime | None:
-    try:
-        if isinstance(value, str):
-            return parse_time(value)
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return datetime.fromtimestamp(value, UTC)
-    except (UsageError, ValueError, OverflowError, OSError):
-        pass
-    return None

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import zipfile
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
@@ -56,7 +57,7 @@ def text_in(plain: dict[str, Any], *keys: str) -> str:
     return found.encode("utf-8", "replace").decode()
 
 
-def time_in(plain: dict[str, Any], *keys: str) -> datetime | None:
+def time_in(plain: Mapping[str, Any], *keys: str) -> datetime | None:
     """The time under the first of the keys that holds one, as a text or as seconds since 1970."""
     for key in keys:
         value = plain.get(key)
