@@ -10,7 +10,7 @@ import pytest
 from ricordo import Ricordo, UsageError
 from ricordo.config.loading import ConfigProvider
 from ricordo.errors import NotFound
-from ricordo.evaluate.own import ENOUGH, evaluate_own, own_judgements
+from ricordo.evaluate.own import ENOUGH_QUERIES, evaluate_own, own_judgements
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_profiles_are_measured_on_them_and_few_queries_come_with_a_warning(memor
     report = evaluate_own(memory, profiles=("bm25", "default"))
     assert report.queries == 1
     assert {name: means["ndcg@10"] for name, means in report.profiles.items()} == {"bm25": 1.0, "default": 1.0}
-    assert f"fewer than {ENOUGH} are too few to tell profiles apart" in report.notes[0]
+    assert f"fewer than {ENOUGH_QUERIES} are too few to tell profiles apart" in report.notes[0]
     assert memory.stats().queries == 1  # measuring is not asking
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ricordo.search.questions import MOST, questions_in
+from ricordo.search.questions import MOST_QUESTIONS, questions_in
 
 
 @pytest.mark.parametrize(
@@ -27,5 +27,5 @@ def test_a_query_is_taken_apart_where_another_question_begins(query: str, parts:
 
 def test_a_long_text_gives_its_first_questions_only() -> None:
     assert questions_in(" ".join(f"This is sentence {number}." for number in range(50))) == tuple(
-        f"This is sentence {number}." for number in range(MOST)
+        f"This is sentence {number}." for number in range(MOST_QUESTIONS)
     )

@@ -16,7 +16,7 @@ QUALITY_SHARE = 0.8
 """The part of a score that quality can add or take away."""
 
 
-LEAST, FAR_BEHIND = 0.05, 0.15
+LOWEST_SCORE, LOWEST_SHARE = 0.05, 0.15
 """Checkpoints that score less than the first, or less than this share of the best, do not fit the task."""
 
 
@@ -29,7 +29,7 @@ def routes_from(task: str, answer: Answer, stores: Mapping[str, Store], limit: i
         if fork is not None:
             forks.append(fork)
     forks.sort(key=lambda fork: (-fork.score, fork.ref))
-    floor = max(LEAST, FAR_BEHIND * forks[0].score) if forks else 0.0
+    floor = max(LOWEST_SCORE, LOWEST_SHARE * forks[0].score) if forks else 0.0
     forks = [fork for fork in forks if fork.score >= floor]
     return Routes(task, tuple(forks[:limit]), (*answer.meta.degraded, *answer.meta.notes))
 

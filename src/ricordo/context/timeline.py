@@ -13,7 +13,7 @@ from ricordo.values.days import parse_time
 from ricordo.values.kinds import KINDS
 from ricordo.values.sessions import Timeline
 
-MOST = 10_000
+MOST_EVENTS = 10_000
 _SPAN = re.compile(r"\s*[\d.]+\s*[a-zA-Z]+\s*")
 
 
@@ -39,8 +39,8 @@ def timeline_of(
     newest_first: bool,
 ) -> Timeline:
     """The latest happenings of the kinds that were asked for."""
-    if not 1 <= limit <= MOST:
-        raise UsageError("the limit is at least 1", hint=f"And at most {MOST:,}.")
+    if not 1 <= limit <= MOST_EVENTS:
+        raise UsageError("the limit is at least 1", hint=f"And at most {MOST_EVENTS:,}.")
     for kind in kinds:
         if kind not in KINDS:
             raise UsageError(f"kind cannot be '{kind}'", hint=f"One of: {', '.join(KINDS)}.")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ricordo.models.base import LLM
 
 JUDGED_AT_ONCE = 40
-"""So many messages are shown to a language model in one call."""
+"""This many messages are shown to a language model in one call."""
 
 
 class TurnJudge:

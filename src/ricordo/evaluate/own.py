@@ -20,7 +20,7 @@ from ricordo.values.reports import Progress
 SOON = 30 * 60.0
 """An item that is opened within this many seconds after a query showed it counts as relevant."""
 
-ENOUGH = 30
+ENOUGH_QUERIES = 30
 """With fewer queries, the difference between two profiles is mostly chance."""
 
 GRADES = {"": 1.0, "accepted": 2.0, "modified": 1.0, "dismissed": 0.0}
@@ -67,9 +67,9 @@ def evaluate_own(
 
 def _notes(queries: int) -> tuple[str, ...]:
     bias = "openings favour what was shown first, so that the profile you used then has an advantage"
-    if queries >= ENOUGH:
+    if queries >= ENOUGH_QUERIES:
         return (bias,)
     return (
-        f"only {queries} of your queries can be judged: fewer than {ENOUGH} are too few to tell profiles apart",
+        f"only {queries} of your queries can be judged: fewer than {ENOUGH_QUERIES} are too few to tell profiles apart",
         bias,
     )

@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ricordo.errors import UsageError
@@ -45,6 +45,11 @@ def encode(value: Any) -> Any:
     return value
 
 
+def check_field(kind: type, name: str, plain: Any) -> None:
+    """Refuse a plain value that a field of a dataclass cannot hold."""
+    _decoder(get_type_hints(kind)[name])(plain, name)
+
+
 def decode(kind: type[T], plain: Any, where: str = "") -> T:
     """The dataclass that a plain value describes; unknown keys are an error, because they would be lost."""
     decoder: _Decoder = _dataclass_decoder(kind)  # type: ignore[arg-type]  # classes can be hashed
@@ -58,8 +63,7 @@ def _dataclass_decoder(kind: type[Any]) -> _Decoder:
     decoders = {field.name: _decoder(hints[field.name]) for field in fields(kind)}
 
     def read(plain: Any, where: str) -> Any:
-        if not isinstance(plain, dict):
-            raise BadRecord(f"{where or 'the record'} is not an object")
+        _mapping(plain, where or "the record")
         missing = [name for name in decoders if name not in plain]
         if missing:
             raise BadRecord(f"{_place(where, missing[0])} is missing")
@@ -109,40 +113,27 @@ def _tuple_decoder(parts: tuple[Any, ...]) -> _Decoder:
     return read_fixed
 
 
-def _list(plain: Any, where: str) -> list[Any]:
-    if not isinstance(plain, list):
-        raise BadRecord(f"{where} is not a list")
+def _checked(kinds: type | tuple[type, ...], what: str, plain: Any, where: str) -> Any:
+    """The value, if it is of one of the kinds; ``what`` says what another is. True and false are no numbers."""
+    if not isinstance(plain, kinds) or (isinstance(plain, bool) and kinds is not bool):
+        raise BadRecord(f"{where} is {what}")
     return plain
 
 
-def _mapping(plain: Any, where: str) -> Mapping[str, Any]:
-    if not isinstance(plain, dict):
-        raise BadRecord(f"{where} is not an object")
-    return plain
+_text: _Decoder = partial(_checked, str, "not text")
+_flag: _Decoder = partial(_checked, bool, "neither true nor false")
+_list: _Decoder = partial(_checked, list, "not a list")
+_mapping: _Decoder = partial(_checked, dict, "not an object")
 
 
-def _text(plain: Any, where: str) -> str:
-    if not isinstance(plain, str):
-        raise BadRecord(f"{where} is not text")
-    return plain
-
-
-def _whole(plain: Any, where: str) -> int:
-    if not isinstance(plain, int) or isinstance(plain, bool) or abs(plain) >= 2**63:
+def _whole(plain: Any, where: str) -> Any:
+    if abs(_checked(int, "not a whole number", plain, where)) >= 2**63:
         raise BadRecord(f"{where} is not a whole number")
     return plain
 
 
 def _number(plain: Any, where: str) -> float:
-    if not isinstance(plain, (int, float)) or isinstance(plain, bool):
-        raise BadRecord(f"{where} is not a number")
-    return float(plain)
-
-
-def _flag(plain: Any, where: str) -> bool:
-    if not isinstance(plain, bool):
-        raise BadRecord(f"{where} is neither true nor false")
-    return plain
+    return float(_checked((int, float), "not a number", plain, where))
 
 
 def _time(plain: Any, where: str) -> datetime:

@@ -13,16 +13,7 @@ from typing import Any, BinaryIO, NoReturn
 
 from ricordo.errors import Unreadable
 from ricordo.exchange.codec import BadRecord, decode, encode
-from ricordo.exchange.records import (
-    FORMAT,
-    FORMAT_VERSION,
-    TYPE_NAMES,
-    TYPES,
-    Header,
-    ItemRecord,
-    Record,
-    check_item,
-)
+from ricordo.exchange.records import FORMAT, FORMAT_VERSION, TYPE_NAMES, TYPES, Header, ItemRecord, Record, check_item
 
 MOST_LEVELS = 100
 """Metadata nested more deeply is refused: nobody writes such metadata, and code that walks through it would fail."""

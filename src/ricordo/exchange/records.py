@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from ricordo.exchange.codec import BadRecord
+from ricordo.exchange.codec import BadRecord, check_field
 from ricordo.frozen import frozen
 from ricordo.values.items import FIELD_NAMES, Fields, Passage, Ref
 from ricordo.values.kinds import KINDS
@@ -21,11 +21,6 @@ FORMAT_VERSION = 1
 
 STATES = ("live", "archived", "deleted")
 CHUNK_STATES = ("live", "superseded", "deleted")
-_FIELD_TYPES: Mapping[str, tuple[type, ...]] = {
-    "title": (str,), "description": (str,), "context": (str,), "tags": (list,), "metadata": (dict,),
-    "immutable": (bool,), "decay_protected": (bool,), "is_textual": (bool,),
-    "importance": (int, type(None)), "seq": (int, type(None)),
-}  # fmt: skip
 
 
 @frozen
@@ -225,14 +220,8 @@ class QueryRecord:
 
 
 @frozen
-class OpeningRecord:
+class OpeningRecord(FoundRecord):
     """An entry of the retrieval log that no query in the log belongs to: an item opened by its name."""
-
-    item: str
-    ref: str
-    version: int
-    score: float | None
-    at: datetime
 
 
 @frozen
@@ -315,14 +304,11 @@ def _check_version(item: ItemRecord, version: VersionRecord, blobs: Mapping[str,
 
 
 def _check_fields(fields: Mapping[str, Any], name: str) -> None:
-    for field_name, value in fields.items():
-        allowed = _FIELD_TYPES.get(field_name, (str, type(None)))
-        if field_name not in FIELD_NAMES:
-            continue
-        if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
-            raise BadRecord(f"{name}: the field {field_name} has a value it cannot hold")
-    if not all(isinstance(tag, str) for tag in fields.get("tags", ())):
-        raise BadRecord(f"{name}: a tag is not text")
+    for field_name in fields.keys() & set(FIELD_NAMES):
+        try:
+            check_field(Fields, field_name, fields[field_name])
+        except BadRecord:
+            raise BadRecord(f"{name}: the field {field_name} has a value it cannot hold") from None
 
 
 def _among(name: str, value: str, allowed: tuple[str, ...]) -> None:

@@ -211,28 +211,28 @@ def _named(spans: Sequence[Span], sections: Sequence[Section]) -> tuple[Passage,
 def _cut(text: str, start: int, end: int, limit: int, outline: Outline, *, stretch: float) -> list[Span]:
     """Cut one span into several of at most ``limit`` characters; a whole block may take ``stretch`` times as many."""
     parts: list[Span] = []
-    solid = _solid(text, start)
+    solid = _next_solid(text, start)
     last = start + len(text[start:end].rstrip())
     while last - solid > limit:
         place = _best_place(text, solid, last, limit, outline, stretch)
         if last - place <= limit // 8 and last - solid <= limit * stretch:
             break  # the rest is small and still fits
-        place, solid = _settle(text, place)
+        place, solid = _behind_space(text, place)
         parts.append((start, place))
         start = place
     parts.append((start, end))
     return parts
 
 
-def _solid(text: str, start: int) -> int:
+def _next_solid(text: str, start: int) -> int:
     """The position of the first character that is not white space."""
     found = _SPACE.match(text, start)
     return found.end() if found else start
 
 
-def _settle(text: str, place: int) -> tuple[int, int]:
+def _behind_space(text: str, place: int) -> tuple[int, int]:
     """Move the cut behind white space, which belongs to the text before it, but not behind an indentation."""
-    solid = _solid(text, place)
+    solid = _next_solid(text, place)
     newline = text.rfind("\n", place, solid)
     if newline >= 0:
         return newline + 1, solid

@@ -83,7 +83,7 @@ class Knowledge:
         return report
 
     def _look_and_take_in(self, started: float) -> SyncReport | None:
-        self._settle()
+        self._note_folder()
         if not self.folder.exists():
             return self._give_files()
         seen = look(self.store, self.folder)
@@ -104,7 +104,7 @@ class Knowledge:
 
         return bool(recover(self.store, self.folder, self._sync(asked=True)))
 
-    def _settle(self) -> None:
+    def _note_folder(self) -> None:
         """Note which folder is set. After a change of folder, the files of the old one do not count as deleted."""
         if self._place is not None:
             self.store.knowledge.set_folder(self._place)
@@ -124,7 +124,7 @@ class Knowledge:
 
         With ``write``, a missing file is written again; without it, the item of a missing file goes to the bin.
         """
-        self._settle()
+        self._note_folder()
         if write:
             self.store.knowledge.note((), look(self.store, self.folder).gone)
         elif not self.folder.exists() and self.store.knowledge.files():
@@ -151,7 +151,7 @@ class Knowledge:
 
     def check(self, *, repair: bool) -> Check:
         """Check whether files and store agree; ``repair`` syncs them."""
-        self._settle()
+        self._note_folder()
         differences = self._differences()
         if differences and repair and (self.folder.exists() or not self.store.knowledge.files()):
             self.sync()

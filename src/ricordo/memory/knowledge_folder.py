@@ -51,7 +51,7 @@ class Looks(NamedTuple):
     mtime: int
     size: int
 
-    def settled(self, now: int) -> Looks:
+    def without_fresh_time(self, now: int) -> Looks:
         """The same, but without the time if the file could still change within the same time stamp."""
         tick = _COARSE_TICK if self.mtime % 1_000_000_000 == 0 else _TICK
         return self if now - self.mtime > tick else Looks(UNSETTLED, self.size)
@@ -169,9 +169,9 @@ class KnowledgeFolder:
                 status = os.fstat(file.fileno())
             now = time.time_ns()
             looks = Looks(status.st_mtime_ns, status.st_size)
-            ready = looks.settled(now).mtime != UNSETTLED or looks.mtime > now + _COARSE_TICK
+            ready = looks.without_fresh_time(now).mtime != UNSETTLED or looks.mtime > now + _COARSE_TICK
             if ready or attempt == _PATIENCE - 1 or hash_of(data) == known:
-                return ReadFile(data, looks.settled(now), looks.mtime)
+                return ReadFile(data, looks.without_fresh_time(now), looks.mtime)
             time.sleep(_PAUSE)
         raise AssertionError("the last attempt returns")
 
@@ -233,7 +233,7 @@ class FileChanges:
                 raise FileChanged(name)
             self._folders.add(spot.folder)
             status = spot.lstat()
-        return Looks(status.st_mtime_ns, status.st_size).settled(time.time_ns())
+        return Looks(status.st_mtime_ns, status.st_size).without_fresh_time(time.time_ns())
 
     def take(self, name: str, known: KnownFile | None) -> None:
         """Remove a file; without ``known``, whatever its content."""
@@ -263,7 +263,7 @@ class FileChanges:
         self._left.append(spot.folder)
         self._folders |= {spot.folder, target.folder}
 
-    def settle(self) -> None:
+    def flush_names(self) -> None:
         """Make sure that the names are on the disk, too."""
         if self.durable and os.name == "posix":
             for folder in self._folders:

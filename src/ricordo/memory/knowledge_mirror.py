@@ -59,7 +59,7 @@ class KnowledgeMirror:
         with self.folder.changes(durable=durable) as changes:
             before = self.store.items.get_many(list(rows))
             _Files(self.store, changes, rows, before, self._seals).write(now)
-            changes.settle()
+            changes.flush_names()
             yield
 
     def tried_again(self, write: Callable[[], list[Saved]]) -> list[Saved]:

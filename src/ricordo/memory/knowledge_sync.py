@@ -99,7 +99,7 @@ class Sync:
         self.store.knowledge.note(seen.touched)
         existing, new, gone = self._assigned(found, gone)
         self._remove(gone)
-        again = {one.name for one, n in existing if not self._settled(one, n, is_last=is_last)}
+        again = {one.name for one, n in existing if not self._is_taken_in(one, n, is_last=is_last)}
         for at in range(0, len(new), CREATED_AT_ONCE):
             again |= self._create(new[at : at + CREATED_AT_ONCE])
         return again
@@ -365,7 +365,7 @@ class Sync:
             return created, one.says.updated
         return created, item.updated_at if item is not None and is_text_same else max(changed, created)
 
-    def _settled(self, one: FileFound, n: int, *, is_last: bool) -> bool:
+    def _is_taken_in(self, one: FileFound, n: int, *, is_last: bool) -> bool:
         """Update an item. Returns False if its new ref is still taken, or if another process was faster."""
         try:
             said = self._update(one, n)

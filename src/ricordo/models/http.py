@@ -212,7 +212,7 @@ class Remote:
 
 
 def timeouts(seconds: float) -> httpx.Timeout:
-    """httpx's time limits for a request that may take so many seconds."""
+    """httpx's time limits for a request that may take this many seconds."""
     import httpx
 
     return httpx.Timeout(seconds, connect=min(seconds, REACH_SECONDS))

@@ -45,7 +45,7 @@ TOKENIZER = "tokenizer.json"
 SAMPLED = 65_536
 """How many bytes at the start, middle and end identify a file, so that it need not be read in full."""
 REMEMBERED_SECONDS = 30.0
-"""After a failure, the hub is not asked again for so long."""
+"""After a failure, the hub is not asked again for this long."""
 
 _DISK_ERRORS = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO, errno.ENOTDIR, errno.EISDIR}

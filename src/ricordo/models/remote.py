@@ -30,8 +30,8 @@ QUERY_SECONDS = 10.0
 """How long a search waits for its vector, with all attempts; then it goes on by words alone."""
 WITHOUT = "To go on without it: ricordo config set embedding.provider local"
 """The end of every hint: vectors can always be made by the model inside the package."""
-FEW, FEW_SECONDS = 8, 30.0
-"""Up to so many texts are probably what somebody just saved and waits for, so they get less time."""
+SMALL_BATCH, SMALL_BATCH_SECONDS = 8, 30.0
+"""Up to this many texts are probably what somebody just saved and waits for, so they get less time."""
 
 Ask = Callable[[Sequence[str], bool, float], Any]
 """Takes texts, whether they are queries, and the seconds it has; returns one list of numbers per text."""
@@ -99,7 +99,7 @@ class RemoteEmbedder:
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         import numpy as np
 
-        seconds = TOTAL_SECONDS if len(texts) > FEW else FEW_SECONDS
+        seconds = TOTAL_SECONDS if len(texts) > SMALL_BATCH else SMALL_BATCH_SECONDS
         rows = [self._vectors(part, query=False, seconds=seconds) for part in self._batches(texts)]
         return np.concatenate(rows) if rows else np.zeros((0, self.dimensions), np.float32)
 

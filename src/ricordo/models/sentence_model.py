@@ -202,7 +202,7 @@ def make(settings: EmbeddingSettings, kept_in: Path) -> SentenceModel:
 
 
 def open_session(file: Path, threads: int = 0) -> Any:
-    """An ONNX model, ready to run on the CPU with so many threads (0: as many as there are cores)."""
+    """An ONNX model, ready to run on the CPU with this many threads (0: as many as there are cores)."""
     options = runtime().SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3

@@ -35,18 +35,18 @@ def spread_weights(
         return 0.0, together
     if not np.any(cosines):
         return together, 0.0
-    spread_lexical, spread_vector = steadied_sides(lexical, cosines)
+    spread_lexical, spread_vector = steady_spreads(lexical, cosines)
     steady_lexical, steady_vector = lexical_share * belief / spread_lexical, vector_share / spread_vector
     vector = together * steady_vector / (steady_vector + steady_lexical)
     return together - vector, vector
 
 
-def steadied_sides(lexical: Values, cosines: Values) -> tuple[float, float]:
+def steady_spreads(lexical: Values, cosines: Values) -> tuple[float, float]:
     """The spreads of both sides, mixed with the usual ones."""
-    return steadied(lexical, USUAL_LEXICAL), steadied(cosines, USUAL_COSINES)
+    return steady_spread(lexical, USUAL_LEXICAL), steady_spread(cosines, USUAL_COSINES)
 
 
-def steadied(values: Values, usual: float) -> float:
+def steady_spread(values: Values, usual: float) -> float:
     """The spread of some values, with the usual one counted PRIOR times."""
     count = len(values)
     away = np.asarray(values) - np.mean(values)

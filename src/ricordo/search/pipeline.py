@@ -33,7 +33,7 @@ from ricordo.search.refine import RELATED, refine
 from ricordo.search.request import SHOWS_ALL, Boosts, Request
 from ricordo.search.rerank import rerank
 from ricordo.search.signals import OUT_OF_TIME
-from ricordo.search.wording import worded
+from ricordo.search.wording import ask_for_words
 from ricordo.store.asking import NEWEST, SUBSTRING, Ask
 from ricordo.store.base import Store
 from ricordo.store.values import Scoring
@@ -79,7 +79,7 @@ class Searcher:
         query = parse_query(request.query, literal=request.literal)
         profile = self._profile(request)
         ask = replace(
-            worded(query, self.analyzer, respell=request.respell),
+            ask_for_words(query, self.analyzer, respell=request.respell),
             filters=_with_archive(both(request.filters, query.filters)),
             as_of=request.as_of,
             scoring=scoring_of(self.config()),
@@ -319,11 +319,11 @@ def _with_archive(filters: Filters) -> Filters:
 
 def _unheeded(profile: Profile, boosts: Boosts) -> list[str]:
     """What the caller asked for that has no weight in this profile."""
-    weighed = {term.signal for term in profile.signals.values() if term.weight}
+    signals_used = {term.signal for term in profile.signals.values() if term.weight}
     return [
         f"the profile '{profile.name}' does not weigh {what}; vault does"
         for what, asked, signal in (("tags", boosts.tags, "tags"), ("domains", boosts.domain, "domain"))
-        if asked and signal not in weighed
+        if asked and signal not in signals_used
     ]
 
 

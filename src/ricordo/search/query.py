@@ -98,17 +98,17 @@ def parse_query(text: str, *, literal: bool = False) -> ParsedQuery:
     return ParsedQuery(
         " ".join(shown),
         " ".join(words),
-        _few(phrases, "phrases", notes),
-        _few(prefixes, "beginnings of words", notes),
-        _few(excluded, "excluded words", notes),
-        _few(excluded_phrases, "excluded phrases", notes),
+        _first_parts(phrases, "phrases", notes),
+        _first_parts(prefixes, "beginnings of words", notes),
+        _first_parts(excluded, "excluded words", notes),
+        _first_parts(excluded_phrases, "excluded phrases", notes),
         _filters(conditions),
         tuple(notes),
     )
 
 
-def _few(parts: list[str], what: str, notes: list[str]) -> tuple[str, ...]:
-    """Each part once, and at most so many that a search stays fast."""
+def _first_parts(parts: list[str], what: str, notes: list[str]) -> tuple[str, ...]:
+    """Each part once, and no more than ``MOST_PARTS``, so that a search stays fast."""
     once = tuple(dict.fromkeys(parts))
     if len(once) > MOST_PARTS:
         notes.append(f"only the first {MOST_PARTS} {what} were used")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-MOST = 4
+MOST_QUESTIONS = 4
 """Questions that are looked for separately; a long text begins with what it is about."""
-SHORTEST = 3
-"""Words; a shorter part says too little by itself."""
+FEWEST_WORDS = 3
+"""A part with fewer words says too little by itself."""
 
 _BETWEEN = re.compile(
     r"""(?<=[.!?;\n])\s+ | \n+
@@ -22,12 +22,12 @@ _BETWEEN = re.compile(
 
 
 def questions_in(text: str) -> tuple[str, ...]:
-    """The separate things that a query asks for, at most ``MOST``; nothing if it asks for one thing only.
+    """The separate things that a query asks for, at most ``MOST_QUESTIONS``; nothing if it asks for one thing only.
 
     >>> questions_in("Will it rain in London? Also, suggest a museum there.")
     ('Will it rain in London?', 'Also, suggest a museum there.')
     >>> questions_in("how do I rotate the keys of a server and its clients")
     ()
     """
-    parts = [part.strip() for part in _BETWEEN.split(text) if len(part.split()) >= SHORTEST]
-    return tuple(parts[:MOST]) if len(parts) > 1 else ()
+    parts = [part.strip() for part in _BETWEEN.split(text) if len(part.split()) >= FEWEST_WORDS]
+    return tuple(parts[:MOST_QUESTIONS]) if len(parts) > 1 else ()

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ricordo.search.pipeline import Searcher
 from ricordo.search.query import both, parse_query
 from ricordo.search.request import Request
-from ricordo.search.wording import worded
+from ricordo.search.wording import ask_for_words
 from ricordo.store.base import Store
 from ricordo.text.phrases import holds_phrase
 from ricordo.text.words import fold
@@ -51,7 +51,7 @@ def _missing(searcher: Searcher, store: Store, request: Request, n: int) -> str:
     filters = replace(both(request.filters, query.filters), states=("live", "archived"))
     if not store.items.passes(n, filters):
         return "a filter leaves it out"
-    ask = worded(query, searcher.analyzer, respell=request.respell)
+    ask = ask_for_words(query, searcher.analyzer, respell=request.respell)
     terms = set(searcher.analyzer.terms(" ".join((item.title, item.ref.path, item.fields.description, item.content))))
     barred = [word for word, group in zip(query.excluded, ask.excluded, strict=False) if set(group) <= terms]
     if barred:

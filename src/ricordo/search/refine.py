@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ricordo.search.fusion import steadied_sides
+from ricordo.search.fusion import steady_spreads
 from ricordo.search.pool import Pool
 from ricordo.store.asking import Aim
 from ricordo.store.found import NO_CHUNK
@@ -80,7 +80,7 @@ def _best_matches(pool: Pool, sides: tuple[Array, Array], lexical_share: float) 
     lexical, cosines = sides
     if len(pool) < FEEDBACK_POOL:
         return ()
-    spread_lexical, spread_vector = steadied_sides(lexical, cosines)
+    spread_lexical, spread_vector = steady_spreads(lexical, cosines)
     merit = cosines / spread_vector + (lexical_share * lexical / spread_lexical if lexical.any() else 0.0)
     best = np.argsort(-merit, kind="stable")[:FEEDBACK_ITEMS]
     weights = np.exp(merit[best] - merit[best[0]])

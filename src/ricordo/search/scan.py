@@ -31,7 +31,7 @@ def grep_texts(
 ) -> list[GrepMatch]:
     """Matching lines with their numbers in the original, newest items first.
 
-    The search ends after so many seconds, because some patterns would take years even on a short text.
+    The search ends after ``seconds``, because some patterns would take years even on a short text.
     """
     expression = Expression(pattern, ignore_case=ignore_case, fixed=fixed, seconds=seconds)
     matches: list[GrepMatch] = []

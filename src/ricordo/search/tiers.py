@@ -38,7 +38,7 @@ MOST_THREADS = 4
 """How many searches of one tier run at the same time. Each tier has its own, so one that hangs delays no other."""
 
 MOST_DIFFERENCE = 4_000
-"""So many characters of what differs between two tiers' versions are shown."""
+"""This many characters of what differs between two tiers' versions are shown."""
 
 _Result = TypeVar("_Result")
 
@@ -202,7 +202,7 @@ def merged(replies: Sequence[Reply], request: Request) -> Answer:
         for hit in reply.answer.hits:
             mark = reply.marks.get(hit.id)
             if hit.ref not in refs and (mark is None or mark.text_hash not in texts):
-                fresh.append((weighed(hit, reply.tier), mark))
+                fresh.append((with_tier_weight(hit, reply.tier), mark))
         refs.update(hit.ref for hit, _ in fresh)
         texts.update(mark.text_hash for _, mark in fresh if mark is not None and mark.text_hash)
         hits += fresh
@@ -259,7 +259,7 @@ def _diverse_places(hits: Sequence[Hit]) -> list[int]:
     return diverse_order([hit.score for hit in hits], similarity_of([None] * len(hits), words), len(hits))
 
 
-def weighed(hit: Hit, tier: Tier) -> Hit:
+def with_tier_weight(hit: Hit, tier: Tier) -> Hit:
     """A hit with its tier's factor, shown as a step of its own."""
     score = min(1.0, hit.score * tier.weight)
     explain = hit.explain

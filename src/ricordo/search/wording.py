@@ -16,7 +16,7 @@ UNCERTAIN = 0.5
 """What a word counts for when its stem may be another word's."""
 
 
-def worded(query: ParsedQuery, analyzer: Analyzer, *, respell: bool = True) -> Ask:
+def ask_for_words(query: ParsedQuery, analyzer: Analyzer, *, respell: bool = True) -> Ask:
     """The ask for a query's words alone; a word asked for n times counts 1 + ln n times.
 
     Without ``respell``, no similar word is looked for in place of one that is nowhere.

@@ -22,22 +22,26 @@ class StoreFixtures:
         raise NotImplementedError
 
     @pytest.fixture
-    def open_again(self, tmp_path: Path) -> Iterator[Callable[..., Store]]:
-        """Opens the same store as often as it is called; closes what is still open."""
-        opened: list[Store] = []
+    def opened(self) -> Iterator[list[Store]]:
+        """The stores that a test opened; those that are still open are closed after it."""
+        stores: list[Store] = []
+        yield stores
+        for store in stores:
+            store.close()
+
+    @pytest.fixture
+    def open_again(self, tmp_path: Path, opened: list[Store]) -> Callable[..., Store]:
+        """Opens the same store as often as it is called."""
 
         def open_one(**options: object) -> Store:
             opened.append(self.open_store(tmp_path, **options))
             return opened[-1]
 
-        yield open_one
-        for store in opened:
-            store.close()
+        return open_one
 
     @pytest.fixture
-    def open_elsewhere(self, tmp_path: Path) -> Iterator[Callable[[], Store]]:
+    def open_elsewhere(self, tmp_path: Path, opened: list[Store]) -> Callable[[], Store]:
         """Opens an empty store beside the first."""
-        opened: list[Store] = []
 
         def open_one() -> Store:
             folder = tmp_path / f"elsewhere-{len(opened)}"
@@ -45,22 +49,17 @@ class StoreFixtures:
             opened.append(self.open_store(folder))
             return opened[-1]
 
-        yield open_one
-        for store in opened:
-            store.close()
+        return open_one
 
     @pytest.fixture
-    def open_backup(self) -> Iterator[Callable[[Path], Store]]:
+    def open_backup(self, opened: list[Store]) -> Callable[[Path], Store]:
         """Opens a backup that a store made."""
-        opened: list[Store] = []
 
         def open_one(target: Path) -> Store:
             opened.append(self.open_copy(target))
             return opened[-1]
 
-        yield open_one
-        for store in opened:
-            store.close()
+        return open_one
 
     @pytest.fixture
     def store(self, open_again: Callable[..., Store]) -> Store:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ricordo.text.scripts import has_unspaced
 
 MOST_MENTIONS = 200
-"""At most so many entities of one text are linked; a text with more is a list."""
+"""At most this many entities of one text are linked; a text with more is a list."""
 
 EXACT_CASE = 3
 """Titles this short must match in upper and lower case: IT is not it."""

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-SHORTEST = 5
+SHORTEST_WORD = 5
 """Shorter words are not corrected, because too many words differ from them in one letter."""
-LONG = 8
+LONG_WORD = 8
 """From this length on, two letters may be wrong."""
 SHORTEST_CODE = 4
 SAME_START = 0.6
 """Two words count as forms of one word if this share of their letters, from the start, is the same."""
-MOST = 3
-MOST_LOOKED_AT = 4 * MOST
-"""So many are looked up: some of them may have stood only in texts that are gone."""
+MOST_LIKELY = 3
+MOST_LOOKED_UP = 4 * MOST_LIKELY
+"""More are looked up than are meant, because some of them may have stood only in texts that are gone."""
 
 
-def likely_words(word: str, known: Iterable[str], most: int = MOST) -> list[str]:
+def likely_words(word: str, known: Iterable[str], most: int = MOST_LIKELY) -> list[str]:
     """The known words that a word most likely means, the likeliest first; folded words on both sides.
 
     >>> likely_words("lifetmie", ["lifetime", "lifeline", "lift"])
@@ -29,9 +29,9 @@ def likely_words(word: str, known: Iterable[str], most: int = MOST) -> list[str]
     if any(sign.isdigit() for sign in word):
         found = [(len(other), other) for other in known if len(word) >= SHORTEST_CODE and other.startswith(word)]
         return [other for _, other in sorted(found)[:most]]
-    if len(word) < SHORTEST:
+    if len(word) < SHORTEST_WORD:
         return []
-    wrong = 2 if len(word) >= LONG else 1
+    wrong = 2 if len(word) >= LONG_WORD else 1
     ranked: list[tuple[int, int, str]] = []
     for other in known:
         if abs(len(other) - len(word)) <= wrong:

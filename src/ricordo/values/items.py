@@ -229,7 +229,7 @@ class Saved(Plain):
 
 
 LONGEST_TITLE = 70
-"""A title that is made of a text's first words has at most so many characters."""
+"""A title that is made of a text's first words has at most this many characters."""
 
 _MARKS = re.compile(r"^[\s#>*+\-`]+")
 

@@ -53,7 +53,7 @@ class ModelTest(Plain):
 
 @frozen
 class ModelSwitch(Plain):
-    """What switching to a model takes: ``chunks`` to embed, about so many ``tokens`` and ``seconds``.
+    """What switching to a model takes: ``chunks`` to embed, and about how many ``tokens`` and ``seconds`` that is.
 
     ``settings`` are written to the file (None removes one), ``is_written`` says whether that was done, and
     ``embedding`` is the report of embedding, if it was asked for.

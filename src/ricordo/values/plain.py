@@ -19,7 +19,7 @@ NOT_SHOWN: Mapping[str, Any] = {"hide": True}
 
 
 def rounded(digits: int) -> Mapping[str, Any]:
-    """The field is shown with so many digits."""
+    """The field is shown with this many digits."""
     return {"round": digits}
 
 

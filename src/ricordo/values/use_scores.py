@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from ricordo.values.choices import VERDICTS
 
 HALF_LIFE_DAYS = 30.0
-"""After so many days without being opened, an item's decay score has halved."""
+"""After this many days without being opened, an item's decay score has halved."""
 
 OPENING = 0.1
 """What one opening adds to the decay score, up to 1."""

@@ -20,7 +20,7 @@ LONGEST_TEXT = 60_000
 """Of a longer message (mostly a pasted file) only the beginning and the end are kept."""
 LONGEST_CALL = 600
 CLEARANCE = 4_000
-"""So many more characters of a tool's output are read than are kept, so that a secret at the cut is found whole."""
+"""This many more characters of a tool's output are read than are kept, so that a secret at the cut is found whole."""
 
 _ARGUMENTS = (
     "command", "cmd", "file_path", "filePath", "absolute_path", "notebook_path", "path", "pattern", "query", "url",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ricordo.store.asking import Ask
 from ricordo.store.sql.protocols import Values
-from ricordo.text.spelling import MOST, MOST_LOOKED_AT, likely_words
+from ricordo.text.spelling import MOST_LIKELY, MOST_LOOKED_UP, likely_words
 
 
 def known_words(ask: Ask) -> tuple[str, Values]:
@@ -40,7 +40,7 @@ def respelled(unknown: Sequence[str], words: Sequence[Sequence[str]]) -> dict[st
     found: dict[str, tuple[str, ...]] = {}
     for word in unknown:
         near = (one for one in known if one[0] == word[0])
-        likely = tuple(dict.fromkeys(known[one] for one in likely_words(word, near, MOST_LOOKED_AT)))[:MOST]
+        likely = tuple(dict.fromkeys(known[one] for one in likely_words(word, near, MOST_LOOKED_UP)))[:MOST_LIKELY]
         if likely:
             found[word] = likely
     return found

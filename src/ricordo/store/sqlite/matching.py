@@ -16,7 +16,7 @@ from ricordo.store.sql.matches import Matches, Wanted
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.lexical import LexicalIndex
 from ricordo.text.phrases import holds_phrase, holds_prefix
-from ricordo.text.spelling import MOST, MOST_LOOKED_AT, first_letters, likely_words
+from ricordo.text.spelling import MOST_LIKELY, MOST_LOOKED_UP, first_letters, likely_words
 from ricordo.text.words import fold
 from ricordo.values.items import Item
 
@@ -66,7 +66,7 @@ class KeywordSide:
         for letter in first_letters(unknown):
             known = self.index.words_from(self.connection, letter)
             for word in (one for one in unknown if one.startswith(letter)):
-                likely = dict.fromkeys(known[one] for one in likely_words(word, known, MOST_LOOKED_AT))
+                likely = dict.fromkeys(known[one] for one in likely_words(word, known, MOST_LOOKED_UP))
                 if likely:
                     found[word] = tuple(likely)
         return self._terms_in_use(found)
@@ -77,7 +77,9 @@ class KeywordSide:
         if not terms:
             return {}
         _, frequencies = self.index.document_frequencies(self.connection, terms)
-        in_use = {word: tuple(term for term in some if frequencies[term])[:MOST] for word, some in likely.items()}
+        in_use = {
+            word: tuple(term for term in some if frequencies[term])[:MOST_LIKELY] for word, some in likely.items()
+        }
         return {word: some for word, some in in_use.items() if some}
 
     def matches(self, limit: int, allowed: Array | None, also: Array | None = None) -> Matches:
