@@ -47,7 +47,7 @@ def encode(value: Any) -> Any:
 
 def check_field(kind: type, name: str, plain: Any) -> None:
     """Refuse a plain value that a field of a dataclass cannot hold."""
-    _decoder(get_type_hints(kind)[name])(plain, name)
+    _field_decoders(kind)[name](plain, name)
 
 
 def decode(kind: type[T], plain: Any, where: str = "") -> T:
@@ -58,9 +58,14 @@ def decode(kind: type[T], plain: Any, where: str = "") -> T:
 
 
 @cache
-def _dataclass_decoder(kind: type[Any]) -> _Decoder:
+def _field_decoders(kind: type[Any]) -> dict[str, _Decoder]:
     hints = get_type_hints(kind)
-    decoders = {field.name: _decoder(hints[field.name]) for field in fields(kind)}
+    return {field.name: _decoder(hints[field.name]) for field in fields(kind)}
+
+
+@cache
+def _dataclass_decoder(kind: type[Any]) -> _Decoder:
+    decoders = _field_decoders(kind)  # type: ignore[arg-type]  # classes can be hashed
 
     def read(plain: Any, where: str) -> Any:
         _mapping(plain, where or "the record")

@@ -25,7 +25,7 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 @frozen
-class Format:
+class FileFormat:
     """What a row of ``file_types.toml`` says besides the type: which function reads it, and what that needs."""
 
     type: FileType
@@ -44,10 +44,10 @@ def _table() -> Mapping[str, Any]:
 
 
 @cache
-def formats() -> Mapping[str, Format]:
+def formats() -> Mapping[str, FileFormat]:
     """All formats by name."""
     return {
-        name: Format(
+        name: FileFormat(
             FileType(name, row["mime"], row.get("structure", "text"), row.get("language", "")),
             row.get("reader", ""),
             row.get("sandboxed", False),

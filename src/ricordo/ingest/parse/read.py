@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ricordo.errors import Error, MissingExtra, Unreadable
-from ricordo.ingest.parse.detect import Format, detect, formats
+from ricordo.ingest.parse.detect import FileFormat, detect, formats
 from ricordo.ingest.parse.encoding import without_surrogates
 from ricordo.ingest.parse.failures import ParseFailure, attempt, unreadable
 from ricordo.ingest.parse.source import Limits, Source, load_parser
@@ -105,7 +105,7 @@ def _read(source: Source) -> Parsed:
     return replace(parsed, mime_type=kind.mime, structure=kind.structure, language=kind.language)
 
 
-def _read_in_sandbox(source: Source, place: str, known: Format) -> Parsed:
+def _read_in_sandbox(source: Source, place: str, known: FileFormat) -> Parsed:
     if known.needs and find_spec(known.needs) is None:
         raise MissingExtra("documents", known.called)
     from ricordo.ingest.parse.sandbox import run_bounded
