@@ -32,7 +32,7 @@ from ricordo.evaluate.metrics import ndcg
 from ricordo.evaluate.stores import cached_store, make_vectors, position_of
 from ricordo.models.local_onnx import SHIPPED, LocalEmbedder
 from ricordo.search import pipeline
-from ricordo.search.fusion import steadied_sides
+from ricordo.search.fusion import steady_spreads
 from ricordo.search.pool import Pool
 from ricordo.search.refine import FEEDBACK, FEEDBACK_ITEMS, RELATED, lend
 from ricordo.store.asking import Aim, Shown
@@ -80,7 +80,7 @@ class Asked:
         """How far each candidate stands out among the others, by words and by meaning."""
         lexical = self.lexical if lexical is None else lexical
         cosines = self.cosines if cosines is None else cosines
-        spread_lexical, spread_vector = steadied_sides(lexical, cosines)
+        spread_lexical, spread_vector = steady_spreads(lexical, cosines)
         words = self.share * self.belief * (lexical - lexical.mean()) / spread_lexical
         return words, (cosines - cosines.mean()) / spread_vector
 

@@ -148,7 +148,7 @@ def test_a_knowledge_folder_that_turns_into_a_link_is_neither_read_nor_written(t
     assert (outside / "secret.md").read_text(encoding="utf-8") == "a secret diary"
 
 
-@pytest.mark.parametrize("step", ["place", "settle"])
+@pytest.mark.parametrize("step", ["place", "flush_names"])
 def test_a_folder_that_goes_away_in_the_middle_of_a_save_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -163,7 +163,7 @@ def test_a_folder_that_goes_away_in_the_middle_of_a_save_is_made_again(
             real(*args)
         if not aside.exists():
             notes.rename(aside)
-        if step == "settle":
+        if step == "flush_names":
             real(*args)
 
     monkeypatch.setattr(owner, step, lost)

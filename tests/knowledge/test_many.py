@@ -183,7 +183,7 @@ def _being_removed(made: set[str], removed: set[str]) -> set[str]:
 
 _CUT_SHORT = """
 from ricordo.memory.knowledge_folder import FileChanges
-FileChanges.settle = lambda self: os._exit(9)  # the file is in its place, the transaction is not over
+FileChanges.flush_names = lambda self: os._exit(9)  # the file is in its place, the transaction is not over
 action, *words = sys.argv[2:]
 getattr(engine, action)(*words)
 """
