@@ -18,7 +18,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,13 +107,14 @@ def copied(place: Path) -> Path:
     return place
 
 
-def run_tests(place: Path, *words: str, seconds: float | None = None) -> int | None:
-    """Run tests in the copy; the exit code, or None if the time is over."""
+def problems(place: Path, *words: str, seconds: float | None = None) -> str:
+    """Run tests in the copy; what they say if they fail or take too long, nothing if all is well."""
     command = [str(place / ".venv/bin/python"), "-m", "pytest", "-q", "-p", "no:cacheprovider", *words]
     try:
-        return subprocess.run(command, cwd=place, capture_output=True, check=False, timeout=seconds).returncode
+        done = subprocess.run(command, cwd=place, capture_output=True, check=False, timeout=seconds, text=True)
     except subprocess.TimeoutExpired:
-        return None
+        return "They took too long."
+    return (done.stdout + done.stderr)[-2000:] if done.returncode else ""
 
 
 def reaching(place: Path, fault: Fault, every: list[str]) -> list[str]:
@@ -148,23 +148,23 @@ def main() -> None:
     files = sorted({file for path in paths for file in (path.rglob("*.py") if path.is_dir() else [path])})
     every = [fault for file in files for fault in faults_of(str(file.relative_to(ROOT)))]
     chosen = random.Random(given.seed).sample(every, min(given.count, len(every)))
-    counts = Counter[str]()
+    noticed = 0
     with tempfile.TemporaryDirectory(prefix="ricordo-faults-") as folder:
         place = copied(Path(folder))
-        if run_tests(place, "-n", "2", "--cov", "--cov-context=test", "--cov-report=", *given.tests) != 0:
-            sys.exit("These tests fail without any fault; mend them, or name others with --tests.")
+        if said := problems(place, "-n", "2", "--cov", "--cov-context=test", "--cov-report=", *given.tests):
+            sys.exit(f"{said}\nThese tests fail without any fault; mend them, or name others with --tests.")
         for number, fault in enumerate(chosen, 1):
             source = (place / fault.file).read_text(encoding="utf-8")
             faulty = fault.put_into(source)
             (place / fault.file).write_text(faulty, encoding="utf-8")
             tests = reaching(place, fault, given.tests)
-            ended = run_tests(place, "-n", "0", "-x", *tests, seconds=given.seconds) if tests else 0
+            is_noticed = bool(tests and problems(place, "-n", "0", "-x", *tests, seconds=given.seconds))
             (place / fault.file).write_text(source, encoding="utf-8")
-            said = "unnoticed" if ended == 0 else "noticed"
-            counts[said] += 1
+            noticed += is_noticed
             lines = difflib.unified_diff(source.splitlines(), faulty.splitlines(), fault.file, lineterm="", n=0)
+            said = "noticed" if is_noticed else "unnoticed"
             print(f"{number}: {said} by {len(tests)} tests\n" + "\n".join(lines), flush=True)
-    print(f"{counts['noticed']} of {len(chosen)} faults were noticed ({len(every):,} are possible).")
+    print(f"{noticed} of {len(chosen)} faults were noticed ({len(every):,} are possible).")
 
 
 if __name__ == "__main__":

@@ -103,6 +103,46 @@ def test_a_text_is_inserted_at_the_beginning_and_behind_the_last_line(tool: Rico
         assert "[0, 5]" in do(tool, "insert", path="/memories/a.md", insert_line=line, insert_text="x")
 
 
+def lines_of(said: str) -> list[int]:
+    """The numbers of the lines that an answer shows."""
+    return [int(line.partition("\t")[0]) for line in said.split("\n") if "\t" in line]
+
+
+def test_a_part_of_a_file_is_viewed_by_its_first_and_last_line(tool: RicordoMemoryTool) -> None:
+    do(tool, "create", path="/memories/a.md", file_text="\n".join(f"line {n}" for n in range(1, 11)))
+    whole = do(tool, "view", path="/memories/a.md")
+    assert whole.startswith("Here's the content of /memories/a.md with line numbers:\n     1\tline 1\n")
+    assert lines_of(whole) == list(range(1, 11))
+    for asked, shown in (([1, 1], [1]), ([3, 4], [3, 4]), ([9, -1], [9, 10]), ([10, 10], [10]), ([9, 99], [9, 10])):
+        assert lines_of(do(tool, "view", path="/memories/a.md", view_range=asked)) == shown
+    for wrong in ([0, 2], [11, 12], [3, 2]):
+        said = do(tool, "view", path="/memories/a.md", view_range=wrong)
+        assert said == "Error: Invalid `view_range`: /memories/a.md has the lines 1 to 10."
+
+
+def test_a_replacement_shows_three_lines_on_each_side_of_it(tool: RicordoMemoryTool, memory: Ricordo) -> None:
+    do(tool, "create", path="/memories/a.md", file_text="\n".join(f"line {n}" for n in range(1, 11)))
+    for number, shown in ((5, range(2, 9)), (1, range(1, 5)), (9, range(6, 11))):
+        said = do(tool, "str_replace", path="/memories/a.md", old_str=f"line {number}\n", new_str=f"new {number}\n")
+        assert lines_of(said) == list(shown)
+        assert f"{number:6}\tnew {number}" in said
+    assert "did not appear verbatim" in do(tool, "str_replace", path="/memories/a.md", old_str="", new_str="x")
+    do(tool, "create", path="/memories/b.md", file_text="a\nb\na\n")
+    assert "in lines: 1, 3." in do(tool, "str_replace", path="/memories/b.md", old_str="a", new_str="x")
+    assert memory.get("note:/memories/b.md").content == "a\nb\na\n"
+
+
+def test_a_folder_is_listed_two_levels_deep_with_sizes(tool: RicordoMemoryTool) -> None:
+    for path, size in (("top.md", 5), ("one/two.md", 1024), ("one/deep/er/three.md", 100)):
+        do(tool, "create", path=f"/memories/{path}", file_text="x" * size)
+    assert do(tool, "view", path="/memories/").split("\n")[1:] == [
+        "1.1K\t/memories", "1.1K\t/memories/one/", "100\t/memories/one/deep/", "1.0K\t/memories/one/two.md",
+        "5\t/memories/top.md",
+    ]  # fmt: skip
+    tool.clear_all_memory()
+    assert do(tool, "view", path="/memories").split("\n")[1:] == ["0\t/memories"]
+
+
 def test_nothing_is_moved_or_made_where_a_folder_is(tool: RicordoMemoryTool, memory: Ricordo) -> None:
     do(tool, "create", path="/memories/a.md", file_text="a")
     do(tool, "create", path="/memories/folder/b.md", file_text="b")

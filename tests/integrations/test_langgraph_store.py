@@ -52,3 +52,45 @@ def test_the_asynchronous_side_does_the_same(engine: Ricordo) -> None:
         return [item.key for item in await store.asearch(("n",), query="hello")]
 
     assert asyncio.run(use()) == ["k"]
+
+
+def test_values_are_compared_by_every_sign_and_by_names_deep_inside(engine: Ricordo) -> None:
+    store = RicordoStore(engine)
+    for price in (5, 10, 20):
+        store.put(("a",), str(price), {"price": price})
+    store.put(("a",), "text", {"price": "dear"})
+
+    def fitting(**condition: object) -> list[str]:
+        return sorted(item.key for item in store.search(("a",), filter={"price": condition}, limit=10))
+
+    assert fitting(**{"$eq": 10}) == ["10"]
+    assert fitting(**{"$ne": 10}) == ["20", "5", "text"]
+    assert fitting(**{"$gte": 10}) == ["10", "20"]
+    assert fitting(**{"$gt": 10}) == ["20"]
+    assert fitting(**{"$lte": 10}) == ["10", "5"]
+    assert fitting(**{"$lt": 10}) == ["5"]
+    assert fitting(**{"$gt": 5, "$lt": 20}) == ["10"]
+
+
+def test_only_the_parts_that_are_to_be_indexed_are_found(engine: Ricordo) -> None:
+    store = RicordoStore(engine)
+    store.put(("a",), "some", {"shown": {"deep": "apples"}, "other": "pears"}, index=["shown.deep"])
+    store.put(("a",), "none", {"text": "plums"}, index=False)
+    store.put(("a",), "all", {"names": ["cherries", {"age": 36}]})
+    assert [item.key for item in store.search(("a",), query="apples")] == ["some"]
+    assert store.search(("a",), query="pears") == []
+    assert store.search(("a",), query="plums") == []
+    assert [item.key for item in store.search(("a",), query="cherries")] == ["all"]
+    assert engine.get("agent:/langgraph/a/all").content == "cherries\nage: 36"
+    assert [item.key for item in store.search(("a",), query="cherries", offset=1)] == []
+
+
+def test_namespaces_are_listed_in_pages_by_both_ends_and_any_name(engine: Ricordo) -> None:
+    store = RicordoStore(engine)
+    for namespace in (("a", "x", "1"), ("a", "y", "1"), ("b", "x", "2"), ("c",)):
+        store.put(namespace, "k", {"text": "t"})
+    assert store.list_namespaces(prefix=("a", "*", "1")) == [("a", "x", "1"), ("a", "y", "1")]
+    assert store.list_namespaces(suffix=("x", "*")) == [("a", "x", "1"), ("b", "x", "2")]
+    assert store.list_namespaces(prefix=("a",), suffix=("1",), limit=1, offset=1) == [("a", "y", "1")]
+    assert store.list_namespaces(max_depth=2, limit=2) == [("a", "x"), ("a", "y")]
+    assert store.list_namespaces(prefix=("c", "x")) == []
