@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,36 +32,24 @@ CHANGED = "already in the store, and changed on disk since: use 'ricordo refresh
 KNOWN = "already in the store"
 
 
+@dataclass(eq=False)
 class Adding:
     """One ``add``: its options, and the report it builds up."""
 
-    def __init__(
-        self,
-        store: Store,
-        pipeline: Pipeline,
-        files: FileReader,
-        *,
-        kind: str | None,
-        fields: Mapping[str, Any],
-        on_conflict: str,
-        backlog: Backlog | None,
-        progress: Callable[[Progress], None] | None,
-        allow_secrets: bool = False,
-        dry_run: bool = False,
-    ) -> None:
-        self.store = store
-        self.pipeline = pipeline
-        self.files = files
-        self.kind = kind
-        self.fields = fields
-        self.on_conflict = on_conflict
-        self.backlog = backlog
-        self.progress = progress
-        self.allow_secrets = allow_secrets
-        self.dry_run = dry_run
-        self.done: list[Saved] = []
-        self.notes: list[str] = []
-        self.started = time.monotonic()
+    store: Store
+    pipeline: Pipeline
+    files: FileReader
+    _: KW_ONLY
+    kind: str | None
+    fields: Mapping[str, Any]
+    on_conflict: str
+    backlog: Backlog | None
+    progress: Callable[[Progress], None] | None
+    allow_secrets: bool = False
+    dry_run: bool = False
+    done: list[Saved] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    started: float = field(default_factory=time.monotonic)
 
     def text(self, ref: Ref, text: str | bytes) -> AddReport:
         """Add standard input or a string under a ref."""

@@ -8,35 +8,12 @@ Parser packages are not used, because they download grammars while they run.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+import tomllib
+from functools import cache, lru_cache
+from pathlib import Path
 
 from ricordo.ingest.structure import Outline, Section, Trail, lines_with_offsets
 
-# Words that begin a unit: those that hold other units | those that do not.
-_UNIT_WORDS: dict[str, str] = {
-    "c": "struct enum union |", "cpp": "class struct enum union namespace |",
-    "java": "class interface enum record |", "csharp": "class interface enum struct record namespace |",
-    "dart": "class mixin extension enum |", "elixir": "defmodule defprotocol defimpl | def defp defmacro",
-    "go": "| func type", "groovy": "class trait | def",
-    "haskell": "| module class data newtype instance type", "julia": "module | function macro struct",
-    "javascript": "class | function function*", "kotlin": "class interface object | fun",
-    "lua": "| function", "nim": "| proc func template macro type", "objc": "@interface @implementation |",
-    "perl": "package | sub", "php": "class interface trait enum namespace | function",
-    "powershell": "class | function filter", "proto": "message service enum | rpc", "python": "class | def",
-    "ruby": "class module | def", "rust": "mod impl trait | fn struct enum union macro_rules! type",
-    "scala": "class trait object package | def",
-    "solidity": "contract library interface | function modifier event",
-    "swift": "class struct enum protocol extension actor | func init", "tcl": "| proc",
-    "typescript": "class interface enum namespace module | function function* type", "zig": "| fn",
-    "": "class module struct enum interface trait namespace | def func function fn sub proc",
-}  # fmt: skip
-_SAME_WORDS = {
-    "cuda": "cpp",
-    "tsx": "typescript",
-    "vue": "typescript",
-    "svelte": "typescript",
-    "starlark": "python",
-}
 _BEFORE = (
     r"(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|unsafe|inline|virtual"
     r"|override|open|sealed|data|case|declare|partial|suspend|mutating|local|extern|const|pub(?:\([^)]*\))?|@\w+)\s+)*"
@@ -91,10 +68,16 @@ def outline_code(text: str, language: str) -> Outline:
     return found
 
 
+@cache
+def _table() -> dict[str, dict[str, str]]:
+    return tomllib.loads(Path(__file__).with_name("code_units.toml").read_text("utf-8"))
+
+
 @lru_cache
 def _keyword_unit(language: str) -> re.Pattern[str]:
     """Matches a line that begins a unit in this language; the group ``holds`` means that it contains other units."""
-    words = _UNIT_WORDS.get(_SAME_WORDS.get(language, language), _UNIT_WORDS[""])
+    table = _table()
+    words = table["units"].get(table["units_like"].get(language, language), table["units"]["other"])
     holders, _, doers = ("|".join(map(re.escape, side.split())) for side in words.partition("|"))
     return re.compile(
         rf"{_BEFORE}(?:(?P<holds>{holders or '(?!)'})|(?:{doers or '(?!)'}))(?!\w)\s*(?:<[^>]*>\s*)?"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from ricordo.errors import Conflict, Unavailable
@@ -89,24 +89,17 @@ def _with_reason(saved: Saved) -> Saved:
     return replace(saved, reason=f"{saved.reason}; {meanwhile}" if saved.reason else meanwhile)
 
 
+@dataclass(eq=False)
 class _Files:
     """Writes the files of the items that one transaction touched."""
 
-    def __init__(
-        self,
-        store: Store,
-        changes: FileChanges,
-        rows: Mapping[int, KnownFile],
-        before: Mapping[int, Item],
-        seals: Seals | None,
-    ) -> None:
-        self.store = store
-        self.changes = changes
-        self.rows = rows
-        self.before = before
-        self.seals = seals
-        self.seen: list[KnownFile] = []
-        self.gone: list[str] = []
+    store: Store
+    changes: FileChanges
+    rows: Mapping[int, KnownFile]
+    before: Mapping[int, Item]
+    seals: Seals | None
+    seen: list[KnownFile] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
 
     def write(self, now: Mapping[int, Item]) -> None:
         """Write the items as they are now into their files; files that go are removed first, so that their names are

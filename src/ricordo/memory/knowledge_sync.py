@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime
 
 from ricordo.errors import Conflict, Error, PathConflict, Unreadable, from_dict
@@ -50,29 +50,20 @@ class FileFound:
     known: KnownFile | None
 
 
+@dataclass(eq=False)
 class Sync:
     """One sync of files into the store, and the report it builds up."""
 
-    def __init__(
-        self,
-        store: Store,
-        folder: KnowledgeFolder,
-        pipeline: Pipeline,
-        backlog: Backlog | None,
-        *,
-        most_bytes: int,
-        asked: bool = True,
-        seals: Seals | None = None,
-    ) -> None:
-        self.store = store
-        self.folder = folder
-        self.pipeline = pipeline
-        self.backlog = backlog
-        self.most_bytes = most_bytes
-        self.asked = asked
-        self.seals = seals
-        self.done: list[Synced] = []
-        self.notes: list[str] = []
+    store: Store
+    folder: KnowledgeFolder
+    pipeline: Pipeline
+    backlog: Backlog | None
+    _: KW_ONLY
+    most_bytes: int
+    asked: bool = True
+    seals: Seals | None = None
+    done: list[Synced] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def run(self, seen: FolderLook, only: Collection[str] | None = None) -> SyncReport:
         """Take in what a look found. Files that could not be taken in yet, or that another process took in, are looked

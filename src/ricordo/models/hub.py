@@ -14,7 +14,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -75,6 +75,7 @@ class ModelFolder:
         self._endpoint = endpoint or os.environ.get("HF_ENDPOINT", "")
         self._failed: tuple[float, Error] | None = None
         self._lock = threading.RLock()
+        self._card: Card | None = None
         given = Path(name).expanduser()
         self.is_local = given.is_dir()
         if not self.is_local and not _NAME.fullmatch(name):
@@ -85,13 +86,15 @@ class ModelFolder:
         self.name = given.resolve().name if self.is_local else name
         self.folder = given.resolve() if self.is_local else kept_in / name.replace("/", "--")
 
-    @cached_property
     def card(self) -> Card:
-        """What the folder holds, or will hold; the hub is asked for it once."""
-        if self.is_local:
-            return _card_of(self.folder, self.without)
-        with self._lock:
-            return _read_card(self.folder) or self._fetch_card()
+        """What the folder holds, or will hold. The hub is asked for it once, and its answer kept in the folder."""
+        if self._card is None:
+            with self._lock:
+                if self.is_local:
+                    self._card = _card_of(self.folder, self.without)
+                else:
+                    self._card = _read_card(self.folder) or self._fetch_card()
+        return self._card
 
     @property
     def is_complete(self) -> bool:
@@ -103,7 +106,7 @@ class ModelFolder:
 
     def described(self, name: str) -> Any:
         """The content of one of the small files that say how the model is used; empty if there is no such file."""
-        _ = self.card
+        self.card()
         try:
             return json.loads((self.folder / name).read_text("utf-8"))
         except FileNotFoundError:
@@ -115,7 +118,7 @@ class ModelFolder:
         """Download what is missing; afterwards ``model_file`` and ``tokenizer_file`` exist."""
         if not self.is_complete:
             with self._lock:
-                self._fetch([name for name in self.card.files if not (self.folder / name).is_file()])
+                self._fetch([name for name in self.card().files if not (self.folder / name).is_file()])
         return self
 
     def require_complete(self) -> None:
@@ -128,7 +131,7 @@ class ModelFolder:
 
     @property
     def model_file(self) -> Path:
-        return self.folder / self.card.file
+        return self.folder / self.card().file
 
     @property
     def tokenizer_file(self) -> Path:
@@ -181,7 +184,7 @@ class ModelFolder:
     def _fetch(self, names: Sequence[str], revision: str = "") -> None:
         from huggingface_hub import hf_hub_download
 
-        revision = revision or self.card.revision
+        revision = revision or self.card().revision
         for name in names:
             try:
                 hf_hub_download(

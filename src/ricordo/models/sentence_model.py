@@ -48,7 +48,7 @@ class SentenceModel:
 
     @property
     def fingerprint(self) -> str:
-        card = self.files.card
+        card = self.files.card()
         return (
             f"hub/{self.files.name}/{card.file}-{card.revision[:8]}/{self.dimensions}/{self.pooling}/{self.max_tokens}"
             f"/{prefix_mark(*self.prompts)}"
