@@ -59,7 +59,7 @@ def serve(
     from ricordo.mcp_server import http as mcp_http
     from ricordo.mcp_server.service import ToolService
 
-    def said(address: str, link: str) -> None:
+    def announce(address: str, link: str) -> None:
         call.answer({"address": address, "link": link}, lambda screen: _tell(screen, address, link))
         sys.stdout.flush()
         if opens:
@@ -69,7 +69,9 @@ def serve(
         return mcp_http.app_for(tools, threads, host=host, names=names)
 
     tools = ToolService(toolsets, store=call.store, tier=call.tier)
-    server.serve(tools, host=host, port=port, names=names, make_mcp=make_mcp, run_command=run_command, said=said)
+    server.serve(
+        tools, host=host, port=port, names=names, make_mcp=make_mcp, run_command=run_command, announce=announce
+    )
     return 0
 
 
@@ -121,7 +123,7 @@ def status(call: Call) -> int:
     """Exit code 3 when none runs."""
     from ricordo.hosting import background
 
-    running = background.required()
+    running = background.running_server()
     answers = background.is_answering(running)
     plain: dict[str, Any] = {
         "address": running.address,
@@ -151,7 +153,7 @@ def link(call: Call, opens: bool) -> int:
     """It works once, within ten minutes."""
     from ricordo.hosting import background
 
-    made = background.new_link(background.required())
+    made = background.new_link(background.running_server())
     if opens:
         _open(made)
     return call.answer({"link": made}, lambda screen: screen.line(made))

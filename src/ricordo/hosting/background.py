@@ -53,10 +53,10 @@ def start(arguments: Sequence[str], folder: Path) -> RunningServer:
         )
     finally:
         os.close(handle)
-    return _answering(process, log)
+    return _wait_until_answering(process, log)
 
 
-def _answering(process: subprocess.Popen[bytes], log: Path) -> RunningServer:
+def _wait_until_answering(process: subprocess.Popen[bytes], log: Path) -> RunningServer:
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until:
         running = read_running()
@@ -79,7 +79,7 @@ def is_answering(running: RunningServer, seconds: float = 2.0) -> bool:
     return False
 
 
-def required() -> RunningServer:
+def running_server() -> RunningServer:
     """The running server; an error if there is none."""
     running = read_running()
     if running is None:
@@ -101,7 +101,7 @@ def new_link(running: RunningServer) -> str:
 
 def stop() -> RunningServer:
     """End the server gracefully, and wait until it is gone."""
-    running = required()
+    running = running_server()
     os.kill(running.pid, signal.SIGTERM)
     until = time.monotonic() + STOP_SECONDS
     while read_running() is not None:

@@ -44,9 +44,9 @@ def serve(
     names: Sequence[str] = (),
     make_mcp: Callable[[CallThreads], McpApp],
     run_command: RunsCommands,
-    said: Callable[[str, str], None],
+    announce: Callable[[str, str], None],
 ) -> None:
-    """Serve until interrupted. ``said`` is called with the address and the link that signs a browser in.
+    """Serve until interrupted. ``announce`` is called with the address and the link that signs a browser in.
 
     ``make_mcp`` makes what answers MCP, from the threads that it may use; ``run_command`` answers commands.
     """
@@ -81,7 +81,7 @@ def serve(
         started = datetime.now(UTC).isoformat(timespec="seconds")
         place = service.engine().location
         write_running(RunningServer(os.getpid(), _reachable(host), real_port, token, place, started))
-    said(serving.address, f"{serving.address}/sign-in?code={serving.codes.new()}")
+    announce(serving.address, f"{serving.address}/sign-in?code={serving.codes.new()}")
     attendant.start()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _heard)
