@@ -18,8 +18,10 @@ from dataclasses import replace
 from typing import Any
 
 from ricordo.frozen import frozen
-from ricordo.store.asking import MATCHES, Ask
+from ricordo.store.asking import Ask
 from ricordo.store.postgres import dialect
+from ricordo.store.sql.asked_words import MOST_TIES, RESPELLED
+from ricordo.store.sql.batches import marks
 from ricordo.store.sql.filters import where
 from ricordo.store.sql.items import ITEM_COLUMNS, ITEM_TABLES
 from ricordo.store.sql.pool import CHUNKS_KEPT
@@ -28,12 +30,8 @@ from ricordo.store.sql.windows import DATED_FIELDS
 from ricordo.text.words import fold
 
 MOST_PREFIX_TERMS = 200
-MOST_TIES = 500
-"""Chunks that tie with the last one are returned, too, so that refs can break the tie; at most this many."""
 EXACT_BELOW = 20_000
 """With fewer vectors, all are compared; an index is faster only with more."""
-RESPELLED = 0.7
-"""The weight of a word that is searched in place of one that occurs nowhere."""
 
 
 @frozen
@@ -62,11 +60,6 @@ class Statement:
         """The whole statement; ``answers`` are the parts of its one JSON value."""
         parts = ", ".join(f"'{name}', ({sql})" for name, sql in answers.items())
         return f"WITH {', '.join(self.steps)} SELECT json_build_object({parts})"
-
-
-def numbered(values: Sequence[Any]) -> str:
-    """A question mark for each value."""
-    return ",".join("?" * len(values))
 
 
 def add_conditions(statement: Statement, ask: Ask, barred: Sequence[int]) -> tuple[bool, str]:
@@ -100,7 +93,7 @@ def add_conditions(statement: Statement, ask: Ask, barred: Sequence[int]) -> tup
         for group in ask.excluded:
             if group:
                 out.append(
-                    f"SELECT p.item FROM postings p WHERE p.term IN ({numbered(group)}) AND {visible('p', seen)}"
+                    f"SELECT p.item FROM postings p WHERE p.term IN ({marks(group)}) AND {visible('p', seen)}"
                     " GROUP BY p.item, p.chunk HAVING count(*) = ?"
                 )
                 values += [*group, len(set(group))]
@@ -257,7 +250,7 @@ def add_scores(statement: Statement, ask: Ask, *, limited: bool, seen: str, resp
         conditions.append("h.item IN (SELECT n FROM allowed)")
     if required:
         conditions.append(
-            f"h.chunk IN (SELECT p.chunk FROM postings p WHERE p.term IN ({numbered(required)})"
+            f"h.chunk IN (SELECT p.chunk FROM postings p WHERE p.term IN ({marks(required)})"
             f" AND {visible('p', seen)} GROUP BY p.chunk HAVING count(*) = ?)"
         )
         values += [*required, len(set(required))]
@@ -354,8 +347,3 @@ PREFIXES = "SELECT json_agg(term ORDER BY place, term) FROM terms WHERE place > 
 def as_text(vector: Any) -> str:
     """A vector as PostgreSQL reads it."""
     return "[" + ",".join(map(repr, vector.tolist())) + "]"
-
-
-def is_plain(ask: Ask) -> bool:
-    """Whether the statement alone answers an ask, because nothing has to be checked in texts."""
-    return ask.find == MATCHES and not ask.phrases and not ask.excluded_phrases

@@ -20,6 +20,7 @@ from psycopg.types.json import Jsonb
 
 from ricordo.errors import StoreError
 from ricordo.store.postgres import dialect, postings, schema
+from ricordo.store.sql.batches import marks
 from ricordo.store.sql.protocols import UNREADABLE, Dialect, Row, Values, WordIndex
 
 if TYPE_CHECKING:
@@ -94,8 +95,7 @@ class Connection:
         held, self._held = self._held, {}
         for (table, columns), rows in sorted(held.items(), key=lambda pair: pair[0][0] != "items"):
             if len(rows) < postings.COPY_FROM:
-                marks = ",".join("?" * len(columns))
-                self.run_many(f"INSERT INTO {table}({', '.join(columns)}) VALUES({marks})", rows)
+                self.run_many(f"INSERT INTO {table}({', '.join(columns)}) VALUES({marks(columns)})", rows)
             else:
                 self._copy_rows(table, columns, rows)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from typing import Any
@@ -12,13 +11,14 @@ import numpy as np
 from ricordo.frozen import frozen
 from ricordo.store.asking import Ask
 from ricordo.store.postgres.connection import Connection, unescaped
+from ricordo.store.sql.asked_words import SpelledWords, holds_all, item_texts
 from ricordo.store.sql.chunk_rows import chunk_texts
 from ricordo.store.sql.matches import Matches
 from ricordo.store.sql.pool import GatheredPool
 from ricordo.store.sql.protocols import Values
 from ricordo.store.sql.tfidf_scores import tfidf_cosines
-from ricordo.text.phrases import holds_phrase, holds_prefix
-from ricordo.text.words import Analyzer, fold
+from ricordo.text.phrases import holds_phrase
+from ricordo.text.words import Analyzer
 from ricordo.values.items import Item
 
 Rows = Sequence[Sequence[Any]]
@@ -38,10 +38,8 @@ def verified(ask: Ask, found: Matches, rows: Rows, items_of: Callable[[], Mappin
     kept = []
     for at, row in enumerate(rows):
         heading, text = (unescaped(part) for part in row[4])
-        sources = (text, heading, *(_item_texts(known[row[1]]) if row[1] in known else ()))
-        if all(holds_phrase(sources, phrase.text) for phrase in ask.phrases) and (
-            not prefixes or any(holds_prefix(sources, prefix) for prefix in prefixes)
-        ):
+        sources = (text, heading, *(item_texts(known[row[1]]) if row[1] in known else ()))
+        if holds_all(sources, ask.phrases, prefixes):
             kept.append(at)
     picked = np.array(kept, np.int64)
     assert found.coverage is not None, "it is always measured"
@@ -53,17 +51,11 @@ def verified(ask: Ask, found: Matches, rows: Rows, items_of: Callable[[], Mappin
 
 def lost_to_other_words(ask: Ask, rows: Rows, maximum: float) -> dict[int, float]:
     """By chunk, what it got for a word that is not the one asked for but shares its stem, as a part of the maximum."""
-    starts = [
-        (word.term, re.compile(rf"\b{re.escape(word.spelled[: max(len(word.spelled) - 3, 1)])}"))
-        for word in ask.words
-        if word.spelled
-    ]
+    spellings = SpelledWords(ask)
     lost: dict[int, float] = {}
-    for chunk, _, _, _, texts, shares in rows:
-        folded = fold("\n".join(unescaped(part) for part in texts))
-        false = [term for term, start in starts if not start.search(folded)]
-        if false:
-            lost[chunk] = sum((shares or {}).get(term, 0.0) for term in false) / maximum
+    for chunk, _, _, _, (heading, text), shares in rows:
+        if others := spellings.terms_of_others(unescaped(heading), unescaped(text)):
+            lost[chunk] = sum((shares or {}).get(term, 0.0) for term in others) / maximum
     return lost
 
 
@@ -89,11 +81,6 @@ _HOLDING = (
     " coalesce(json_extract(i.fields, '$.context') #>> '{}', '') FROM chunks c JOIN items i ON i.n = c.item"
     " WHERE c.state < 2 AND c.id IN (SELECT chunk FROM postings WHERE term = ANY(?) GROUP BY chunk HAVING count(*) = ?)"
 )
-
-
-def _item_texts(item: Item) -> tuple[str, ...]:
-    fields = item.fields
-    return fields.title, item.ref.path, fields.description, "\n".join(fields.tags), fields.context
 
 
 @frozen

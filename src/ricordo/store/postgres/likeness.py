@@ -13,7 +13,7 @@ from ricordo.store.postgres.nearness import vectors_of_item
 from ricordo.store.postgres.open_workspace import OpenWorkspace
 
 _MOST_LIKENESSES = 8
-"""So many passages of an item look for similar ones, each on its own."""
+"""How many passages of an item look for similar ones, each on its own."""
 _ABOUT_ITEMS = ("items", "refs", "feedback")
 
 

@@ -41,7 +41,7 @@ def distances(connection: Connection, seeds: Sequence[int], depth: int, edges: E
     if not seeds:
         return {}
     if depth <= DEPTH_AT_HAND:
-        return links.walked(seeds, depth, lambda frontier: _reached(edges, frontier))
+        return links.walk(seeds, depth, lambda frontier: _reached(edges, frontier))
     return links.neighbours(connection, seeds, depth)
 
 

@@ -6,27 +6,22 @@ from collections.abc import Collection, Sequence
 
 from ricordo.store.postgres.asking_sql import EXACT_BELOW
 from ricordo.store.postgres.open_workspace import OpenWorkspace
+from ricordo.store.sql.meaning import SharedVectors
 
-HALFVEC_MOST = 4_000
-"""pgvector indexes vectors of half precision up to so many numbers."""
+LONGEST_INDEXED = 4_000
+"""pgvector indexes vectors of half precision that have at most this many numbers."""
 
 
-class Vectors:
+class Vectors(SharedVectors):
     """How many chunks have a vector of which fingerprint, and which fingerprint is in force."""
 
     def __init__(self, opened: OpenWorkspace) -> None:
-        self._opened = opened
-        self._database = opened.database
-
-    def active_fingerprint(self) -> str | None:
-        """The fingerprint whose vectors searches use."""
-        with self._database.read() as connection:
-            rows = connection.rows("SELECT name FROM fingerprints WHERE active")
-        return rows[0][0] if rows else None
+        super().__init__(opened.database)
+        self._workspace = opened
 
     def counts(self, fingerprint: str) -> dict[str, int]:
         """How many live chunks there are, have a vector, wait for one, or failed."""
-        with self._database.read() as connection:
+        with self._workspace.database.read() as connection:
             live, embedded, states = connection.together(
                 [
                     ("SELECT total FROM lexical_stats WHERE field=-1", ()),
@@ -47,36 +42,22 @@ class Vectors:
 
     def activate(self, fingerprint: str, keep: Collection[str] = ()) -> None:
         """Let searches use another fingerprint, all at once; of the others, the one before and ``keep`` stay."""
-        with self._database.write(durable=True) as connection:
-            before = {row[0] for row in connection.rows("SELECT name FROM fingerprints WHERE active")}
-            connection.run("UPDATE fingerprints SET active = (name = ?) WHERE active <> (name = ?)", (fingerprint,) * 2)
-            rows = connection.rows("SELECT id, name FROM fingerprints WHERE NOT active")
-            idle = [number for number, name in rows if name not in keep]
-            connection.run("DELETE FROM jobs WHERE fingerprint = ANY(?)", (idle,))
-            connection.add_to_meta("vector_epoch", 1)
-        self._opened.active = fingerprint
-        self.drop([number for number, name in rows if name not in keep and name not in before])
-
-    def drop_idle(self, keep: Collection[str]) -> int:
-        """Drop the vectors of fingerprints that are not in use; returns how many there were."""
-        with self._database.read() as connection:
-            idle = connection.rows(
-                "SELECT id, name FROM fingerprints f"
-                " WHERE NOT active AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.fingerprint=f.id)"
-            )
-        return self.drop([number for number, name in idle if name not in keep])
+        super().activate(fingerprint, keep)
+        self._workspace.active = fingerprint
 
     def drop(self, fingerprints: Sequence[int]) -> int:
         """Drop fingerprints with their vectors and the index over these; returns how many vectors there were."""
         if not fingerprints:
             return 0
-        with self._database.write(durable=True) as connection:
+        with self._workspace.database.write(durable=True) as connection:
             connection.run("DELETE FROM vectors WHERE fingerprint = ANY(?)", (list(fingerprints),))
             dropped = connection.changes()
             connection.run("DELETE FROM fingerprints WHERE id = ANY(?)", (list(fingerprints),))
-        for number in fingerprints if self._database.is_owner() else ():  # without its rows, an index is empty
-            self._database.as_owner(f"DROP INDEX IF EXISTS vectors_near_{number}")
-        self._opened.forget_fingerprints()
+        for number in (
+            fingerprints if self._workspace.database.is_owner() else ()
+        ):  # without its rows, an index is empty
+            self._workspace.database.as_owner(f"DROP INDEX IF EXISTS vectors_near_{number}")
+        self._workspace.forget_fingerprints()
         return dropped
 
     def index_due(self) -> None:
@@ -84,17 +65,22 @@ class Vectors:
 
         A role that may not do so leaves it to the owner of the tables.
         """
-        with self._database.read() as connection:
+        with self._workspace.database.read() as connection:
             rows = connection.rows(
                 "SELECT f.id, f.dimensions, (SELECT count(*) FROM vectors v WHERE v.fingerprint = f.id),"
                 " to_regclass('vectors_near_' || f.id) IS NOT NULL FROM fingerprints f WHERE f.active"
             )
         for number, dimensions, count, there in rows:
-            if not there and count >= EXACT_BELOW and dimensions <= HALFVEC_MOST and self._database.is_owner():
-                self._database.as_owner(
+            if (
+                not there
+                and count >= EXACT_BELOW
+                and dimensions <= LONGEST_INDEXED
+                and self._workspace.database.is_owner()
+            ):
+                self._workspace.database.as_owner(
                     f"CREATE INDEX IF NOT EXISTS vectors_near_{number} ON vectors USING hnsw"
                     f" ((vector::halfvec({dimensions})) halfvec_ip_ops)"
-                    f" WHERE workspace = {self._database.workspace} AND fingerprint = {number}",
+                    f" WHERE workspace = {self._workspace.database.workspace} AND fingerprint = {number}",
                     memory=count * (2 * dimensions + 400),
                 )
-                self._opened.forget_fingerprints()
+                self._workspace.forget_fingerprints()

@@ -6,7 +6,7 @@ from ricordo.store.asking import Ask
 from ricordo.store.postgres.asking_sql import EXACT_BELOW, Statement, VectorIndex, as_text, visible
 
 ONE_TAKEN_OF, MOST_TAKEN = 300, 4_000
-"""An index gives one of so many vectors, but not more than so many; docs/scaling.md says what this finds."""
+"""How many vectors an index gives: one in 300, at most 4,000; docs/scaling.md says what this finds."""
 
 
 def add_nearest(statement: Statement, vectors: VectorIndex, ask: Ask, *, limited: bool, seen: str) -> None:

@@ -18,7 +18,8 @@ Array = npt.NDArray[Any]
 _PLACE_BITS = 22
 ADDED_AT_MOST = 2_000
 ADDED_SHARE = 16
-"""So many added numbers are grouped apart, and one more for so many that were there. With more, all are grouped again.
+"""How many added numbers are grouped apart, besides one for every sixteen that were there. With more, all are grouped
+again.
 """
 
 

@@ -48,17 +48,17 @@ class Changes:
                     still_wanted()
                 held = heads.find_heads(connection, [item.draft.ref for item in placed])
                 for item in placed:
-                    saved, chunks = self._saved(connection, held, item, on_conflict)
+                    saved, chunks = self._save_one(connection, held, item, on_conflict)
                     answers.append(saved)
                     fresh.extend(chunks)
                     if saved.id is not None and saved.status in ("created", "updated"):
                         written.append((saved.id, item))
-                links.settle_saved(connection, written)
+                links.update_saved(connection, written)
             return answers
 
         return self._tried_again(write)
 
-    def _saved(
+    def _save_one(
         self, connection: Connection, held: dict[Ref, heads.Head | None], item: PreparedItem, on_conflict: str
     ) -> tuple[Saved, list[NewChunk]]:
         """Save one item; ``held`` says which items had the refs before. A ref may come twice."""
@@ -136,7 +136,7 @@ class Changes:
             fresh.extend(
                 saving.write_version(connection, head, placed, self._opened.analyzer, self._opened.keep_versions)
             )
-            links.settle_saved(connection, [(head.id, placed)])
+            links.update_saved(connection, [(head.id, placed)])
             if head.state != "live":
                 links.reconsider(connection, n)
         return Saved(str(draft.ref), "updated", head.id, head.version + 1, head.version, item.hash, chunks=len(fresh))
@@ -147,11 +147,11 @@ class Changes:
 
     def _succeed(self, old: int, item: PreparedItem, link: str, backlog: Backlog | None) -> Saved:
         with self._writing([item], durable=True, backlog=backlog) as (connection, (placed,), fresh):
-            self._archived(connection, old)
+            self._archive_one(connection, old)
             saved, chunks = saving.save(connection, placed, "error", self._opened.analyzer, self._opened.keep_versions)
             fresh.extend(chunks)
             assert saved.id is not None, "what was just written has an id"
-            links.settle_saved(connection, [(saved.id, placed)])
+            links.update_saved(connection, [(saved.id, placed)])
             n = connection.rows("SELECT n FROM items WHERE id=?", (saved.id,))[0][0]
             links.add(connection, n, old, link)
         return saved
@@ -163,7 +163,7 @@ class Changes:
             answers: list[Saved] = []
             with self._database.write(durable=True) as connection:
                 for n in numbers:
-                    answers.append(self._archived(connection, n))
+                    answers.append(self._archive_one(connection, n))
                     if successor is not None:
                         links.add(connection, successor, n, link)
             return answers
@@ -181,10 +181,10 @@ class Changes:
                 answers.append(saved)
                 fresh.extend(chunks)
                 if saved.id is not None and saved.status != "skipped":
-                    links.settle_saved(connection, [(saved.id, item)])
+                    links.update_saved(connection, [(saved.id, item)])
         return answers
 
-    def _archived(self, connection: Connection, n: int) -> Saved:
+    def _archive_one(self, connection: Connection, n: int) -> Saved:
         head = heads.head_of(connection, n)
         ref: str = connection.rows("SELECT drive || ':' || path FROM items WHERE n=?", (n,))[0][0]
         if head.state == "deleted":
@@ -198,18 +198,18 @@ class Changes:
 
     def remove(self, n: int, *, purge: bool = False) -> None:
         """Remove an item from every index; with ``purge``, erase it and its words from the file."""
-        self._tried_again(lambda: self._purged(n) if purge else self._binned(n))
+        self._tried_again(lambda: self._purge(n) if purge else self._bin(n))
 
-    def _binned(self, n: int) -> list[Saved]:
+    def _bin(self, n: int) -> list[Saved]:
         with self._database.write(durable=True) as connection:
-            head = self._leaving(connection, n)
+            head = self._prepare_removal(connection, n)
             if head.state != "deleted":
                 saving.to_bin(connection, head)
         return []
 
-    def _purged(self, n: int) -> list[Saved]:
+    def _purge(self, n: int) -> list[Saved]:
         with self._database.write(durable=True) as connection:
-            self._leaving(connection, n)
+            self._prepare_removal(connection, n)
             forget_words = connection.words.prepare_erasing(connection, n)
             texts = [
                 " ".join(row)
@@ -236,7 +236,7 @@ class Changes:
             with self._database.write(durable=True) as connection:
                 for n in numbers:
                     try:
-                        head = self._leaving(connection, n)
+                        head = self._prepare_removal(connection, n)
                     except Error as error:
                         refused[n] = error
                         continue
@@ -257,7 +257,7 @@ class Changes:
 
         self._tried_again(write)
 
-    def _leaving(self, connection: Connection, n: int) -> heads.Head:
+    def _prepare_removal(self, connection: Connection, n: int) -> heads.Head:
         """Check that an item may be removed, and forget its names, so that no link leads to it."""
         head = heads.head_of(connection, n)
         ref = connection.rows("SELECT drive || ':' || path FROM items WHERE n=?", (n,))[0][0]

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 
 from ricordo.errors import UsageError
+from ricordo.store.sql.batches import marks
 from ricordo.store.sql.protocols import Dialect
 from ricordo.store.sql.times import micros
 from ricordo.values.hits import Filters
@@ -18,7 +19,7 @@ def where(filters: Filters, dialect: Dialect) -> tuple[str, list[object]]:
 
     def any_of(column: str, wanted: tuple[str, ...]) -> None:
         if wanted:
-            parts.append(f"{column} IN ({','.join('?' * len(wanted))})")
+            parts.append(f"{column} IN ({marks(wanted)})")
             values.extend(wanted)
 
     def holds(place: str, wanted: object) -> None:
@@ -35,8 +36,8 @@ def where(filters: Filters, dialect: Dialect) -> tuple[str, list[object]]:
     any_of("i.thread", filters.threads)
     any_of("i.loading", filters.loadings)
     if filters.tags_any:
-        marks = ",".join(["lower(?)"] * len(filters.tags_any))
-        parts.append(f"i.n IN (SELECT item FROM item_tags WHERE lower(tag) IN ({marks}))")
+        lowered = ",".join(["lower(?)"] * len(filters.tags_any))
+        parts.append(f"i.n IN (SELECT item FROM item_tags WHERE lower(tag) IN ({lowered}))")
         values.extend(filters.tags_any)
     for tag in filters.tags_all:
         parts.append("i.n IN (SELECT item FROM item_tags WHERE lower(tag) = lower(?))")

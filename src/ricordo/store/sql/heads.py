@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from ricordo.errors import Conflict
 from ricordo.frozen import frozen
+from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.protocols import Connection, Row
 from ricordo.values.items import Ref
 
@@ -45,10 +46,7 @@ def find_heads(connection: Connection, refs: Iterable[Ref]) -> dict[Ref, Head | 
     for ref in found:
         paths.setdefault(ref.drive, set()).add(ref.path)
     for drive, some in paths.items():
-        ordered = sorted(some)
-        for at in range(0, len(ordered), 500):
-            part = ordered[at : at + 500]
-            marks = ",".join("?" * len(part))
+        for marks, part in in_parts(sorted(some)):
             for *head, path in connection.rows(
                 f"SELECT n, id, state, version, hash, text_hash, fields, path FROM items WHERE drive=?"
                 f" AND path IN ({marks}) AND state <> 'deleted'",

@@ -76,7 +76,7 @@ class Importing:
             add_chunks(connection, fresh)
             if self.backlog is not None:
                 jobs.enqueue_chunks(connection, self.backlog, [chunk.chunk for chunk in fresh])
-            links.settle(connection, ends)
+            links.update(connection, ends)
             words, analyzer.stemmed = analyzer.stemmed, {}
             connection.run_many(
                 "INSERT INTO vocabulary(word, term) VALUES(?,?) ON CONFLICT DO NOTHING", sorted(words.items())
@@ -89,7 +89,7 @@ class Importing:
         taken = heads.find_by_id(connection, item.id)
         holder = taken if item.state == "deleted" else heads.find_head(connection, item.ref.drive, item.ref.path)
         if holder is not None:
-            reason = self._settled(holder, item)
+            reason = self._reason_to_skip(holder, item)
             if reason:
                 self._stands_for |= {item.id: holder.id} if holder.id != item.id else {}
                 return Saved(str(item.ref), "skipped", holder.id, holder.version, None, holder.hash, reason=reason)
@@ -106,7 +106,7 @@ class Importing:
         status, before = ("updated", holder.version) if holder is not None else ("created", None)
         return Saved(str(item.ref), status, identity, item.version, before, head.hash, chunks=len(chunks))
 
-    def _settled(self, holder: heads.Head, item: ItemRecord) -> str:
+    def _reason_to_skip(self, holder: heads.Head, item: ItemRecord) -> str:
         """Why an item that is there already is left as it is; empty when it is to be replaced."""
         if self.on_conflict == "error":
             raise PathConflict(

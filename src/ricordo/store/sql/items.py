@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from ricordo.errors import NotFound
 from ricordo.store.sql.arrays import Array
+from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.filters import where
 from ricordo.store.sql.protocols import Connection, Row
 from ricordo.store.sql.times import DAY, micros, moment, now_micros, optional_moment
-from ricordo.store.values import FileState
 from ricordo.values.hits import Filters
-from ricordo.values.items import FIELD_NAMES, Draft, Fields, Item, Mark, Passage, Ref, Version
+from ricordo.values.items import FIELD_NAMES, Draft, Fields, Item, Mark, Passage, Ref
 from ricordo.values.use_scores import decayed
 
-T = TypeVar("T")
 _KNOWN_FIELDS = frozenset(FIELD_NAMES)
-_FILE = "file_mtime, file_size, file_hash, file_fields"
 ITEM_COLUMNS = (
     "i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.hash, i.fields, i.size, i.created_at,"
     " i.updated_at, i.indexed_at, u.retrieval_count, u.last_retrieved_at, u.access_count, u.last_accessed_at,"
@@ -30,7 +28,7 @@ ITEM_COLUMNS = (
     " JOIN items s ON s.n = l.source AND s.state = 'live' WHERE l.target = i.n AND l.type = 'mentions') ELSE 0 END"
 )
 ITEM_TABLES = "FROM items i LEFT JOIN usage u ON u.item = i.n"
-_ITEM = f"SELECT {ITEM_COLUMNS} {ITEM_TABLES} "
+ITEM = f"SELECT {ITEM_COLUMNS} {ITEM_TABLES} "
 
 
 def fields_of(text: str) -> Fields:
@@ -88,22 +86,9 @@ def number_of(connection: Connection, ref: Ref) -> int | None:
     return rows[0][0] if rows else None
 
 
-def numbers_of(connection: Connection, refs: Sequence[Ref]) -> dict[Ref, int]:
-    """The numbers of the items at these refs that are not in the bin."""
-    found: dict[Ref, int] = {}
-    for part in batched(refs):
-        pairs = ",".join(["(?,?)"] * len(part))
-        rows = connection.rows(
-            f"SELECT drive, path, n FROM items WHERE state<>'deleted' AND (drive, path) IN (VALUES {pairs})",
-            [text for ref in part for text in (ref.drive, ref.path)],
-        )
-        found |= {Ref(drive, path): n for drive, path, n in rows}
-    return found
-
-
 def by_number(connection: Connection, n: int) -> Item | None:
     """One item, with its current content."""
-    rows = connection.rows(f"{_ITEM} WHERE i.n=?", (n,))
+    rows = connection.rows(f"{ITEM} WHERE i.n=?", (n,))
     if not rows:
         return None
     content, first_line = content_of(connection, n, rows[0][6])
@@ -163,26 +148,10 @@ def _has_embedding(connection: Connection, n: int) -> bool:
 def by_numbers(connection: Connection, numbers: Sequence[int]) -> dict[int, Item]:
     """Items without their content, by number."""
     found: dict[int, Item] = {}
-    for part in batched(numbers):
-        for row in connection.rows(f"{_ITEM} WHERE i.n IN ({_marks(part)})", part):
+    for marks, part in in_parts(numbers):
+        for row in connection.rows(f"{ITEM} WHERE i.n IN ({marks})", part):
             found[row[0]] = item_of(row)
     return found
-
-
-def ref_by_id(connection: Connection, identity: str) -> Ref | None:
-    """The ref of an item id."""
-    rows = connection.rows("SELECT drive, path FROM items WHERE id=?", (identity.lower(),))
-    return Ref(*rows[0]) if rows else None
-
-
-def listing(connection: Connection, filters: Filters, limit: int, offset: int) -> list[tuple[int, Item]]:
-    """Items that pass the filters, newest first, with their numbers."""
-    condition, values = where(filters, connection.dialect)
-    rows = connection.rows(
-        f"{_ITEM} WHERE {condition} ORDER BY i.updated_at DESC, i.drive, i.path LIMIT ? OFFSET ?",
-        (*values, limit, offset),
-    )
-    return [(row[0], item_of(row)) for row in rows]
 
 
 def newest(connection: Connection, filters: Filters, limit: int) -> list[int]:
@@ -193,34 +162,6 @@ def newest(connection: Connection, filters: Filters, limit: int) -> list[int]:
         (*values, limit),
     )
     return [row[0] for row in rows]
-
-
-def passes(connection: Connection, n: int, filters: Filters) -> bool:
-    """Whether an item passes the filters."""
-    condition, values = where(filters, connection.dialect)
-    return bool(connection.rows(f"SELECT 1 FROM items i WHERE i.n = ? AND {condition}", (n, *values)))
-
-
-def count(connection: Connection, filters: Filters) -> int:
-    """How many items pass."""
-    condition, values = where(filters, connection.dialect)
-    return int(connection.rows(f"SELECT count(*) FROM items i WHERE {condition}", values)[0][0])
-
-
-def refs_below(connection: Connection, drive: str | None, prefix: str) -> Iterator[tuple[int, Ref, str]]:
-    """Live items below a path (or of all drives), with their titles, in order."""
-    sql = "SELECT n, drive, path, title FROM items WHERE state='live'"
-    values: list[Any] = []
-    if drive is not None:
-        sql += " AND drive=?"
-        values.append(drive)
-    folder = prefix.rstrip("/")
-    if folder:
-        # "0" is the character after "/": a range is found by the index, a prefix is not
-        sql += " AND (path=? OR (path>=? AND path<?))"
-        values += [folder, f"{folder}/", f"{folder}0"]
-    for n, item_drive, path, title in connection.rows(f"{sql} ORDER BY drive, path", values):
-        yield n, Ref(item_drive, path), title
 
 
 def content_of(connection: Connection, n: int, number: int) -> tuple[str, int]:
@@ -254,7 +195,7 @@ def layouts_of(
     """By item: where each chunk of a version stands (chunk, character, lines), and the marks of pages and the like."""
     wanted = dict(versions)
     found: dict[int, tuple[Array, list[tuple[int, str]]]] = {}
-    for part in batched(list(wanted.items())):
+    for _, part in in_parts(wanted.items()):
         pairs = ",".join(["(?,?)"] * len(part))
         for n, layout, marks in connection.rows(
             f"SELECT item, layout, marks FROM versions WHERE (item, number) IN (VALUES {pairs})",
@@ -265,45 +206,13 @@ def layouts_of(
     return found
 
 
-def history(connection: Connection, n: int) -> list[Version]:
-    """All kept versions, the newest first."""
-    head = connection.rows("SELECT version, state FROM items WHERE n=?", (n,))[0]
-    return [
-        Version(
-            number=row[0],
-            previous=row[1],
-            content_hash=row[2],
-            created_at=moment(row[3]),
-            ref=Ref(row[4], row[5]),
-            kind=row[6],
-            fields=fields_of(row[7]),
-            size=row[8],
-            is_head=row[0] == head[0],
-            state=head[1],
-        )
-        for row in connection.rows(
-            "SELECT number, previous, hash, created_at, drive, path, kind, fields, size FROM versions"
-            " WHERE item=? ORDER BY number DESC",
-            (n,),
-        )
-    ]
-
-
-def version_at(connection: Connection, n: int, when: datetime) -> int | None:
-    """The number of the version that was current at a time."""
-    rows = connection.rows("SELECT max(number) FROM versions WHERE item=? AND created_at<=?", (n, micros(when)))
-    number: int | None = rows[0][0]
-    return number
-
-
 def versions_at(connection: Connection, numbers: Sequence[int], when: datetime) -> dict[int, int]:
     """The numbers of the versions that were current at a time, by item; without items that have none from then."""
     found: dict[int, int] = {}
-    for part in batched(numbers):
+    for marks, part in in_parts(numbers):
         found |= dict(
             connection.rows(
-                "SELECT item, max(number) FROM versions"
-                f" WHERE item IN ({_marks(part)}) AND created_at<=? GROUP BY item",
+                f"SELECT item, max(number) FROM versions WHERE item IN ({marks}) AND created_at<=? GROUP BY item",
                 (*part, micros(when)),
             )
         )
@@ -336,58 +245,3 @@ def draft_of(connection: Connection, n: int, number: int) -> Draft | None:
         tuple(Mark(at, label) for at, label in json.loads(marks)),
         blob_of(connection, n, number),
     )
-
-
-def known_files(connection: Connection, drive: str, paths: Collection[str]) -> dict[str, FileState | None]:
-    """Which of these paths hold an item, with what its file looked like when it was read."""
-    found: dict[str, FileState | None] = {}
-    for part in batched(sorted(paths)):
-        rows = connection.rows(
-            f"SELECT path, {_FILE} FROM items WHERE drive=? AND state<>'deleted' AND path IN ({_marks(part)})",
-            (drive, *part),
-        )
-        found |= {row[0]: _file_state(row[1:]) for row in rows}
-    return found
-
-
-def file_states(connection: Connection, numbers: Collection[int]) -> dict[int, FileState]:
-    """What the files of items looked like when they were read."""
-    found: dict[int, FileState] = {}
-    for part in batched(sorted(numbers)):
-        for row in connection.rows(f"SELECT n, {_FILE} FROM items WHERE n IN ({_marks(part)})", part):
-            state = _file_state(row[1:])
-            if state is not None:
-                found[row[0]] = state
-    return found
-
-
-def _file_state(row: tuple[Any, ...]) -> FileState | None:
-    mtime, size, digest, fields = row
-    return FileState(mtime, size, digest or "", json.loads(fields or "{}")) if mtime is not None else None
-
-
-def batched(values: Sequence[T], size: int = 512) -> Iterator[Sequence[T]]:
-    """The values in parts that one statement takes.
-
-    A part is filled up with its last value to a power of two: so there are few forms of a statement, and SQLite need
-    not compile one for every number of values.
-    """
-    for at in range(0, len(values), size):
-        part = list(values[at : at + size])
-        yield part + part[-1:] * ((1 << (len(part) - 1).bit_length()) - len(part))
-
-
-def _marks(values: Sequence[Any]) -> str:
-    return ",".join("?" * len(values))
-
-
-def live_keys(connection: Connection, ref: Ref) -> set[bytes]:
-    """Keys of the chunks that an item has now; equal chunks need not be analysed again."""
-    return {
-        row[0]
-        for row in connection.rows(
-            "SELECT c.key FROM items i JOIN chunks c ON c.item = i.n WHERE i.drive=? AND i.path=? AND i.state='live'"
-            " AND c.state=0",
-            (ref.drive, ref.path),
-        )
-    }

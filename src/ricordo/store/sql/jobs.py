@@ -15,6 +15,7 @@ import numpy as np
 
 from ricordo.errors import ContractError
 from ricordo.store.sql.arrays import Array
+from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.protocols import Connection, Database
 from ricordo.store.sql.times import now_micros
 from ricordo.store.values import Backlog, Job
@@ -54,11 +55,10 @@ def fingerprint_id(connection: Connection, name: str, dimensions: int) -> int:
 def enqueue_chunks(connection: Connection, backlog: Backlog, chunks: Sequence[int]) -> None:
     """Put new chunks on the backlog."""
     fingerprint = fingerprint_id(connection, backlog.fingerprint, backlog.dimensions)
-    for at in range(0, len(chunks), 500):
-        part = chunks[at : at + 500]
+    for marks, part in in_parts(chunks):
         connection.run(
             "INSERT INTO jobs(fingerprint, chunk, kind, state) SELECT ?, c.id, i.kind, 'pending' FROM chunks c"
-            f" JOIN items i ON i.n=c.item WHERE c.id IN ({','.join('?' * len(part))}) ON CONFLICT DO NOTHING",
+            f" JOIN items i ON i.n=c.item WHERE c.id IN ({marks}) ON CONFLICT DO NOTHING",
             (fingerprint, *part),
         )
 

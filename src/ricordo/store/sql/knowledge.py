@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ricordo.store.sql import items
+from ricordo.store.sql.batches import in_parts, marks
 from ricordo.store.sql.protocols import Connection, Database
 from ricordo.values.items import Item, KnownFile
 
@@ -45,9 +46,8 @@ class KnowledgeRows:
             if names is None:
                 return {row[0]: KnownFile(*row) for row in connection.rows(_FILE)}
             found: dict[str, KnownFile] = {}
-            for part in items.batched(sorted(names)):
-                marks = ",".join("?" * len(part))
-                rows = connection.rows(f"{_FILE} WHERE name IN ({marks})", part)
+            for places, part in in_parts(sorted(names)):
+                rows = connection.rows(f"{_FILE} WHERE name IN ({places})", part)
                 found |= {row[0]: KnownFile(*row) for row in rows}
             return found
 
@@ -55,9 +55,8 @@ class KnowledgeRows:
         """The files of some items, by their numbers."""
         found: dict[int, KnownFile] = {}
         with self._database.read() as connection:
-            for part in items.batched(sorted(numbers)):
-                marks = ",".join("?" * len(part))
-                rows = connection.rows(f"{_FILE} WHERE item IN ({marks})", part)
+            for places, part in in_parts(sorted(numbers)):
+                rows = connection.rows(f"{_FILE} WHERE item IN ({places})", part)
                 found |= {row[1]: KnownFile(*row) for row in rows}
         return found
 
@@ -90,13 +89,12 @@ class KnowledgeRows:
 
     def belonging(self, numbers: Collection[int], kinds: Collection[str], drives: Collection[str]) -> list[int]:
         """Which of these items have one of the kinds on one of the drives, in the transaction that is open."""
-        some, places = (",".join("?" * len(names)) for names in (kinds, drives))
         found: list[int] = []
         with self._database.write() as connection:  # this thread's own, which sees what it wrote
-            for part in items.batched(sorted(numbers)):
+            for places, part in in_parts(sorted(numbers)):
                 rows = connection.rows(
-                    f"SELECT n FROM items WHERE n IN ({','.join('?' * len(part))})"
-                    f" AND kind IN ({some}) AND drive IN ({places})",
+                    f"SELECT n FROM items WHERE n IN ({places})"
+                    f" AND kind IN ({marks(kinds)}) AND drive IN ({marks(drives)})",
                     (*part, *kinds, *drives),
                 )
                 found += [n for (n,) in rows]
@@ -104,11 +102,11 @@ class KnowledgeRows:
 
     def without_current_file(self, kinds: Collection[str], drives: Collection[str]) -> list[int]:
         """Items of these kinds and drives that have no file, and items whose file has another version."""
-        some, places = (",".join("?" * len(names)) for names in (kinds, drives))
         with self._database.read() as connection:
             is_no_text, values = connection.dialect.json_is("fields", "$.is_textual", False)
             rows = connection.rows(
-                f"SELECT n FROM items WHERE kind IN ({some}) AND drive IN ({places}) AND state IN ('live', 'archived')"
+                f"SELECT n FROM items WHERE kind IN ({marks(kinds)}) AND drive IN ({marks(drives)})"
+                " AND state IN ('live', 'archived')"
                 f" AND NOT ({is_no_text}) AND n NOT IN"
                 " (SELECT item FROM knowledge_files WHERE item IS NOT NULL)"
                 " UNION SELECT n FROM items JOIN knowledge_files k ON k.item = n"

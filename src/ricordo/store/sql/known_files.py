@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 
-from ricordo.store.sql import items, saving
+from ricordo.store.sql import saving
+from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.protocols import Database
 from ricordo.store.sql.times import now_micros
 from ricordo.store.values import FileState
+
+_FILE = "file_mtime, file_size, file_hash, file_fields"
 
 
 class Files:
@@ -20,12 +23,25 @@ class Files:
     def known(self, drive: str, paths: Collection[str]) -> dict[str, FileState | None]:
         """Which of these paths hold an item, and what its file looked like when it was read (None if it has none)."""
         with self._database.read() as connection:
-            return items.known_files(connection, drive, paths)
+            found: dict[str, FileState | None] = {}
+            for marks, part in in_parts(sorted(paths)):
+                for path, *file in connection.rows(
+                    f"SELECT path, {_FILE} FROM items WHERE drive=? AND state<>'deleted' AND path IN ({marks})",
+                    (drive, *part),
+                ):
+                    found[path] = _state(*file)
+            return found
 
     def states(self, numbers: Collection[int]) -> dict[int, FileState]:
         """What the files of items looked like when they were read; items that came otherwise are left out."""
         with self._database.read() as connection:
-            return items.file_states(connection, numbers)
+            found: dict[int, FileState] = {}
+            for marks, part in in_parts(sorted(numbers)):
+                for n, *file in connection.rows(f"SELECT n, {_FILE} FROM items WHERE n IN ({marks})", part):
+                    state = _state(*file)
+                    if state is not None:
+                        found[n] = state
+            return found
 
     def note(self, states: Mapping[int, FileState]) -> None:
         """Remember what files look like whose content did not change."""
@@ -54,3 +70,7 @@ class Files:
         with self._database.write() as connection:
             connection.run("DELETE FROM roots WHERE path=?", (path,))
             return connection.changes() > 0
+
+
+def _state(mtime: int | None, size: int, digest: str | None, fields: str | None) -> FileState | None:
+    return FileState(mtime, size, digest or "", json.loads(fields or "{}")) if mtime is not None else None

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ricordo.store.sql.items import batched
+from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.protocols import Connection, Database
 from ricordo.store.sql.times import moment, now_micros
 from ricordo.store.sql.usage import writable
@@ -93,11 +93,9 @@ class Lessons:
 def feedback_priors(connection: Connection, numbers: Sequence[int]) -> dict[int, float]:
     """What the verdicts on items say, in [0, 1]; 0.5 is no opinion. See ``use.feedback_prior``."""
     counts: dict[int, dict[str, int]] = {n: {} for n in numbers}
-    for part in batched(numbers):
+    for marks, part in in_parts(numbers):
         for n, verdict, count in connection.rows(
-            "SELECT item, verdict, count(*) FROM feedback"
-            f" WHERE item IN ({','.join('?' * len(part))}) GROUP BY item, verdict",
-            list(part),
+            f"SELECT item, verdict, count(*) FROM feedback WHERE item IN ({marks}) GROUP BY item, verdict", part
         ):
             counts[n][verdict] = count
     return {n: feedback_prior(given) for n, given in counts.items()}

@@ -7,12 +7,13 @@ text is saved, and again whenever an item with such a name is added, removed or 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from ricordo.frozen import frozen
+from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.protocols import Connection
-from ricordo.store.sql.times import moment, now_micros
-from ricordo.store.values import PreparedItem, StoredLink
+from ricordo.store.sql.times import now_micros
+from ricordo.store.values import PreparedItem
 from ricordo.text.links import LinkCandidate, LinkTarget, best_candidate, names_of
 from ricordo.values.items import Fields, Ref
 
@@ -35,14 +36,6 @@ class Ends:
     """Whether the item was just made, so that nothing of it is stored yet."""
 
 
-def parts(values: Iterable[int | str], size: int = 500) -> Iterator[tuple[str, list[int | str]]]:
-    """The values in lists short enough to bind, each with its question marks."""
-    ordered = list(values)
-    for at in range(0, len(ordered), size):
-        part = ordered[at : at + size]
-        yield ",".join("?" * len(part)), part
-
-
 def add(connection: Connection, source: int, target: int, type_: str) -> bool:
     """Link two items by hand; returns whether the link is new."""
     connection.run(
@@ -53,38 +46,12 @@ def add(connection: Connection, source: int, target: int, type_: str) -> bool:
     return bool(connection.changes())
 
 
-def remove(connection: Connection, source: int, target: int, type_: str | None) -> int:
-    """Take away manual links between two items; returns how many there were."""
-    connection.run(
-        "DELETE FROM links WHERE source=? AND target=? AND origin='manual' AND type=coalesce(?, type)",
-        (source, target, type_),
-    )
-    return int(connection.changes())
-
-
-_LINK = (
-    "SELECT l.id, l.source, l.target, l.type, l.origin, l.text, l.name, l.created_at FROM links l"
-    " JOIN items s ON s.n = l.source AND s.state <> 'deleted'"
-    " LEFT JOIN items t ON t.n = l.target WHERE t.state IS DISTINCT FROM 'deleted' AND "
-)
-
-
-def of_items(connection: Connection, numbers: Sequence[int]) -> list[StoredLink]:
-    """Links that start or end at some items, in the order they were made."""
-    found: dict[int, StoredLink] = {}
-    for marks, part in parts(numbers):
-        for end in ("source", "target"):
-            for row in connection.rows(f"{_LINK} l.{end} IN ({marks})", part):
-                found[row[0]] = StoredLink(row[1], row[2], row[3], row[4], row[5], row[6], moment(row[7]))
-    return [found[identity] for identity in sorted(found)]
-
-
 def neighbours(connection: Connection, numbers: Sequence[int], depth: int) -> dict[int, int]:
     """Items within ``depth`` links of the given ones, whichever way the links point, with their distances."""
 
     def reach(frontier: Collection[int]) -> set[int]:
         reached: set[int] = set()
-        for marks, part in parts(frontier):
+        for marks, part in in_parts(frontier):
             rows = connection.rows(
                 f"SELECT l.target FROM links l JOIN items i ON i.n = l.target AND i.state = 'live'"
                 f" WHERE l.source IN ({marks}) UNION SELECT l.source FROM links l"
@@ -94,10 +61,10 @@ def neighbours(connection: Connection, numbers: Sequence[int], depth: int) -> di
             reached.update(row[0] for row in rows)
         return reached
 
-    return walked(numbers, depth, reach)
+    return walk(numbers, depth, reach)
 
 
-def walked(numbers: Sequence[int], depth: int, reach: Callable[[Collection[int]], set[int]]) -> dict[int, int]:
+def walk(numbers: Sequence[int], depth: int, reach: Callable[[Collection[int]], set[int]]) -> dict[int, int]:
     """Items within ``depth`` steps of the given ones; ``reach`` answers where one step from some items leads."""
     found = dict.fromkeys(numbers, 0)
     frontier: Collection[int] = list(found)
@@ -115,20 +82,20 @@ def names(ref: Ref, fields: Fields) -> set[str]:
     return names_of(ref, fields.title, fields.source_url, fields.metadata)
 
 
-def settle_saved(connection: Connection, written: Iterable[tuple[str, PreparedItem]]) -> None:
+def update_saved(connection: Connection, written: Iterable[tuple[str, PreparedItem]]) -> None:
     """Bring the links in line with items that were just written, named by their ids."""
     items = dict(written)
     ends: dict[int, Ends] = {}
-    for marks, part in parts(items):
+    for marks, part in in_parts(items):
         for n, identity, version in connection.rows(f"SELECT n, id, version FROM items WHERE id IN ({marks})", part):
             draft = items[identity].draft
             ends[n] = Ends(
                 names(draft.ref, draft.fields), items[identity].links, items[identity].mentions, is_new=version == 1
             )
-    settle(connection, ends)
+    update(connection, ends)
 
 
-def settle(connection: Connection, ends: Mapping[int, Ends]) -> None:
+def update(connection: Connection, ends: Mapping[int, Ends]) -> None:
     """Write names and targets of items, then look up what their links, and links to them, mean."""
     touched = _write_names(connection, ends)
     has_links = _write_targets(connection, ends)
@@ -157,7 +124,7 @@ def reconsider(connection: Connection, n: int) -> None:
 def _replace_mentions(connection: Connection, ends: Mapping[int, Ends]) -> None:
     """Items name exactly these entities now; links that stay keep their rows."""
     stored: dict[tuple[int, int], int] = {}
-    for marks, part in parts(_stored(ends)):
+    for marks, part in in_parts(_stored(ends)):
         rows = connection.rows(
             f"SELECT source, target, id FROM links WHERE source IN ({marks}) AND origin='mention'", part
         )
@@ -165,16 +132,6 @@ def _replace_mentions(connection: Connection, ends: Mapping[int, Ends]) -> None:
     wanted = {(n, entity): title for n, end in ends.items() for entity, title in end.mentions if entity != n}
     connection.run_many("DELETE FROM links WHERE id=?", [(stored[key],) for key in stored.keys() - wanted.keys()])
     write_mentions(connection, [(*key, wanted[key]) for key in sorted(wanted.keys() - stored.keys())])
-
-
-def set_mentions(connection: Connection, entity: int, sources: Sequence[int]) -> None:
-    """Exactly these items name an entity now."""
-    stored: dict[int, int] = dict(
-        connection.rows("SELECT source, id FROM links WHERE target=? AND origin='mention'", (entity,))
-    )
-    connection.run_many("DELETE FROM links WHERE id=?", [(stored[n],) for n in stored.keys() - set(sources)])
-    title = connection.rows("SELECT title FROM items WHERE n=?", (entity,))[0][0]
-    write_mentions(connection, [(n, entity, title) for n in sources if n not in stored])
 
 
 def write_mentions(connection: Connection, found: Iterable[tuple[int, int, str]]) -> None:
@@ -191,7 +148,7 @@ def write_mentions(connection: Connection, found: Iterable[tuple[int, int, str]]
 def _write_names(connection: Connection, ends: Mapping[int, Ends]) -> set[str]:
     """Replace the names of items; returns every name of an item that changed any."""
     stored: dict[int, set[str]] = {n: set() for n in ends}
-    for marks, part in parts(_stored(ends)):
+    for marks, part in in_parts(_stored(ends)):
         for n, name in connection.rows(f"SELECT item, name FROM item_names WHERE item IN ({marks})", part):
             stored[n].add(name)
     touched: set[str] = set()
@@ -211,7 +168,7 @@ def _write_names(connection: Connection, ends: Mapping[int, Ends]) -> set[str]:
 def _write_targets(connection: Connection, ends: Mapping[int, Ends]) -> list[int]:
     """Replace the links in texts, those that stay keep their rows; returns the items that have any."""
     stored: dict[tuple[int, str, str], int] = {}
-    for marks, part in parts(_stored(ends)):
+    for marks, part in in_parts(_stored(ends)):
         rows = connection.rows(
             f"SELECT source, text, name, id FROM links WHERE source IN ({marks}) AND origin='text'", part
         )
@@ -231,7 +188,7 @@ def _resolve(connection: Connection, *, sources: Iterable[int], names: Iterable[
     """Look up again what links mean: those of some items, and those that ask for some names."""
     found: dict[int, tuple[int, int | None, LinkTarget, Ref]] = {}
     for column, values in (("l.source", sources), ("l.name", names)):
-        for marks, part in parts(values):
+        for marks, part in in_parts(values):
             for identity, source, target, text, name, drive, path in connection.rows(
                 "SELECT l.id, l.source, l.target, l.text, l.name, s.drive, s.path FROM links l"
                 f" JOIN items s ON s.n = l.source WHERE l.origin='text' AND {column} IN ({marks})",
@@ -277,7 +234,7 @@ def _redirected(
 
 def _candidates(connection: Connection, names: Iterable[str]) -> dict[str, list[LinkCandidate]]:
     found: dict[str, list[LinkCandidate]] = {}
-    for marks, part in parts(names):
+    for marks, part in in_parts(names):
         for name, n, drive, path, title, state in connection.rows(
             "SELECT a.name, i.n, i.drive, i.path, i.title, i.state FROM item_names a JOIN items i ON i.n = a.item"
             f" WHERE a.name IN ({marks}) AND i.state <> 'deleted' ORDER BY i.n",

@@ -16,7 +16,7 @@ from ricordo.store.sql.arrays import Array, few_per_group
 from ricordo.store.sql.matches import Matches, VectorMatches
 
 CHUNKS_KEPT = 5
-"""Of each item so many passages are kept of either side: more are never shown."""
+"""How many passages of each item are kept of either side: more are never shown."""
 SUBSTRING_VALUE = 0.5
 """The score of a substring match, which has no word frequency."""
 _NOTHING = 1e-12
@@ -204,9 +204,7 @@ def _together(parts: Sequence[_Rows]) -> _Rows:
         np.concatenate([rows.items for rows in parts]),
         np.concatenate([rows.chunks for rows in parts]),
         np.concatenate([rows.values for rows in parts]),
-        np.concatenate(
-            [np.full(len(rows.items), np.nan) if rows.coverage is None else rows.coverage for rows in parts]
-        ),
+        np.concatenate([_coverage(rows) for rows in parts]),
     )
 
 

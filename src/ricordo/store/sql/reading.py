@@ -8,10 +8,12 @@ from datetime import datetime
 
 from ricordo.errors import NotFound
 from ricordo.store.sql import items
+from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.chunk_rows import live_chunks
 from ricordo.store.sql.damage import check_content
 from ricordo.store.sql.filters import where
 from ricordo.store.sql.protocols import Database
+from ricordo.store.sql.times import micros, moment
 from ricordo.store.values import ContentMark
 from ricordo.values.hits import Filters
 from ricordo.values.items import Draft, Item, Ref, Version
@@ -39,7 +41,15 @@ class Items:
 
     def numbers(self, refs: Sequence[Ref]) -> dict[Ref, int]:
         with self._database.read() as connection:
-            return items.numbers_of(connection, refs)
+            found: dict[Ref, int] = {}
+            for _, part in in_parts(refs):
+                pairs = ",".join(["(?,?)"] * len(part))
+                rows = connection.rows(
+                    f"SELECT drive, path, n FROM items WHERE state<>'deleted' AND (drive, path) IN (VALUES {pairs})",
+                    [text for ref in part for text in (ref.drive, ref.path)],
+                )
+                found |= {Ref(drive, path): n for drive, path, n in rows}
+            return found
 
     def nearest(self, ref: Ref, count: int = 3) -> list[str]:
         """Refs that look most like one that was not found."""
@@ -58,7 +68,8 @@ class Items:
 
     def ref_by_id(self, identity: str) -> Ref | None:
         with self._database.read() as connection:
-            return items.ref_by_id(connection, identity)
+            rows = connection.rows("SELECT drive, path FROM items WHERE id=?", (identity.lower(),))
+        return Ref(*rows[0]) if rows else None
 
     def get(self, n: int, *, version: int | None = None) -> Item:
         """An item with its content, now or in one of its versions."""
@@ -75,23 +86,65 @@ class Items:
 
     def listing(self, filters: Filters, limit: int, offset: int) -> list[tuple[int, Item]]:
         with self._database.read() as connection:
-            return items.listing(connection, filters, limit, offset)
+            condition, values = where(filters, connection.dialect)
+            rows = connection.rows(
+                f"{items.ITEM} WHERE {condition} ORDER BY i.updated_at DESC, i.drive, i.path LIMIT ? OFFSET ?",
+                (*values, limit, offset),
+            )
+        return [(row[0], items.item_of(row)) for row in rows]
 
     def count(self, filters: Filters) -> int:
         with self._database.read() as connection:
-            return items.count(connection, filters)
+            condition, values = where(filters, connection.dialect)
+            return int(connection.rows(f"SELECT count(*) FROM items i WHERE {condition}", values)[0][0])
 
     def refs_below(self, drive: str | None, prefix: str) -> list[tuple[int, Ref, str]]:
+        """Live items below a path (or of all drives), with their titles, in order."""
+        sql = "SELECT n, drive, path, title FROM items WHERE state='live'"
+        values: list[str] = []
+        if drive is not None:
+            sql += " AND drive=?"
+            values.append(drive)
+        folder = prefix.rstrip("/")
+        if folder:
+            # "0" is the character after "/": a range is found by the index, a prefix is not
+            sql += " AND (path=? OR (path>=? AND path<?))"
+            values += [folder, f"{folder}/", f"{folder}0"]
         with self._database.read() as connection:
-            return list(items.refs_below(connection, drive, prefix))
+            rows = connection.rows(f"{sql} ORDER BY drive, path", values)
+        return [(n, Ref(item_drive, path), title) for n, item_drive, path, title in rows]
 
     def history(self, n: int) -> list[Version]:
+        """All kept versions, the newest first."""
         with self._database.read() as connection:
-            return items.history(connection, n)
+            number, state = connection.rows("SELECT version, state FROM items WHERE n=?", (n,))[0]
+            rows = connection.rows(
+                "SELECT number, previous, hash, created_at, drive, path, kind, fields, size FROM versions"
+                " WHERE item=? ORDER BY number DESC",
+                (n,),
+            )
+        return [
+            Version(
+                number=row[0],
+                previous=row[1],
+                content_hash=row[2],
+                created_at=moment(row[3]),
+                ref=Ref(row[4], row[5]),
+                kind=row[6],
+                fields=items.fields_of(row[7]),
+                size=row[8],
+                is_head=row[0] == number,
+                state=state,
+            )
+            for row in rows
+        ]
 
     def version_at(self, n: int, when: datetime) -> int | None:
+        """The number of the version that was current at a time."""
         with self._database.read() as connection:
-            return items.version_at(connection, n, when)
+            rows = connection.rows("SELECT max(number) FROM versions WHERE item=? AND created_at<=?", (n, micros(when)))
+        number: int | None = rows[0][0]
+        return number
 
     def draft(self, n: int, number: int) -> Draft:
         with self._database.read() as connection:
@@ -103,8 +156,14 @@ class Items:
         return draft
 
     def live_keys(self, ref: Ref) -> set[bytes]:
+        """Keys of the chunks that an item has now; equal chunks need not be analysed again."""
         with self._database.read() as connection:
-            return items.live_keys(connection, ref)
+            rows = connection.rows(
+                "SELECT c.key FROM items i JOIN chunks c ON c.item = i.n WHERE i.drive=? AND i.path=?"
+                " AND i.state='live' AND c.state=0",
+                (ref.drive, ref.path),
+            )
+        return {key for (key,) in rows}
 
     def content_marks(self, versions: Sequence[tuple[str, int]]) -> dict[str, ContentMark]:
         """Hashes that show whether two stores hold the same text, for versions of items given by id."""
@@ -160,4 +219,5 @@ class Items:
     def passes(self, n: int, filters: Filters) -> bool:
         """Whether an item passes the filters."""
         with self._database.read() as connection:
-            return items.passes(connection, n, filters)
+            condition, values = where(filters, connection.dialect)
+            return bool(connection.rows(f"SELECT 1 FROM items i WHERE i.n = ? AND {condition}", (n, *values)))

@@ -39,7 +39,7 @@ def relink(database: Database) -> int:
             return looked_at
         with database.write() as connection:
             current = {n: version for n, version, _ in batch if _version(connection, n) == version}
-            links.settle(connection, {n: ends for n, _, ends in batch if n in current})
+            links.update(connection, {n: ends for n, _, ends in batch if n in current})
         looked_at += len(batch)
         last = batch[-1][0]
 

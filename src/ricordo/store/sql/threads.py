@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ricordo.store.sql import items
+from ricordo.store.sql.batches import in_parts, marks
 from ricordo.store.sql.protocols import Connection, Database, Dialect
 from ricordo.store.sql.times import micros, moment, optional_moment
 from ricordo.values.items import Item, Ref, first_words
@@ -99,12 +100,12 @@ def neighbours_in_threads(
 ) -> dict[int, list[tuple[int, int]]]:
     """For items of a thread, the live items up to ``reach`` places away: ``(number, places away)``."""
     found: dict[int, list[tuple[int, int]]] = {}
-    for part in items.batched(numbers):
+    for places, part in in_parts(numbers):
         for n, other, away in connection.rows(
             "SELECT a.n, b.n, b.seq - a.seq FROM items a JOIN items b ON b.thread = a.thread"
             f" AND b.seq BETWEEN a.seq - {int(reach)} AND a.seq + {int(reach)} AND b.n <> a.n"
-            f" AND b.state = 'live' WHERE a.thread IS NOT NULL AND a.n IN ({','.join('?' * len(part))})",
-            list(part),
+            f" AND b.state = 'live' WHERE a.thread IS NOT NULL AND a.n IN ({places})",
+            part,
         ):
             found.setdefault(n, []).append((other, away))
     return found
@@ -124,7 +125,7 @@ def _where(dialect: Dialect, thread: str | None, kinds: Sequence[str]) -> tuple[
             " OR json_extract(i.metadata, '$.aside') IS NOT NULL))"
         )
     if kinds:
-        sql += f" AND i.kind IN ({','.join('?' * len(kinds))})"
+        sql += f" AND i.kind IN ({marks(kinds)})"
         values += kinds
     return sql, values
 

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.items import decay_now
 from ricordo.store.sql.protocols import Connection, Database
 from ricordo.store.sql.times import DAY, moment, now_micros
@@ -18,9 +19,7 @@ if TYPE_CHECKING:
     from ricordo.values.use import Judged, Retrieval, StatsReport, Use
 
 EXPIRE_AT_ONCE = 500
-"""So many old log entries at most are dropped with one recording, to keep its transaction short."""
-
-_PART = 500
+"""How many old log entries are dropped with one recording, at the most, to keep its transaction short."""
 _LOGS = ("query_log", "retrieval_log")
 
 
@@ -132,12 +131,11 @@ def _record(connection: Connection, use: Use, now: int) -> None:
 
 def _usage_rows(connection: Connection, column: str, keys: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
     """n, id, ref, the four counts and times, decay score, since when it decays, and whether it is protected."""
-    for at in range(0, len(keys), _PART):
-        part = list(keys[at : at + _PART])
+    for marks, part in in_parts(keys):
         yield from connection.rows(
             "SELECT i.n, i.id, i.drive || ':' || i.path, u.retrieval_count, u.last_retrieved_at, u.access_count,"
             " u.last_accessed_at, u.decay_score, coalesce(u.decay_at, i.created_at),"
             " json_extract(i.fields, '$.decay_protected') FROM items i LEFT JOIN usage u ON u.item = i.n"
-            f" WHERE {column} IN ({','.join('?' * len(part))})",
+            f" WHERE {column} IN ({marks})",
             part,
         )

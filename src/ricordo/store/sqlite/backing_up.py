@@ -19,7 +19,7 @@ from ricordo.store.sqlite.connection import Connection, Database
 from ricordo.values.reports import Damage
 
 STEP_PAGES = 2_000
-"""So many pages are copied between two reports of progress: about 8 MB."""
+"""How many pages are copied between two reports of progress: about 8 MB."""
 
 
 def back_up(
@@ -39,7 +39,7 @@ def back_up(
             _copy(source, partial, progress)
             counts = _counts(source)
         damaged = _verify(partial, counts)
-        _settle(partial)
+        _flush_to_disk(partial)
         partial.replace(target)
         return counts[0], damaged
     except OSError as error:
@@ -112,7 +112,7 @@ def _verify(path: Path, counts: tuple[int, ...]) -> list[Damage]:
         copy.close()
 
 
-def _settle(path: Path) -> None:
+def _flush_to_disk(path: Path) -> None:
     """Wait until the file is on the disk."""
     handle = os.open(path, os.O_RDWR)
     try:

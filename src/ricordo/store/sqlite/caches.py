@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ricordo.store.asking import Window
-from ricordo.store.sql import items
 from ricordo.store.sql.arrays import Array
+from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.filters import where
 from ricordo.store.sql.windows import DATED_FIELDS, window_of
 from ricordo.store.sqlite.connection import Connection
@@ -35,8 +35,7 @@ class BriefCache:
         if state[0] != epoch or len(state[1]) > MOST_BRIEFS:
             state = self._known = (epoch, {})
         known = state[1]
-        for part in items.batched([n for n in numbers if n not in known]):
-            marks = ",".join("?" * len(part))
+        for marks, part in in_parts(n for n in numbers if n not in known):
             sql = f"SELECT n, drive, path, thread IS NOT NULL, {DATED_FIELDS} FROM items i WHERE n IN ({marks})"
             for n, drive, path, in_thread, dated in connection.rows(sql, part):
                 known[n] = f"{drive}:{path}", bool(in_thread), None if dated is None else window_of(dated)

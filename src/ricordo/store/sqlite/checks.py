@@ -25,7 +25,7 @@ from ricordo.store.sqlite.segments import (
     running_leases,
     statistics_of,
     with_retired,
-    write_postings,
+    write_segment,
 )
 from ricordo.store.values import TermCounts
 from ricordo.text.words import Analyzer
@@ -169,7 +169,7 @@ def rebuild_lexical(database: Database, analyzer: Analyzer) -> None:
     with database.write() as connection:
         connection.run_many("UPDATE segments SET state=? WHERE id=?", [(REPLACED, s) for s in old])
         for segment in built:
-            _settle_states(connection, segment)
+            _copy_states(connection, segment)
         connection.run("DELETE FROM retired WHERE chunk <= ?", (last,))  # these changes are in the new states already
         _recount(connection)
         bump_epoch(connection)
@@ -177,19 +177,7 @@ def rebuild_lexical(database: Database, analyzer: Analyzer) -> None:
 
 
 def _building_segment(connection: Connection, chunks: list[NewChunk]) -> int:
-    lengths = np.ascontiguousarray(np.array([chunk.lengths() for chunk in chunks], np.uint32).T)
-    segment: int = connection.rows(
-        "INSERT INTO segments(state, docs, chunk_ids, item_ids, lengths, states) VALUES(?,?,?,?,?,?) RETURNING id",
-        (
-            BUILDING,
-            len(chunks),
-            np.array([chunk.chunk for chunk in chunks], np.int64).tobytes(),
-            np.array([chunk.item for chunk in chunks], np.int64).tobytes(),
-            lengths.tobytes(),
-            bytes(len(chunks)),
-        ),
-    )[0][0]
-    write_postings(connection, segment, invert([chunk.counts for chunk in chunks]))
+    segment = write_segment(connection, BUILDING, chunks, invert([chunk.counts for chunk in chunks]))
     connection.run_many(
         "UPDATE chunks SET lengths=? WHERE id=?",
         [(np.array(chunk.lengths(), np.uint32).tobytes(), chunk.chunk) for chunk in chunks],
@@ -197,7 +185,7 @@ def _building_segment(connection: Connection, chunks: list[NewChunk]) -> int:
     return segment
 
 
-def _settle_states(connection: Connection, segment: int) -> None:
+def _copy_states(connection: Connection, segment: int) -> None:
     arrays = load_arrays(connection, segment)
     states = np.full(len(arrays.chunks), 2, np.uint8)
     for at, chunk in enumerate(arrays.chunks.tolist()):

@@ -17,6 +17,7 @@ from typing import Any
 import apsw
 
 from ricordo.errors import CorruptStore, ReadOnlyStore, StoreError, Unavailable, half_a_character
+from ricordo.store.sql.batches import marks
 from ricordo.store.sql.protocols import UNREADABLE, AroundCommit, Dialect, Row, WordIndex
 from ricordo.store.sql.transactions import decoded, mirroring
 from ricordo.store.sqlite import dialect, log_mark, segments
@@ -46,8 +47,7 @@ class Connection(apsw.Connection):
 
     def insert(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Write new rows."""
-        marks = ",".join("?" * len(columns))
-        self.run_many(f"INSERT INTO {table}({', '.join(columns)}) VALUES({marks})", rows)
+        self.run_many(f"INSERT INTO {table}({', '.join(columns)}) VALUES({marks(columns)})", rows)
 
     def once(self, sql: str, value: str | None = None) -> list[Row]:
         """The rows of a query that is asked many times; within a snapshot they cannot change, so they are read once."""
@@ -97,8 +97,8 @@ class Connection(apsw.Connection):
 
     def insert_item(self, columns: Sequence[str], values: Sequence[Any]) -> int:
         """Write the row of a new item; returns its number."""
-        marks = f"({', '.join(columns)}) VALUES({','.join('?' * len(values))})"
-        return int(self.rows(f"INSERT INTO items{marks} RETURNING n", values)[0][0])
+        sql = f"INSERT INTO items({', '.join(columns)}) VALUES({marks(columns)}) RETURNING n"
+        return int(self.rows(sql, values)[0][0])
 
     def stream(self, sql: str, values: Sequence[Any] | None = None) -> Iterator[Row]:
         """Run a query and read its rows as they are asked for."""

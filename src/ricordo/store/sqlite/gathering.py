@@ -18,11 +18,12 @@ import numpy as np
 from ricordo.store.asking import MATCHES, NEWEST, Ask, Candidates
 from ricordo.store.sql import items, links
 from ricordo.store.sql.arrays import Array, distinct
-from ricordo.store.sql.chunk_rows import chunk_texts, chunks_at, current_chunks, substring_chunks
+from ricordo.store.sql.chunk_rows import chunk_texts
 from ricordo.store.sql.lessons import feedback_priors, learned_shift
 from ricordo.store.sql.pool import GatheredPool
 from ricordo.store.sql.tfidf_scores import tfidf_cosines
 from ricordo.store.sql.threads import neighbours_in_threads
+from ricordo.store.sqlite.chunk_rows import chunks_at, current_chunks, substring_chunks
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.matching import EVERY, KeywordSide
 from ricordo.store.sqlite.nearness import MeaningSide, meaning_side, vectors_of_item

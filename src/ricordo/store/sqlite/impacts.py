@@ -44,7 +44,7 @@ class Impacts:
     def known(self, state: State, terms: Collection[str]) -> dict[str, Held | None]:
         """Those of the terms that are in the cache; None means that no chunk contains the term."""
         with self._lock:
-            self._settle(state)
+            self._drop_if_outdated(state)
             found = {term: self._terms[term] for term in terms if term in self._terms}
             for term in found:
                 self._terms.move_to_end(term)
@@ -69,7 +69,7 @@ class Impacts:
                 self._counted, self._counts = epoch, {}
             return self._counts
 
-    def _settle(self, state: State) -> None:
+    def _drop_if_outdated(self, state: State) -> None:
         if self._state != state:
             self._state = state
             self._terms.clear()

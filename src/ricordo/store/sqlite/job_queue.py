@@ -14,6 +14,7 @@ import numpy as np
 from ricordo.store.prepare import embedded_text
 from ricordo.store.sql import jobs
 from ricordo.store.sql.arrays import Array
+from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.times import now_micros
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.open_file import OpenFile
@@ -111,9 +112,7 @@ def _claim(connection: Connection, fingerprint: int, owner: str, limit: int, kin
     )
     chunks = [row[0] for row in rows]
     found: dict[int, Job] = {}
-    for at in range(0, len(chunks), 500):
-        part = chunks[at : at + 500]
-        marks = ",".join("?" * len(part))
+    for marks, part in in_parts(chunks):
         for chunk, item, digest, prefix, text in connection.rows(
             f"SELECT id, item, embed_hash, prefix, text FROM chunks WHERE state<2 AND id IN ({marks})", part
         ):
@@ -146,10 +145,7 @@ def _is_running(pid: int) -> bool:
 def _known_vectors(connection: Connection, fingerprint: int, hashes: Sequence[bytes]) -> dict[bytes, tuple[int, Array]]:
     """Vectors already computed for these texts: hash → (vector id, vector)."""
     known: dict[bytes, tuple[int, Array]] = {}
-    distinct = list(dict.fromkeys(hashes))
-    for at in range(0, len(distinct), 500):
-        part = distinct[at : at + 500]
-        marks = ",".join("?" * len(part))
+    for marks, part in in_parts(dict.fromkeys(hashes)):
         for vector, digest, data in connection.rows(
             f"SELECT id, hash, vector FROM vectors WHERE fingerprint=? AND hash IN ({marks})", (fingerprint, *part)
         ):

@@ -19,6 +19,7 @@ from itertools import pairwise
 import numpy as np
 
 from ricordo.store.sql.arrays import Array, Grouped, lookup
+from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.matches import Matches, Wanted
 from ricordo.store.sql.new_chunks import FIELDS, LIVE
 from ricordo.store.sqlite.connection import Connection
@@ -137,11 +138,23 @@ class LexicalIndex:
         item; ``times`` are the ids of the chunks that were live at the time asked for; ``also`` are items whose
         matching chunks are answered whatever their rank. ``cover`` measures how much of the query each chunk holds.
         """
-        view = View(self, connection, self.snapshot(connection), scoring, times)
-        view.hold({term for word in wanted for term in word.terms} | {t for g in (*required, *excluded) for t in g})
+        view = self._view(connection, wanted, scoring, times, also={t for g in (*required, *excluded) for t in g})
         among = view.few_places(allowed)
         mask = view.mask(allowed if among is None else None, required, excluded)
         return view.best(view.score(wanted, mask, among), wanted, items, among, also, cover=cover)
+
+    def _view(
+        self,
+        connection: Connection,
+        wanted: Sequence[Wanted],
+        scoring: Scoring,
+        times: Array | None,
+        also: Collection[str] = (),
+    ) -> View:
+        """The view of a query in which its words can be looked at, and some terms also."""
+        view = View(self, connection, self.snapshot(connection), scoring, times)
+        view.hold({*also, *(term for word in wanted for term in word.terms)})
+        return view
 
     def shares(
         self,
@@ -153,9 +166,7 @@ class LexicalIndex:
         times: Array | None = None,
     ) -> dict[int, list[tuple[str, dict[str, int], float, float]]]:
         """For each chunk and word: label, frequency per field, idf, and what it added to the score."""
-        view = View(self, connection, self.snapshot(connection), scoring, times)
-        view.hold({term for word in wanted for term in word.terms})
-        return view.shares(wanted, chunks)
+        return self._view(connection, wanted, scoring, times).shares(wanted, chunks)
 
     def given(
         self,
@@ -167,8 +178,7 @@ class LexicalIndex:
         times: Array | None = None,
     ) -> dict[int, dict[str, float]]:
         """What each word added to the score of each chunk that holds it, by chunk and label."""
-        view = View(self, connection, self.snapshot(connection), scoring, times)
-        view.hold({term for word in wanted for term in word.terms})
+        view = self._view(connection, wanted, scoring, times)
         found: dict[int, dict[str, float]] = {}
         for word, chunk, _, share in view.given(wanted, chunks):
             found.setdefault(chunk, {})[word.label] = share
@@ -247,9 +257,7 @@ def _size(posting: Posting | None) -> int:
 
 def _read_postings(connection: Connection, segment: int, terms: list[str]) -> dict[str, Posting]:
     found: dict[str, Posting] = {}
-    for at in range(0, len(terms), 500):
-        part = terms[at : at + 500]
-        marks = ",".join("?" * len(part))
+    for marks, part in in_parts(terms):
         for term, data in connection.rows(
             f"SELECT term, data FROM postings WHERE segment=? AND term IN ({marks})", (segment, *part)
         ):

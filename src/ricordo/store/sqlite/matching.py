@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -11,18 +10,16 @@ import numpy as np
 from ricordo.store.asking import Ask, AskedWord, Phrase
 from ricordo.store.sql import items
 from ricordo.store.sql.arrays import Array, distinct
-from ricordo.store.sql.chunk_rows import chunk_texts, live_items
+from ricordo.store.sql.asked_words import RESPELLED, SpelledWords, holds_all, item_texts
+from ricordo.store.sql.chunk_rows import chunk_texts
 from ricordo.store.sql.matches import Matches, Wanted
+from ricordo.store.sqlite.chunk_rows import live_items
 from ricordo.store.sqlite.connection import Connection
 from ricordo.store.sqlite.lexical import LexicalIndex
-from ricordo.text.phrases import holds_phrase, holds_prefix
 from ricordo.text.spelling import MOST_LIKELY, MOST_LOOKED_UP, first_letters, likely_words
 from ricordo.text.words import fold
-from ricordo.values.items import Item
 
 EVERY = 1 << 30
-RESPELLED = 0.7
-"""The weight of a word that is searched in place of one that occurs nowhere."""
 _CHECKED_AT_ONCE = 256
 
 
@@ -148,18 +145,15 @@ class KeywordSide:
             part = found.chunks[at : at + _CHECKED_AT_ONCE].tolist()
             texts = chunk_texts(self.connection, part)
             missing = [n for n in {texts[c][0] for c in part if c in texts} if n not in titles]
-            titles |= {n: _item_texts(item) for n, item in items.by_numbers(self.connection, missing).items()}
+            titles |= {n: item_texts(item) for n, item in items.by_numbers(self.connection, missing).items()}
             for offset, chunk in enumerate(part):
                 if chunk not in texts:
                     continue
                 n, heading, text = texts[chunk]
                 sources = (text, heading, *titles.get(n, ("",)))
-                if not all(holds_phrase(sources, phrase.text) for phrase in phrases):
-                    continue
-                if prefixes and not any(holds_prefix(sources, prefix) for prefix in prefixes):
-                    continue
-                kept.append(at + offset)
-                owners.add(n)
+                if holds_all(sources, phrases, prefixes):
+                    kept.append(at + offset)
+                    owners.add(n)
             if len(owners) >= limit:
                 break
         picked = np.array(kept, np.int64)
@@ -172,39 +166,19 @@ class KeywordSide:
         )
 
     def lost_to_other_words(self, chunks: Sequence[int]) -> dict[int, float]:
-        """By chunk, the part of its score that it got for another word with the same stem as one asked for.
-
-        A word counts as the one asked for when it agrees with it but for the last three letters: for productivity,
-        productive does and product does not.
-        """
+        """By chunk, the part of its score that it got for another word with the same stem as one asked for."""
         spelled = {word.term for word in self.ask.words if word.spelled}
         words = [word for word in self.wanted if word.label in spelled]
         given = self.index.given(self.connection, words, chunks, scoring=self.ask.scoring, times=self.times)
-        false = self._false_stems(list(given))
-        return {chunk: sum(given[chunk].get(label, 0.0) for label in labels) for chunk, labels in false.items()}
-
-    def _false_stems(self, chunks: Sequence[int]) -> dict[int, set[str]]:
-        """By chunk, the terms that it holds only as another word's stem."""
-        starts = [
-            (word.term, re.compile(rf"\b{re.escape(word.spelled[: max(len(word.spelled) - 3, 1)])}"))
-            for word in self.ask.words
-            if word.spelled
-        ]
-        found: dict[int, set[str]] = {}
-        for chunk, (_, heading, text) in chunk_texts(self.connection, chunks).items() if starts else ():
-            folded = fold(f"{heading}\n{text}")
-            missing = {term for term, start in starts if not start.search(folded)}
-            if missing:
-                found[chunk] = missing
-        return found
+        spellings = SpelledWords(self.ask)
+        lost: dict[int, float] = {}
+        for chunk, (_, heading, text) in chunk_texts(self.connection, list(given)).items() if spellings else ():
+            if others := spellings.terms_of_others(heading, text):
+                lost[chunk] = sum(given[chunk].get(term, 0.0) for term in others)
+        return lost
 
     def shares(
         self, words: Sequence[Wanted], chunks: Sequence[int]
     ) -> dict[int, list[tuple[str, dict[str, int], float, float]]]:
         """What each word added to each chunk."""
         return self.index.shares(self.connection, words, chunks, scoring=self.ask.scoring, times=self.times)
-
-
-def _item_texts(item: Item) -> tuple[str, ...]:
-    fields = item.fields
-    return fields.title, item.ref.path, fields.description, "\n".join(fields.tags), fields.context

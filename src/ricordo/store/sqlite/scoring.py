@@ -13,6 +13,7 @@ import numpy as np
 
 from ricordo.frozen import frozen
 from ricordo.store.sql.arrays import Array, Grouped, distinct, first_places, lookup, only_among
+from ricordo.store.sql.asked_words import MOST_TIES
 from ricordo.store.sql.matches import Matches, Wanted
 from ricordo.store.sql.new_chunks import FIELDS
 from ricordo.store.sqlite.connection import Connection
@@ -21,10 +22,8 @@ from ricordo.store.sqlite.postings import Posting
 from ricordo.store.sqlite.segments import Arrays
 from ricordo.store.values import Scoring
 
-FEW = 8
-"""If fewer than one in so many items pass a filter, only their places are looked at."""
-MOST_TIES = 500
-"""Chunks that tie with the last one are returned, too, so that refs can break the tie; at most this many."""
+LOOKED_UP_BELOW_ONE_IN = 8
+"""If fewer than one item in this number passes a filter, only the places of those that do are looked at."""
 
 
 class PostingSource(Protocol):
@@ -67,7 +66,7 @@ class Snapshot:
     """Whether the chunk at each place is live; None where all are."""
 
     def begins_like(self, other: Snapshot, places: int) -> bool:
-        """Whether the first so many places are those of the same segments."""
+        """Whether the first ``places`` places are those of the same segments."""
         here, there = (
             [segment.id for segment, start in zip(one.segments, one.starts.tolist(), strict=False) if start < places]
             for one in (self, other)
@@ -158,7 +157,7 @@ class View:
         if allowed is None:
             return None
         grouped = self.index.by_item(self.snapshot)
-        if FEW * len(allowed) >= len(grouped):
+        if LOOKED_UP_BELOW_ONE_IN * len(allowed) >= len(grouped):
             return None
         places: Array = np.sort(grouped.positions(allowed))
         return places

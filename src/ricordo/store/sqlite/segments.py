@@ -56,23 +56,35 @@ def _add_chunks(connection: Connection, chunks: Sequence[NewChunk], made: _Inver
     """Index the chunks of one transaction as one segment."""
     if not chunks:
         return
-    lengths = np.array([chunk.lengths() for chunk in chunks], np.uint32).T
-    row = connection.rows(
-        "INSERT INTO segments(state, docs, chunk_ids, item_ids, lengths, states) VALUES(?,?,?,?,?,?) RETURNING id",
-        (
-            READY,
-            len(chunks),
-            np.array([chunk.chunk for chunk in chunks], np.int64).tobytes(),
-            np.array([chunk.item for chunk in chunks], np.int64).tobytes(),
-            np.ascontiguousarray(lengths).tobytes(),
-            bytes(chunk.state for chunk in chunks),
-        ),
-    )
-    segment = row[0][0]
-    write_postings(connection, segment, made.rows_for(chunks))
+    lengths = lengths_of(chunks)
+    write_segment(connection, READY, chunks, made.rows_for(chunks))
     live = np.array([chunk.state == LIVE for chunk in chunks])
     _count(connection, lengths[:, live], 1)
     bump_epoch(connection)
+
+
+def lengths_of(chunks: Sequence[NewChunk]) -> Array:
+    """How many terms each field of each chunk has, field by field."""
+    return np.ascontiguousarray(np.array([chunk.lengths() for chunk in chunks], np.uint32).T)
+
+
+def write_segment(
+    connection: Connection, state: int, chunks: Sequence[NewChunk], rows: Iterable[tuple[str, bytes]]
+) -> int:
+    """Write a segment with its posting rows; returns its number."""
+    segment: int = connection.rows(
+        "INSERT INTO segments(state, docs, chunk_ids, item_ids, lengths, states) VALUES(?,?,?,?,?,?) RETURNING id",
+        (
+            state,
+            len(chunks),
+            np.array([chunk.chunk for chunk in chunks], np.int64).tobytes(),
+            np.array([chunk.item for chunk in chunks], np.int64).tobytes(),
+            lengths_of(chunks).tobytes(),
+            bytes(chunk.state for chunk in chunks),
+        ),
+    )[0][0]
+    write_postings(connection, segment, rows)
+    return segment
 
 
 def write_postings(connection: Connection, segment: int, rows: Iterable[tuple[str, bytes]]) -> None:

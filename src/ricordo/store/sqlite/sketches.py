@@ -17,16 +17,16 @@ from ricordo.store.sql.arrays import Array, stable_order
 SCAN_BLOCK = 65_536
 SHARED_FROM = 400_000
 """Below this many sketches a second thread gains little, and on a busy machine it would be waited for."""
-FEW = 8
-"""Of entries that are fewer than one in so many, the sketches are picked out before they are compared."""
+PICKED_BELOW_ONE_IN = 8
+"""If fewer than one entry in this number is wanted, their sketches are picked out before they are compared."""
 ESTIMATED_PER_COMPARED = 4
 ESTIMATED_SHARE = 128
-"""Cosines are estimated for so many per vector that is compared in the end, and for one in so many of all."""
+"""For how many entries cosines are estimated: per vector that is compared in the end, or one in this number of all."""
 BITS = 4
-"""The query's numbers are estimated with so many bits."""
+"""With how many bits the query's numbers are estimated."""
 FARTHEST = np.iinfo(np.uint16).max
 WORDS_PER_BYTE = 3
-"""The bits of so many words of 64 are counted in one byte, which is faster than in two; more might not fit."""
+"""Of how many words of 64 bits the bits are counted in one byte, which is faster than in two; more might not fit."""
 
 
 def sketch(vectors: Array) -> Array:
@@ -113,7 +113,7 @@ def nearest_sketches(
     sketches: Array, query: Array, positions: Array, wanted: int, others: Array | None = None
 ) -> Array:
     """The positions whose sketches differ least from the query's, at least ``wanted`` of them."""
-    if FEW * len(positions) < sketches.shape[1]:
+    if PICKED_BELOW_ONE_IN * len(positions) < sketches.shape[1]:
         picked = _picked(sketches, positions)
         return positions[nearest_sketches(picked, query, np.arange(len(positions)), wanted, positions[:0])]
     distances = _distances(sketches, query)

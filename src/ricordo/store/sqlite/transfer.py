@@ -53,7 +53,7 @@ class Transfer(SharedTransfer):
     def vacuum(self, *, bin_days: float, full: bool = False, keep: Collection[str] = ()) -> VacuumReport:
         """Give back what is no longer needed; ``full`` rewrites the file even when little is to be gained."""
         from ricordo.store.sqlite import vacuuming
-        from ricordo.store.sqlite.meaning import drop_idle_fingerprints
+        from ricordo.store.sqlite.meaning import Vectors
         from ricordo.values.reports import VacuumReport
 
         database = self._file.database
@@ -64,7 +64,7 @@ class Transfer(SharedTransfer):
         parts_before = self._segments()
         emptied = self.empty_bin(bin_days)
         blobs = self._drop_unused_rows()
-        vectors = drop_idle_fingerprints(database, keep)
+        vectors = Vectors(self._file).drop_idle(keep)
         vectors += vacuuming.drop_unused_vectors(database)
         vacuuming.merge_segments(database)
         rewritten = vacuuming.rewrite_file(database, always=full)

@@ -15,20 +15,21 @@ import numpy as np
 
 from ricordo.frozen import frozen
 from ricordo.store.sql.arrays import Array, Grouped, Growing, distinct, first_places
+from ricordo.store.sql.batches import in_parts
 from ricordo.store.sqlite.connection import Connection
-from ricordo.store.sqlite.sketches import FEW, nearest_by_sketch, nearest_of_each
+from ricordo.store.sqlite.sketches import PICKED_BELOW_ONE_IN, nearest_by_sketch, nearest_of_each
 
 EXACT_BELOW = 2_000
 """With fewer candidates than this every cosine is computed; a sketch would only cost recall."""
 COMPARED_PER_RESULT = 16
 COMPARED_AT_LEAST = 1_000
 COMPARED_SHARE = 500
-"""So many vectors are compared exactly: per item asked for, at least, and one in so many of all.
+"""How many vectors are compared exactly: per item asked for, at the least, or one in this number of all.
 
 ``bench/compare.py`` measures what that leaves of the recall.
 """
 COMPARED_PER_ITEM = 12
-"""Of an item that words alone found, so many passages are compared exactly; its nearest is among them."""
+"""How many passages of an item that words alone found are compared exactly; its nearest is among them."""
 ROW_CACHE_BYTES = 256 << 20
 ROWS_AT_ONCE = 256
 COMPACT_BLOCKS = 16
@@ -122,7 +123,7 @@ class VectorIndex:
         Those of the last search are kept while nothing changes.
         """
         entries, items = loaded.entries, visible.items
-        if items is not None and FEW * len(items) < len(loaded.by_item):
+        if items is not None and PICKED_BELOW_ONE_IN * len(items) < len(loaded.by_item):
             return np.sort(visible.among(entries, loaded.by_item.positions(items))), None
         which = (fingerprint, items is None)
         shown = self._shown.get(which)
@@ -207,7 +208,7 @@ class Visible:
 def _split(mask: Array) -> tuple[Array, Array | None]:
     """The positions where a mask holds and, if these are few, the others."""
     positions = np.flatnonzero(mask)
-    few = FEW * (len(mask) - len(positions)) < len(mask)
+    few = PICKED_BELOW_ONE_IN * (len(mask) - len(positions)) < len(mask)
     return positions, np.flatnonzero(~mask) if few else None
 
 
@@ -281,9 +282,7 @@ class _RowCache:
             grown = np.empty((size, self.matrix.shape[1]), np.float32)
             grown[: self.used] = self.matrix[: self.used]
             self.matrix = grown
-        for at in range(0, len(ids), 500):
-            part = ids[at : at + 500].tolist()
-            marks = ",".join("?" * len(part))
+        for marks, part in in_parts(ids.tolist()):
             found = connection.rows(f"SELECT id, vector FROM vectors WHERE id IN ({marks})", part)
             rows = np.frombuffer(b"".join(data for _, data in found), np.float32).reshape(len(found), -1)
             self.matrix[self.used : self.used + len(found)] = rows
