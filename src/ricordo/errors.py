@@ -33,6 +33,8 @@ from typing import Literal
 
 Face = Literal["cli", "http", "mcp", "python"]
 _PARAMETER = re.compile(r"‹([a-z_]+)(?:=([^›]*))?›")
+_FLAGS = {"as_ref": "--as", "format": "--from", "tier": "--to"}
+"""Flags that are not called like the parameter."""
 _COMMAND = re.compile(r"‹:([^›]*)›")
 
 
@@ -154,13 +156,13 @@ def in_words_of(face: Face, text: str) -> str:
     def parameter(found: re.Match[str]) -> str:
         name, value = found.group(1), found.group(2)
         if face == "cli":
-            flag = f"--{name.replace('_', '-')}"
+            flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
             return flag if value is None else f"{flag} {value}"
         if value is None:
             return name
         return {"http": f"{name}={value}", "mcp": f'{name} "{value}"'}.get(face, f'{name}="{value}"')
 
-    commands = "ask the user to run 'ricordo {}'" if face == "mcp" else "'ricordo {}'"
+    commands = "the user's command 'ricordo {}'" if face == "mcp" else "'ricordo {}'"
     return _COMMAND.sub(lambda found: commands.format(found.group(1)), _PARAMETER.sub(parameter, text))
 
 

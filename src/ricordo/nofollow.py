@@ -167,7 +167,7 @@ def open_below(folder: Path, path: Path) -> int:
     if not real.startswith(start):
         raise LinkedFolder(
             f"{path} leads out of the folder {folder}, and links that do are not followed",
-            hint="Add what it leads to by its own path, or use --follow-links.",
+            hint="Add what it leads to by its own path, or use ‹follow_links›.",
         )
     spot = Spot(folder, real[len(start) :].replace(os.sep, "/"))
     return spot.open(os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))

@@ -282,7 +282,7 @@ def file_of(scope: str, env: Environment, start: Path) -> Path:
         raise UsageError(f"there is no scope '{scope}'", hint="A setting is written for: user, project.")
     folder = nearest_project(start, CONFIG_NAME) or nearest_project(start)
     if folder is None:
-        raise NotFound(f"no project around {start}", hint="Run 'ricordo init' in the project's folder first.")
+        raise NotFound(f"no project around {start}", hint="Run ‹:init› in the project's folder first.")
     return folder / CONFIG_NAME
 
 

@@ -135,14 +135,20 @@ class AddVerbs:
         )
         if text is not None:
             if dry_run:
-                raise UsageError("a dry run needs files, folders or URLs", hint="Leave out --dry-run for a text.")
+                raise UsageError("a dry run needs files, folders or URLs", hint="Leave out ‹dry_run› for a text.")
             if as_ref is None:
-                raise UsageError("text from standard input needs a name", hint="Say where it goes: --as note:/my-note")
+                raise UsageError(
+                    "text from standard input needs a name", hint="Say where it goes: ‹as_ref=note:/my-note›"
+                )
             return self._context.embed_after(adding.text(self._context.resolve(as_ref), text), wait, progress)
         if as_ref is not None and len(sources) != 1:
-            raise UsageError("--as names one item, so it goes with one file", hint="Leave out --as, or add one file.")
+            raise UsageError(
+                "‹as_ref› names one item, so it goes with one file", hint="Leave out ‹as_ref›, or add one file."
+            )
         if as_ref is not None and (depth or sitemap):
-            raise UsageError("--as names one item, and a site has many", hint="Leave out --as, --depth or --sitemap.")
+            raise UsageError(
+                "‹as_ref› names one item, and a site has many", hint="Leave out ‹as_ref›, ‹depth› or ‹sitemap›."
+            )
 
         def pages(adding: Adding) -> AddingPages:
             from ricordo.ingest.adding_pages import AddingPages

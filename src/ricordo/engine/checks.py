@@ -37,11 +37,11 @@ def check_type(name: str, value: object, wanted: type, *, optional: bool = False
 def refuse_binned(item: Item) -> None:
     """Refuse an item that is in the bin: for callers it does not exist."""
     if item.state == "deleted":
-        raise NotFound(f"{item.ref} is in the bin", hint=f"'ricordo restore {item.ref}' brings it back.")
+        raise NotFound(f"{item.ref} is in the bin", hint=f"‹:restore {item.ref}› brings it back.")
 
 
 def refuse_put_away(item: Item) -> None:
     """Refuse to change an item in the bin or the archive, because a change would bring it back."""
     refuse_binned(item)
     if item.state == "archived":
-        raise Conflict(f"{item.ref} is archived", hint=f"'ricordo restore {item.ref}' brings it back first.")
+        raise Conflict(f"{item.ref} is archived", hint=f"‹:restore {item.ref}› brings it back first.")

@@ -236,7 +236,7 @@ class EngineContext:
         if is_id(text):
             found = self.store.items.ref_by_id(text)
             if found is None:
-                raise NotFound(f"there is no item with the id {text}", hint="'ricordo list' shows what is there.")
+                raise NotFound(f"there is no item with the id {text}", hint="‹:list› shows what is there.")
             return found
         if _URL.match(text):
             return registry.url_ref(text, self.config)

@@ -87,7 +87,7 @@ class ForeignImport:
             ref = Ref.parse(entry.ref)
             if self._context.store.files.known(ref.drive, [ref.path]):
                 raise PathConflict(
-                    f"{ref} is already in the store; nothing was written", hint="Pass --on-conflict skip or overwrite."
+                    f"{ref} is already in the store; nothing was written", hint="Pass ‹on_conflict=skip› or overwrite."
                 )
 
     def _relate(self, relations: Sequence[Relation]) -> int:

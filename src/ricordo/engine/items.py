@@ -181,7 +181,7 @@ class ItemVerbs:
             if base is not None and item.version != base:
                 raise StaleVersion(
                     f"{item.ref} is at version {item.version} by now, and the change was made on version {base}",
-                    hint=f"Read it again and repeat the change; 'ricordo diff {item.ref}' shows the last one.",
+                    hint=f"Read it again and repeat the change; ‹:diff {item.ref}› shows the last one.",
                 )
             prepared = changed(self._context.store.items.draft(n, item.version))
             try:

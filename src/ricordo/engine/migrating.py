@@ -115,7 +115,7 @@ class MigrateVerbs:
         n = context.present_number(str(name))
         place = locate(None, context.config, context.start, tier).location
         if place.name == context.location:
-            raise UsageError(f"the item is in the tier {tier} already", hint="Name another tier with --to.")
+            raise UsageError(f"the item is in the tier {tier} already", hint="Name another tier with ‹tier›.")
         record = context.store.transfer.item(n)
         other = registry.open_store(place, context.config, create=True)
         try:
@@ -136,7 +136,7 @@ def _refuse_strangers(source: Store, target: Store) -> None:
         if source.items.ref_by_id(record.id) is None:
             raise PathConflict(
                 f"the target holds items of its own, such as {record.ref}",
-                hint="Migrate into an empty store; 'ricordo export' and 'import' join two that both hold items.",
+                hint="Migrate into an empty store; ‹:export› and ‹:import› join two that both hold items.",
             )
 
 

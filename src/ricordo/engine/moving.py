@@ -195,7 +195,7 @@ class MoveVerbs:
                 if taken:
                     raise PathConflict(
                         f"{item.ref} in {name} is already in the store; nothing was written",
-                        hint="Pass --on-conflict skip or overwrite.",
+                        hint="Pass ‹on_conflict=skip› or overwrite.",
                     )
 
     def _occupied(self, item: ItemRecord) -> bool:
@@ -307,7 +307,7 @@ def _new_file(path: Path, *, force: bool) -> Iterator[BinaryIO]:
     if path.is_dir():
         raise UsageError(f"{path} is a folder", hint=f"Name a file in it, such as {path / 'export.jsonl'}")
     if path.exists() and not force:
-        raise PathConflict(f"{path} exists", hint="Pass --force to replace it, or name another file.")
+        raise PathConflict(f"{path} exists", hint="Pass ‹force› to replace it, or name another file.")
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0)
@@ -333,7 +333,7 @@ def _opened(source: Source) -> Iterator[tuple[BinaryIO, str]]:
         path = Path(source).expanduser()
         if not path.is_file():
             raise NotFound(
-                f"there is no file {path}", hint="An export is one file; for a folder, say what it is with --from."
+                f"there is no file {path}", hint="An export is one file; for a folder, say what it is with ‹format›."
             )
         with path.open("rb") as file:
             yield file, str(path)

@@ -136,7 +136,7 @@ class ReadVerbs:
         if url.startswith(("https://", "http://")):
             return url
         raise UsageError(
-            f"{item.ref} is neither a file nor a page", hint=f"'ricordo edit {item.ref}' opens its text in your editor."
+            f"{item.ref} is neither a file nor a page", hint=f"‹:edit {item.ref}› opens its text in your editor."
         )
 
     @verb(

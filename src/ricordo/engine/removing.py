@@ -171,7 +171,7 @@ class RemoveVerbs:
                 ref = self._folder(text)
                 below = store.items.refs_below(ref.drive, ref.path)
                 if not below:
-                    raise NotFound(f"there is nothing below {ref}", hint="'ricordo tree' shows what is in the store.")
+                    raise NotFound(f"there is nothing below {ref}", hint="‹:tree› shows what is in the store.")
                 found |= {number: below_ref for number, below_ref, _ in below}
                 continue
             number = self._context.number(name)
@@ -217,7 +217,7 @@ class RemoveVerbs:
         item = store.items.get_many([n])[n]
         if version is None and item.state == "live":
             raise UsageError(
-                f"{item.ref} is not in the bin", hint="Name the version to go back to: --version N (see history)."
+                f"{item.ref} is not in the bin", hint="Name the version to go back to: ‹version› N (see history)."
             )
         draft = store.items.draft(n, version or item.version)
         return self._items.rewrite(n, self._context.pipeline.prepare_draft(replace(draft, ref=item.ref)))

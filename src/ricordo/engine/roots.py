@@ -88,7 +88,7 @@ class RootVerbs:
         items = self._context.store.items.refs_below("disk", before)
         roots = [root for root, _ in self._context.store.files.roots() if _is_within(disk_ref(Path(root)).path, before)]
         if not items and not roots:
-            raise NotFound(f"nothing was added from {before}", hint="'ricordo roots' and 'ricordo tree' show what was.")
+            raise NotFound(f"nothing was added from {before}", hint="‹:roots› and ‹:tree› show what was.")
         states = self._context.store.files.states([n for n, _, _ in items])
         done = [self._moved(n, ref, f"{after}{ref.path[len(before) :]}", states) for n, ref, _ in items]
         self._move_roots(before, after)

@@ -184,7 +184,7 @@ class SessionVerbs:
         wanted = Ref.parse(name).path[1:] if Ref.looks_like(name) else name.strip()
         wanted = wanted.partition("/")[0]
         if not wanted:
-            raise UsageError("a session has a name", hint="'ricordo sessions list' shows them.")
+            raise UsageError("a session has a name", hint="‹:sessions list› shows them.")
         n = self._context.store.items.number(Ref(SESSION, f"/{wanted}"))
         if n is not None:
             item = self._context.store.items.get_many([n])[n]
@@ -196,7 +196,7 @@ class SessionVerbs:
                 f"{len(begin)} sessions begin with {wanted}", hint=f"Say more of it, for example {begin[0].id}."
             )
         if not begin:
-            raise NotFound(f"there is no session {wanted}", hint="'ricordo sessions list' shows what is there.")
+            raise NotFound(f"there is no session {wanted}", hint="‹:sessions list› shows what is there.")
         n = self._context.store.items.require(Ref.parse(begin[0].ref))
         return self._context.store.items.get_many([n])[n]
 

@@ -147,7 +147,7 @@ class SkillVerbs:
     ) -> tuple[Skill, ...]:
         """Skills are judged by name, description and text."""
         if not task.strip():
-            raise UsageError("there is no task", hint="Say what is to be done; 'ricordo skills list' shows them all.")
+            raise UsageError("there is no task", hint="Say what is to be done; ‹:skills list› shows them all.")
         self.take_in_edits()
         stores = self.reachable_stores([])
         if not any_item(stores, SKILLS):
@@ -186,7 +186,7 @@ class SkillVerbs:
         except NotFound:
             raise self._no_skill(wanted) from None
         if item.kind != "skill":
-            raise NotFound(f"{item.ref} is a {item.kind}, not a skill", hint="'ricordo skills list' shows them.")
+            raise NotFound(f"{item.ref} is a {item.kind}, not a skill", hint="‹:skills list› shows them.")
         return item
 
     def _no_skill(self, name: str) -> NotFound:

@@ -139,7 +139,7 @@ class Tiers:
             if found is not None:
                 return found
         if own is None:
-            raise NotFound(f"there is no item {name} in any tier", hint="'ricordo tiers' shows what is searched.")
+            raise NotFound(f"there is no item {name} in any tier", hint="‹:tiers› shows what is searched.")
         return own, context.number(name)
 
     def tracker_of(self, tier: Tier) -> Tracker | None:

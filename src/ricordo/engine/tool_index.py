@@ -111,7 +111,7 @@ class IndexedTools:
     def find(self, task: TaskText, limit: LimitFlag = 5, *, track: Track | None = None) -> tuple[ToolEntry, ...]:
         """The tools that fit a task best, judged by name, description and parameters."""
         if not task.strip():
-            raise UsageError("there is no task", hint="Say what is to be done; 'ricordo tools list' shows them all.")
+            raise UsageError("there is no task", hint="Say what is to be done; ‹:tools list› shows them all.")
         how: dict[str, Any] = {"filters": _TOOLS, "literal": True, "track": track, "mode": "full", "tool": "tools"}
         # Tools are described in few words. A word of a task that is in none of them is mostly right, not mistyped.
         answer = self._finding.search(in_general(task), limit=limit * MORE, respell=False, **how)

@@ -50,7 +50,7 @@ def evaluate_own(
     if not judged:
         raise NotFound(
             "the log holds no query after which something was opened or judged",
-            hint="Search, open hits with 'ricordo get' or 'open', or say 'ricordo feedback QUERY REF accepted'.",
+            hint="Search, open hits with ‹:get› or ‹:open›, or say ‹:feedback QUERY REF accepted›.",
         )
     results: list[QueryResult] = []
     for name in dict.fromkeys(profiles):

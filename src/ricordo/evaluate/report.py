@@ -122,7 +122,7 @@ def read_results(file: str | Path) -> tuple[Report, ...]:
     if not path.is_file():
         raise NotFound(
             f"there is no file '{path}'",
-            hint="Write one with: ricordo eval DIR --profile bm25 --per-query FILE",
+            hint="Write one with ‹:eval DIR --profile bm25 --per-query FILE›.",
         )
     sets: dict[tuple[str, str], list[QueryResult]] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
@@ -141,7 +141,7 @@ def read_results(file: str | Path) -> tuple[Report, ...]:
         except (ValueError, KeyError, TypeError) as error:
             raise Unreadable(
                 f"{path}, line {number} is not a query's result ({error})",
-                hint="Give a file that 'ricordo eval DIR --per-query FILE' wrote.",
+                hint="Give a file that ‹:eval DIR --per-query FILE› wrote.",
             ) from None
         sets.setdefault(key, []).append(result)
     return tuple(Report(name, digest, tuple(results)) for (name, digest), results in sets.items())

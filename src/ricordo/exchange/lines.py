@@ -122,7 +122,7 @@ _DAMAGED = (
     "The file was damaged or changed by hand; export again, or remove the line and lower its count in the header."
 )
 _CUT_OFF = "Copy the file again, or export again."
-_OTHERS = "Name what it is with --from: obsidian, basic-memory or mem0."
+_OTHERS = "Name what it is with ‹format›: obsidian, basic-memory or mem0."
 
 
 def _header(lines: _Lines) -> Header:

@@ -73,7 +73,7 @@ def install(app: FastAPI) -> None:
 
     async def known(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, Error)
-        return JSONResponse(printable(shape(error.code, error.message, error.hint)), status_of(error))
+        return JSONResponse(printable({"error": error.to_dict("http")}), status_of(error))
 
     async def late(request: Request, error: Exception) -> JSONResponse:
         hint = "A write may still succeed: check before you repeat it. The limit is serve.seconds."

@@ -112,7 +112,9 @@ class Adding:
                     else:
                         self._pass_over(entry)
         if as_ref is not None and (roots or len(found) > 1):
-            raise UsageError("--as names one item, so it goes with one file", hint="Leave out --as, or add one file.")
+            raise UsageError(
+                "‹as_ref› names one item, so it goes with one file", hint="Leave out ‹as_ref›, or add one file."
+            )
         refs = {path: as_ref or disk_ref(path) for path in found}
         self._refuse_existing([*refs.values(), *(as_ref or place.ref for place in places)])
         if self.dry_run:
@@ -195,7 +197,7 @@ class Adding:
         for ref in self._known(refs):
             raise PathConflict(
                 f"{ref} is already in the store; nothing was written",
-                hint=f"Read it first (get {ref}), or pass --on-conflict overwrite.",
+                hint=f"Read it first (get {ref}), or pass ‹on_conflict=overwrite›.",
             )
 
     def _skip_known(self, ref: Ref, known: Mapping[Ref, FileState | None], entry: FoundFile | None = None) -> bool:

@@ -107,12 +107,12 @@ class Worker:
             vectors = call_plugin(
                 lambda: self.embedder.embed_documents(list(texts.values())),
                 f"{self.embedder.fingerprint} failed",
-                hint="Nothing was stored. Check the embedding settings, then run 'ricordo embed'.",
+                hint="Nothing was stored. Check the embedding settings, then run ‹:embed›.",
             )
             if len(vectors) != len(texts):
                 raise ContractError(
                     f"{self.embedder.fingerprint} gave {len(vectors)} vectors for {len(texts)} texts",
-                    hint="Nothing was stored. Check the embedding settings, then run 'ricordo embed'.",
+                    hint="Nothing was stored. Check the embedding settings, then run ‹:embed›.",
                 )
         self.store.jobs.finish(self.fingerprint, jobs, dict(zip(texts, vectors, strict=True)))
         self.embedded += len(texts)

@@ -158,7 +158,7 @@ class PageReader:
             raise Unavailable(
                 f"{item.ref} was loaded through the MCP server '{server}', and no server can load it now",
                 hint="Configure the server and a language model again, or add the URL again with"
-                " --on-conflict overwrite to fetch it plainly.",
+                " ‹on_conflict=overwrite› to fetch it plainly.",
             )
         # A model writes another title each time, and a new title would mean embedding every passage again.
         said = str(state.fields.get("title", "")) if state is not None else ""

@@ -92,7 +92,7 @@ class Refresher:
             is_there = folder is not None and self._add_new_files(work, [folder]) and folder.exists()
             if not below and not is_there:
                 self.store.items.require(ref)  # says not found, with the nearest refs
-                raise NotFound(f"{ref} is in the bin", hint=f"'ricordo restore {ref}' brings it back.")
+                raise NotFound(f"{ref} is in the bin", hint=f"‹:restore {ref}› brings it back.")
         return work
 
     def _below(self, ref: Ref) -> dict[int, Ref]:

@@ -94,7 +94,8 @@ class ToolService(Service):
         return failure("unknown_tool", f"there is no tool '{name[:80]}'", f"{hint}Tools: {', '.join(self.tools)}.")
 
     def _failed(self, error: Error, arguments: Mapping[str, Any]) -> Outcome:
-        hint, more = error.hint, {}
+        plain = error.to_dict("mcp")
+        hint, more = plain["hint"], {}
         if isinstance(error, PathConflict):
             reader = "context_read" if "context_read" in self.tools else "get"
             hint = f"Read it first with {reader}; then pass on_conflict='overwrite' to replace it, or use another ref."
@@ -105,7 +106,7 @@ class ToolService(Service):
                 hint = f"Did you mean {' or '.join(near)}?" if near else known or hint
         if (candidates := getattr(error, "candidates", None)) is not None:
             more = {"candidates": candidates}
-        return failure(error.code, error.message, hint or "Change the call as the message says.", **printable(more))
+        return failure(error.code, plain["message"], hint or "Change the call as the message says.", **printable(more))
 
     def _near(self, arguments: Mapping[str, Any]) -> tuple[list[str] | None, str]:
         """Refs spelled like the one that was not found, and a hint if there are none; None if the ref does exist."""

@@ -137,7 +137,7 @@ class Learning:
         else:
             found = self.store.lessons.weight_change(change)
             if found is None:
-                raise NotFound(f"there is no change {change}", hint="'ricordo learn history' lists them.")
+                raise NotFound(f"there is no change {change}", hint="‹:learn history› lists them.")
             names, shift, reason = [found.profile], found.shift_before, f"rollback of {change}"
         learners = self.learners()
         made = []

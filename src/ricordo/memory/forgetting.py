@@ -62,7 +62,7 @@ def check_selection(names: tuple[object, ...], criteria: Criteria) -> None:
     """Refuse a call with neither names nor criteria, because it must not mean all items."""
     if not names and criteria.is_empty():
         raise UsageError(
-            "nothing was named", hint="Name refs, or say which: --older-than 90d, --unused-since 30d, --kind, --tag."
+            "nothing was named", hint="Name refs, or say which: ‹older_than=90d›, ‹unused_since=30d›, ‹kind›, ‹tag›."
         )
 
 

@@ -130,7 +130,7 @@ class Knowledge:
         elif not self.folder.exists() and self.store.knowledge.files():
             raise Unavailable(
                 f"the knowledge folder {self.folder.path} is gone; nothing was changed",
-                hint="Bring it back, or write its files again from the store: ricordo sync --write",
+                hint="Bring it back, or write its files again from the store: ‹:sync --write›",
             )
         seen = look(self.store, self.folder)
         if self.folder.leftovers and self._recover():

@@ -57,7 +57,7 @@ def unlink(store: Store, source: int, target: int, type_: str | None) -> int:
     if left:
         others = ", ".join(sorted({one.type for one in left}))
         raise NotFound(f"there is no link '{type_}' from {names}", hint=f"There is: {others}.")
-    raise NotFound(f"there is no link from {names}", hint="'ricordo links REF' shows the links of an item.")
+    raise NotFound(f"there is no link from {names}", hint="‹:links REF› shows the links of an item.")
 
 
 def around(store: Store, n: int, depth: int) -> LinkReport:

@@ -98,7 +98,7 @@ def _new_about(known: Item, memory: Memory) -> dict[str, Any]:
 def _entity_name(text: str) -> str:
     name = " ".join(text.split())
     if len(name) > LONGEST_NAME:
-        raise UsageError("an entity needs a name", hint="Say what it is called: --title 'Ada Lovelace'.")
+        raise UsageError("an entity needs a name", hint="Say what it is called: ‹title› 'Ada Lovelace'.")
     return name
 
 
@@ -190,7 +190,7 @@ class Keeper:
         n = self.store.items.number(ref)
         if n is not None and self.store.items.get_many([n])[n].state != "deleted":
             raise PathConflict(
-                f"{ref} already exists", hint=f"'ricordo edit {ref}' changes it; without a ref, a free one is made."
+                f"{ref} already exists", hint=f"‹:edit {ref}› changes it; without a ref, a free one is made."
             )
 
     def _refuse_latecomer(

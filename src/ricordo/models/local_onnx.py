@@ -138,7 +138,7 @@ def folder_of(model: str) -> Path:
     if model not in folders:
         raise Unavailable(
             f"there is no model '{model}' inside the package",
-            hint="Use 'ricordo models use local --model minilm' or '--model fast'; 'hub' runs other models.",
+            hint="Use ‹:models use local --model minilm› or ‹:models use local --model fast›; 'hub' runs other models.",
         )
     return folders[model]
 
@@ -236,7 +236,7 @@ class LocalEmbedder:
         import numpy as np
 
         inputs = {"input_ids": np.array(tokens, np.int64)}
-        vectors: Vectors = run_session(session, inputs, "the model", hint="Run 'ricordo doctor'.")[0]
+        vectors: Vectors = run_session(session, inputs, "the model", hint="Run ‹:doctor›.")[0]
         return vectors
 
     def _open(self) -> InferenceSession:

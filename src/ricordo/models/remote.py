@@ -88,7 +88,7 @@ class RemoteEmbedder:
             provider, model = self.shape.provider, self.shape.model
             raise Unavailable(
                 f"{provider}: the length of the vectors of {model} is not known",
-                hint=f"'ricordo models use {provider} --model {model}' finds it out. Or set embedding.dimensions.",
+                hint=f"‹:models use {provider} --model {model}› finds it out. Or set embedding.dimensions.",
             )
         return self.shape.dimensions
 

@@ -25,7 +25,7 @@ def score_of(profile: Profile) -> float:
     if profile.memory_score is None:
         raise UsageError(
             f"the profile '{profile.name}' ranks memories with everything else",
-            hint="Leave out --memories, or use --profile vault.",
+            hint="Leave out ‹memories›, or use ‹profile=vault›.",
         )
     return profile.memory_score
 

@@ -66,7 +66,7 @@ class Request:
     def check(self) -> None:
         """Refuse what cannot be answered."""
         if not self.lexical and not self.vectors:
-            raise UsageError("both sides of the search are off", hint="Leave out --no-lexical or --no-vectors.")
+            raise UsageError("both sides of the search are off", hint="Leave out one of ‹lexical› and ‹vectors›.")
         if self.limit < 1 or self.offset < 0:
             raise UsageError("the limit is at least 1 and the offset at least 0")
         if self.mode not in ("scan", "full"):

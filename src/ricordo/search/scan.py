@@ -67,7 +67,7 @@ class Expression:
         except (regex.error, RecursionError, OverflowError, MemoryError, ValueError) as error:
             raise UsageError(
                 f"'{pattern[:80]}' is not a regular expression: {error}",
-                hint="Use --fixed to look for the text itself.",
+                hint="Use ‹fixed› to look for the text itself.",
             ) from None
 
     def may_be_in(self, text: str) -> bool:
@@ -86,7 +86,7 @@ class Expression:
             pass
         raise UsageError(
             f"searching for '{self._pattern[:80]}' took longer than {self._seconds:g} s and was ended",
-            hint="Use a simpler pattern, --fixed for plain text, or raise search.pattern_seconds.",
+            hint="Use a simpler pattern, ‹fixed› for plain text, or raise search.pattern_seconds.",
         )
 
 

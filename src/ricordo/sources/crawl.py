@@ -207,7 +207,7 @@ def sitemap_page(url: str, manners: Manners, fetch: Fetch) -> FetchedPage:
             return page
     raise NotFound(
         f"{shown(origin(url))} has no sitemap that can be read{f': {problem.message}' if problem else ''}",
-        hint="Give the URL of the sitemap itself, or follow links with --depth.",
+        hint="Give the URL of the sitemap itself, or follow links with ‹depth›.",
     )
 
 

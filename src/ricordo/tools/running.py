@@ -85,7 +85,7 @@ class OpenServers:
             connections = stack.enter_context(connected((one.server(),), self._seconds()))
             if problem := connections.problems.get(one.name):
                 stack.close()
-                hint = "Start its command by hand to see what it says; 'ricordo tools list --verbose' shows it."
+                hint = "Start its command by hand to see what it says; ‹:tools list --verbose› shows it."
                 raise Unavailable(f"the MCP server '{one.name}' cannot be used: {problem}", hint=hint)
             with self._lock:
                 self._open[one.name] = (one.entry, connections, stack)

@@ -67,7 +67,7 @@ class Database:
             schema.migrate(raw, self.address.schema, self.path, create=make, partitions=partitions)
             number = schema.workspace_number(raw, self.address.schema, self.address.workspace, create=make)
             if number is None:
-                raise StoreError(f"there is no workspace at {self.path}", hint="Run 'ricordo init' with this --store.")
+                raise StoreError(f"there is no workspace at {self.path}", hint="Run ‹:init› with this ‹store›.")
             self.workspace = number
             row = raw.execute("SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user").fetchone()
             self._role = schema.APPLICATION_ROLE if row is not None and row[0] else None

@@ -242,7 +242,7 @@ def migrate(connection: Any, schema: str, shown: str, *, create: bool, partition
     if found == SCHEMA_VERSION:
         return
     if found is None and not create:
-        raise StoreError(f"there is no store at {shown}", hint="Run 'ricordo init' with the same --store first.")
+        raise StoreError(f"there is no store at {shown}", hint="Run ‹:init› with the same ‹store› first.")
     for number, step in enumerate(MIGRATIONS, start=1):
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))

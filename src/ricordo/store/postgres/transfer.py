@@ -48,7 +48,7 @@ class Transfer(SharedTransfer):
         if target.is_dir():
             raise UsageError(f"{target} is a folder", hint=f"Name a file in it, such as {target / 'backup.jsonl'}")
         if target.exists() and not force:
-            raise PathConflict(f"{target} exists", hint="Pass --force to replace it, or name another file.")
+            raise PathConflict(f"{target} exists", hint="Pass ‹force› to replace it, or name another file.")
         if not target.parent.is_dir():
             raise StoreError(f"there is no folder {target.parent}", hint=f"Make it first: mkdir -p {target.parent}")
         partial = target.with_name(f"{target.name}.{os.getpid()}.partial")

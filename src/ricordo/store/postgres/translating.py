@@ -41,7 +41,7 @@ def translated(path: str) -> Iterator[None]:
     except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn) as error:
         raise CorruptStore(
             f"the tables of the store {path} are not what they should be ({_first_line(error)})",
-            hint="Restore a backup, or name another store with --store.",
+            hint="Restore a backup, or name another store with ‹store›.",
         ) from error
 
 

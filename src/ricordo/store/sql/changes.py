@@ -188,7 +188,7 @@ class Changes:
         head = heads.head_of(connection, n)
         ref: str = connection.rows("SELECT drive || ':' || path FROM items WHERE n=?", (n,))[0][0]
         if head.state == "deleted":
-            raise NotFound(f"{ref} is in the bin", hint=f"'ricordo restore {ref}' brings it back.")
+            raise NotFound(f"{ref} is in the bin", hint=f"‹:restore {ref}› brings it back.")
         if head.state == "archived":
             return Saved(ref, "skipped", head.id, head.version, None, head.hash, reason="already archived")
         heads.refuse_immutable(head, ref)

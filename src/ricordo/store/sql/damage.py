@@ -126,8 +126,8 @@ def check_content(ref: object, number: int, content: str, blob: bytes | None, di
     if text_hash(content, blob) != digest:
         raise CorruptStore(
             f"the text of {ref} is damaged: it is not what was saved as version {number}",
-            hint="'ricordo doctor --repair' restores it from its file or an older version where it can;"
-            " 'ricordo export --salvage FILE' takes out all that can be read.",
+            hint="‹:doctor --repair› restores it from its file or an older version where it can;"
+            " ‹:export --salvage FILE› takes out all that can be read.",
         )
 
 

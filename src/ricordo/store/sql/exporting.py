@@ -116,7 +116,7 @@ def _item(connection: Connection, row: Sequence[Any], numbers: Collection[int] |
     if len(held) < len(used):
         raise CorruptStore(
             f"{ref} lacks some of its passages",
-            hint="See 'ricordo doctor'; restore a backup, or export what can be read with --salvage.",
+            hint="See ‹:doctor›; restore a backup, or export what can be read with ‹salvage›.",
         )
     place = {chunk[0]: at for at, chunk in enumerate(held)}
     versions = tuple(_version(one, place) for one in rows)

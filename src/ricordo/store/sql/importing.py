@@ -110,7 +110,7 @@ class Importing:
         """Why an item that is there already is left as it is; empty when it is to be replaced."""
         if self.on_conflict == "error":
             raise PathConflict(
-                f"{item.ref} is already in the store", hint="Pass --on-conflict skip or overwrite to go on."
+                f"{item.ref} is already in the store", hint="Pass ‹on_conflict=skip› or overwrite to go on."
             )
         if self.on_conflict == "skip":
             return "already in the store"

@@ -113,7 +113,7 @@ def as_version(connection: Connection, n: int, item: Item, number: int) -> Item:
     """An item as one of its versions has it, without the text."""
     rows = connection.rows(f"SELECT {VERSION_COLUMNS} FROM versions WHERE item=? AND number=?", (n, number))
     if not rows:
-        raise NotFound(f"{item.ref} has no version {number}", hint=f"'ricordo history {item.ref}' lists them.")
+        raise NotFound(f"{item.ref} has no version {number}", hint=f"‹:history {item.ref}› lists them.")
     return with_version(item, number, rows[0])
 
 

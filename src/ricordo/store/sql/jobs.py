@@ -68,7 +68,7 @@ def check_vector(vector: Array, dimensions: int, fingerprint: str) -> None:
     if vector.shape != (dimensions,) or not np.isfinite(vector).all():
         raise ContractError(
             f"{fingerprint} gave a bad vector ({vector.shape[0]} numbers, {dimensions} expected, all finite)",
-            hint="Nothing was stored. Check the embedding settings, then run 'ricordo embed'.",
+            hint="Nothing was stored. Check the embedding settings, then run ‹:embed›.",
         )
 
 

@@ -150,7 +150,7 @@ class Items:
         with self._database.read() as connection:
             draft = items.draft_of(connection, n, number)
             if draft is None:
-                raise NotFound(f"there is no version {number}", hint="'ricordo history REF' lists the versions kept.")
+                raise NotFound(f"there is no version {number}", hint="‹:history REF› lists the versions kept.")
             digest, _ = items.stored_hash(connection, n, number)
         check_content(draft.ref, number, draft.content, draft.blob, digest)
         return draft

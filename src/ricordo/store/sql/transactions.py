@@ -19,7 +19,7 @@ def decoded(shown: object) -> Iterator[None]:
     except UNREADABLE as error:
         raise CorruptStore(
             f"something in the store {shown} cannot be read ({type(error).__name__}: {error})",
-            hint="'ricordo doctor' names what is damaged. If it finds nothing, this is a mistake in Ricordo.",
+            hint="‹:doctor› names what is damaged. If it finds nothing, this is a mistake in Ricordo.",
         ) from error
 
 

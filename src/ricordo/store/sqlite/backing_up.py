@@ -64,7 +64,7 @@ def _check_target(database: Database, target: Path, *, force: bool) -> None:
         if target.samefile(database.path):
             raise UsageError(f"{target} is the store itself", hint="Name another file.")
         if not force:
-            raise PathConflict(f"{target} exists", hint="Pass --force to replace it, or name another file.")
+            raise PathConflict(f"{target} exists", hint="Pass ‹force› to replace it, or name another file.")
         if Path(f"{target}-wal").exists():
             # The old log would be taken for that of the new file, and damage it.
             raise PathConflict(f"{target} is in use as a store", hint="Close what uses it, or name another file.")
@@ -105,7 +105,7 @@ def _verify(path: Path, counts: tuple[int, ...]) -> list[Damage]:
         if problems != ["ok"] or _counts(copy) != counts:
             raise StoreError(
                 f"the copy of the store is not sound ({'; '.join(problems)})",
-                hint="'ricordo doctor' says whether the store itself is; else try another disk.",
+                hint="‹:doctor› says whether the store itself is; else try another disk.",
             )
         return find_damage(copy)
     finally:

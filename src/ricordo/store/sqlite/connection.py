@@ -149,7 +149,7 @@ class Database:
             connection.close()
             raise CorruptStore(
                 f"{self.path} is a SQLite file, but not a Ricordo store",
-                hint="Name another file with --store, or leave it out to use the default store.",
+                hint="Name another file with ‹store›, or leave it out to use the default store.",
             )
         if not self.read_only:
             connection.pragma("journal_mode", "wal")
@@ -220,7 +220,7 @@ class Database:
         if self.read_only:
             raise ReadOnlyStore(
                 f"the store {self.path} can only be read",
-                hint="Make the file and its folder writable, or name another store with --store.",
+                hint="Make the file and its folder writable, or name another store with ‹store›.",
             )
         with self._write_lock, self.translated():
             writer = self._writing_connection()
@@ -284,12 +284,12 @@ class Database:
         except (apsw.CorruptError, apsw.NotADBError) as error:
             raise CorruptStore(
                 f"the store {self.path} is damaged or not a Ricordo store ({error})",
-                hint="Nothing was written. Restore a backup, or name another file with --store.",
+                hint="Nothing was written. Restore a backup, or name another file with ‹store›.",
             ) from error
         except apsw.ReadOnlyError as error:
             raise ReadOnlyStore(
                 f"the store {self.path} can only be read ({error})",
-                hint="Make the file and its folder writable, or name another store with --store.",
+                hint="Make the file and its folder writable, or name another store with ‹store›.",
             ) from error
         except apsw.FullError as error:
             raise StoreError(
@@ -307,12 +307,12 @@ class Database:
         except (apsw.CantOpenError, apsw.IOError, apsw.PermissionsError, apsw.ProtocolError) as error:
             raise StoreError(
                 f"the store {self.path} cannot be opened or read ({error})",
-                hint="Check the path and its permissions, or name another store with --store.",
+                hint="Check the path and its permissions, or name another store with ‹store›.",
             ) from error
         except (apsw.SQLError, apsw.MismatchError, apsw.FormatError) as error:
             raise CorruptStore(
                 f"the tables of the store {self.path} are not what they should be ({error})",
-                hint="Restore a backup, or save what can be read with 'ricordo export --salvage FILE'.",
+                hint="Restore a backup, or save what can be read with ‹:export --salvage FILE›.",
             ) from error
 
     def checkpoint(self) -> None:
@@ -356,11 +356,11 @@ def _prepare_file(path: Path, create: bool) -> None:
     if path.exists():
         return
     if not create:
-        raise StoreError(f"there is no store at {path}", hint="Run 'ricordo init' or add something first.")
+        raise StoreError(f"there is no store at {path}", hint="Run ‹:init› or add something first.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     except OSError as error:
         raise StoreError(
-            f"cannot make a store at {path}: {error.strerror}", hint="Name a place you can write to with --store."
+            f"cannot make a store at {path}: {error.strerror}", hint="Name a place you can write to with ‹store›."
         ) from error
