@@ -177,7 +177,7 @@ def test_sitemaps_that_name_others_and_packed_ones_are_read(pages: Ricordo, site
 
 def test_a_site_without_a_sitemap_says_what_else_to_do(pages: Ricordo, site: Site) -> None:
     error = error_of(pages.add(f"{site.root}/docs/", sitemap=True).items[0])
-    assert (error["code"], "--depth" in error["hint"]) == ("not_found", True)
+    assert (error["code"], "depth" in error["hint"]) == ("not_found", True)
 
 
 def test_a_broken_page_of_a_walk_fails_alone(pages: Ricordo, site: Site) -> None:

@@ -84,4 +84,4 @@ def test_a_profile_without_such_a_score_refuses(filled: Ricordo) -> None:
     for query in ("kettle", "", "kind:note"):
         with pytest.raises(UsageError, match="'brain' ranks memories with everything else") as refused:
             filled.search(query, profile="brain", memories=True)
-    assert "--profile vault" in refused.value.hint
+    assert 'profile="vault"' in refused.value.hint

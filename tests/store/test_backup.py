@@ -126,7 +126,7 @@ def test_a_backup_replaces_a_file_only_when_told(engine: Ricordo, tmp_path: Path
     engine.save("note:/b", "second text")
     with pytest.raises(PathConflict) as caught:
         engine.backup(target)
-    assert "--force" in caught.value.hint
+    assert "force" in caught.value.hint
     assert target.read_bytes() == before
     engine.backup(target, force=True)
     with Ricordo.open(target) as copy:
