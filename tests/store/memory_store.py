@@ -343,7 +343,7 @@ class _Index(_Part):
         notes = Candidates(
             windows={row.n: _window(row) for row, _ in rows},
             active=tables.active,
-            waiting=sum(key[0] == ask.model for key in tables.jobs),
+            waiting=self.store.jobs.waiting(ask.model),
             learned_shift=0.0,
         )
         if ask.find == NEWEST:
@@ -559,9 +559,13 @@ class _Vectors(_Part):
 
 class _Jobs(_Part):
     def waiting(self, fingerprint: str) -> int:
-        return sum(key[0] == fingerprint for key in self.store.tables.jobs)
+        tables = self.store.tables
+        live = (row for row in tables.rows.values() if row.state == "live")
+        return sum((fingerprint, chunk.embed_hash) in tables.jobs for row in live for chunk in row.item.chunks)
 
-    def claim(self, fingerprint: str, dimensions: int, owner: str, limit: int, kind: str | None = None) -> list[Job]:
+    def claim(
+        self, fingerprint: str, dimensions: int, owner: str, limit: int, kind: str | None = None
+    ) -> list[Job] | None:
         claimed: list[Job] = []
         with self.store.writing() as tables:
             for row in tables.rows.values():
@@ -571,7 +575,7 @@ class _Jobs(_Part):
                         tables.jobs[key] = owner
                         text = embedded_text(chunk.prefix, chunk.text)
                         claimed.append(Job(_chunk_id(row.n, at), row.n, chunk.embed_hash, text))
-        return claimed
+        return claimed or None
 
     def finish(self, fingerprint: str, done: Sequence[Job], computed: Mapping[bytes, Any]) -> None:
         dimensions = int(fingerprint.rpartition("/")[2])

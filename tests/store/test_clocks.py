@@ -44,7 +44,7 @@ elif what == "die with leases":
     for number in range(3):
         engine.save(f"note:/waits{number}", f"a text that waits {number}", wait=False)
     (name,) = database.connection().rows("SELECT name FROM fingerprints")[0]
-    taken = engine.store.jobs.claim(name, embedder.dimensions, "another-machine:1", 10)
+    taken = engine.store.jobs.claim(name, embedder.dimensions, "another-machine:1", 10) or []
     said["taken"] = len(taken)
     with database.write() as connection:
         segments._lease(connection, [row[0] for row in connection.rows("SELECT id FROM segments WHERE state=1")][:2])

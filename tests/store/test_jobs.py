@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.store import postgres_server
 
-from ricordo import ConfigProvider, ContractError, Ricordo
+from ricordo import ConfigProvider, ContractError, Entry, Ricordo
 
 SECOND = 1_000_000_000
 Opener = Callable[..., Ricordo]
@@ -107,3 +107,33 @@ def test_a_worker_may_keep_a_text_for_five_minutes_and_then_another_takes_it(
     embedders.append(Embedder(another_worker_comes))
     slow.embed()
     assert taken == [0, 0, 1]
+
+
+def test_what_was_removed_replaced_or_archived_is_not_counted_and_does_not_hold_up_the_rest(
+    open_engine: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ricordo.registry.embedder", lambda config: Embedder())
+    engine = open_engine(vectors=True)
+    engine.save_many([Entry(f"note:/gone/{at}", f"A text that goes, number {at}.") for at in range(120)], wait=False)
+    for name in ("kept", "replaced", "archived", "purged"):
+        engine.save(f"note:/{name}", f"A text, {name}.", wait=False)
+    engine.rm("note:/gone/")
+    engine.rm("note:/purged", purge=True)
+    engine.save("note:/replaced", "Another text.", on_conflict="overwrite", wait=False)
+    engine.correct("note:/archived", "What replaces it.", wait=False)
+    assert engine.jobs().summary["pending"] == 3
+    assert engine.embed().embedded == 3
+
+
+def test_jobs_without_a_text_are_dropped_on_the_way_to_the_others(
+    open_engine: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such jobs are left by versions that did not drop them with their texts."""
+    monkeypatch.setattr("ricordo.registry.embedder", lambda config: Embedder())
+    monkeypatch.setattr("ricordo.store.sql.jobs.drop_chunks", lambda connection, chunks: None)
+    engine = open_engine(vectors=True)
+    engine.save_many([Entry(f"note:/gone/{at}", f"A text that goes, number {at}.") for at in range(120)], wait=False)
+    engine.save("note:/kept", "A text that stays.", wait=False)
+    engine.rm("note:/gone/")
+    assert engine.embed(search_missing=False).embedded == 1
+    assert engine.jobs().summary["pending"] == 0

@@ -74,8 +74,8 @@ class Worker:
 
     def _run(self, kinds: Sequence[str]) -> None:
         while not self.stopped:
-            jobs = next((claimed for kind in kinds or (None,) if (claimed := self._claim(kind))), [])
-            if not jobs:
+            jobs = next((claimed for kind in kinds or (None,) if (claimed := self._claim(kind)) is not None), None)
+            if jobs is None:
                 return
             try:
                 self._embed(jobs)
@@ -89,13 +89,14 @@ class Worker:
                 self.store.jobs.fail(self.fingerprint, jobs, error.message)
                 self.failed += len(jobs)
 
-    def _claim(self, kind: str | None) -> list[Job]:
+    def _claim(self, kind: str | None) -> list[Job] | None:
+        """The next texts to embed; None when there are none left, or as many as were asked for are done."""
         with self._lock:
             size = BATCH if self._left is None else min(BATCH, self._left)
             if size <= 0:
-                return []
+                return None
             jobs = self.store.jobs.claim(self.fingerprint, self.embedder.dimensions, self.owner, size, kind)
-            if self._left is not None:
+            if self._left is not None and jobs is not None:
                 self._left -= len(jobs)
             return jobs
 

@@ -195,7 +195,7 @@ class SearchContract(ItemsContract):
         embedder = FakeEmbedder()
         self.fill(store, Backlog(embedder.fingerprint, embedder.dimensions))
         waiting = store.jobs.waiting(embedder.fingerprint)
-        (job,) = store.jobs.claim(embedder.fingerprint, embedder.dimensions, "test", 1)
+        (job,) = store.jobs.claim(embedder.fingerprint, embedder.dimensions, "test", 1) or []
         for bad in (np.full(64, np.nan, np.float32), np.ones(3, np.float32)):
             with pytest.raises(ContractError):
                 store.jobs.finish(embedder.fingerprint, [job], {job.hash: bad})
@@ -205,12 +205,27 @@ class SearchContract(ItemsContract):
     def test_a_job_is_leased_to_one_worker(self, store: Store) -> None:
         embedder = FakeEmbedder()
         self.fill(store, Backlog(embedder.fingerprint, embedder.dimensions))
-        first = store.jobs.claim(embedder.fingerprint, embedder.dimensions, "one", 100)
+        first = store.jobs.claim(embedder.fingerprint, embedder.dimensions, "one", 100) or []
         assert len(first) == store.counts()["chunks"]
-        assert store.jobs.claim(embedder.fingerprint, embedder.dimensions, "two", 100) == []
+        assert store.jobs.claim(embedder.fingerprint, embedder.dimensions, "two", 100) is None
         store.jobs.fail(embedder.fingerprint, first[:1], "on purpose")
         store.jobs.release("one")
-        assert len(store.jobs.claim(embedder.fingerprint, embedder.dimensions, "two", 100)) >= len(first) - 1
+        again = store.jobs.claim(embedder.fingerprint, embedder.dimensions, "two", 100)
+        assert again is not None
+        assert len(again) >= len(first) - 1
+
+    def test_what_is_removed_purged_or_replaced_waits_for_no_vector(self, store: Store) -> None:
+        embedder = FakeEmbedder()
+        backlog = Backlog(embedder.fingerprint, embedder.dimensions)
+        self.fill(store, backlog)
+        numbers = {ref: store.items.require(Ref.parse(ref)) for ref in TEXTS}
+        binned, purged, replaced, *_ = TEXTS
+        store.changes.remove(numbers[binned])
+        store.changes.remove(numbers[purged], purge=True)
+        store.changes.save([prepared(replaced, "Quite another text.")], backlog=backlog)
+        live = store.counts()["chunks"]
+        assert store.jobs.waiting(embedder.fingerprint) == live
+        assert store.index.candidates(Ask(model=embedder.fingerprint)).waiting == live
 
     def test_the_same_text_needs_no_second_vector(self, store: Store) -> None:
         embedder = FakeEmbedder()

@@ -45,10 +45,19 @@ class Jobs(jobs.SharedJobs):
             connection.run(_MISSING.format(which=which), (number, fingerprint, number))
             return connection.changes()
 
-    def claim(self, fingerprint: str, dimensions: int, owner: str, limit: int, kind: str | None = None) -> list[Job]:
-        """Lease texts to embed; texts that another worker holds are skipped."""
+    def claim(
+        self, fingerprint: str, dimensions: int, owner: str, limit: int, kind: str | None = None
+    ) -> list[Job] | None:
+        """Lease texts to embed; texts that another worker holds are skipped. None says that there are none."""
         if not self.has_work():
-            return []
+            return None
+        while (claimed := self._claim(fingerprint, dimensions, owner, limit, kind)) is not None:
+            if claimed:
+                return claimed
+        return None
+
+    def _claim(self, fingerprint: str, dimensions: int, owner: str, limit: int, kind: str | None) -> list[Job] | None:
+        """The next jobs, without those whose text is gone, which are dropped; None when there are no more."""
         with self._workspace.database.write_at_once() as connection:
             number = self._number(connection, fingerprint, dimensions)
             now = now_micros()
@@ -75,6 +84,8 @@ class Jobs(jobs.SharedJobs):
             )
             gone = [(number, chunk) for chunk, item, *_ in rows if item is None]
             connection.run_many("DELETE FROM jobs WHERE fingerprint=? AND chunk=?", gone)
+        if not rows:
+            return None
         return [
             Job(chunk, item, digest, embedded_text(prefix, text))
             for chunk, item, digest, prefix, text in rows

@@ -63,6 +63,17 @@ def enqueue_chunks(connection: Connection, backlog: Backlog, chunks: Sequence[in
         )
 
 
+def drop_chunks(connection: Connection, chunks: Sequence[int]) -> None:
+    """Take chunks that left normal search off the backlog, of whatever model they wait for a vector."""
+    for at in range(0, len(chunks), 500):
+        part = chunks[at : at + 500]
+        connection.run(
+            "DELETE FROM jobs WHERE fingerprint IN (SELECT id FROM fingerprints)"
+            f" AND chunk IN ({','.join('?' * len(part))})",
+            part,
+        )
+
+
 def check_vector(vector: Array, dimensions: int, fingerprint: str) -> None:
     """Refuse what cannot be a vector of a fingerprint."""
     if vector.shape != (dimensions,) or not np.isfinite(vector).all():

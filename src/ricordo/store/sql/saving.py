@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ricordo.errors import PathConflict
+from ricordo.store.sql import jobs
 from ricordo.store.sql.heads import Head, find_by_id, find_head, refuse_immutable
 from ricordo.store.sql.new_chunks import DELETED, LIVE, SUPERSEDED, NewChunk
 from ricordo.store.sql.protocols import Connection
@@ -299,6 +300,7 @@ def supersede(connection: Connection, chunks: Sequence[tuple[int, int, bytes]], 
             "UPDATE chunks SET state=?, live_until=? WHERE id=?", [(SUPERSEDED, now, chunk) for chunk, _, _ in chunks]
         )
         connection.words.retire(connection, chunks, SUPERSEDED)
+        jobs.drop_chunks(connection, [chunk for chunk, _, _ in chunks])
 
 
 def delete_chunks(connection: Connection, chunks: Sequence[tuple[int, int, bytes]], *, erase: bool) -> None:
@@ -315,6 +317,7 @@ def delete_chunks(connection: Connection, chunks: Sequence[tuple[int, int, bytes
             [(DELETED, now, chunk) for chunk, _, _ in chunks],
         )
     connection.words.retire(connection, [chunk for chunk in chunks if chunk[1] != DELETED], DELETED)
+    jobs.drop_chunks(connection, [chunk for chunk, _, _ in chunks])
 
 
 def _prune_versions(connection: Connection, n: int, last: int) -> None:

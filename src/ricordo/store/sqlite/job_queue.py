@@ -48,14 +48,19 @@ class Jobs(jobs.SharedJobs):
             )
             return _enqueue(connection, number, rows, have)
 
-    def claim(self, fingerprint: str, dimensions: int, owner: str, limit: int, kind: str | None = None) -> list[Job]:
-        """Lease texts to embed; those of processes that are gone count as free."""
+    def claim(
+        self, fingerprint: str, dimensions: int, owner: str, limit: int, kind: str | None = None
+    ) -> list[Job] | None:
+        """Lease texts to embed; those of processes that are gone count as free. None says that there are none."""
         if not self.has_work():
-            return []
+            return None
         with self._file.database.write() as connection:
             number = jobs.fingerprint_id(connection, fingerprint, dimensions)
             _free_abandoned(connection)
-            return _claim(connection, number, owner, limit, kind)
+            while (claimed := _claim(connection, number, owner, limit, kind)) is not None:
+                if claimed:
+                    return claimed
+        return None
 
     def known_vectors(self, fingerprint: str, hashes: Sequence[bytes]) -> dict[bytes, Array]:
         """The vectors of those texts that have one already."""
@@ -98,7 +103,8 @@ def _enqueue(connection: Connection, fingerprint: int, rows: Sequence[tuple[int,
     return len(missing)
 
 
-def _claim(connection: Connection, fingerprint: int, owner: str, limit: int, kind: str | None) -> list[Job]:
+def _claim(connection: Connection, fingerprint: int, owner: str, limit: int, kind: str | None) -> list[Job] | None:
+    """The next jobs, without those whose text is gone, which are dropped; None when there are no more."""
     now = now_micros()
     condition = "AND kind=?7" if kind else ""
     values: list[object] = [fingerprint, now, owner, limit, now + jobs.LEASE, now + jobs.AHEAD]
@@ -110,6 +116,8 @@ def _claim(connection: Connection, fingerprint: int, owner: str, limit: int, kin
         f" {condition} ORDER BY chunk LIMIT ?4) RETURNING chunk",
         [*values, kind] if kind else values,
     )
+    if not rows:
+        return None
     chunks = [row[0] for row in rows]
     found: dict[int, Job] = {}
     for marks, part in in_parts(chunks):
