@@ -73,6 +73,7 @@ class AddVerbs:
             str | Path,
             Say(
                 "A file, a folder, a glob or a URL.",
+                low=1,
                 longest=REF_TEXT,
                 shown="PATH|GLOB|URL|-",
                 example="https://example.org/page",

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Offset,
         ProfileName,
         QueryText,
+        Rerank,
         Track,
         Weights,
     )
@@ -81,15 +82,7 @@ class FindVerbs:
         boost_tags: BoostTags = (),
         boost_domain: BoostDomain | None = None,
         diverse: Annotated[bool, Say("Prefer hits that differ from one another.")] = False,
-        rerank: Annotated[
-            str,
-            Say(
-                "Rank the best hits again with a cross-encoder or llm.",
-                shown="KIND",
-                choices=("none", "cross-encoder", "llm"),
-            ),
-        ]
-        | None = None,
+        rerank: Rerank | None = None,
         memories: Annotated[bool, Say("Also search memories and sessions (profile vault).")] = False,
         opens: Annotated[bool, Say("Count being found as being opened.", not_on=BY_FACE)] = False,
         tool: Annotated[str, Say("The name under which the query is logged.", not_on=BY_FACE)] = "search",
@@ -212,8 +205,7 @@ class FindVerbs:
         boost_tags: BoostTags = (),
         boost_domain: BoostDomain | None = None,
         diverse: Annotated[bool, Say("Prefer hits that differ from one another.")] = False,
-        rerank: Annotated[str, Say("Rank the best hits again with a cross-encoder or llm.", shown="KIND")]
-        | None = None,
+        rerank: Rerank | None = None,
         memories: Annotated[bool, Say("Also search memories and sessions (profile vault).")] = False,
     ) -> Explanation:
         """It takes the options of a search, so that both answer the same question."""

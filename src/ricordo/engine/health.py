@@ -81,7 +81,11 @@ class HealthVerbs:
         self,
         *,
         repair: Annotated[
-            bool, Say("Rebuild what can be rebuilt.", not_on={"mcp": "the user repairs the store"})
+            bool,
+            Say(
+                "Rebuild what can be rebuilt.",
+                not_on={"http": "POST /doctor/repair does it", "mcp": "the user repairs the store"},
+            ),
         ] = False,
     ) -> DoctorReport:
         """Each check stands for itself: one that fails does not hide the others."""

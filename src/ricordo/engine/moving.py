@@ -111,7 +111,7 @@ class MoveVerbs:
     )
     def import_(
         self,
-        source: Annotated[Source, Say("The file or folder to read.", shown="FILE|FOLDER|-", kind="path")],
+        source: Annotated[Source, Say("The file or folder to read.", http="file", shown="FILE|FOLDER|-", kind="path")],
         *,
         format: Annotated[  # noqa: A002 - the word for it
             str,

@@ -33,6 +33,7 @@ from ricordo.engine.vectors import VectorVerbs
 from ricordo.store.base import Store
 from ricordo.values.items import Ref
 from ricordo.values.reports import RefreshReport, TierState
+from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
     from ricordo.engine.tools import Tools
@@ -168,6 +169,13 @@ class OpenEngine:
         """A ref from a ref, an item id, a URL or a file path."""
         return self._context.resolve(text)
 
+    @verb(
+        "read",
+        "look after",
+        "Show the stores that are searched together.",
+        answers="tiers",
+        examples=("ricordo tiers", "ricordo config set tiers.team /srv/team/ricordo.db"),
+    )
     def tiers(self) -> tuple[TierState, ...]:
         """The stores that are searched together, the highest first."""
         return self._context.tiers.states()

@@ -24,7 +24,15 @@ if TYPE_CHECKING:
 
     from ricordo.memory.forgetting import Criteria
     from ricordo.verbs.declare import Say
-    from ricordo.verbs.parameters import MOST_VERSIONS, DryRun, ItemName, OlderThan, OnlyKinds, OnlyTags, UnusedSince
+    from ricordo.verbs.parameters import (
+        MOST_VERSIONS,
+        DryRun,
+        ItemName,
+        KindsToTake,
+        OlderThan,
+        TagsToTake,
+        UnusedSince,
+    )
 
 ARCHIVED_AT_ONCE = 500
 CHECKPOINTS = "checkpoints"
@@ -53,8 +61,8 @@ class RemoveVerbs:
         *refs: ItemName,
         older_than: OlderThan | None = None,
         unused_since: UnusedSince | None = None,
-        kinds: OnlyKinds = (),
-        tags: OnlyTags = (),
+        kinds: KindsToTake = (),
+        tags: TagsToTake = (),
         dry_run: DryRun = False,
     ) -> AddReport:
         """Forgotten items are archived: search no longer finds them, except as of an earlier time; restore brings them
@@ -92,8 +100,8 @@ class RemoveVerbs:
         dry_run: DryRun = False,
         older_than: OlderThan | None = None,
         unused_since: UnusedSince | None = None,
-        kinds: OnlyKinds = (),
-        tags: OnlyTags = (),
+        kinds: KindsToTake = (),
+        tags: TagsToTake = (),
     ) -> AddReport:
         """A ref that ends in / or * means everything below it. Removed items go to the bin. Items can also be chosen
         by age, use, kind and tag, as for forget; those that are protected stay then.

@@ -18,13 +18,14 @@ from ricordo.values.reports import AddReport, Progress
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Annotated
 
     from ricordo.context.skills import Collector
     from ricordo.store.base import Store
     from ricordo.values.context import Skill
     from ricordo.verbs.declare import Say
-    from ricordo.verbs.parameters import NAME_TEXT, LimitFlag, PathName, ProfileName, TaskText, Track, Wait
+    from ricordo.verbs.parameters import NAME_TEXT, REF_TEXT, LimitFlag, ProfileName, TaskText, Track, Wait
 
 LOOK_SECONDS = 1.0
 SKILLS = Filters(kinds=("skill",))
@@ -59,7 +60,7 @@ class SkillVerbs:
     )
     def skills_add(
         self,
-        *roots: PathName,
+        *roots: Annotated[str | Path, Say("A file or folder.", longest=REF_TEXT, http="paths")],
         prune: Annotated[bool, Say("Remove skills whose file is gone.")] = False,
         wait: Wait = True,
         progress: Callable[[Progress], None] | None = None,

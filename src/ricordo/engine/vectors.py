@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ricordo.values.reports import EmbedReport, JobsReport
     from ricordo.verbs.declare import BY_FACE, Say
-    from ricordo.verbs.parameters import OnlyKinds
+    from ricordo.verbs.parameters import KindsToTake
 
 
 class VectorVerbs:
@@ -35,7 +35,7 @@ class VectorVerbs:
         self,
         *,
         workers: Annotated[int, Say("Use N threads.", 1, most=64, shown="N")] = 1,
-        kinds: OnlyKinds = (),
+        kinds: KindsToTake = (),
         limit: Annotated[int, Say("Stop after N passages.", 1, most=2**31, short="-n", shown="N")] | None = None,
         enqueue_only: Annotated[bool, Say("Only put passages without vectors into the backlog.")] = False,
         search_missing: Annotated[bool, Say("Look for passages without vectors first.", not_on=BY_FACE)] = True,

@@ -13,16 +13,15 @@ from fastapi.routing import APIRoute
 from ricordo._version import __version__
 from ricordo.hosting.listening import MCP_PATH, allowed_hosts
 from ricordo.http_api import failures, shapes
-from ricordo.http_api.agent_routes import agents
 from ricordo.http_api.command_routes import commands
-from ricordo.http_api.find_routes import find
+from ricordo.http_api.file_routes import files_sent
+from ricordo.http_api.generated import verb_routes
 from ricordo.http_api.guard import Guard
 from ricordo.http_api.hook_routes import hooks
 from ricordo.http_api.look_after_routes import look_after
 from ricordo.http_api.metrics import Measured
 from ricordo.http_api.serving import Here, Serving, needs
 from ricordo.http_api.web.pages import install_page
-from ricordo.http_api.write_routes import write
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -79,7 +78,7 @@ def web_app(serving: Serving, mcp: McpApp) -> FastAPI:
     )
     app.state.serving = serving
     failures.install(app)
-    for group in (find, write, agents, look_after, hooks, commands):
+    for group in (verb_routes(), files_sent, look_after, hooks, commands):
         app.include_router(group)
     _install_probes(app)
     install_page(app)

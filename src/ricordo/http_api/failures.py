@@ -83,7 +83,10 @@ def install(app: FastAPI) -> None:
         assert isinstance(error, RequestValidationError)
         first = error.errors()[0] if error.errors() else {"loc": (), "msg": "the call does not fit"}
         where = ".".join(str(part) for part in first["loc"] if part not in ("query", "body"))
-        message = f"{where}: {first['msg']}" if where else str(first["msg"])
+        if first.get("type") == "extra_forbidden":
+            message = f"there is no parameter '{where}' here"
+        else:
+            message = f"{where}: {first['msg']}" if where else str(first["msg"])
         return JSONResponse(printable(shape("usage", message, "/api/v1/openapi.json says what fits.")), 422)
 
     async def by_status(request: Request, error: Exception) -> JSONResponse:

@@ -1,24 +1,25 @@
-"""The verbs of the API that maintain a store: status, settings, learning, models, tokens, export and import."""
+"""The routes that no verb of the engine has: settings, tokens, tasks, and what hooks showed; and three of learning and
+the doctor that are called otherwise than their verbs.
+"""
 
 from __future__ import annotations
 
-import tempfile
-from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from fastapi import File, Form, Query, Response, UploadFile
-from fastapi.responses import FileResponse, StreamingResponse
-from starlette.background import BackgroundTask
+from fastapi import Query, Response
+from fastapi.responses import StreamingResponse
+from pydantic import Field
 
-from ricordo.http_api import bodies, shapes
-from ricordo.http_api.routing import begins, reads, router, writes
+from ricordo.http_api import shapes
+from ricordo.http_api.generated import Parameters, given_by, parameters_of
+from ricordo.http_api.routing import WaitParameter, begins, reads, router, writes
 from ricordo.http_api.serving import Here
 from ricordo.http_api.setting_changes import changed_setting, settings_in_force
+from ricordo.verbs.index import verb_named
+from ricordo.verbs.rows import call, plain_answer
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
-    from ricordo.http_api.tasks import Tells
 
 look_after = router("look after")
 MOST_SHOWN = 100
@@ -26,23 +27,23 @@ MOST_SHOWN = 100
 TASK_EVENTS = {
     200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events.", "model": None}
 }
+ROLLBACK = verb_named("learn rollback")
+ROLLBACK_PARAMETERS: Any = Annotated[parameters_of(ROLLBACK), Query()]
 
 
-@reads(look_after, "/status", shapes.StatusShape)
-async def status(here: Here) -> Response:
-    """What the store holds and how it is."""
-    return await here.answer(lambda engine: engine.status())
+class SettingBody(Parameters):
+    """A setting, or a part of a profile, to be written to the user's file; null removes it."""
+
+    name: str = Field(min_length=1, max_length=200, examples=["search.limit"])
+    value: str | None = Field(max_length=10_000, examples=["20"])
 
 
-@reads(look_after, "/stats", shapes.StatsShape)
-async def stats(
-    here: Here,
-    days: Annotated[float, Query(gt=0, le=36_500)] = 30,
-    by: Literal["query", "tool", "day"] = "query",
-    limit: bodies.Limit = 10,
-) -> Response:
-    """What was asked and found in the last days."""
-    return await here.answer(lambda engine: engine.stats(days=days, by=by, limit=limit))
+class TokenBody(Parameters):
+    """A token to make."""
+
+    name: str = Field(min_length=1, max_length=100, examples=["laptop script"])
+    scope: Literal["read", "write", "admin"] = "read"
+    days: float | None = Field(default=None, gt=0, le=36_500)
 
 
 @reads(look_after, "/stats/shown", shapes.ListOf)
@@ -58,79 +59,23 @@ async def shown(here: Here, days: Annotated[float, Query(gt=0, le=36_500)] = 30)
     return await here.answer(work)
 
 
-@writes(look_after, "/stats/clear", shapes.CountShape, scope="admin")
-async def clear_log(here: Here) -> Response:
-    """Erase the log of queries and of what they found."""
-    return await here.answer(lambda engine: {"count": engine.clear_log()})
-
-
-@reads(look_after, "/profiles", shapes.ListOf)
-async def profiles(here: Here) -> Response:
-    """The ways to rank, with the weights in force."""
-
-    def work(engine: Ricordo) -> dict[str, Any]:
-        vectors = engine.config.embedding.provider != "none"
-        known = engine.profiles().values()
-        return {
-            "profiles": [
-                {
-                    "name": one.name,
-                    "description": one.description,
-                    "weights": one.weights(vectors=vectors),
-                    "source": one.source,
-                }
-                for one in known
-            ]
-        }
-
-    return await here.answer(work)
-
-
-@reads(look_after, "/tiers", shapes.ListOf)
-async def tiers(here: Here) -> Response:
-    """The stores that are searched together."""
-    return await here.answer(lambda engine: {"tiers": list(engine.tiers())})
-
-
-@reads(look_after, "/models", shapes.ListOf)
-async def models(here: Here) -> Response:
-    """The providers of embeddings, and what each lacks."""
-    return await here.answer(lambda engine: {"models": list(engine.models())})
-
-
-@reads(look_after, "/jobs", shapes.ListOf)
-async def jobs(here: Here) -> Response:
-    """What waits for a vector, what failed, and how much is done."""
-    return await here.answer(lambda engine: engine.jobs())
-
-
-@writes(look_after, "/jobs/retry", shapes.CountShape)
-async def retry_jobs(here: Here) -> Response:
-    """Put failed jobs back."""
-    return await here.answer(lambda engine: {"count": engine.retry_jobs()}, writes=True)
-
-
 @reads(look_after, "/learn", shapes.ListOf)
-async def learn(here: Here, limit: bodies.Limit = 50) -> Response:
+async def learn(here: Here, limit: Annotated[int, Query(ge=1, le=1000)] = 50) -> Response:
     """What feedback did to the ranking, and every change of weights."""
     return await here.answer(lambda engine: engine.learn.status().to_dict() | {"history": engine.learn.history(limit)})
 
 
-@writes(look_after, "/learn/{change}", shapes.ListOf, scope="admin")
-async def change_learning(
-    here: Here,
-    change: Literal["freeze", "unfreeze", "rollback"],
-    id: Annotated[int | None, Query(ge=1, le=2**31, description="Roll back this change.")] = None,  # noqa: A002
-) -> Response:
-    """Freeze what was learned, continue learning, or undo it."""
+@writes(look_after, "/learn/rollback", shapes.ListOf, scope="admin")
+async def rollback(here: Here, asked: ROLLBACK_PARAMETERS) -> Response:
+    """Undo what was learned: all of it, or one change."""
+    given = given_by(ROLLBACK, asked)
+    return await here.answer(lambda engine: plain_answer(ROLLBACK, call(engine, ROLLBACK, given)))
 
-    def work(engine: Ricordo) -> dict[str, Any]:
-        if change == "rollback":
-            return {"changes": list(engine.learn.rollback(id))}
-        (engine.learn.freeze if change == "freeze" else engine.learn.unfreeze)()
-        return {"frozen": change == "freeze"}
 
-    return await here.answer(work)
+@begins(look_after, "/doctor/repair", scope="admin")
+async def repair(here: Here, wait: WaitParameter = 0) -> Response:
+    """Check the store, and repair what can be rebuilt."""
+    return await here.begin("doctor", lambda engine, tell: engine.doctor(repair=True), about="repair", wait=wait)
 
 
 @reads(look_after, "/config", shapes.ListOf)
@@ -140,97 +85,9 @@ async def config(here: Here) -> Response:
 
 
 @writes(look_after, "/config", shapes.ListOf, scope="admin")
-async def set_config(here: Here, body: bodies.SettingBody) -> Response:
+async def set_config(here: Here, body: SettingBody) -> Response:
     """Change one setting in the user's file, or remove it."""
     return await here.answer(lambda engine: changed_setting(body.name, body.value))
-
-
-@begins(look_after, "/embed")
-async def embed(here: Here, wait: bodies.WaitParameter = 0) -> Response:
-    """Make the vectors of texts that have none yet."""
-    return await here.begin("embed", lambda engine, tell: engine.embed(progress=tell), about="", wait=wait)
-
-
-@begins(look_after, "/reembed", scope="admin")
-async def reembed(here: Here, wait: bodies.WaitParameter = 0) -> Response:
-    """Make all vectors again with the model in force."""
-    return await here.begin("reembed", lambda engine, tell: engine.reembed(progress=tell), about="", wait=wait)
-
-
-@begins(look_after, "/relink", scope="admin")
-async def relink(here: Here, wait: bodies.WaitParameter = 0) -> Response:
-    """Find the links in all texts again."""
-    return await here.begin("relink", lambda engine, tell: {"count": engine.relink()}, about="", wait=wait)
-
-
-@begins(look_after, "/doctor")
-async def doctor(here: Here, wait: bodies.WaitParameter = 0) -> Response:
-    """Check the store."""
-    return await here.begin("doctor", lambda engine, tell: engine.doctor(), about="check", wait=wait)
-
-
-@begins(look_after, "/doctor/repair", scope="admin")
-async def repair(here: Here, wait: bodies.WaitParameter = 0) -> Response:
-    """Check the store, and repair what can be rebuilt."""
-    return await here.begin("doctor", lambda engine, tell: engine.doctor(repair=True), about="repair", wait=wait)
-
-
-@begins(look_after, "/vacuum", scope="admin")
-async def vacuum(here: Here, wait: bodies.WaitParameter = 0) -> Response:
-    """Erase what is not needed any more, and free the space."""
-    return await here.begin("vacuum", lambda engine, tell: engine.vacuum(), about="", wait=wait)
-
-
-@begins(look_after, "/backup", scope="admin")
-async def backup(here: Here, body: bodies.FileBody, wait: bodies.WaitParameter = 0) -> Response:
-    """Copy the store to a file of the server's machine."""
-
-    def work(engine: Ricordo, tell: Tells) -> Any:
-        return engine.backup(body.file, force=body.force, progress=tell)
-
-    return await here.begin("backup", work, about=body.file, wait=wait)
-
-
-@reads(
-    look_after,
-    "/export",
-    shapes.Shape,
-    responses={200: {"content": {"application/x-ndjson": {}}, "description": "JSON lines.", "model": None}},
-)
-async def export(here: Here, log: bool = True) -> Response:
-    """Everything the store holds, as JSON lines."""
-    place = Path(tempfile.mkdtemp(prefix="ricordo-export-"))
-    file = place / "export.jsonl"
-
-    def clear() -> None:
-        file.unlink(missing_ok=True)
-        place.rmdir()
-
-    with ExitStack() as after_failure:
-        after_failure.callback(clear)
-        await here.ask(lambda engine: engine.export(file, log=log))
-        after_failure.pop_all()
-    return FileResponse(file, media_type="application/x-ndjson", filename=file.name, background=BackgroundTask(clear))
-
-
-@begins(look_after, "/import", scope="admin")
-async def import_(
-    here: Here,
-    file: Annotated[UploadFile, File(description="What export wrote.")],
-    on_conflict: Annotated[Literal["skip", "overwrite", "error"], Form()] = "skip",
-    wait: bodies.WaitParameter = 0,
-) -> Response:
-    """Take in what export wrote."""
-    with tempfile.NamedTemporaryFile(prefix="ricordo-import-", delete=False) as kept:
-        kept.write(await file.read())
-
-    def work(engine: Ricordo, tell: Tells) -> Any:
-        try:
-            return engine.import_(kept.name, on_conflict=on_conflict, wait=False, progress=tell)
-        finally:
-            Path(kept.name).unlink(missing_ok=True)
-
-    return await here.begin("import", work, about=file.filename or "", wait=wait)
 
 
 @reads(look_after, "/tasks", shapes.TasksShape)
@@ -266,7 +123,7 @@ async def list_tokens(here: Here) -> Response:
 
 
 @writes(look_after, "/tokens", shapes.TokenShape, scope="admin")
-async def add_token(here: Here, body: bodies.TokenBody) -> Response:
+async def add_token(here: Here, body: TokenBody) -> Response:
     """Make a token; its secret is shown only now."""
 
     def work(engine: Ricordo) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.routing import APIRoute
 from pydantic import BaseModel
 
@@ -17,6 +17,13 @@ from ricordo.http_api.serving import needs
 FAILURES: dict[int | str, dict[str, Any]] = {
     status: {"model": shapes.Failure, "description": words} for status, words in WORDS.items()
 }
+
+RefParameter = Annotated[
+    str, Query(min_length=1, max_length=4096, description="A ref, an item's id, or a URL.", examples=["note:/keys"])
+]
+WaitParameter = Annotated[
+    float, Query(ge=0, le=25, description="Wait up to this many seconds for the task to end before answering.")
+]
 
 
 def router(tag: str) -> APIRouter:

@@ -4,9 +4,12 @@ fields appear without a change here; tests check that they fit these shapes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from ricordo.verbs.rows import VerbRow
 
 
 class Shape(BaseModel):
@@ -334,3 +337,40 @@ class HealthShape(Shape):
 
     status: Literal["ok"]
     version: str
+
+
+BY_VALUE: Mapping[str, type[Shape]] = {
+    "AddReport": SavedManyShape,
+    "Answer": AnswerShape,
+    "ContextReport": ContextShape,
+    "Explanation": ExplanationShape,
+    "FeedbackReport": FeedbackShape,
+    "Item": ItemShape,
+    "Link": LinkShape,
+    "LinkReport": LinksShape,
+    "Routes": RoutesShape,
+    "Saved": SavedShape,
+    "Session": SessionShape,
+    "StatsReport": StatsShape,
+    "Timeline": TimelineShape,
+    "TreeNode": NodeShape,
+}
+"""The shape of what a verb returns, by the name of its type."""
+BY_ANSWER: Mapping[str, type[Shape]] = {
+    "count": CountShape,
+    "diff": DiffShape,
+    "items": ItemsShape,
+    "matches": MatchesShape,
+    "passages": PassagesShape,
+    "sessions": SessionsShape,
+    "skills": SkillsShape,
+    "versions": HistoryShape,
+}
+"""The same, by the name under which a list or a number stands in the answer."""
+
+
+def shape_of(row: VerbRow) -> type[Shape]:
+    """How the answer of a verb looks."""
+    if row.path == "status":
+        return StatusShape
+    return BY_ANSWER.get(row.answers) or BY_VALUE.get(row.returns, ListOf)

@@ -140,10 +140,10 @@ class Tasks:
         seen, said = -1, time.monotonic()
         while not self._ending.is_set():
             if task.changes != seen:
-                seen, said = task.changes, time.monotonic()
-                name = task.state if task.is_over else "progress"
+                seen, said, is_over = task.changes, time.monotonic(), task.is_over
+                name = task.state if is_over else "progress"
                 yield f"event: {name}\ndata: {json.dumps(task.to_dict(), default=str)}\n\n".encode("utf-8", "replace")
-                if task.is_over:
+                if is_over:  # as it was when the event was made; the task may have ended since
                     return
             elif time.monotonic() - said > HEARTBEAT_SECONDS:
                 said = time.monotonic()
@@ -163,7 +163,7 @@ class Tasks:
             task.result = result.to_dict() if hasattr(result, "to_dict") else result
             state = "done"
         except Error as error:
-            task.error = error.to_dict()
+            task.error = error.to_dict("http")
         except OSError as error:
             where = f": {error.filename}" if error.filename else ""
             task.error = {"code": "system", "message": f"{error.strerror or error}{where}", "hint": ""}

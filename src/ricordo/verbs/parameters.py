@@ -60,6 +60,13 @@ OnlyKinds = Annotated[Sequence[str], Say("Only this kind.", name="kind", short="
 OnlyTags = Annotated[
     Sequence[str], Say("Only items with one of these tags.", name="tag", short="-t", shown="TAG", longest=NAME_TEXT)
 ]
+KindsToTake = Annotated[
+    Sequence[str], Say("Only this kind.", name="kind", http="kinds", short="-k", shown="KIND", choices=KINDS)
+]
+TagsToTake = Annotated[
+    Sequence[str],
+    Say("Only items with one of these tags.", name="tag", http="tags", short="-t", shown="TAG", longest=NAME_TEXT),
+]
 
 # What is looked for, and how.
 QueryText = Annotated[
@@ -83,6 +90,14 @@ Weights = Annotated[
 ]
 BoostTags = Annotated[Sequence[str], Say("Rank items with these tags higher.", shown="A,B", longest=NAME_TEXT)]
 BoostDomain = Annotated[str, Say("Rank items of this domain higher.", shown="NAME", longest=NAME_TEXT)]
+Rerank = Annotated[
+    str,
+    Say(
+        "Rank the best hits again with a cross-encoder or llm.",
+        shown="KIND",
+        choices=("none", "cross-encoder", "llm"),
+    ),
+]
 
 # What is written, and how.
 TextToKeep = Annotated[

@@ -65,12 +65,21 @@ def verb_rows(owners: Mapping[str, type]) -> list[VerbRow]:
 
 def _short_row(name: str, function: Any, base: VerbRow) -> VerbRow:
     said: Declared = function.declared
+    own = {
+        name: one
+        for name, one in inspect.signature(function).parameters.items()
+        if isinstance(one.default, int | str)  # the other defaults are None or empty, and stand for "not given"
+    }
     return base._replace(
         name=name,
         path=said.path,
         line=said.line,
         details=inspect.cleandoc(function.__doc__ or ""),
-        params=tuple(param for param in base.params if param.name not in said.fixed and not param.hidden),
+        params=tuple(
+            param._replace(default=own[param.name].default) if param.name in own else param
+            for param in base.params
+            if param.name not in said.fixed and not param.hidden
+        ),
         examples=tuple(said.examples),
         short_for=base.path,
         fixed=dict(said.fixed),

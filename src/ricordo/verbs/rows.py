@@ -45,6 +45,11 @@ class ParamRow(NamedTuple):
         """Its name on the command line and over HTTP."""
         return self.alias or self.name
 
+    @property
+    def http_name(self) -> str:
+        """Its name over HTTP."""
+        return self.http or self.face_name
+
     def is_on(self, face: str) -> bool:
         return face not in self.not_on
 
@@ -127,6 +132,9 @@ def _read(param: ParamRow, value: Any) -> Any:
         from ricordo.values.days import parse_time
 
         return parse_time(value)
+    if param.kind == "lines" and isinstance(value, str):
+        first, _, last = value.partition("-")
+        return int(first), int(last or first)
     return tuple(value) if param.many else value
 
 

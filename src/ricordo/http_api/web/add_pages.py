@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from fastapi import File, Form, Query, Request, Response, UploadFile
 
 from ricordo.errors import UsageError
+from ricordo.http_api.file_routes import uploaded
+from ricordo.http_api.permissions import refuse_files
 from ricordo.http_api.serving import Here, Who
 from ricordo.http_api.web.frame import page, page_router, shows
-from ricordo.http_api.write_routes import refuse_files, uploaded
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo

@@ -9,12 +9,11 @@ from fastapi import Form, Request, Response
 from fastapi.responses import RedirectResponse
 
 from ricordo.errors import StaleVersion, UsageError
-from ricordo.http_api.bodies import RefParameter
+from ricordo.http_api.routing import RefParameter
 from ricordo.http_api.serving import Here
 from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.item_pages import diff_line
 from ricordo.http_api.web.markdown import item_address
-from ricordo.http_api.write_routes import edited
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -65,7 +64,7 @@ async def save_edit(
         new_text = text if text != before.content else None
         if new_text is None and not changed:
             return None
-        return edited(engine, ref, new_text, changed or None, base=base)
+        return engine.edit(ref, new_text, changed or None, base=base, wait=False)
 
     try:
         saved = await here.ask(work)

@@ -8,7 +8,7 @@ from fastapi import Query, Request, Response
 from markupsafe import Markup
 
 from ricordo.errors import Unavailable
-from ricordo.http_api.bodies import RefParameter
+from ricordo.http_api.routing import RefParameter
 from ricordo.http_api.serving import Here
 from ricordo.http_api.web.frame import page, page_router, shows
 from ricordo.http_api.web.markdown import render
