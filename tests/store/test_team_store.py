@@ -10,6 +10,7 @@ import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -104,6 +105,20 @@ def test_a_whole_search_makes_at_most_three_trips(filled: Ricordo, name: str) ->
     assert answer.hits
     assert answer.meta.degraded == ()
     assert 1 < trips <= 3
+
+
+@pytest.mark.parametrize("place", ["server", "file"])
+def test_an_answer_about_the_past_names_the_newest_item_in_the_place_of_each_hit(
+    place: str, team: str, tmp_path: Path
+) -> None:
+    with Ricordo.open(team if place == "server" else str(tmp_path / "store.db")) as engine:
+        engine.remember("The office is in Lisbon.", ref="memory:/office")
+        then = datetime.now(UTC)
+        moved = engine.correct("memory:/office", "The office is in Porto.").ref
+        again = engine.correct(moved, "The office is in Faro.").ref
+        (hit,) = engine.search("where is the office", as_of=then).hits
+        assert (hit.ref, hit.corrected_by, hit.superseded_by) == ("memory:/office", again, "")
+        assert [hit.corrected_by for hit in engine.search("where is the office").hits] == [""]
 
 
 @pytest.mark.parametrize("query", ["signing keys", "deploy on friday", "rotation of tokens", '"private key"', "keyb*"])

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.engine.checks import check_type
 from ricordo.engine.context import EngineContext
-from ricordo.engine.successors import replacement
 from ricordo.errors import UsageError
 from ricordo.search.profiles import find_profile
 from ricordo.search.request import Boosts, Request
 from ricordo.values.days import parse_time
-from ricordo.values.hits import Answer, Explanation, Filters, Hit
-from ricordo.values.items import Ref
+from ricordo.values.hits import Answer, Explanation, Filters
 from ricordo.verbs.declare import short_form, verb
 
 if TYPE_CHECKING:
@@ -111,8 +109,7 @@ class FindVerbs:
             backend=backend or settings.backend, diverse=diverse, rerank=rerank, memories=memories, snippets=snippets,
             respell=respell,
         )  # fmt: skip
-        answer = self._tracked(self._context.tiers.federation.search(request), query, tool, track, opens=opens)
-        return answer if request.as_of is None else self._saying_what_replaced_them(answer)
+        return self._tracked(self._context.tiers.federation.search(request), query, tool, track, opens=opens)
 
     def _request(
         self,
@@ -134,17 +131,6 @@ class FindVerbs:
             boosts=Boosts(tuple(boost_tags), boost_domain),
             **same,
         )
-
-    def _saying_what_replaced_them(self, answer: Answer) -> Answer:
-        """An answer about the past, whose hits say what corrected or superseded them since."""
-        tiers = {tier.name: tier for tier in self._context.tiers.federation.tiers}
-
-        def with_replacement(hit: Hit) -> Hit:
-            store = tiers[hit.tier].store if hit.tier in tiers else self._context.store
-            n = store.items.number(Ref.parse(hit.ref))
-            return replace(hit, **replacement(store, n)) if n is not None else hit
-
-        return replace(answer, hits=tuple(map(with_replacement, answer.hits)))
 
     def _usual_profile(self) -> str:
         """The profile of the settings; the default one if that cannot be used, so that searches go on."""

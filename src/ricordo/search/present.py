@@ -103,6 +103,10 @@ class HitReader:
         """What the words of the query added to the passage that matched them best."""
         return () if entry.matched is None else self._read[entry.n].shares.get(entry.matched, ())
 
+    def replaced(self, entry: Ranked) -> tuple[str, str]:
+        """In an answer about the past: how it was replaced since (``corrected_by``), and the ref of the newest one."""
+        return self._read[entry.n].replaced.get(entry.n, ("", ""))
+
     def title(self, entry: Ranked) -> str:
         """Its title. A turn has none, so it gets its session's present title, with the speaker and the number of the
         turn.
@@ -139,6 +143,7 @@ def _hit(
     item = reader.item(entry)
     fields = item.fields
     first = evidence[0] if evidence else None
+    how, replaced_by = reader.replaced(entry)
     return Hit(
         ref=str(item.ref),
         id=item.id,
@@ -159,6 +164,8 @@ def _hit(
         evidence=evidence,
         item=replace(item, tier=tier) if full else None,
         explain=entry.explain,
+        corrected_by=replaced_by if how == "corrected_by" else "",
+        superseded_by=replaced_by if how == "superseded_by" else "",
     )
 
 

@@ -267,3 +267,5 @@ class Passages:
     """By passage, where they were asked for."""
     sessions: Mapping[str, str] = field(default_factory=dict)
     """By thread: the title of the session that shown turns belong to."""
+    replaced: Mapping[int, tuple[str, str]] = field(default_factory=dict)
+    """Of questions about the past: how an item was replaced since (``corrected_by``), and the ref of the newest one."""

@@ -17,6 +17,7 @@ from ricordo.store.postgres.open_workspace import OpenWorkspace
 from ricordo.store.sql import items
 from ricordo.store.sql.new_chunks import FIELDS
 from ricordo.store.sql.protocols import Values
+from ricordo.store.sql.replacing import replacements, replacing
 from ricordo.values.items import Item
 from ricordo.values.kinds import SESSION
 
@@ -67,6 +68,8 @@ def passages(
         asked["first"] = (_FIRST_TEXTS, ([one.n for one in without], [one.version for one in without]))
     if ask is not None and matched:
         asked["shares"] = _shares_sql(ask, matched, opened.respelled)
+    if ask is not None and ask.as_of is not None:
+        asked["replaced"] = (replacing("= ANY(?)"), (numbers,))
     if vectors and best:
         asked["vectors"] = asked_vectors(vectors, best)
     if contents:
@@ -97,6 +100,7 @@ def passages(
         _shares(found["shares"][0][0], matched) if "shares" in found else {},
         {chunk: decoded(data) for chunk, data in found.get("vectors", ())},
         _sessions(found["sessions"], list(known.values())),
+        replacements(found.get("replaced", ())),
     )
 
 
