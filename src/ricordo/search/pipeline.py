@@ -87,7 +87,8 @@ class Searcher:
         ranking = self._ranked(ask, query, profile, request)
         pool = ranking.pool
         vectors = pool.answer.active or "" if request.diverse else ""
-        reader = HitReader(self.store.index, ask=ask if request.explain else None, vectors=vectors)
+        asks = request.explain or request.as_of is not None
+        reader = HitReader(self.store.index, ask=ask if asks else None, vectors=vectors)
         page = self._page(ranking, reader, profile, request, query.text)
         if request.explain:
             reader.read(page, contents=request.mode == "full")

@@ -55,7 +55,8 @@ class Ranked:
 class HitReader:
     """Reads from the store what is shown of ranked items, each item once.
 
-    With ``ask``, what its words gave to each passage is read too; ``vectors`` is a fingerprint of which the vectors of
+    With ``ask``, what its words gave to each passage is read too, and for a moment in the past what replaced each item
+    since; ``vectors`` is a fingerprint of which the vectors of
     the best passages are wanted.
     """
 
