@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from ricordo.errors import UsageError
 from ricordo.store.base import Store
-from ricordo.text.durations import parse_duration
-from ricordo.values.days import parse_time
+from ricordo.text.durations import moment_since
 from ricordo.values.kinds import KINDS
 from ricordo.values.sessions import Timeline
 
 MOST_EVENTS = 10_000
-_SPAN = re.compile(r"\s*[\d.]+\s*[a-zA-Z]+\s*")
-
-
-def moment_since(text: str | datetime | None) -> datetime | None:
-    """The moment that ``7d``, ``36h`` or a date names."""
-    if text is None or isinstance(text, datetime):
-        return text
-    if _SPAN.fullmatch(text):
-        return datetime.now(UTC) - parse_duration(text)
-    try:
-        return parse_time(text)
-    except UsageError as error:
-        raise UsageError(error.message, hint="Write a span such as 36h, 7d or 2w, or a date: 2026-11-15.") from None
 
 
 def timeline_of(

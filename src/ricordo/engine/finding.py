@@ -32,7 +32,9 @@ if TYPE_CHECKING:
         ProfileName,
         QueryText,
         Rerank,
+        Since,
         Track,
+        Until,
         Weights,
     )
 
@@ -65,6 +67,8 @@ class FindVerbs:
         offset: Offset = 0,
         mode: Annotated[Mode, Say("full also returns the whole items, and why each ranks where it does.")] = "scan",
         filters: Filters | None = None,
+        since: Since | None = None,
+        until: Until | None = None,
         min_score: MinScore | None = None,
         by: Annotated[By, Say("Search by words alone, by meaning alone, or by both.")] = "both",
         lexical: Annotated[bool, Say("Search by words (default) or not.", hidden=True)] = True,
@@ -103,7 +107,8 @@ class FindVerbs:
         settings = self._context.config.search
         request = self._request(
             query, by, profile, as_of, boost_tags, boost_domain,
-            limit=settings.limit if limit is None else limit, offset=offset, mode=mode, filters=filters or Filters(),
+            limit=settings.limit if limit is None else limit, offset=offset, mode=mode,
+            filters=_within(filters or Filters(), since, until),
             min_score=settings.min_score if min_score is None else min_score, lexical=lexical, vectors=vectors,
             weights=weights or {}, explain=explain or mode == "full", literal=literal,
             backend=backend or settings.backend, diverse=diverse, rerank=rerank, memories=memories, snippets=snippets,
@@ -227,3 +232,14 @@ class FindVerbs:
         tier, n = self._context.tiers.holder(ref)
         answer = tier.searcher.similar(n, limit=limit, filters=filters or Filters(), tier=tier.name)
         return self._tracked(answer, str(tier.store.items.get_many([n])[n].ref), "similar", track)
+
+
+def _within(filters: Filters, since: str | datetime | None, until: str | datetime | None) -> Filters:
+    """The filters with a span of time that is said as people say it; the strictest limit holds."""
+    if since is None and until is None:
+        return filters
+    from ricordo.text.durations import moment_since
+
+    after = [moment for moment in (filters.after, moment_since(since)) if moment is not None]
+    before = [moment for moment in (filters.before, moment_since(until)) if moment is not None]
+    return replace(filters, after=max(after, default=None), before=min(before, default=None))

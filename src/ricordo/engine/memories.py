@@ -88,7 +88,7 @@ class MemoryVerbs:
         self,
         text: TextToKeep,
         *,
-        kind: KindOfItem = "memory",
+        kind: KindOfItem | None = None,
         ref: KeepAs | None = None,
         links: Links = (),
         source: WhoSays = "user",
@@ -98,12 +98,14 @@ class MemoryVerbs:
         **fields: Unpack[MemoryFields],
     ) -> Saved:
         """A text that is stored already is skipped. What is nearly the same needs a decision, and nothing is written
-        until ``on_duplicate`` says save, skip, merge or supersede. Secrets are redacted.
+        until ``on_duplicate`` says save, skip, merge or supersede. Secrets are redacted. Without a kind, it is what the
+        drive of its ref says (``note:/plan`` is a note), else a memory.
         """
         from ricordo.memory.links import checked_type
         from ricordo.memory.remember import memory_of
 
         check_type("text", text, str)
+        kind = kind or _kind_on(ref)
         check_choice("kind", kind, KINDS)
         check_choice("source", source, WRITERS)
         if on_duplicate is not None:
@@ -239,3 +241,9 @@ class MemoryVerbs:
                 raise UsageError("an empty name is not a ref", hint="Leave it out to get one made of the first words.")
             return Ref(drive_of(kind), f"/{name}")
         return self._context.resolve(ref) if ref is not None else None
+
+
+def _kind_on(ref: str | Ref | None) -> str:
+    """The kind of item that lives on the drive of a ref; a memory, if the ref does not say it."""
+    drive = str(ref).partition(":")[0] if ref is not None and Ref.looks_like(str(ref)) else ""
+    return drive if drive in KINDS else "memory"

@@ -209,7 +209,11 @@ class RemoveVerbs:
         version: Annotated[int, Say("The version to bring back.", 1, most=MOST_VERSIONS, shown="N", argument=False)]
         | None = None,
     ) -> Saved:
-        """An earlier version comes to the front as a newer one."""
+        """An earlier version comes to the front as a newer one. A ref that ends in / brings back all that was removed
+        below it.
+        """
+        if str(ref).endswith("/") and version is None and not self._is_page(str(ref)):
+            return self._restore_below(self._folder(str(ref)))
         n = self._context.number(ref)
         item = self._context.store.items.get_many([n])[
             n
@@ -218,6 +222,16 @@ class RemoveVerbs:
         if _is_session(item.ref) and item.state != "live":
             self._restore_parts(item)
         return saved
+
+    def _restore_below(self, folder: Ref) -> Saved:
+        removed = Filters(drives=(folder.drive,), paths=(f"{folder.path.rstrip('/')}/",), states=("deleted",))
+        found = [item.ref for _, item in self._context.store.items.listing(removed, 1 << 30, 0)]
+        if not found:
+            raise NotFound(f"nothing below {folder} is in the bin", hint="‹:list --removed› shows what is.")
+        for ref in found:
+            self._restore_one(ref)
+        count = f"{len(found):,} item{'' if len(found) == 1 else 's'}"
+        return Saved(f"{folder}/" if not str(folder).endswith("/") else str(folder), "restored", reason=count)
 
     def _restore_one(self, ref: Ref, version: int | None = None) -> Saved:
         store = self._context.store

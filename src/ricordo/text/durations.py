@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from ricordo.errors import UsageError
+from ricordo.values.days import parse_time
 
 UNIT_DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0, "m": 30.0, "y": 365.0}
 """A month counts 30 days and a year 365: these are ages, not dates in a calendar."""
 
 LONGEST_DAYS = 36_500
 _DURATION = re.compile(r"\s*(\d{1,6}(?:\.\d{1,6})?)\s*([hdwmy])[a-z]*\s*", re.IGNORECASE)
+_SPAN = re.compile(r"\s*[\d.]+\s*[a-zA-Z]+\s*")
 
 
 def parse_duration(text: str) -> timedelta:
@@ -43,3 +45,15 @@ def parse_retry_after(text: str) -> float | None:
         return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
     except (ValueError, TypeError, OverflowError):
         return None
+
+
+def moment_since(text: str | datetime | None) -> datetime | None:
+    """The moment that ``7d``, ``36h`` or a date names."""
+    if text is None or isinstance(text, datetime):
+        return text
+    if _SPAN.fullmatch(text):
+        return datetime.now(UTC) - parse_duration(text)
+    try:
+        return parse_time(text)
+    except UsageError as error:
+        raise UsageError(error.message, hint="Write a span such as 36h, 7d or 2w, or a date: 2026-11-15.") from None

@@ -48,6 +48,10 @@ Since = Annotated[
         "Since when: 36h, 7d, 2w, or a date (local).", kind="since", longest=DATE_TEXT, shown="SPAN|DATE", example="7d"
     ),
 ]
+Until = Annotated[
+    str | datetime,
+    Say("Until when: 36h, 7d, 2w ago, or a date (local).", kind="since", longest=DATE_TEXT, shown="SPAN|DATE"),
+]
 OlderThan = Annotated[
     str | timedelta,
     Say("Only items not changed for this long: 36h, 90d, 12w, 6m, 1y.", longest=DATE_TEXT, shown="SPAN", example="90d"),
