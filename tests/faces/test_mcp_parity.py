@@ -1,0 +1,41 @@
+"""Every verb is a tool with all its parameters, or its declaration says why not."""
+
+from __future__ import annotations
+
+from ricordo.mcp_server.mapped import generated, why_not
+from ricordo.mcp_server.toolsets import TOOLSETS, chosen
+from ricordo.verbs.index import all_verbs, verb_named
+
+ROWS = all_verbs()
+TOOLS = {tool.name: tool for tool in generated()}
+
+
+def test_every_verb_is_a_tool_or_its_declaration_says_why_not() -> None:
+    offered = {row.name.replace(".", "_") for row in ROWS if not why_not(row) and not row.short_for}
+    assert TOOLS.keys() == offered
+    for row in ROWS:
+        if row.scope in ("files", "admin"):
+            assert why_not(row)
+
+
+def test_every_parameter_is_an_argument_or_its_declaration_says_why_not() -> None:
+    for row in ROWS:
+        tool = TOOLS.get(row.name.replace(".", "_"))
+        if tool is not None:
+            declared = {param.face_name: param for param in row.params if not param.not_on.get("mcp")}
+            assert tool.arguments.keys() == declared.keys(), row.path
+            assert set(tool.required) == {name for name, param in declared.items() if param.required}, row.path
+
+
+def test_bounds_and_choices_are_those_of_the_verb() -> None:
+    limit = TOOLS["similar"].arguments["limit"]
+    assert (limit["type"], limit["minimum"], limit["maximum"]) == ("integer", 1, 1000)
+    assert TOOLS["save"].arguments["on_conflict"]["enum"] == ["skip", "overwrite", "error"]
+    assert TOOLS["list"].arguments["kind"]["items"]["enum"] == list(verb_named("list").params[0].choices)
+
+
+def test_tools_of_other_names_take_arguments_of_verbs() -> None:
+    """A row that maps names cannot name a parameter that its verb does not have."""
+    tools = chosen(TOOLSETS)
+    assert tools["save_note"].arguments["content"]["type"] == "string"
+    assert tools["search"].arguments["kind"]["known"] == list(verb_named("list").params[0].choices)
