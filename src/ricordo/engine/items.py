@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Annotated
 
     from ricordo.ingest.adding import Adding
+    from ricordo.values.choices import OnConflict
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import (
         LONG_TEXT,
@@ -62,8 +63,13 @@ class ItemVerbs:
         *,
         kind: KindOfItem | None = None,
         fields: FieldsToSet | None = None,
-        on_conflict: IfTaken = "error",
-        structure: Annotated[str, Say("How the text is cut: text or markdown.", longest=40)] = "text",
+        on_conflict: Annotated[
+            OnConflict, Say("What to do if the ref exists.", not_on={"cli": "save never replaces; edit does"})
+        ] = "error",
+        structure: Annotated[
+            str,
+            Say("How the text is cut: text or markdown.", longest=40, not_on={"cli": "it takes plain text"}),
+        ] = "text",
         allow_secrets: AllowSecrets = False,
         wait: Wait = True,
     ) -> Saved:

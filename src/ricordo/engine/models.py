@@ -74,7 +74,10 @@ class ModelVerbs:
         dimensions: Annotated[int, Say("The length of its vectors.", 0, most=100_000, shown="N")] = 0,
         reembed: Annotated[bool | Decide, Say("Make its vectors first.")] = False,
         dry_run: DryRun = False,
-        scope: Annotated[str, Say("Whose settings are changed.", choices=("user", "project"))] = "user",
+        scope: Annotated[
+            str,
+            Say("Whose settings are changed.", choices=("user", "project"), not_on={"cli": "--project says it"}),
+        ] = "user",
         progress: Callable[[Progress], None] | None = None,
     ) -> ModelSwitch:
         """Use another model from now on, if it works; ``reembed`` makes its vectors first, or decides that.

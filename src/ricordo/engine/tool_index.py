@@ -143,7 +143,9 @@ class IndexedTools:
         self,
         *names: ServerName,
         agree: Agree,
-        files: Annotated[Iterable[str | Path], Say("Settings files to read servers from.", kind="path")] = (),
+        files: Annotated[
+            Iterable[str | Path], Say("Settings files to read servers from.", name="from", kind="path")
+        ] = (),
         wait: Wait = True,
     ) -> ToolsReport:
         """Take in servers that the user's programs know: all, or those by these names; each only if ``agree`` says so.
