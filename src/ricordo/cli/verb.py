@@ -22,14 +22,20 @@ from ricordo.log import keep_log
 
 def _remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
     """Keep a global flag on the call; a flag that was not given changes nothing."""
-    if value is not None and param.name:
-        setattr(ctx.ensure_object(Call), param.name, value)
-        if param.name == "verbose":
+    name = (param.name or "").removeprefix(_OF_ALL)
+    if value is not None and name:
+        setattr(ctx.ensure_object(Call), name, value)
+        if name == "verbose":
             keep_log(verbose=True)
 
 
-def _global(*names: str, **settings: Any) -> click.Option:
-    return click.Option(list(names), expose_value=False, callback=_remember, default=None, **settings)
+_OF_ALL = "of_all_"
+"""Begins the names of global flags while they are read, so that none is taken for a verb's own parameter."""
+
+
+def _global(flag: str, name: str = "", **settings: Any) -> click.Option:
+    names = [flag, *settings.pop("short", ()), f"{_OF_ALL}{name or flag[2:].replace('-', '_')}"]
+    return click.Option(names, expose_value=False, callback=_remember, default=None, **settings)
 
 
 def _profile_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -41,8 +47,8 @@ def _profile_names(ctx: click.Context, param: click.Parameter, incomplete: str) 
 GLOBAL_OPTIONS: tuple[click.Option, ...] = (
     _global("--store", metavar="PATH|DSN", help="The store to use, instead of the project's or the user's."),
     _global("--json", is_flag=True, help="Answer with one JSON envelope on standard output."),
-    _global("--quiet", "-q", is_flag=True, help="Print results and errors only."),
-    _global("--verbose", "-v", is_flag=True, help="Print more, and stack traces of unexpected errors."),
+    _global("--quiet", short=["-q"], is_flag=True, help="Print results and errors only."),
+    _global("--verbose", short=["-v"], is_flag=True, help="Print more, and stack traces of unexpected errors."),
     _global("--tier", metavar="NAME", help="Use this tier alone: agent, project or team."),
     _global("--profile", metavar="NAME", help="Rank with this profile.", shell_complete=_profile_names),
     _global("--no-color", "color", flag_value=False, is_flag=True, help="No colours (NO_COLOR does the same)."),

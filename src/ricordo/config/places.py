@@ -1,8 +1,8 @@
 """Which stores are searched together (those of the agent, the project and the team), and where their files are.
 
 The settings ``tiers.agent``, ``tiers.project`` and ``tiers.team`` name them. The store that a call is about (the one
-named, the project's, or the user's own) is one of them. Without settings it is searched alone, except that the user's
-own store, if there is one, is searched together with a project's.
+named, the project's, or the user's own) is one of them. The user's own store, if there is one, is searched together
+with a project's, whether other tiers are set or not.
 """
 
 from __future__ import annotations
@@ -72,8 +72,11 @@ def places(located: Located, config: Config) -> tuple[TierPlace, ...]:
     """All tiers to search, the highest first."""
     stores = {} if located.alone else configured(config)
     location = located.location
-    if not stores and (own := _users_own(located, config)) is not None:
+    own = _users_own(located, config)
+    if not stores and own is not None:
         return TierPlace(located.tier, location.name, 1.0), TierPlace("agent", str(own), 1.0)
+    if own is not None:
+        stores.setdefault("agent", str(own))
     if not stores or not located.is_implicit or location.is_there:
         stores[located.tier] = location.address or location.name
     found = [
@@ -85,8 +88,7 @@ def places(located: Located, config: Config) -> tuple[TierPlace, ...]:
 def _users_own(located: Located, config: Config) -> Path | None:
     """The user's own store, if it is searched together with a project's although no setting says so.
 
-    The project's store comes first, and both have the same weight: the weights of tiers apply only to tiers that are
-    set.
+    Where no tier is set, the project's store comes first, and both have the same weight.
     """
     if located.alone or located.location.origin != "project" or not config.tiers.automatic:
         return None

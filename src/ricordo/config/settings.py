@@ -164,7 +164,7 @@ class TiersSettings:
     agent_weight: float = setting(1.0, "Factor of the agent tier.", sensitive=True, minimum=0, maximum=_HEAVIEST)
     project_weight: float = setting(0.8, "Factor of the project tier.", sensitive=True, minimum=0, maximum=_HEAVIEST)
     team_weight: float = setting(0.6, "Factor of the team tier.", sensitive=True, minimum=0, maximum=_HEAVIEST)
-    automatic: bool = setting(True, "In a project, search the user's own store, too; for when no tier is set.")
+    automatic: bool = setting(True, "In a project, search the user's own store, too, unless tiers.agent names another.")
     seconds: float = setting(
         5.0, "How long a tier may take before the others answer without it.", minimum=0.01, maximum=3600
     )

@@ -109,25 +109,54 @@ class MigrateVerbs:
         *,
         on_conflict: Annotated[OnConflict, Say("If its ref is taken there.")] = "error",
     ) -> Saved:
-        """The item stays where it is."""
+        """The item stays where it is. Promoting it again adds what changed since. If its ref was written to there, too,
+        nothing is copied unless ``on_conflict`` says overwrite: then it becomes the newest version there, and the
+        others stay in the history.
+        """
         check_choice("on_conflict", on_conflict, ON_CONFLICT)
         context = self._context
         n = context.present_number(str(name))
         place = locate(None, context.config, context.start, tier).location
         if place.name == context.location:
             raise UsageError(f"the item is in the tier {tier} already", hint="Name another tier with ‹tier›.")
-        record = context.store.transfer.item(n)
         other = registry.open_store(place, context.config, create=True)
         try:
-            holder = other.items.number(record.ref)
-            if holder is not None and other.items.get_many([holder])[holder].id == record.id:
-                on_conflict = "overwrite"
-            (saved,) = other.transfer.importer(on_conflict, context.models.backlog()).items([record])
+            return self._copy_up(n, other, tier, on_conflict)
         finally:
             other.close()
+
+    def _copy_up(self, n: int, other: Store, tier: str, on_conflict: str) -> Saved:
+        """Copy an item into another store, in which nothing is lost: neither a version nor another item of its ref."""
+        context = self._context
+        record = context.store.transfer.item(n)
+        backlog = context.models.backlog()
+        there = other.items.number(record.ref)
+        copy = other.transfer.item(there) if there is not None else None
+        if there is not None and copy is not None and copy.state != "deleted":
+            ours, theirs = _version_hashes(record), _version_hashes(copy)
+            if copy.id == record.id and theirs[: len(ours)] == ours:
+                reason = "unchanged" if theirs == ours else f"version {copy.version} in {tier} is newer"
+                return Saved(str(record.ref), "skipped", copy.id, copy.version, reason=reason)
+            is_older = copy.id == record.id and ours[: len(theirs)] == theirs
+            if not is_older and on_conflict == "error":
+                raise PathConflict(
+                    f"{record.ref} was written to in the tier {tier}, too",
+                    hint="‹on_conflict=overwrite› makes yours the newest version there; theirs stays in the history.",
+                )
+            if not is_older and on_conflict == "overwrite":
+                draft = context.store.items.draft(n, record.version)
+                prepared = context.pipeline_of(other).prepare_draft(draft)
+                return other.changes.rewrite(there, prepared, durable=True, backlog=backlog, base=copy.version)
+            on_conflict = "overwrite" if is_older else on_conflict
+        (saved,) = other.transfer.importer(on_conflict, backlog).items([record])
         if saved.error is not None:
             raise from_dict(saved.error)
         return saved
+
+
+def _version_hashes(record: ItemRecord) -> list[tuple[int, str]]:
+    """The versions of an item, the oldest first, in a form that can be compared between stores."""
+    return sorted((version.number, version.hash) for version in record.versions)
 
 
 def _refuse_strangers(source: Store, target: Store) -> None:

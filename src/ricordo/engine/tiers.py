@@ -20,6 +20,7 @@ from ricordo.values.reports import TierState
 
 if TYPE_CHECKING:
     from ricordo.engine.context import EngineContext
+    from ricordo.models.base import Embedder
     from ricordo.search.pipeline import Searcher
     from ricordo.search.tiers import Federation, SharedQueries, Tier
 
@@ -33,7 +34,7 @@ class Tiers:
         self._others: dict[str, Store] = {}
         self._closed = False
         self._trackers: dict[str, Tracker] = {}
-        self._shared: SharedQueries | None = None
+        self._shared: list[SharedQueries] = []
 
     def states(self) -> tuple[TierState, ...]:
         states = [tier.state() for tier in self.federation.tiers]
@@ -109,19 +110,27 @@ class Tiers:
         from ricordo.search.pipeline import Searcher
         from ricordo.search.tiers import SharedQueries
 
-        context = self._context
-        if not configured(context.config) and store is context.unsynced_store:
+        context, models = self._context, self._context.models
+        is_alone = len(places(context.located, context.config)) == 1
+        if is_alone and context.is_open and store is context.unsynced_store:
             return self._own_searcher
 
-        def embedder() -> SharedQueries | None:
-            own = context.models.embedder()
+        def shared(own: Embedder | None) -> SharedQueries | None:
             if own is None:
                 return None
-            if self._shared is None or self._shared.embedder is not own:
-                self._shared = SharedQueries(own)
-            return self._shared
+            known = next((one for one in self._shared if one.embedder is own), None)
+            if known is None:
+                known = SharedQueries(own)
+                self._shared = [*self._shared[-1:], known]  # the model that is set, and the fallback
+            return known
 
-        return Searcher(store, context.provider, embedder, context.models.reranker, context.models.fallback)
+        return Searcher(
+            store,
+            context.provider,
+            lambda: shared(models.embedder()),
+            models.reranker,
+            lambda: shared(models.fallback()),
+        )
 
     def holder(self, name: str | Path | Ref) -> tuple[Tier, int]:
         """The highest tier that holds an item, with the item's number there; the own store if no tier holds it."""

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 MOST_THREADS = 4
 """How many searches of one tier run at the same time. Each tier has its own, so one that hangs delays no other."""
 
+MOST_QUERIES = 16
+"""So many texts are kept with their vectors: a query and the questions in it, of the last few searches."""
+
 MOST_DIFFERENCE = 4_000
 """This many characters of what differs between two tiers' versions are shown."""
 
@@ -346,12 +349,13 @@ class TierThreads:
 
 
 class SharedQueries:
-    """An embedder that several tiers ask for the same query: it is computed once."""
+    """An embedder that several tiers ask for the same texts at the same time: each text is computed once."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
+        self.is_remote = bool(getattr(embedder, "is_remote", False))
         self._lock = threading.Lock()
-        self._last: tuple[str, Vectors] | None = None
+        self._last: dict[str, PendingCall[Vectors]] = {}
 
     @property
     def fingerprint(self) -> str:
@@ -369,7 +373,18 @@ class SharedQueries:
         return self.embedder.embed_documents(texts)
 
     def embed_query(self, text: str) -> Vectors:
+        """The vector of a text; who asks for it while it is computed waits for that. A failure is not kept."""
         with self._lock:
-            if self._last is None or self._last[0] != text:
-                self._last = text, self.embedder.embed_query(text)
-            return self._last[1]
+            call = self._last.pop(text, None)
+            is_first = call is None
+            call = call or PendingCall(partial(self.embedder.embed_query, text))
+            self._last[text] = call
+            if len(self._last) > MOST_QUERIES:
+                del self._last[next(iter(self._last))]
+        if is_first:
+            call.run()
+            if call.error is not None:
+                with self._lock:
+                    self._last.pop(text, None)
+        call.wait(threading.TIMEOUT_MAX)
+        return call.result()

@@ -1,0 +1,185 @@
+"""A project's store and the user's own: what is found in either can be changed, copied and counted on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ricordo import ConfigProvider, Ricordo
+from ricordo.errors import PathConflict
+from ricordo.search.tiers import SharedQueries
+
+WORDS = {"embedding.provider": "none"}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A folder that is a project with a note of its own; the user's own store has another."""
+    folder = tmp_path / "project"
+    (folder / ".ricordo").mkdir(parents=True)
+    with Ricordo.open(config=ConfigProvider(WORDS), start=tmp_path) as memory:
+        memory.remember("The harbour opens at seven.", title="Harbour")
+    with Ricordo.open(config=ConfigProvider(WORDS), start=folder) as memory:
+        memory.remember("The lighthouse is white.", title="Lighthouse")
+    return folder
+
+
+@pytest.fixture
+def opened(project: Path) -> Iterator[Callable[..., Ricordo]]:
+    engines: list[Ricordo] = []
+
+    def open_it(*, start: Path = project, **settings: Any) -> Ricordo:
+        given = {name.replace("__", "."): value for name, value in settings.items()}
+        engines.append(Ricordo.open(config=ConfigProvider({**WORDS, **given}), start=start))
+        return engines[-1]
+
+    yield open_it
+    for engine in engines:
+        engine.close()
+
+
+# -- copying up -------------------------------------------------------------------------------------------------
+
+
+def test_promoting_again_brings_the_copy_up_to_date_and_never_touches_a_newer_one(
+    tmp_path: Path, opened: Callable[..., Ricordo]
+) -> None:
+    memory = opened(tiers__team=str(tmp_path / "team.db"))
+    assert memory.promote("memory:/lighthouse", "team").status == "created"
+    assert memory.promote("memory:/lighthouse", "team").status == "skipped"
+    memory.edit("memory:/lighthouse", "The lighthouse is red.")
+    assert memory.promote("memory:/lighthouse", "team").status == "updated"
+    team = memory.tier("team")
+    team.edit("memory:/lighthouse", "The lighthouse is red and white.")
+    again = memory.promote("memory:/lighthouse", "team")
+    assert (again.status, again.reason) == ("skipped", "version 3 in team is newer")
+    assert team.get("memory:/lighthouse").content == "The lighthouse is red and white."
+    assert [one.number for one in team.history("memory:/lighthouse")] == [3, 2, 1]
+
+
+def test_where_both_were_changed_promoting_is_a_conflict_or_adds_a_version(
+    tmp_path: Path, opened: Callable[..., Ricordo]
+) -> None:
+    memory = opened(tiers__team=str(tmp_path / "team.db"))
+    memory.promote("memory:/lighthouse", "team")
+    team = memory.tier("team")
+    team.edit("memory:/lighthouse", "The team's lighthouse.")
+    memory.edit("memory:/lighthouse", "Our lighthouse.")
+    with pytest.raises(PathConflict, match="in the tier team"):
+        memory.promote("memory:/lighthouse", "team")
+    assert memory.promote("memory:/lighthouse", "team", on_conflict="skip").status == "skipped"
+    assert team.get("memory:/lighthouse").content == "The team's lighthouse."
+    assert memory.promote("memory:/lighthouse", "team", on_conflict="overwrite").status == "updated"
+    texts = [team.get("memory:/lighthouse", version=number).content for number in (1, 2, 3)]
+    assert texts == ["The lighthouse is white.", "The team's lighthouse.", "Our lighthouse."]
+
+
+def test_another_item_of_the_same_ref_keeps_its_history_below_what_is_promoted(
+    tmp_path: Path, opened: Callable[..., Ricordo]
+) -> None:
+    memory = opened(tiers__team=str(tmp_path / "team.db"))
+    team = memory.tier("team")
+    team.remember("Theirs was there first.", title="Lighthouse")
+    with pytest.raises(PathConflict):
+        memory.promote("memory:/lighthouse", "team")
+    memory.promote("memory:/lighthouse", "team", on_conflict="overwrite")
+    texts = [team.get("memory:/lighthouse", version=number).content for number in (1, 2)]
+    assert texts == ["Theirs was there first.", "The lighthouse is white."]
+
+
+# -- which stores are searched ----------------------------------------------------------------------------------
+
+
+def test_the_users_own_store_stays_when_a_team_is_set(
+    tmp_path: Path, project: Path, opened: Callable[..., Ricordo]
+) -> None:
+    team = tmp_path / "team.db"
+    with Ricordo.open(team, config=ConfigProvider(WORDS)) as memory:
+        memory.remember("The harbour and the lighthouse belong to the team.", title="Team")
+    memory = opened(tiers__team=str(team))
+    assert [state.name for state in memory.tiers()] == ["agent", "project", "team"]
+    assert {hit.tier for hit in memory.search("harbour lighthouse").hits} == {"agent", "project", "team"}
+    alone = opened(tiers__team=str(team), tiers__automatic=False)
+    assert [state.name for state in alone.tiers()] == ["project", "team"]
+    assert [state.name for state in opened(start=tmp_path, tiers__team=str(team)).tiers()] == ["agent", "team"]
+
+
+# -- one vector for all tiers -----------------------------------------------------------------------------------
+
+
+class Counting:
+    """An embedder that keeps what it was asked; questions of a text that has several are asked, too."""
+
+    fingerprint, dimensions, max_tokens = "counting", 4, 64
+
+    def __init__(self, *, is_remote: bool = False) -> None:
+        self.is_remote = is_remote
+        self.asked: list[str] = []
+
+    def embed_query(self, text: str) -> Any:
+        self.asked.append(text)
+        return self.embed_documents([text])[0]
+
+    def embed_documents(self, texts: Sequence[str]) -> Any:
+        rows = np.array([[len(text) % (n + 2) + 1 for n in range(4)] for text in texts], np.float32)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("is_remote", [False, True])
+def test_a_search_of_two_tiers_embeds_each_text_once(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch, is_remote: bool
+) -> None:
+    counting = Counting(is_remote=is_remote)
+    monkeypatch.setattr("ricordo.registry.embedder", lambda config: counting)
+    for start in (tmp_path, project):
+        with Ricordo.open(start=start) as memory:
+            memory.remember("Boats need a harbour and a lighthouse.", title="Boats")
+    counting.asked.clear()
+    with Ricordo.open(start=project) as memory:
+        two = "Where is the harbour, and who paints it? When does the lighthouse shine at night?"
+        memory.search("harbour lights")
+        assert counting.asked == ["harbour lights"]
+        counting.asked.clear()
+        memory.search(two)
+    assert len(counting.asked) == len(set(counting.asked))
+    assert (len(counting.asked) == 1) is is_remote, "a service is asked for the query alone"
+
+
+def test_who_asks_for_a_vector_while_it_is_computed_waits_for_it_and_a_failure_is_not_kept() -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    class Slow(Counting):
+        def embed_query(self, text: str) -> Any:
+            begun.set()
+            go.wait(30)
+            self.asked.append(text)
+            if len(self.asked) == 1:
+                raise OSError("away")
+            return super().embed_documents([text])[0]
+
+    slow = Slow()
+    shared = SharedQueries(slow)
+    failed: list[type[BaseException]] = []
+
+    def ask() -> None:
+        try:
+            shared.embed_query("a")
+        except OSError as error:
+            failed.append(type(error))
+
+    first = threading.Thread(target=ask)
+    first.start()
+    assert begun.wait(30)
+    second = threading.Thread(target=ask)
+    second.start()
+    go.set()
+    first.join()
+    second.join()
+    assert failed in ([OSError], [OSError, OSError])  # the second waits for the first, or comes after it
+    assert shared.embed_query("a").shape == (4,)
+    assert slow.asked == ["a", "a"]
