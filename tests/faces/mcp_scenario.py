@@ -18,6 +18,8 @@ async def use_core_tools(client: Client, folder: Path) -> set[str]:
     (folder / "files" / "guide.md").write_text("# Guide\n\nRotate the signing keys every quarter.\n", encoding="utf-8")
     added = await works(client, "add", sources=[str(folder / "files")])
     assert (added["created"], added["items"][0]["status"]) == (1, "created")
+    again = await works(client, "add", sources=[str(folder / "files")])
+    assert (again["created"], again["skipped"]) == (0, 1)
     kept = await works(client, "add", text="Deploys happen on Tuesday.", ref="agent:/plan", tags=["ops"])
     assert kept["tree"] == "agent:/\n  plan"
     assert (await fails(client, "add", {"text": "x", "ref": "agent:/plan"}))["error_type"] == "path_conflict"

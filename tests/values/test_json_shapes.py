@@ -100,3 +100,16 @@ def test_every_recorded_value_still_exists() -> None:
 
 if __name__ == "__main__":
     RECORDED.write_text(json.dumps(shapes(), indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def test_every_value_that_programs_are_handed_says_itself_as_json() -> None:
+    import inspect
+
+    import ricordo
+
+    public = {name: getattr(ricordo, name) for name in ricordo.__all__}
+    handed = [one for one in public.values() if inspect.isclass(one) and not issubclass(one, Exception)]
+    silent = [one.__name__ for one in handed if not hasattr(one, "to_dict")]
+    assert sorted(silent) == ["ConfigProvider", "Ricordo"]
+    assert ricordo.Filters(kinds=("note",)).to_dict()["kinds"] == ["note"]
+    assert ricordo.Ref.parse("note:/a").to_dict() == {"drive": "note", "path": "/a"}

@@ -1,4 +1,4 @@
-"""The engine's verbs that change what is kept: add, refresh, watch, save, edit, move, remove, restore."""
+"""Verbs that bring in files, folders and pages, and keep their items current: add, refresh, watch."""
 
 from __future__ import annotations
 
@@ -274,6 +274,6 @@ class AddVerbs:
         return RefreshReport(items, notes=tuple(note for report in done for note in report.notes))
 
     def _embed_some(self, limit: int) -> int:
-        """Make up to so many vectors of the backlog; returns how many were made."""
+        """Make at most ``limit`` vectors of the backlog; returns how many were made."""
         done = self._context.embed_waiting(limit=limit)
         return 0 if done.stopped else done.embedded + done.cached

@@ -121,7 +121,7 @@ def add(
     ref: str | None = None,
     title: str | None = None,
     tags: Sequence[str] = (),
-    on_conflict: OnConflict = "error",
+    on_conflict: OnConflict | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> dict[str, Any]:
     """Take in documents to search later."""
@@ -134,14 +134,18 @@ def add(
             )
         fields["source"] = "agent"
         place = shapes.place_for(ref)
-        saved = engine.save(place, text, fields=fields, on_conflict=on_conflict, structure="markdown", wait=False)
+        saved = engine.save(
+            place, text, fields=fields, on_conflict=on_conflict or "error", structure="markdown", wait=False
+        )
         row = shapes.written(engine, saved)
         tree = row.pop("tree")
         counts = {name: int(saved.status == name) for name in ("created", "updated", "skipped", "failed")}
         return counts | {"items": [row], "tree": tree}
     if not sources:
         raise UsageError("there is nothing to add", hint="Give sources (files, folders, URLs), or text and ref.")
-    report = engine.add(*sources, fields=fields, on_conflict=on_conflict, as_ref=ref, wait=False, progress=progress)
+    # A folder that is added again is no conflict: what is known is skipped, what is new comes in.
+    taken = on_conflict or ("error" if ref is not None else "skip")
+    report = engine.add(*sources, fields=fields, on_conflict=taken, as_ref=ref, wait=False, progress=progress)
     return shapes.written_all(engine, report)
 
 

@@ -15,7 +15,7 @@ from ricordo.verbs.declare import Say
 
 
 @frozen
-class Filters:
+class Filters(Plain):
     """Conditions on items, applied before the best are picked. Empty means no condition."""
 
     kinds: Annotated[tuple[str, ...], Say("Only this kind.", name="kind", short="-k", shown="KIND", choices=KINDS)] = ()

@@ -62,6 +62,9 @@ class Ref:
     def __str__(self) -> str:
         return f"{self.drive}:{self.path}"
 
+    def to_dict(self) -> dict[str, str]:
+        return {"drive": self.drive, "path": self.path}
+
 
 @frozen
 class Fields(Plain):
@@ -185,7 +188,7 @@ class Draft:
 
 
 @frozen
-class Entry:
+class Entry(Plain):
     """A text that a program passes, and that is not read from a file: ``Entry("agent:/plan", "...", kind="note")``."""
 
     ref: str

@@ -196,7 +196,7 @@ class JobsReport:
 
 
 @frozen
-class Progress:
+class Progress(Plain):
     """How far a long job is: handed to a progress callback, drawn by the CLI."""
 
     done: int
