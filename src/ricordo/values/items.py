@@ -62,9 +62,6 @@ class Ref:
     def __str__(self) -> str:
         return f"{self.drive}:{self.path}"
 
-    def to_dict(self) -> dict[str, str]:
-        return {"drive": self.drive, "path": self.path}
-
 
 @frozen
 class Fields(Plain):
