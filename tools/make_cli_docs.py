@@ -10,7 +10,7 @@ import click
 from ricordo.cli.call import Call
 from ricordo.cli.program import program
 from ricordo.cli.verb import GLOBAL_OPTIONS
-from ricordo.cli.verbs import GROUPS, verbs_of
+from ricordo.cli.verbs import GROUPS, shown_commands
 
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
 WIDTH = 88
@@ -76,8 +76,9 @@ def page() -> str:
     root = program.make_context(
         "ricordo", [], resilient_parsing=True, terminal_width=WIDTH, max_content_width=WIDTH, obj=Call()
     )
+    commands = shown_commands()
     for group, title in GROUPS.items():
-        names = list(verbs_of(group))
+        names = [name for name, entry in commands.items() if entry.group == group]
         if names:
             parts.append(f"### {title}\n")
             parts += [_verb(root, name) for name in names]
@@ -85,17 +86,21 @@ def page() -> str:
 
 
 def _verb(root: click.Context, name: str) -> str:
-    command = program.get_command(root, name)
+    return "\n".join([f"#### {name}\n", *_blocks(program, root, name)])
+
+
+def _blocks(group: click.Group, above: click.Context, name: str) -> list[str]:
+    """The help of a command, and of its parts."""
+    command = group.get_command(above, name)
     assert command is not None, f"the table names '{name}'"
-    context = click.Context(command, root, info_name=name, terminal_width=WIDTH)
-    sections = [f"#### {name}\n", _block(_help(context))]
+    context = click.Context(command, above, info_name=name, terminal_width=WIDTH)
+    blocks = [_block(_help(context))]
     if isinstance(command, click.Group):
         for part in command.list_commands(context):
             below = command.get_command(context, part)
-            assert below is not None
-            inner = click.Context(below, context, info_name=part, terminal_width=WIDTH)
-            sections.append(_block(_help(inner)))
-    return "\n".join(sections)
+            if below is not None and not below.hidden:
+                blocks += _blocks(command, context, part)
+    return blocks
 
 
 def _help(context: click.Context) -> str:

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ricordo._version import __version__
-from ricordo.cli.verbs import VERBS
+from ricordo.cli.verbs import shown_commands
 from ricordo.programs import json_text
 from ricordo.programs.pieces import plugin_folder, program_command
 from ricordo.programs.table import PROGRAMS
@@ -415,7 +415,7 @@ def test_the_plugin_is_what_claude_code_reads(house: Any) -> None:
     }
     entry = json.loads((plugin / ".mcp.json").read_text())["mcpServers"]["ricordo"]
     assert entry["command"] == "ricordo"
-    assert entry["args"][0] in VERBS
+    assert entry["args"][0] in shown_commands()
     skill = (plugin / "skills/ricordo/SKILL.md").read_text()
     front = re.match(r"---\nname: ricordo\ndescription: (.+)\n---\n", skill)
     assert front

@@ -17,19 +17,26 @@ from ricordo._version import __version__
 from ricordo.cli.call import Call
 from ricordo.cli.program import program
 from ricordo.cli.verb import Verb, VerbGroup
-from ricordo.cli.verbs import GROUPS, VERBS, verbs_of
+from ricordo.cli.verbs import FIRST, GROUPS, OLD, shown_commands
 
 ROOT = Path(__file__).parents[2]
 
 
 def commands() -> Iterator[tuple[str, Any]]:
     root = click.Context(program, info_name="ricordo", obj=Call())
-    for name in VERBS:
-        command = program.get_command(root, name)
-        yield name, command
-        if isinstance(command, VerbGroup):
-            for part, below in command.commands.items():
-                yield f"{name} {part}", below
+    for name in shown_commands():
+        yield from below(program, root, name, name)
+
+
+def below(group: click.Group, above: click.Context, path: str, name: str) -> Iterator[tuple[str, Any]]:
+    command = group.get_command(above, name)
+    yield path, command
+    if isinstance(command, VerbGroup):
+        context = click.Context(command, above, info_name=name)
+        for part in command.list_commands(context):
+            inner = command.get_command(context, part)
+            if inner is not None and not inner.hidden:
+                yield from below(command, context, f"{path} {part}", part)
 
 
 @pytest.mark.parametrize(("path", "command"), list(commands()))
@@ -43,21 +50,39 @@ def test_every_verb_has_one_line_of_help_then_an_example(path: str, command: Any
     assert all(param.help for param in command.params if isinstance(param, click.Option))
 
 
-def test_the_table_of_verbs_names_commands_that_exist_in_groups_that_exist() -> None:
+def test_the_help_names_commands_that_exist_in_groups_that_exist() -> None:
     found = dict(commands())
-    for name, entry in VERBS.items():
+    for name, entry in shown_commands().items():
         assert found[name].name == name
         assert found[name].help == entry.line
         assert entry.group in GROUPS
 
 
-def test_help_shows_the_verbs_in_their_groups(house: Any) -> None:
+def test_help_shows_the_first_verbs_in_their_groups(house: Any) -> None:
     shown = house.run("--help").stdout
-    titles = [f"\n{title}:\n" for group, title in GROUPS.items() if verbs_of(group)]
+    titles = [f"\n{title}:\n" for title in GROUPS.values()]
     places = [shown.index(title) for title in titles]
     assert places == sorted(places)
     assert shown.index("\n  search ") > shown.index("\nFind:\n") > shown.index("\n  add ")
     assert "\nCommands:" not in shown
+    assert len(FIRST) <= 16
+    assert "ricordo --help --all" in shown
+    assert "\n  grep " not in shown
+
+
+def test_help_with_all_shows_every_verb_that_is_no_old_spelling(house: Any) -> None:
+    shown = house.run("--help", "--all").stdout
+    assert shown == house.run("--all", "--help").stdout
+    assert all(f"\n  {name} " in shown for name in shown_commands())
+    assert not any(f"\n  {name} " in shown for name in OLD)
+    assert "--help --all" not in shown
+
+
+@pytest.mark.parametrize("old", sorted(OLD))
+def test_an_old_spelling_works_and_a_note_names_the_new_one(house: Any, old: str) -> None:
+    assert house.run(*old.split(), "--help").stdout.startswith(f"Usage: ricordo {old}")
+    new = OLD[old].split(" -")[0].removesuffix(" OLD")
+    house.run(*new.split(), "--help")
 
 
 def test_the_reference_page_is_current() -> None:
@@ -173,7 +198,7 @@ def test_completion_offers_verbs_without_loading_them(house: Any) -> None:
     house.env.update(_RICORDO_COMPLETE="bash_complete", COMP_WORDS="ricordo se", COMP_CWORD="1")
     with house.start(stdout=-1) as process:
         offered = process.communicate()[0].decode().split()
-    assert offered == [f"plain,{verb}" for verb in ("search", "semantic", "sessions", "serve", "service")]
+    assert offered == [f"plain,{verb}" for verb in ("search", "serve", "sessions")]
     house.env.update(COMP_WORDS="ricordo get no", COMP_CWORD="2")
     with house.start(stdout=-1) as process:
         assert process.communicate()[0].decode().split() == ["plain,note:/", "file,no"]

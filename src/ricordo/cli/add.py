@@ -1,4 +1,4 @@
-"""Verbs that bring content in: init, add, refresh, watch."""
+"""Verbs that bring content in: init, add, refresh, watch, sync, and the folders that were added: roots."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ricordo.cli.call import Call, some_failed
-from ricordo.cli.options import REF, fields_from
-from ricordo.cli.present_reports import show_refreshed, show_saved
-from ricordo.cli.progress import ProgressLine
+from ricordo.cli.generated import command
+from ricordo.cli.present_reports import show_refreshed, show_saved_report, show_synced
+from ricordo.cli.running import Problem, run
 from ricordo.cli.terminal import Screen
-from ricordo.cli.verb import verb
+from ricordo.cli.verb import verb, verb_group
 from ricordo.errors import UsageError
-from ricordo.values.choices import ON_CONFLICT
-from ricordo.values.kinds import KINDS
 
 if TYPE_CHECKING:
-    from ricordo.values.reports import WatchEvent
+    from ricordo.values.reports import SyncReport, WatchEvent
 
 
 @verb("init", examples=["ricordo init", "ricordo init ~/projects/site"])
@@ -42,70 +40,21 @@ def init(call: Call, folder: Path | None) -> int:
     return call.answer({"store": location, "folder": str(place)}, draw)
 
 
-@verb(
-    "add",
-    examples=[
-        "ricordo add notes/ report.pdf",
-        "ricordo add src/ --glob '*.py' --tag code",
-        "ricordo add https://example.org/guide --depth 2",
-        "git log -20 | ricordo add - --as note:/recent-commits",
-    ],
-)
-@click.argument("sources", nargs=-1, required=True, type=REF, metavar="PATH|GLOB|URL|-...")
-@click.option("--kind", "-k", type=click.Choice(KINDS), metavar="KIND", help="The kind of the items: document, note, …")
-@click.option(
-    "--on-conflict",
-    type=click.Choice(ON_CONFLICT),
-    default="skip",
-    show_default=True,
-    help="What to do with an item that is stored already.",
-)
-@click.option("--as", "as_ref", metavar="REF", help="Store the one item under this ref.")
-@click.option(
-    "--glob", "globs", multiple=True, metavar="PATTERN", help="Of folders, add only files that match (repeatable)."
-)
-@click.option(
-    "--follow-links/--no-follow-links",
-    default=None,
-    help="Of folders, also add what links in them lead to elsewhere (ingest.follow_symlinks does so always).",
-)
-@click.option(
-    "--depth",
-    type=click.IntRange(0, 20),
-    default=0,
-    metavar="N",
-    help="Follow the links of a page N steps within its site.",
-)
-@click.option("--sitemap", is_flag=True, help="Add the pages that the sitemap of the site lists.")
-@click.option("--max-pages", type=click.IntRange(1), metavar="N", help="Add at most N pages of a site.")
-@click.option("--prompt-addition", default="", metavar="TEXT", help="A note to the language model that loads pages.")
-@click.option("--title", help="The title of the item.")
-@click.option("--tag", "-t", "tags", multiple=True, metavar="TAG", help="A tag for every item (repeatable).")
-@click.option("--set", "pairs", multiple=True, metavar="FIELD=VALUE", help="Any other field (repeatable).")
-@click.option("--allow-secrets", is_flag=True, help="Do not redact secrets in memories and notes.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be added.")
-@click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or later with embed.")
-def add(call: Call, sources: tuple[str, ...], **given: Any) -> int:
+@command("add")
+def add(call: Call, sources: tuple[str, ...] = (), **given: Any) -> int:
     """Folders are added with everything in them, except what .gitignore and .ricordoignore exclude, and what the
     setting ingest.ignore names (node_modules, lock files and the like). A file or page
     that cannot be read does not stop the others; the exit code is 1 if any failed. Items that are stored already
     are skipped: use refresh to read changed files and pages again. A crash of the program loses nothing that was
     reported; after a power cut the last batch may be missing, and adding again brings it.
     """
-    title, tags, pairs = given.pop("title"), given.pop("tags"), given.pop("pairs")
-    fields = fields_from(pairs, title=title, tags=tags)
-    text = _standard_input(sources, given["as_ref"])
-    paths = () if text is not None else sources
-    with call.engine(create=True) as engine, ProgressLine.for_call(call) as progress:
-        transcript = call.screen().note if call.verbose else None
-        report = engine.add(*paths, text=text, fields=fields or None, progress=progress, transcript=transcript, **given)
-    plain = report.to_dict()
-    return call.answer(
-        plain,
-        lambda screen: show_saved(screen, plain),
-        exit_code=1 if report.failed else 0,
-        error=some_failed(report.failed, len(report.items)) if report.failed else None,
-    )
+    if not sources:
+        raise UsageError("say what to add: PATH|GLOB|URL|-", hint="For example: ricordo add notes/")
+    text = _standard_input(sources, given.get("as_ref"))
+    given |= {"sources": sources} if text is None else {"text": text}
+    if call.verbose:
+        given["transcript"] = call.screen().note
+    return run(call, "add", given, show_saved_report)
 
 
 def _standard_input(sources: tuple[str, ...], as_ref: str | None) -> bytes | None:
@@ -118,40 +67,18 @@ def _standard_input(sources: tuple[str, ...], as_ref: str | None) -> bytes | Non
     return sys.stdin.buffer.read()
 
 
-@verb(
-    "refresh",
-    examples=[
-        "ricordo refresh --all",
-        "ricordo refresh notes/ url:/https://example.org/page",
-        "ricordo refresh tool:/git",
-    ],
-)
-@click.argument("refs", nargs=-1, type=REF, metavar="REF...")
-@click.option(
-    "--all", "everything", is_flag=True, help="Refresh every item that came from a file, a page or an MCP server."
-)
-@click.option("--prune", is_flag=True, help="Also remove items whose file is gone.")
-def refresh(call: Call, refs: tuple[str, ...], everything: bool, prune: bool) -> int:
+@command("refresh")
+def refresh(call: Call, **given: Any) -> int:
     """Items whose file or page did not change are left as they are. New files in added folders are added, too. MCP
     servers whose tools you took in are started and asked again for what they offer.
     """
-    if not refs and not everything:
+    if not given.get("refs") and not given.get("all"):
         raise UsageError("say what to refresh", hint="Name refs or folders, or use --all.")
-    with call.engine() as engine, ProgressLine.for_call(call) as progress:
-        report = engine.refresh(*refs, all=everything, prune=prune, progress=progress)
-    plain = report.to_dict()
-    failed = int(plain["failed"])
-    return call.answer(
-        plain,
-        lambda screen: show_refreshed(screen, plain),
-        exit_code=1 if failed else 0,
-        error=some_failed(failed, len(plain["items"])) if failed else None,
-    )
+    return run(call, "refresh", given, lambda screen, report: show_refreshed(screen, report.to_dict()))
 
 
-@verb("watch", examples=["ricordo watch notes/", "ricordo watch . --quiet", "ricordo watch"])
-@click.argument("paths", nargs=-1, type=REF, metavar="[PATH...]")
-def watch(call: Call, paths: tuple[str, ...]) -> int:
+@command("watch")
+def watch(call: Call, paths: tuple[str, ...] = ()) -> int:
     """It runs until you stop it with Ctrl-C. A changed file can be found within two seconds. The knowledge folder is
     always watched; without a PATH it is the only one. With --json, it prints one line for each batch of changes.
     """
@@ -169,3 +96,24 @@ def watch(call: Call, paths: tuple[str, ...]) -> int:
         except KeyboardInterrupt:  # this is how it is stopped, so it is not a failure
             screen.note("stopped")
     return 0
+
+
+@command("sync")
+def sync(call: Call, **given: Any) -> int:
+    """Memories, notes and articles are Markdown files in the folder knowledge/ beside the store. You can change them
+    with any editor. Every command reads changed files first; sync does only that, and shows what it found. If a file
+    was deleted, its item goes to the bin. If both the file and the item changed, both texts are kept as versions.
+    """
+
+    def problem(report: SyncReport) -> Problem | None:
+        return (1, some_failed(report.failed, int(report.to_dict()["checked"]))) if report.failed else None
+
+    return run(call, "sync", given, show_synced, problem=problem)
+
+
+roots = verb_group(
+    "roots",
+    examples=["ricordo roots", "ricordo roots rm ~/notes", "ricordo roots move ~/old/notes ~/new/notes"],
+    details="refresh finds new files in these folders. 'roots rm' leaves a folder and keeps its items; 'rm FOLDER/'"
+    " removes the items, too.",
+)

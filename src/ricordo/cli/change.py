@@ -1,4 +1,4 @@
-"""Verbs that change stored items: edit, mv, rm, restore. Each keeps the old version."""
+"""Verbs that change stored items: edit, mv, rm, restore (each keeps the old version), unlink."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import click
 
 from ricordo.cli.call import Call, some_failed
 from ricordo.cli.generated import command
-from ricordo.cli.options import REF, fields_from
 from ricordo.cli.present_reports import show_memory, show_removed
 from ricordo.cli.removing import YES, confirm
-from ricordo.cli.verb import verb
+from ricordo.cli.running import run
+from ricordo.cli.terminal import Screen
 from ricordo.errors import StaleVersion, UsageError
 from ricordo.values.items import Saved
 from ricordo.values.reports import AddReport
@@ -25,41 +25,22 @@ def _saved(call: Call, saved: Saved) -> int:
     return call.answer(plain, lambda screen: show_memory(screen, plain))
 
 
-@verb(
-    "edit",
-    examples=[
-        "ricordo edit memory:/login-bug --title 'The login bug' --set severity=warning",
-        "ricordo edit note:/plan --content - < plan.md",
-        "ricordo edit note:/plan",
-    ],
-)
-@click.argument("ref", type=REF)
-@click.option("--title", help="A new title.")
-@click.option(
-    "--tag", "-t", "tags", multiple=True, metavar="TAG", help="New tags (repeatable); they replace the old ones."
-)
-@click.option("--set", "pairs", multiple=True, metavar="FIELD=VALUE", help="Any other field (repeatable).")
-@click.option("--content", metavar="TEXT|-", help="New text; - reads standard input.")
-@click.option("--base", type=click.IntRange(1), metavar="N", help="Refuse if the item is no longer at version N.")
-@click.option("--allow-secrets", is_flag=True, help="Keep keys, tokens and passwords instead of redacting them.")
-def edit(call: Call, ref: str, title: str | None, tags: tuple[str, ...], pairs: tuple[str, ...], **given: Any) -> int:
+@command("edit")
+def edit(call: Call, ref: str, **given: Any) -> int:
     """Without options, the text opens in your editor. An empty value clears a field: --set domain="""
-    content: str | None = given["content"]
-    fields = fields_from(pairs, title=title, tags=tags)
-    if content == "-":
-        content = sys.stdin.buffer.read().decode("utf-8", "replace")
+    if given.get("content") == "-":
+        given["content"] = sys.stdin.buffer.read().decode("utf-8", "replace")
+    typed = given.keys().isdisjoint(("content", "fields"))
     with call.engine() as engine:
-        base: int | None = given["base"]
-        typed = False
-        if content is None and not fields:
+        if typed:
             item = engine.get(ref, track=False)
-            content, base, typed = _edited(item.content), base or item.version, True
+            given = {"base": item.version} | given | {"content": _edited(item.content)}
         try:
-            return _saved(call, engine.edit(ref, content, fields, allow_secrets=given["allow_secrets"], base=base))
+            return _saved(call, call_verb(engine, verb_named("edit"), {"ref": ref, **given}))
         except StaleVersion as error:
             if not typed:
                 raise
-            raise StaleVersion(error.message, hint=f"What you wrote is kept in {_kept(content or '')}") from None
+            raise StaleVersion(error.message, hint=f"What you wrote is kept in {_kept(given['content'])}") from None
 
 
 def _kept(text: str) -> str:
@@ -78,13 +59,11 @@ def _edited(text: str) -> str:
     return text if changed is None else changed
 
 
-@verb("mv", examples=["ricordo mv note:/plan note:/plans/2026", "ricordo mv old.md new.md"])
-@click.argument("ref", type=REF)
-@click.argument("new_ref", type=REF)
-def mv(call: Call, ref: str, new_ref: str) -> int:
+@command("mv")
+def mv(call: Call, **given: Any) -> int:
     """The item keeps its id and its history. A file on disk is not moved."""
     with call.engine() as engine:
-        return _saved(call, engine.mv(ref, new_ref))
+        return _saved(call, call_verb(engine, verb_named("mv"), given))
 
 
 @command("rm", extra=(YES,))
@@ -108,10 +87,18 @@ def rm(call: Call, yes: bool = False, **given: Any) -> int:
     )
 
 
-@verb("restore", examples=["ricordo restore notes/old.md", "ricordo restore note:/plan --version 2"])
-@click.argument("ref", type=REF)
-@click.option("--version", type=click.IntRange(min=1), metavar="N", help="The version to bring back.")
-def restore(call: Call, ref: str, version: int | None) -> int:
+@command("restore")
+def restore(call: Call, **given: Any) -> int:
     """The restored text becomes the newest version, so no version is lost."""
     with call.engine() as engine:
-        return _saved(call, engine.restore(ref, version))
+        return _saved(call, call_verb(engine, verb_named("restore"), given))
+
+
+@command("unlink")
+def unlink(call: Call, **given: Any) -> int:
+    """To remove a link that is written in a text, edit the text."""
+
+    def show(screen: Screen, removed: int) -> None:
+        screen.line(f"{removed} link{'' if removed == 1 else 's'} removed")
+
+    return run(call, "unlink", given, show, plain=lambda removed: {"removed": removed})

@@ -1,4 +1,4 @@
-"""Verbs that rank: search, explain, semantic, similar."""
+"""Verbs that rank: search, explain, semantic, similar, suggest-links."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 from ricordo.cli.call import Call
 from ricordo.cli.generated import command
 from ricordo.cli.query_verb import QueryVerb
+from ricordo.cli.running import run, with_globals
 from ricordo.verbs.index import verb_named
 from ricordo.verbs.rows import prepared
 
@@ -23,7 +24,11 @@ FORM = (
 )
 
 
-@command("search", cls=QueryVerb, extra=FORM)
+RERANK = click.Option(["--rerank"], metavar="KIND", help="Rank the best hits again with a cross-encoder or llm.")
+"""Not one of a few choices: a plugin brings names of its own, and the engine knows them."""
+
+
+@command("search", cls=QueryVerb, without=("rerank",), extra=(RERANK, *FORM))
 def search(call: Call, form: str = "", query: str = "", **given: Any) -> int:
     """In a query, "a phrase" must occur as it is, -word excludes items with the word, and word* matches words that
     begin so. Filters are kind: tag: drive: path: domain: severity: category: importance: tier: after: before:.
@@ -33,7 +38,7 @@ def search(call: Call, form: str = "", query: str = "", **given: Any) -> int:
     return _ranked(call, "search", form, {"query": query, **given})
 
 
-@command("semantic", cls=QueryVerb, extra=FORM)
+@command("semantic", cls=QueryVerb, without=("rerank",), extra=(RERANK, *FORM))
 def semantic(call: Call, form: str = "", **given: Any) -> int:
     """The query is compared by its meaning only; quotes, dashes and filters in it are plain text. The same as search
     --by meaning.
@@ -55,16 +60,6 @@ def _ranked(call: Call, path: str, form: str, given: dict[str, Any], *, meaning:
     with call.engine(meaning=meaning and bool(query) and is_hybrid) as engine:
         answer = ask(engine)
         return _show(call, engine, answer, form, query, given.get("offset", 0))
-
-
-def with_globals(call: Call, path: str, given: dict[str, Any]) -> dict[str, Any]:
-    """What was given, with the global flags that are parameters of the verb: the tier and the profile."""
-    names = {param.name for param in verb_named(path).params}
-    if call.tier and "tiers" in names:
-        given["tiers"] = (call.tier,)
-    if call.profile and "profile" in names and path != "semantic":
-        given["profile"] = call.profile
-    return given
 
 
 def _show(call: Call, engine: Ricordo, answer: Answer, form: str, query: str, offset: int) -> int:
@@ -90,3 +85,11 @@ def explain(call: Call, **given: Any) -> int:
             explanation.to_dict(),
             lambda screen: show_explanation(screen, explanation, language=engine.config.lexical.language),
         )
+
+
+@command("suggest-links")
+def suggest_links(call: Call, **given: Any) -> int:
+    """Items are compared by meaning, or by the words of their titles where there are no vectors."""
+    from ricordo.cli.present_hits import show_answer
+
+    return run(call, "suggest-links", given, lambda screen, answer: show_answer(screen, answer, query=""))

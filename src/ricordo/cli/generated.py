@@ -8,29 +8,30 @@ parameters' names in Python.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ricordo.cli.call import Call
 from ricordo.cli.completing import RefType
+from ricordo.cli.fields import ANY_FIELD, fields_from, item_fields
+from ricordo.cli.query_verb import QueryVerb
+from ricordo.cli.running import run
 from ricordo.cli.verb import Verb
+from ricordo.cli.verbs import CALLED
 from ricordo.errors import UsageError
 from ricordo.verbs.index import verb_named
-from ricordo.verbs.rows import ParamRow, VerbRow, plain_answer, prepared
-
-if TYPE_CHECKING:
-    from ricordo.cli.terminal import Screen
+from ricordo.verbs.rows import ParamRow, VerbRow
 
 SENTENCE = 100_000
 """A text that may be this long is typed as several words, or read from standard input with ``-``."""
-_INTEGER_FIELDS = ("importance", "seq")
-_FLAG_FIELDS = ("immutable", "decay_protected", "is_textual")
-_TEXT_FIELDS = ("title", "description", "context")
 REF = RefType(allow_dash=True)
 """A ref, an item's id, a URL or a path; shells complete it, and the engine says what it is."""
+OWN = "own_"
+"""What stands before the name of an option's value, so that ``promote --to TIER`` is not the global ``--tier``."""
 
 Handler = Callable[..., int]
 
@@ -42,38 +43,56 @@ def command(
     cls: type[Verb] = Verb,
     without: Sequence[str] = (),
     extra: Sequence[click.Parameter] = (),
+    defaults: Mapping[str, Any] | None = None,
 ) -> Callable[[Handler], Verb]:
     """A command with a function of its own, whose docstring is the rest of the help.
 
     ``row`` is the verb, where the command is called otherwise. ``without`` leaves parameters out, ``extra`` adds what
-    only a terminal needs.
+    only a terminal needs, ``defaults`` says what is usual on a terminal.
     """
 
     def decorate(function: Handler) -> Verb:
         verb = row or verb_named(path)
-        return _command(verb, function, cls, without, function.__doc__ or verb.details, extra)
+        usual = dict(defaults or {})
+        params = [one._replace(default=usual.get(one.name, one.default)) for one in verb.params]
+        handler = (lambda call, **given: function(call, **{**usual, **given})) if usual else function
+        details = function.__doc__ or _for_a_terminal(verb)
+        return _command(verb._replace(path=path, params=tuple(params)), handler, cls, without, details, extra)
 
     return decorate
 
 
 def generated(path: str) -> Verb:
-    """A command that calls its verb and prints what it returns."""
+    """A command that calls its verb and prints what it returns, in a form of its own if ``SHOWN`` names one."""
+    verb = CALLED.get(path, path)
+    words = [param for param in verb_named(verb).on("cli") if param.argument and _is_sentence(param)]
+    row = verb_named(verb)
+    make = command(path, row=row, cls=QueryVerb if words and row.scope == "read" else Verb)
+    return make(_printing(verb))
+
+
+def optional(path: str, name: str) -> VerbRow:
+    """A verb of which one parameter may be left out on a terminal."""
     row = verb_named(path)
-    return _command(row, lambda call, **given: run(call, row, given), Verb, (), row.details, ())
+    return row._replace(params=tuple(one._replace(required=one.required and one.name != name) for one in row.params))
 
 
-def run(call: Call, row: VerbRow, given: Mapping[str, Any]) -> int:
-    """Call a verb and print its answer: as JSON, or as lines of names and values."""
-    ask = prepared(row, given)
-    with call.engine(create=row.scope != "read") as engine:
-        plain = plain_answer(row, ask(engine))
+def _printing(path: str) -> Handler:
+    def handler(call: Call, **given: Any) -> int:
+        return run(call, path, given)
 
-    def draw(screen: Screen) -> None:
-        from ricordo.cli.present_plain import show_plain
+    return handler
 
-        show_plain(screen, plain)
 
-    return call.answer(plain, draw)
+def _for_a_terminal(row: VerbRow) -> str:
+    """The rest of the help, where parameters are named as on the command line."""
+    options = {param.name: param for param in row.on("cli") if not param.argument}
+
+    def as_option(name: re.Match[str]) -> str:
+        param = options.get(name[1])
+        return name[1] if param is None else _flag(param)
+
+    return re.sub(r"``([^`]*)``", as_option, row.details)
 
 
 def _command(
@@ -100,14 +119,15 @@ def _command(
     is_item = any(param.group == "**" for param in params)
     for param in params:
         if param.kind == "fields":
-            shown += field_options(but=params)
+            shown += [*map(option, item_fields(but=params)), ANY_FIELD]
         elif not param.argument:
             shown.append(option(param))
     if is_item:
-        shown.append(_any_field())
+        shown.append(ANY_FIELD)
 
     @click.pass_obj
     def callback(call: Call, /, **given: Any) -> int:
+        given = {name.removeprefix(OWN): value for name, value in given.items()}
         if words is not None:
             given |= _sentence(row, arguments[words:], given.pop("words"))
         if has_fields:
@@ -137,8 +157,8 @@ def _argument(param: ParamRow) -> click.Argument:
 
 def option(param: ParamRow) -> click.Option:
     """An option from a parameter; what is not given stays None, so that the verb's own default counts."""
-    flag = f"--{param.face_name.replace('_', '-')}"
-    names = [flag, *([param.short] if param.short else []), param.name]
+    flag = _flag(param)
+    names = [flag, *([param.short] if param.short else []), f"{OWN}{param.name}"]
     settings: dict[str, Any] = {
         "help": _help(param),
         "hidden": param.hidden,
@@ -153,6 +173,10 @@ def option(param: ParamRow) -> click.Option:
         return click.Option(names, nargs=2, multiple=True, metavar=param.shown, **settings)
     multiple = param.many and param.shown != "A,B"
     return click.Option(names, multiple=multiple, type=_type(param), metavar=param.shown or None, **settings)
+
+
+def _flag(param: ParamRow) -> str:
+    return f"--{param.face_name.replace('_', '-')}"
 
 
 def _help(param: ParamRow) -> str:
@@ -238,63 +262,3 @@ def text_from(words: Sequence[str]) -> str:
     if list(words) == ["-"]:
         return sys.stdin.buffer.read().decode("utf-8", "replace").rstrip("\n")
     return " ".join(words)
-
-
-def field_options(but: Sequence[ParamRow]) -> list[click.Parameter]:
-    """Options for the fields of an item, but for names that are taken, and ``--set`` for any of them."""
-    taken = {param.name for param in but}
-    fields = [param for param in verb_named("remember").on("cli") if param.group == "**" and param.name not in taken]
-    return [*map(option, fields), _any_field()]
-
-
-def _any_field() -> click.Option:
-    return click.Option(["--set", "pairs"], multiple=True, metavar="FIELD=VALUE", help="Any other field (repeatable).")
-
-
-def fields_from(given: dict[str, Any]) -> dict[str, Any]:
-    """Take the fields of an item out of what was given, by options of their own or by ``--set``."""
-    from ricordo.values.items import FIELD_NAMES, checked_fields, checked_tags
-
-    changes: dict[str, Any] = {}
-    for pair in given.pop("pairs", ()):
-        name, equals, value = pair.partition("=")
-        name = name.strip().replace("-", "_")
-        if not equals:
-            raise UsageError(f"'{pair}' is not FIELD=VALUE", hint="Write --set severity=warning")
-        changes[name] = _field(name, value) if name in FIELD_NAMES else value
-    for name in FIELD_NAMES:
-        value = given.pop(name, None)
-        if value not in (None, ()):
-            changes[name] = checked_tags(",".join(value)) if name == "tags" else value
-    return checked_fields(changes)
-
-
-def _field(name: str, text: str) -> object:
-    """The value of one field from its text; ``checked_fields`` says what is allowed."""
-    value = text.strip()
-    if name == "tags":
-        return value
-    if name in _FLAG_FIELDS:
-        if value.lower() not in ("true", "false", "yes", "no", "1", "0"):
-            raise UsageError(f"{name} cannot be '{value}'", hint="true or false.")
-        return value.lower() in ("true", "yes", "1")
-    if name == "metadata":
-        return _metadata(value)
-    if not value and name not in _TEXT_FIELDS:
-        return None
-    if name in _INTEGER_FIELDS:
-        try:
-            return int(value)
-        except ValueError:
-            raise UsageError(f"{name} cannot be '{value}'", hint="A whole number.") from None
-    return text
-
-
-def _metadata(value: str) -> Mapping[str, Any]:
-    try:
-        read = json.loads(value or "{}")
-    except ValueError:
-        read = None
-    if not isinstance(read, dict):
-        raise UsageError("metadata must be a JSON object", hint="""For example --set 'metadata={"team": "search"}'""")
-    return read

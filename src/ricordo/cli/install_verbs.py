@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ricordo.cli.call import Call
-from ricordo.cli.options import together
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb
 from ricordo.errors import UsageError
 from ricordo.programs.pieces import Piece, boundaries, default_scope, pieces_for, program_command
 from ricordo.programs.table import PROGRAMS
 
-_AGENT = together(
-    click.argument("agent", type=click.Choice(sorted(PROGRAMS)), metavar="AGENT"),
-    click.option("--user", "scope", flag_value="user", help="For all your projects (default, but for vscode)."),
-    click.option("--project", "scope", flag_value="project", help="For the project here (default for vscode)."),
-)
+
+def _agent_and_scope(function: Callable[..., int]) -> Callable[..., int]:
+    """Which program, and for which projects."""
+    function = click.option(
+        "--project", "scope", flag_value="project", help="For the project here (default for vscode)."
+    )(function)
+    function = click.option(
+        "--user", "scope", flag_value="user", help="For all your projects (default, but for vscode)."
+    )(function)
+    return click.argument("agent", type=click.Choice(sorted(PROGRAMS)), metavar="AGENT")(function)
 
 
 @verb(
@@ -32,7 +37,7 @@ _AGENT = together(
         "ricordo install claude-desktop --gateway",
     ],
 )
-@_AGENT
+@_agent_and_scope
 @click.option("--print", "only_print", is_flag=True, help="Only show what to add, and to which file.")
 @click.option("--gateway", is_flag=True, help="Start its other MCP servers once, and move them behind Ricordo.")
 def install(call: Call, agent: str, scope: str | None, only_print: bool, gateway: bool) -> int:
@@ -64,7 +69,7 @@ def install(call: Call, agent: str, scope: str | None, only_print: bool, gateway
 
 
 @verb("uninstall", examples=["ricordo uninstall claude-code", "ricordo uninstall vscode"])
-@_AGENT
+@_agent_and_scope
 def uninstall(call: Call, agent: str, scope: str | None) -> int:
     """It removes what install wrote, the copies of files it kept, and folders that are empty then. It does not touch
     the store, nor what others wrote into the same files.

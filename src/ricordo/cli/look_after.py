@@ -1,4 +1,4 @@
-"""Verbs for the store's health and the program itself: status, doctor, completion, version."""
+"""Commands for the program itself: completion, version."""
 
 from __future__ import annotations
 
@@ -8,48 +8,8 @@ import click
 
 from ricordo._version import __version__
 from ricordo.cli.call import Call
-from ricordo.cli.present_reports import show_checks, show_facts
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb
-
-
-@verb("status", examples=["ricordo status", "ricordo status --json"])
-def status(call: Call) -> int:
-    """It shows the number of items of each kind, the size of the store, its folders, the model that makes vectors, how
-    many passages still wait for one, and where the knowledge files are.
-    """
-    with call.engine() as engine:
-        plain = engine.status()
-    return call.answer(plain, lambda screen: show_facts(screen, plain))
-
-
-@verb("doctor", examples=["ricordo doctor", "ricordo doctor --repair"])
-@click.option("--repair", is_flag=True, help="Repair what can be repaired; items are never dropped.")
-def doctor(call: Call, repair: bool) -> int:
-    """It checks the database, indexes, vectors, permissions and free space, and says how often hooks ran out of
-    time. The exit code is 1 when a check fails and was not repaired.
-    """
-    from dataclasses import replace
-
-    from ricordo.hooks import runs
-    from ricordo.values.reports import Check
-
-    with call.engine() as engine:
-        report = engine.doctor(repair=repair)
-    report = replace(report, checks=(*report.checks, Check("hooks", True, runs.summary())))
-    bad = [check.name for check in report.checks if not (check.ok or check.repaired)]
-    error = {
-        "code": "unhealthy",
-        "message": f"these checks failed: {', '.join(bad)}",
-        "hint": "Read the details above, or try: ricordo doctor --repair",
-    }
-
-    def draw(screen: Screen) -> None:
-        show_checks(screen, report)
-        if bad:
-            screen.error(error["message"], "" if repair else error["hint"])
-
-    return call.answer(report.to_dict(), draw, exit_code=1 if bad else 0, error=error if bad else None)
 
 
 @verb("version", examples=["ricordo version", "ricordo version --json"])

@@ -16,29 +16,38 @@ from ricordo.mcp_server.toolsets import TOOLSETS
         "ricordo mcp",
         "ricordo mcp --toolset context --toolset vault",
         "ricordo mcp --toolset tools",
-        "ricordo mcp --http --port 8620",
-        "RICORDO_MCP_TOKEN=... ricordo mcp --http --host 0.0.0.0 --allow-host memory.example.org",
     ],
 )
 @click.option(
     "--toolset", "toolsets", multiple=True, type=click.Choice(TOOLSETS), help="Offer these tools as well (repeatable)."
 )
-@click.option("--http", "over_http", is_flag=True, help="Serve streamable HTTP instead of standard input and output.")
+@click.option(
+    "--http", "over_http", is_flag=True, hidden=True, help="Serve streamable HTTP instead of standard input and output."
+)
 @click.option(
     "--host",
     default="127.0.0.1",
-    show_default=True,
+    hidden=True,
     help="The address to listen on; others than loopback need a token.",
 )
+@click.option("--port", default=8620, hidden=True, type=click.IntRange(0, 65535), help="The port; 0 takes a free one.")
 @click.option(
-    "--port", default=8620, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 takes a free one."
-)
-@click.option("--token", metavar="TEXT", help="The bearer token clients must send; RICORDO_MCP_TOKEN is safer.")
-@click.option(
-    "--no-token", "is_open", is_flag=True, help="Ask for no token: every user of this machine can read and write."
+    "--token", metavar="TEXT", hidden=True, help="The bearer token clients must send; RICORDO_MCP_TOKEN is safer."
 )
 @click.option(
-    "--allow-host", "names", multiple=True, metavar="NAME", help="Another host name of the server (repeatable)."
+    "--no-token",
+    "is_open",
+    is_flag=True,
+    hidden=True,
+    help="Ask for no token: every user of this machine can read and write.",
+)
+@click.option(
+    "--allow-host",
+    "names",
+    multiple=True,
+    hidden=True,
+    metavar="NAME",
+    help="Another host name of the server (repeatable).",
 )
 def mcp(
     call: Call,
@@ -51,8 +60,8 @@ def mcp(
     names: tuple[str, ...],
 ) -> int:
     """Agents' programs start this command; 'ricordo install' sets it up. Standard output carries only the
-    protocol; messages go to standard error. The server ends when its standard input ends. Over HTTP, clients send a
-    token; where none is set, one is made, and the file it stands in is named. The toolset 'tools' lets an agent call
+    protocol; messages go to standard error. The server ends when its standard input ends. Over HTTP, agents
+    are served by 'ricordo serve', at /mcp. The toolset 'tools' lets an agent call
     tools of other MCP servers; alone, it replaces the core tools, and with --toolset core both are there.
     """
     from ricordo.mcp_server.service import ToolService
@@ -66,6 +75,8 @@ def mcp(
         return 0
     from ricordo.config.loading import load_config
     from ricordo.mcp_server import http
+
+    call.screen().note("note: 'ricordo serve' serves agents at /mcp, together with the page and the API")
 
     known = token if token is not None else "" if is_open else load_config().mcp.token
     http.serve(service, host=host, port=port, token=known, names=names, is_open=is_open)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option(
     "--limit-queries", type=click.IntRange(min=1), metavar="N", help="Use only N of the queries, spread evenly."
 )
-def evaluate(
+def eval_(
     call: Call,
     folders: tuple[Path, ...],
     own: bool,

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ricordo.cli.call import Call
-from ricordo.cli.generated import command, text_from
+from ricordo.cli.generated import REF, command, optional, text_from
 from ricordo.cli.present_reports import show_memory, show_removed
 from ricordo.cli.removing import YES, confirm
 from ricordo.cli.verb import Verb
@@ -54,20 +54,29 @@ def _is_name(words: Sequence[str]) -> bool:
     return len(words) == 2 and words[0] != "-" and not any(map(str.isspace, words[0]))
 
 
-@command("correct")
-def correct(call: Call, **given: Any) -> int:
-    """The old item is archived: search no longer finds it, except with --as-of. The new one is linked to it, and takes
-    over the fields that you do not give.
+_WITH = click.Option(["--with", "new"], type=REF, metavar="NEW", help="Replace it by this item, instead of a text.")
+
+
+@command("correct", row=optional("correct", "text"), extra=(_WITH,))
+def correct(call: Call, ref: str, new: str | None = None, **given: Any) -> int:
+    """The old item is archived: search no longer finds it, except with --as-of. The new one is linked to it. Made from
+    a text, it takes over the fields that you do not give.
     """
-    return _keep(call, "correct", given, create=False)
+    if new is None:
+        return _keep(call, "correct", {"ref": ref, **given}, create=False)
+    if given.get("text"):
+        raise UsageError("there is a text and --with", hint="Give the right text, or name the item that has it.")
+    return _supersede(call, old=ref, new=new)
 
 
-@command("supersede")
-def supersede(call: Call, **given: Any) -> int:
+def _supersede(call: Call, **given: Any) -> int:
     """The old item is archived, and the new one is linked to it."""
     with call.engine() as engine:
         saved = call_verb(engine, verb_named("supersede"), given)
     return _put_away(call, AddReport((saved,)), dry_run=False)
+
+
+supersede = command("supersede")(_supersede)
 
 
 @command("forget", extra=(YES,))

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ricordo.cli.call import Call
+from ricordo.cli.generated import command
 from ricordo.cli.progress import ProgressLine
 from ricordo.cli.terminal import Screen, one_line
-from ricordo.cli.verb import verb, verb_group
+from ricordo.cli.verb import verb_group
 from ricordo.config.files import current_folder
 from ricordo.config.loading import load_config
 from ricordo.config.places import locate
@@ -38,7 +39,7 @@ models = verb_group(
 
 
 @models.add_command
-@verb("list", line="List the providers, and what each still needs.", examples=["ricordo models list --json"])
+@command("models list")
 def list_models(call: Call) -> int:
     """The provider in use is marked *, the fallback +."""
     with _models(call) as known:
@@ -52,18 +53,11 @@ def list_models(call: Call) -> int:
 
 
 @models.add_command
-@verb(
-    "test",
-    line="Try a model: make one vector and show how long it took.",
-    examples=["ricordo models test", "ricordo models test ollama --model nomic-embed-text"],
-)
-@click.argument("provider", required=False)
-@click.option("--model", "-m", default="", metavar="NAME", help="This model instead of the provider's default.")
-@click.option("--dimensions", type=click.IntRange(min=0), default=0, metavar="N", help="Vectors of this length.")
-def test_model(call: Call, provider: str | None, model: str, dimensions: int) -> int:
+@command("models test")
+def try_model(call: Call, provider: str = "", model: str = "", dimensions: int = 0) -> int:
     """Without a provider, it tries the one in use. 'cross-encoder' tries the reranker. A hub model is downloaded."""
     with _models(call) as known:
-        tested = known.test(provider or "", model=model, dimensions=dimensions)
+        tested = known.test(provider, model=model, dimensions=dimensions)
     error = tested.error
 
     def draw(screen: Screen) -> None:
@@ -77,24 +71,17 @@ def test_model(call: Call, provider: str | None, model: str, dimensions: int) ->
     return call.answer(tested.to_dict(), draw, exit_code=5 if error else 0, error=error)
 
 
-@models.add_command
-@verb(
-    "use",
-    line="Use another model from now on.",
-    examples=[
-        "ricordo models use openai --dry-run",
-        "ricordo models use ollama --reembed",
-        "ricordo models use hub --model BAAI/bge-small-en-v1.5",
-        "ricordo models use local",
-    ],
+_SWITCH = (
+    click.Option(
+        ["--reembed/--no-reembed"], default=None, help="Make all vectors again first; on a terminal you are asked."
+    ),
+    click.Option(["--project"], is_flag=True, help="Change the project's settings, not your own."),
 )
-@click.argument("provider")
-@click.option("--model", "-m", default="", metavar="NAME", help="This model instead of the provider's default.")
-@click.option("--dimensions", type=click.IntRange(min=0), default=0, metavar="N", help="Vectors of this length.")
-@click.option("--reembed/--no-reembed", default=None, help="Make all vectors again first; on a terminal you are asked.")
-@click.option("--project", is_flag=True, help="Change the project's settings, not your own.")
-@click.option("--dry-run", is_flag=True, help="Only try the model and show what the switch would cost.")
-def use_model(call: Call, provider: str, reembed: bool | None, project: bool, **options: Any) -> int:
+
+
+@models.add_command
+@command("models use", without=("reembed", "scope"), extra=_SWITCH)
+def use_model(call: Call, provider: str, reembed: bool | None = None, project: bool = False, **options: Any) -> int:
     """The model is tried before anything is changed. Keys and addresses of the old provider are removed from the
     settings. With --reembed, searches use the old model until all new vectors are made.
     """
@@ -133,7 +120,7 @@ def _models(call: Call) -> Iterator[Models]:
 
 
 def _used_without_store(
-    call: Call, provider: str, scope: str, *, model: str, dimensions: int, dry_run: bool
+    call: Call, provider: str, scope: str, *, model: str = "", dimensions: int = 0, dry_run: bool = False
 ) -> ModelSwitch:
     with _models(call) as known:
         switch, _ = known.plan(provider, model=model, dimensions=dimensions)
@@ -163,7 +150,7 @@ def _show_switch(screen: Screen, switch: ModelSwitch) -> None:
     elif switch.chunks:
         screen.line(_cost(switch))
         if switch.is_written:
-            screen.note("until then, search goes by words: ricordo reembed")
+            screen.note("until then, search goes by words: ricordo embed again")
     for note in switch.notes:
         screen.note(f"note: {one_line(note)}")
 

@@ -135,3 +135,10 @@ def show_retrievals(screen: Screen, found: Sequence[Retrieval]) -> None:
     screen.table(("when", "item", "version", "score", "query", "by"), rows, paths=(1,))
     if not found:
         screen.note("the log has nothing about that; the setting usage.log says whether it is kept")
+
+
+def show_changes_or_none(screen: Screen, changes: Sequence[WeightChange]) -> None:
+    """The changes, or how to learn why there are none."""
+    show_changes(screen, changes)
+    if not changes:
+        screen.note("nothing was learned yet; ricordo learn status says how much feedback is missing")

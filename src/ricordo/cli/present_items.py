@@ -14,6 +14,7 @@ from ricordo.cli.terminal import Screen, clean, one_line
 if TYPE_CHECKING:
     from ricordo.values.hits import GrepMatch
     from ricordo.values.items import Item, TreeNode, Version
+    from ricordo.values.links import Link, LinkReport
 
 _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -158,3 +159,27 @@ def show_matches(screen: Screen, matches: Sequence[GrepMatch], *, context: int) 
 
 def _line(screen: Screen, text: str) -> str:
     return clean(text) if screen.is_terminal else text
+
+
+def show_links(screen: Screen, report: LinkReport) -> None:
+    """One line per link, the near ones first; farther ones are indented."""
+    screen.line(screen.bold(short_ref(report.ref)))
+    for one in report.links:
+        screen.line("  " * one.distance + _link_line(screen, one))
+    for target in report.unresolved:
+        screen.line(f"  → {screen.dim('mentions')} {one_line(target)} {screen.dim('(not in the store)')}")
+    if not report.links and not report.unresolved:
+        screen.note("no links; 'ricordo suggest-links' finds what may belong together")
+
+
+def _link_line(screen: Screen, one: Link) -> str:
+    arrow = "→" if one.direction == "out" else "←"
+    near = one.source if one.direction == "out" else one.target
+    title = f"  {screen.dim(one_line(one.title))}" if one.title else ""
+    via = f"  {screen.dim(f'via {short_ref(near)}')}" if one.distance > 1 else ""
+    return f"{arrow} {screen.style(one_line(one.type), fg='cyan')} {short_ref(one.ref)}{title}{via}"
+
+
+def show_link(screen: Screen, one: Link) -> None:
+    """The link as a sentence."""
+    screen.line(f"{short_ref(one.source)} {screen.style(one_line(one.type), fg='cyan')} {short_ref(one.target)}")

@@ -9,7 +9,16 @@ from ricordo.cli.present_hits import short_ref
 from ricordo.cli.terminal import Screen, one_line
 
 if TYPE_CHECKING:
-    from ricordo.values.reports import DoctorReport
+    from ricordo.values.reports import (
+        AddReport,
+        DoctorReport,
+        JobsReport,
+        RefreshReport,
+        Root,
+        SyncReport,
+        TierState,
+        VacuumReport,
+    )
 
 SHOWN_ITEMS = 3
 """Up to so many items are listed one by one without ``--verbose``."""
@@ -17,6 +26,7 @@ SHOWN_ITEMS = 3
 SHOWN_REASONS = 20
 """So many reasons are printed without ``--verbose``; the rest are counted."""
 
+_SYNCED = ("created", "updated", "moved", "removed", "conflicts", "written", "unchanged", "failed")
 _COLORS = {
     "created": "green",
     "updated": "green",
@@ -174,3 +184,88 @@ def _fact(value: object) -> str:
     if isinstance(value, Mapping):
         return " ".join(f"{name}={_fact(part)}" for name, part in value.items() if part not in (None, ""))
     return one_line(str(value))
+
+
+def show_saved_report(screen: Screen, report: AddReport) -> None:
+    """What became of each item, from the report itself."""
+    show_saved(screen, report.to_dict())
+
+
+def show_refreshed_report(screen: Screen, report: RefreshReport) -> None:
+    """What changed, from the report itself."""
+    show_refreshed(screen, report.to_dict())
+
+
+def show_synced(screen: Screen, report: SyncReport) -> None:
+    """A line for each change, then the counts."""
+    plain = report.to_dict()
+    for item in plain["items"]:
+        if item["status"] != "failed":
+            reason = f": {one_line(item['reason'])}" if item.get("reason") else ""
+            screen.line(f"{item['status']} {short_ref(item['ref'])}{reason}")
+    show_failures(screen, [{**item, "ref": item["file"]} for item in plain["items"]])
+    screen.line(", ".join(f"{plain[name]:,} {name}" for name in _SYNCED if plain[name]) or "no files yet")
+    for note in plain["notes"]:
+        screen.note(f"note: {one_line(note)}")
+
+
+def show_roots(screen: Screen, roots: Sequence[Root]) -> None:
+    """The folders; one that is gone was moved or deleted."""
+    rows = [
+        (f"{root.items:,}", one_line(root.path), " ".join(root.globs), "" if root.is_there else "gone")
+        for root in roots
+    ]
+    screen.table(("items", "folder", "only", ""), rows, right=(0,))
+    if not rows:
+        screen.note("no folder was added; 'ricordo add FOLDER' adds one")
+
+
+def show_left_root(screen: Screen, root: Root) -> None:
+    """The folder that was left, and what stays of it."""
+    screen.line(f"left {root.path}")
+    if root.items:
+        stay = "its item stays" if root.items == 1 else f"its {root.items:,} items stay"
+        screen.note(f"{stay}; 'ricordo rm {root.path}/' removes {'it' if root.items == 1 else 'them'}")
+
+
+def show_vacuumed(screen: Screen, report: VacuumReport) -> None:
+    """The size before and after, and what was erased."""
+    screen.line(f"{size_text_of(report.bytes_before)} before, {size_text_of(report.bytes_after)} after")
+    gone = {"items from the bin": report.emptied, "unused vectors": report.vectors, "unused files": report.blobs}
+    for name, count in gone.items():
+        if count:
+            screen.line(f"{count:,} {name} erased")
+    if not report.rewritten:
+        screen.note("the file was not rewritten, because that would save little (--full does it anyway)")
+
+
+def size_text_of(count: int) -> str:
+    """A number of bytes in kB or MB."""
+    return f"{count / 1e6:,.1f} MB" if count >= 100_000 else f"{count / 1e3:,.1f} kB"
+
+
+def show_tiers(screen: Screen, states: Sequence[TierState]) -> None:
+    """A line for each store; new items go to the one marked *."""
+    rows = [
+        (
+            f"{state.name}{' *' if state.is_written else ''}",
+            f"{state.weight:g}",
+            f"{state.items:,}" if state.items is not None else "–",
+            one_line(state.location),
+            "" if state.reachable else one_line(state.detail),
+        )
+        for state in states
+    ]
+    screen.table(("tier", "weight", "items", "store", "problem"), rows, right=(1, 2))
+
+
+def show_jobs(screen: Screen, report: JobsReport) -> None:
+    """The counts, then which kinds of items wait, and why passages failed."""
+    plain = report.to_dict()
+    show_facts(screen, {name: value for name, value in plain.items() if name != "kinds"})
+    if plain["kinds"]:
+        screen.line()
+        rows = [(row["state"], row["kind"], f"{row['count']:,}", row["error"] or "") for row in plain["kinds"]]
+        screen.table(("state", "kind", "passages", "why"), rows, right=(2,))
+    if plain["pending"]:
+        screen.note("'ricordo embed' makes the vectors that are pending")

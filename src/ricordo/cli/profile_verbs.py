@@ -8,6 +8,7 @@ import click
 
 from ricordo import registry
 from ricordo.cli.call import Call
+from ricordo.cli.generated import command
 from ricordo.cli.terminal import Screen, one_line
 from ricordo.cli.verb import verb, verb_group
 from ricordo.config.loading import load_config
@@ -26,7 +27,7 @@ profiles = verb_group(
 
 
 @profiles.add_command
-@verb("list", line="List the profiles.", examples=["ricordo profiles list --json"])
+@command("profiles list")
 def list_profiles(call: Call) -> int:
     """The profile marked * is the default. With --verbose, it shows their weights."""
     config = load_config()

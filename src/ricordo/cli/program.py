@@ -1,4 +1,4 @@
-"""The program: finds the verb by its table, runs it, and turns every failure into a message and an exit code.
+"""The program: finds the verb, runs it, and turns every failure into a message and an exit code.
 
 Exit codes: 0 fine, 1 some of it failed, 2 wrong usage, 3 not found, 4 conflict, 5 unavailable,
 130 interrupted.
@@ -16,7 +16,7 @@ import click
 from ricordo.cli.call import Call, write_envelope
 from ricordo.cli.terminal import prepare_streams
 from ricordo.cli.verb import GLOBAL_OPTIONS, write_options
-from ricordo.cli.verbs import GROUPS, VERBS, verbs_of
+from ricordo.cli.verbs import CALLED, FIRST, GROUPS, MODULES, OLD, shown_commands
 from ricordo.errors import Error
 from ricordo.log import FILE_NAME, keep_log, report
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 INTERRUPTED = 130
+ALL = "ricordo.all"
+"""Whether the help shows all verbs."""
 
 _OPENING = """\
 Ricordo keeps what you and your agents know, and finds it again.
@@ -40,22 +42,30 @@ class Program(click.Group):
     """``ricordo``: loads the module of a verb when that verb is used, and not before."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(VERBS)
+        return list(shown_commands())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        entry = VERBS.get(cmd_name)
-        if entry is None:
+        module = MODULES.get(cmd_name)
+        if module is None:
             from ricordo.verbs.index import has_verb
 
-            if not has_verb(cmd_name):
+            if not has_verb(CALLED.get(cmd_name, cmd_name)):
                 return None
             from ricordo.cli.generated import generated
 
             return generated(cmd_name)
         from importlib import import_module
 
-        command: click.Command = getattr(import_module(f"ricordo.cli.{entry.module}"), entry.attribute)
+        held = vars(import_module(f"ricordo.cli.{module}"))
+        name = cmd_name.replace("-", "_")
+        command: click.Command = held.get(f"{name}_") or held[name]  # list_, because list is Python's
         return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--all" in args and set(args) <= {"--all", "--help", "-h", "--no-color"}:
+            ctx.meta[ALL] = True
+            args = ["--help"]
+        return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -65,17 +75,22 @@ class Program(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        commands = shown_commands() if ctx.meta.get(ALL) else FIRST
         for group, title in GROUPS.items():
-            lines = [(name, entry.line) for name, entry in verbs_of(group).items()]
+            lines = [(name, entry.line) for name, entry in commands.items() if entry.group == group]
             if lines:
                 with formatter.section(title):
                     formatter.write_dl(lines)
+        if commands is FIRST:
+            formatter.write_paragraph()
+            formatter.write_text("'ricordo --help --all' shows all verbs, and 'ricordo VERB --help' one of them.")
         write_options(self, ctx, formatter)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        names = [CompletionItem(name, help=entry.line) for name, entry in VERBS.items() if name.startswith(incomplete)]
+        known = shown_commands().items()
+        names = [CompletionItem(name, help=entry.line) for name, entry in known if name.startswith(incomplete)]
         return names + click.Command.shell_complete(self, ctx, incomplete)
 
     def main(  # type: ignore[override]  # this one always ends the process
@@ -140,7 +155,7 @@ class Program(click.Group):
 def _unknown_verb(name: str) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(name, VERBS, n=1)
+    near = get_close_matches(name, [*shown_commands(), *OLD], n=1)
     return f"there is no verb '{name}'" + (f"; did you mean '{near[0]}'?" if near else "")
 
 
@@ -192,6 +207,7 @@ _GO_ON = {
     "import": "run it again: it skips what is saved, and makes the vectors that are missing",
     "sync": "run it again: it reads what is left, and makes the vectors that are missing",
     "embed": "run it again: it makes the vectors that are still missing",
+    "embed again": "run it again: it makes the vectors that are still missing",
     "reembed": "run it again: it makes the vectors that are still missing",
     "models use": "run it again: vectors that were made are kept, and the model in use is the one from before",
 }

@@ -1,62 +1,62 @@
-"""Verbs that show stored items: get, open, list, tree, history, diff."""
+"""Verbs that show stored items: get, open, list, history, diff, grep."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ricordo.cli.call import Call, some_failed
-from ricordo.cli.lines import Lines, lines_behind, lines_from
-from ricordo.cli.options import FILTER_OPTIONS, REF, filters_from, paging
+from ricordo.cli.generated import REF, command
+from ricordo.cli.lines import Lines, lines_behind
 from ricordo.cli.present_hits import replaced_text, short_ref
 from ricordo.cli.present_items import (
     show_content,
     show_diff,
     show_fields,
     show_items,
+    show_matches,
     show_several,
-    show_tree,
     show_versions,
 )
+from ricordo.cli.running import run, with_globals
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb
 from ricordo.errors import Error, NotFound, UsageError
 from ricordo.values.items import Item
+from ricordo.verbs.index import verb_named
+from ricordo.verbs.rows import prepared
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
+    from ricordo.values.hits import GrepMatch
 
 
-@verb(
-    "get",
-    examples=[
-        "ricordo get notes/keys.md",
-        "ricordo get notes/keys.md:8-12",
-        "ricordo get memory:/login-bug --meta",
-        "ricordo get notes/keys.md --version 2 > old.md",
-    ],
+_SEVERAL = verb_named("get")._replace(
+    params=tuple(
+        param._replace(name="refs", many=True, shown="REF") if param.name == "ref" else param
+        for param in verb_named("get").params
+    )
 )
-@click.argument("refs", nargs=-1, required=True, type=REF, metavar="REF...")
-@click.option("--version", type=click.IntRange(min=1), metavar="N", help="This version instead of the current one.")
-@click.option("--as-of", metavar="DATE", help="The version that was current then.")
-@click.option("--lines", metavar="N|N-M", help="Only these lines, as search counts them.")
-@click.option("--meta", is_flag=True, help="Print the fields instead of the text.")
-@click.option("--track/--no-track", default=None, help="Count this as opening the item (default) or not.")
-def get(call: Call, refs: tuple[str, ...], meta: bool, lines: str | None, **given: Any) -> int:
+"""A command line may name several items."""
+
+
+@command(
+    "get", row=_SEVERAL, extra=(click.Option(["--meta"], is_flag=True, help="Print the fields instead of the text."),)
+)
+def get(call: Call, refs: tuple[str, ...], meta: bool = False, lines: Lines | None = None, **given: Any) -> int:
     """One ref prints the text exactly as it is stored; several print each under its ref. With lines behind the ref, as
     search prints them (notes/keys.md:8-12), or with --lines, it prints these lines only. A file that is kept without
     text gives its bytes when the output goes to a file or a pipe.
     """
-    wanted = lines_from(lines) if lines else None
     items: list[Item] = []
     original: bytes | None = None
     missed: list[tuple[str, Error]] = []
     with call.engine() as engine:
         for ref in refs:
             try:
-                items.append(_got(engine, ref, wanted, **given))
+                items.append(_got(engine, ref, lines, **given))
             except Error as error:
                 if len(refs) == 1:
                     raise
@@ -106,7 +106,7 @@ def _got(engine: Ricordo, ref: str, lines: Lines | None, **given: Any) -> Item:
     examples=["ricordo open notes/keys.md", "ricordo open notes/keys.md:12", "ricordo open memory:/login-bug"],
 )
 @click.argument("ref", type=REF)
-def open_item(call: Call, ref: str) -> int:
+def open_(call: Call, ref: str) -> int:
     """A file opens in your editor ($VISUAL or $EDITOR), at the line behind the ref if there is one; a memory, note or
     article opens as its Markdown file, and what you save there is taken in by the next command. A page opens in the
     browser.
@@ -126,25 +126,19 @@ def open_item(call: Call, ref: str) -> int:
     return call.answer({"ref": str(item.ref), "place": place, "line": line or None}, lambda screen: None)
 
 
-@verb(
-    "list",
-    examples=[
-        "ricordo list",
-        "ricordo list --kind memory --tag ops",
-        "ricordo list --path '/home/me/notes/**' --json",
-    ],
+_ARCHIVED = click.Option(
+    ["--archived"], is_flag=True, help="List archived items instead: forgotten, superseded, corrected."
 )
-@paging(50)
-@FILTER_OPTIONS
-@click.option("--archived", is_flag=True, help="List archived items instead: forgotten, superseded, corrected.")
-def list_items(call: Call, limit: int, offset: int, archived: bool, **given: Any) -> int:
+
+
+@command("list", extra=(_ARCHIVED,), defaults={"limit": 50, "offset": 0})
+def list_(call: Call, limit: int, offset: int, archived: bool = False, **given: Any) -> int:
     """It shows titles and refs; get prints the texts."""
-    filters = filters_from(call, given)
-    if archived:
-        filters = replace(filters, states=("archived",))
+    given = with_globals(call, "list", given) | ({"states": ("archived",)} if archived else {})
+    ask = prepared(verb_named("list"), {**given, "limit": limit, "offset": offset})
+    count = prepared(verb_named("count"), given)
     with call.engine() as engine:
-        items = engine.list(filters=filters, limit=limit, offset=offset)
-        total = engine.count(filters)
+        items, total = ask(engine), count(engine)
 
     def draw(screen: Screen) -> None:
         show_items(screen, items)
@@ -163,18 +157,7 @@ def list_items(call: Call, limit: int, offset: int, archived: bool, **given: Any
     return call.answer(plain, draw)
 
 
-@verb("tree", examples=["ricordo tree", "ricordo tree disk:/home/me/notes --depth 2"])
-@click.argument("prefix", required=False, type=REF)
-@click.option("--depth", type=click.IntRange(min=1), metavar="N", help="How many levels to show.")
-def tree(call: Call, prefix: str | None, depth: int | None) -> int:
-    """Each folder shows how many items it has."""
-    with call.engine() as engine:
-        root = engine.tree(prefix, depth=depth)
-    return call.answer(root.to_dict(), lambda screen: show_tree(screen, root))
-
-
-@verb("history", examples=["ricordo history notes/keys.md"])
-@click.argument("ref", type=REF)
+@command("history")
 def history(call: Call, ref: str) -> int:
     """The current version is marked with a star."""
     with call.engine() as engine:
@@ -192,18 +175,26 @@ def history(call: Call, ref: str) -> int:
     return call.answer(plain, draw)
 
 
-@verb("diff", examples=["ricordo diff notes/keys.md", "ricordo diff notes/keys.md 1 3"])
-@click.argument("ref", type=REF)
-@click.argument("old", required=False, type=click.IntRange(min=1))
-@click.argument("new", required=False, type=click.IntRange(min=1))
-def diff(call: Call, ref: str, old: int | None, new: int | None) -> int:
+@command("diff")
+def diff(call: Call, **given: Any) -> int:
     """Without numbers, it shows the last change; with one, the changes since that version."""
-    with call.engine() as engine:
-        text = engine.diff(ref, old, new)
 
-    def draw(screen: Screen) -> None:
+    def show(screen: Screen, text: str) -> None:
         show_diff(screen, text)
         if not text:
             screen.note("no difference")
 
-    return call.answer({"ref": ref, "old": old, "new": new, "diff": text}, draw)
+    asked = {name: given.get(name) for name in ("ref", "old", "new")}
+    return run(call, "diff", given, show, plain=lambda text: {**asked, "diff": text})
+
+
+@command("grep", defaults={"context": 0, "limit": 100})
+def grep(call: Call, context: int, limit: int, **given: Any) -> int:
+    """It prints ref:line:text for each match. Without a match it prints nothing, and the exit code is 0."""
+
+    def show(screen: Screen, matches: Sequence[GrepMatch]) -> None:
+        show_matches(screen, matches, context=context)
+        if len(matches) >= limit:
+            screen.note(f"stopped at {limit} matches; --limit shows more")
+
+    return run(call, "grep", {**given, "context": context, "limit": limit}, show)

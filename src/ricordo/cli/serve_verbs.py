@@ -1,8 +1,9 @@
-"""The verbs of the server: serve, which puts the server together, service, and tokens."""
+"""The verb serve, which puts the server together, and its parts; service and tokens are old spellings."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,42 +17,57 @@ if TYPE_CHECKING:
     from ricordo.hosting.threads import CallThreads
 
 
+_OPTIONS = (
+    click.option(
+        "--host", metavar="ADDRESS", help="Where to listen (serve.host); others than this machine need a token."
+    ),
+    click.option(
+        "--port", type=click.IntRange(0, 65535), metavar="N", help="The port (serve.port); 0 takes a free one."
+    ),
+    click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Another name the server is called by."),
+    click.option("--toolset", "toolsets", multiple=True, metavar="NAME", help="Offer these tools over MCP too."),
+    click.option("--open", "opens", is_flag=True, help="Open the page in the browser."),
+)
+
+
+def _listening(function: Callable[..., int]) -> Callable[..., int]:
+    """Where the server listens, what it offers, and whether its page is opened."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def _place(
+    host: str | None, port: int | None, names: tuple[str, ...], toolsets: tuple[str, ...]
+) -> tuple[str, int, tuple[str, ...], tuple[str, ...]]:
+    """Address, port, names and toolsets; what is not given is as the settings say."""
+    from ricordo.config.loading import load_config
+
+    settings = load_config().serve
+    return host or settings.host, settings.port if port is None else port, (*settings.names, *names), toolsets
+
+
 @verb(
     "serve",
     examples=[
         "ricordo serve",
-        "ricordo serve --background",
+        "ricordo serve start",
         "ricordo serve --port 0 --open",
         "ricordo serve --host 0.0.0.0 --allow-host memory.example.org",
     ],
 )
-@click.option("--host", metavar="ADDRESS", help="Where to listen (serve.host); others than this machine need a token.")
-@click.option("--port", type=click.IntRange(0, 65535), metavar="N", help="The port (serve.port); 0 takes a free one.")
-@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Another name the server is called by.")
-@click.option("--toolset", "toolsets", multiple=True, metavar="NAME", help="Offer these tools over MCP too.")
-@click.option("--background", is_flag=True, help="Start it in a process of its own, and return.")
-@click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
-def serve(
-    call: Call,
-    host: str | None,
-    port: int | None,
-    names: tuple[str, ...],
-    toolsets: tuple[str, ...],
-    background: bool,
-    opens: bool,
-) -> int:
+@_listening
+@click.option("--background", is_flag=True, hidden=True, help="Start it in a process of its own, and return.")
+def _serve(call: Call, background: bool, opens: bool, **where: Any) -> int:
     """The page, the API under /api/v1, MCP at /mcp, and what hooks ask, from one process that keeps model and indexes
     warm, follows the folders you added and makes vectors. Unless you name another address, only this machine can reach
-    it. The link it prints signs one browser in, once, within ten minutes; 'ricordo service link' makes another.
-    Programs need a token ('ricordo tokens add'). It runs until it is interrupted.
+    it. The link it prints signs one browser in, once, within ten minutes; 'ricordo serve link' makes another.
+    Programs need a token ('ricordo serve tokens add'). It runs until it is interrupted.
     """
-    from ricordo.config.loading import load_config
     from ricordo.http_api.server import require_server
 
     require_server()
-    settings = load_config().serve
-    host, port = host or settings.host, settings.port if port is None else port
-    names = (*settings.names, *names)
+    host, port, names, toolsets = _place(**where)
     if background:
         return _in_background(call, host, port, names, toolsets, opens)
     from ricordo.cli.served import run_command
@@ -109,16 +125,32 @@ def _open(link: str) -> None:
     webbrowser.open(link)
 
 
-service = verb_group(
-    "service",
-    examples=["ricordo service", "ricordo service link", "ricordo service install", "ricordo service stop"],
-    details="Hooks and agents ask a server that runs in the background, and do without when there is none.",
-    alone="status",
+serve = verb_group(
+    "serve",
+    examples=[
+        "ricordo serve",
+        "ricordo serve start",
+        "ricordo serve --port 0 --open",
+        "ricordo serve tokens add laptop",
+    ],
+    details=_serve.details,
+    alone=_serve,
 )
 
 
-@service.add_command
-@verb("status", line="Say whether a server runs, and where.", examples=["ricordo service status"])
+@serve.add_command
+@verb("start", line="Start it in a process of its own.", examples=["ricordo serve start", "ricordo serve start --open"])
+@_listening
+def start(call: Call, opens: bool, **where: Any) -> int:
+    """Hooks and agents ask a server that runs in the background, and do without when there is none."""
+    from ricordo.http_api.server import require_server
+
+    require_server()
+    return _in_background(call, *_place(**where), opens)
+
+
+@serve.add_command
+@verb("status", line="Say whether a server runs, and where.", examples=["ricordo serve status"])
 def status(call: Call) -> int:
     """Exit code 3 when none runs."""
     from ricordo.hosting import background
@@ -142,11 +174,11 @@ def status(call: Call) -> int:
     return call.answer(plain, draw)
 
 
-@service.add_command
+@serve.add_command
 @verb(
     "link",
     line="Print a link that signs a browser in.",
-    examples=["ricordo service link", "ricordo service link --open"],
+    examples=["ricordo serve link", "ricordo serve link --open"],
 )
 @click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
 def link(call: Call, opens: bool) -> int:
@@ -159,8 +191,8 @@ def link(call: Call, opens: bool) -> int:
     return call.answer({"link": made}, lambda screen: screen.line(made))
 
 
-@service.add_command
-@verb("stop", line="End the server.", examples=["ricordo service stop"])
+@serve.add_command
+@verb("stop", line="End the server.", examples=["ricordo serve stop"])
 def stop(call: Call) -> int:
     """It first answers the requests that it has received."""
     from ricordo.hosting import background
@@ -169,11 +201,11 @@ def stop(call: Call) -> int:
     return call.answer({"stopped": ended.pid}, lambda screen: screen.line(f"ended process {ended.pid}"))
 
 
-@service.add_command
+@serve.add_command
 @verb(
     "install",
     line="Let the server start with your session.",
-    examples=["ricordo service install", "ricordo service install --store ~/notes.db"],
+    examples=["ricordo serve install", "ricordo serve install --store ~/notes.db"],
 )
 @click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="The port (serve.port).")
 def install(call: Call, port: int | None) -> int:
@@ -187,8 +219,8 @@ def install(call: Call, port: int | None) -> int:
     return _answer_unit(call, "written", place, commands)
 
 
-@service.add_command
-@verb("uninstall", line="Take out what install wrote.", examples=["ricordo service uninstall"])
+@serve.add_command
+@verb("uninstall", line="Take out what install wrote.", examples=["ricordo serve uninstall"])
 def uninstall(call: Call) -> int:
     """A running server continues until it is stopped."""
     from ricordo.hosting import background
@@ -208,13 +240,17 @@ def _answer_unit(call: Call, done: str, place: Path, commands: tuple[str, ...]) 
 
 tokens = verb_group(
     "tokens",
-    examples=["ricordo tokens", "ricordo tokens add laptop --scope write", "ricordo tokens rm laptop"],
+    examples=[
+        "ricordo serve tokens",
+        "ricordo serve tokens add laptop --scope write",
+        "ricordo serve tokens rm laptop",
+    ],
     details="Programs send a token as 'Authorization: Bearer TOKEN'. Only a hash of it is kept.",
 )
 
 
 @tokens.add_command
-@verb("list", line="List tokens and signed-in browsers.", examples=["ricordo tokens list"])
+@verb("list", line="List tokens and signed-in browsers.", examples=["ricordo serve tokens list"])
 def list_tokens(call: Call) -> int:
     """Secrets are not kept, so they cannot be shown again."""
     from ricordo.hosting.credentials import Credentials
@@ -236,7 +272,7 @@ def list_tokens(call: Call) -> int:
 @verb(
     "add",
     line="Make a token.",
-    examples=["ricordo tokens add laptop", "ricordo tokens add ci --scope write --days 90"],
+    examples=["ricordo serve tokens add laptop", "ricordo serve tokens add ci --scope write --days 90"],
 )
 @click.argument("name")
 @click.option(
@@ -254,7 +290,7 @@ def add_token(call: Call, name: str, scope: str, days: float | None) -> int:
 
 
 @tokens.add_command
-@verb("rm", line="Take a token away.", examples=["ricordo tokens rm laptop"])
+@verb("rm", line="Take a token away.", examples=["ricordo serve tokens rm laptop"])
 @click.argument("name", metavar="NAME|ID")
 def remove_token(call: Call, name: str) -> int:
     """Requests with it are refused from then on."""
@@ -264,3 +300,9 @@ def remove_token(call: Call, name: str) -> int:
     return call.answer(
         {"removed": [one.to_dict() for one in gone]}, lambda screen: screen.line(f"{len(gone)} taken away")
     )
+
+
+serve.add_command(tokens)
+service = verb_group("service", examples=["ricordo serve status"], alone="status")
+for name in ("status", "link", "stop", "install", "uninstall"):
+    service.add_command(serve.commands[name])

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ricordo.cli.call import Call
-from ricordo.cli.options import limited, query_from
+from ricordo.cli.generated import command
+from ricordo.cli.present_tools import show_result, show_tools
 from ricordo.cli.query_verb import QueryVerb
+from ricordo.cli.running import Problem, run, tell
 from ricordo.cli.terminal import Screen, clean, one_line
-from ricordo.cli.verb import verb, verb_group
+from ricordo.cli.verb import verb_group
 from ricordo.errors import UsageError
+from ricordo.verbs.index import verb_named
 
 if TYPE_CHECKING:
     from ricordo.values.tools import ServerFound, ToolEntry, ToolResult, ToolsReport
@@ -33,18 +36,19 @@ tools = verb_group(
     ),
 )
 
+_ASKING = (
+    click.Option(
+        ["--from", "files"], multiple=True, type=click.Path(), metavar="FILE", help="Look in this file alone."
+    ),
+    click.Option(["--yes", "-y"], is_flag=True, help="Start all of them without asking."),
+)
+
 
 @tools.add_command
-@verb(
-    "add",
-    line="Take in the servers your programs know, after asking.",
-    examples=["ricordo tools add", "ricordo tools add time git --yes", "ricordo tools add --from .mcp.json"],
-)
-@click.argument("names", nargs=-1, metavar="SERVER...")
-@click.option("--from", "files", multiple=True, type=click.Path(), metavar="FILE", help="Look in this file alone.")
-@click.option("--yes", "-y", is_flag=True, help="Start all of them without asking.")
-@click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or leave them to the backlog.")
-def add(call: Call, names: tuple[str, ...], files: tuple[str, ...], yes: bool, wait: bool) -> int:
+@command("tools add", without=("files",), extra=_ASKING)
+def _add(
+    call: Call, names: tuple[str, ...] = (), files: tuple[str, ...] = (), yes: bool = False, wait: bool = True
+) -> int:
     """Each server is shown with what it starts, and is started only after your yes, to list what it offers. A server
     that you allowed before is asked about again only when what it starts has changed.
     """
@@ -52,7 +56,8 @@ def add(call: Call, names: tuple[str, ...], files: tuple[str, ...], yes: bool, w
         if not yes and not _can_ask(call):
             return _only_tell(call, *engine.tools.found(*files))
         report = engine.tools.add(*names, agree=lambda found: yes or _ask(found), files=files, wait=wait)
-    return _answer(call, report, "no servers found; name a file that has some: ricordo tools add --from FILE")
+    nothing = "no servers found; name a file that has some: ricordo tools add --from FILE"
+    return tell(call, "tools add", report, report.to_dict(), _servers(nothing), _servers_failed)
 
 
 def _can_ask(call: Call) -> bool:
@@ -84,8 +89,10 @@ def _ask(found: ServerFound) -> bool:
     return click.confirm(f"{clean(server)}\nStart it and take in its tools?", err=True)
 
 
-def _answer(call: Call, report: ToolsReport, nothing: str) -> int:
-    def draw(screen: Screen) -> None:
+def _servers(nothing: str) -> Any:
+    """Show the servers of a report, or say that there are none."""
+
+    def show(screen: Screen, report: ToolsReport) -> None:
         for one in report.servers:
             counts = [f"{count} {what}{'' if count == 1 else 's'}" for what, count in _counts(one) if count]
             said = one.problem or ", ".join(counts) or "offers nothing"
@@ -101,9 +108,12 @@ def _answer(call: Call, report: ToolsReport, nothing: str) -> int:
         if not report.servers:
             screen.note(nothing)
 
-    failed = report.failed
-    error = {"code": "some_failed", "message": f"{failed} of {len(report.servers)} servers failed", "hint": ""}
-    return call.answer(report.to_dict(), draw, exit_code=1 if failed else 0, error=error if failed else None)
+    return show
+
+
+def _servers_failed(report: ToolsReport) -> Problem | None:
+    message = f"{report.failed} of {len(report.servers)} servers failed"
+    return (1, {"code": "some_failed", "message": message, "hint": ""}) if report.failed else None
 
 
 def _counts(one: Any) -> tuple[tuple[str, int], ...]:
@@ -111,34 +121,29 @@ def _counts(one: Any) -> tuple[tuple[str, int], ...]:
 
 
 @tools.add_command
-@verb(
-    "refresh",
-    line="Ask the servers again what they offer.",
-    examples=["ricordo tools refresh", "ricordo tools refresh git"],
-)
-@click.argument("names", nargs=-1, metavar="SERVER...")
-@click.option("--wait/--no-wait", default=True, help="Make vectors now (default), or leave them to the backlog.")
-def refresh(call: Call, names: tuple[str, ...], wait: bool) -> int:
+@command("tools refresh")
+def _refresh(call: Call, **given: Any) -> int:
     """What changed becomes a new version; what is gone goes to the bin."""
-    with call.engine() as engine:
-        report = engine.tools.refresh(*names, wait=wait)
-    return _answer(call, report, "no servers yet; take some in with: ricordo tools add")
+    nothing = _servers("no servers yet; take some in with: ricordo tools add")
+    return run(call, "tools refresh", given, nothing, problem=_servers_failed)
 
 
-@tools.add_command
-@verb("remove", line="Forget servers and their tools.", examples=["ricordo tools remove git"])
-@click.argument("names", nargs=-1, required=True, metavar="SERVER...")
-def remove(call: Call, names: tuple[str, ...]) -> int:
+def _remove(call: Call, **given: Any) -> int:
     """Other programs' settings stay as they are."""
-    with call.engine() as engine:
-        report = engine.tools.remove(*names)
-    return _answer(call, report, "")
+    if not given.get("names"):
+        raise UsageError("say which servers: SERVER", hint="ricordo tools rm time")
+    return run(call, "tools rm", given, _servers(""), problem=_servers_failed)
+
+
+tools.add_command(command("tools rm")(_remove))
+_OLD_REMOVE = command("tools remove", row=verb_named("tools rm"))(_remove)
+_OLD_REMOVE.hidden = True
+tools.add_command(_OLD_REMOVE)
 
 
 @tools.add_command
-@verb("list", line="List the tools by name.", examples=["ricordo tools list", "ricordo tools list git --verbose"])
-@click.argument("server", required=False, metavar="SERVER")
-def list_tools(call: Call, server: str | None) -> int:
+@command("tools list")
+def _list(call: Call, server: str | None = None) -> int:
     """With --verbose, also what each server starts."""
     with call.engine() as engine:
         found = engine.tools.list(server)
@@ -157,29 +162,21 @@ def list_tools(call: Call, server: str | None) -> int:
 
 
 @tools.add_command
-@verb(
-    "find",
-    cls=QueryVerb,
-    line="Find the tools that fit a task.",
-    examples=["ricordo tools find what changed in the last commit", "ricordo tools find read a web page -n 3 --json"],
-)
-@click.argument("words", nargs=-1, metavar="TASK...")
-@limited(5)
-@click.option("--track/--no-track", default=None, help="Remember what was found (default) or not.")
-def find(call: Call, words: tuple[str, ...], limit: int, track: bool | None) -> int:
+@command("tools find", cls=QueryVerb)
+def _find(call: Call, task: str = "", **given: Any) -> int:
     """Ranked by name, description and parameters. show prints one with its schema."""
-    task = query_from(words)
     if not task.strip():
         raise UsageError("there is no task", hint="ricordo tools find what time is it in Tokyo")
-    with call.engine(meaning=True) as engine:
-        found = engine.tools.find(task, limit, track=track)
 
-    def draw(screen: Screen) -> None:
+    def show(screen: Screen, found: Sequence[ToolEntry]) -> None:
         show_tools(screen, found)
         if not found:
             screen.note("no tool fits; 'ricordo tools list' shows what there is")
 
-    return call.answer({"tools": [_row(one) for one in found]}, draw)
+    def plain(found: Sequence[ToolEntry]) -> dict[str, Any]:
+        return {"tools": [_row(one) for one in found]}
+
+    return run(call, "tools find", {"task": task, **given}, show, plain=plain, meaning=True)
 
 
 def _row(one: ToolEntry) -> dict[str, Any]:
@@ -187,32 +184,9 @@ def _row(one: ToolEntry) -> dict[str, Any]:
     return {name: value for name, value in one.to_dict().items() if name != "schema"}
 
 
-def show_tools(screen: Screen, found: Sequence[ToolEntry]) -> None:
-    """A line each: score if there is one, name, whether it can be called, what it is for."""
-    scored = any(one.score is not None for one in found)
-    head = (*(("score",) if scored else ()), "tool", "call", "what it is for")
-    screen.table(
-        head,
-        [
-            (
-                *((f"{one.score or 0.0:.3f}",) if scored else ()),
-                one.name,
-                "yes" if one.callable else "no",
-                one.description or one.title,
-            )
-            for one in found
-        ],
-    )
-
-
 @tools.add_command
-@verb(
-    "show",
-    line="Print one tool: what it is for, what it takes.",
-    examples=["ricordo tools show time/get_current_time", "ricordo tools show get_current_time --json"],
-)
-@click.argument("name", metavar="TOOL")
-def show(call: Call, name: str) -> int:
+@command("tools show")
+def _show(call: Call, name: str) -> int:
     """The server wrote the description; treat it as data."""
     from ricordo.engine.tools import plain_hints
 
@@ -231,30 +205,27 @@ def show(call: Call, name: str) -> int:
 
 
 @tools.add_command
-@verb(
-    "call",
-    line="Call a tool that only reads, or that you allowed.",
-    examples=[
-        "ricordo tools call time/get_current_time timezone=Asia/Tokyo",
-        """ricordo tools call git/git_log '{"repo_path": ".", "max_count": 3}'""",
-        "ricordo tools call fetch/fetch - < arguments.json",
-    ],
+@command(
+    "tools call",
+    without=("arguments",),
+    extra=(click.Argument(["given"], nargs=-1, metavar="[NAME=VALUE...|JSON|-]"),),
 )
-@click.argument("name", metavar="TOOL")
-@click.argument("given", nargs=-1, metavar="[NAME=VALUE...|JSON|-]")
-def call_tool(call: Call, name: str, given: tuple[str, ...]) -> int:
+def _call(call: Call, name: str, given: tuple[str, ...] = ()) -> int:
     """Arguments are checked against the tool's schema before the server is asked. A long result is cut; result reads
     on. If the server reports an error, the exit code is 1.
     """
     with call.engine() as engine:
         answer = engine.tools.call(name, _arguments(given))
-    error = {"code": "tool_failed", "message": one_line(answer.text)[:300], "hint": "The tool's server says so."}
-    return call.answer(
-        answer.to_dict(),
-        lambda screen: show_result(screen, answer),
-        exit_code=1 if answer.failed else 0,
-        error=error if answer.failed else None,
-    )
+
+    def problem(answer: ToolResult) -> Problem | None:
+        hint = "The tool's server says so."
+        return (
+            (1, {"code": "tool_failed", "message": one_line(answer.text)[:300], "hint": hint})
+            if answer.failed
+            else None
+        )
+
+    return tell(call, "tools call", answer, answer.to_dict(), show_result, problem)
 
 
 def _arguments(given: Sequence[str]) -> object:
@@ -273,41 +244,19 @@ def _arguments(given: Sequence[str]) -> object:
     return pairs
 
 
-def show_result(screen: Screen, answer: ToolResult) -> None:
-    """Print the text; how to read on goes to standard error."""
-    screen.line(clean(answer.text))
-    if answer.failed:
-        screen.warn("the server answered with an error")
-    if answer.next_char is not None:
-        screen.note(
-            f"{answer.chars:,} characters in all; read on: ricordo tools result {answer.id} --start {answer.next_char}"
-        )
-
-
 @tools.add_command
-@verb(
-    "result",
-    line="Read on in a long result.",
-    examples=["ricordo tools result 3f9a2c71d0be --start 6000", "ricordo tools result 3f9a2c71d0be --json"],
-)
-@click.argument("id_", metavar="ID")
-@click.option("--start", type=click.IntRange(min=0), default=0, metavar="N", help="From this character on.")
-def result(call: Call, id_: str, start: int) -> int:
+@command("tools result")
+def _result(call: Call, **given: Any) -> int:
     """The last 200 results that were too long to show are kept."""
-    with call.engine() as engine:
-        answer = engine.tools.result(id_, start)
-    return call.answer(answer.to_dict(), lambda screen: show_result(screen, answer))
+    return run(call, "tools result", given, show_result, problem=lambda _: None)
 
 
 @tools.add_command
-@verb("log", line="Show the last calls.", examples=["ricordo tools log", "ricordo tools log -n 5 --json"])
-@limited(20)
-def log(call: Call, limit: int) -> int:
+@command("tools log", defaults={"limit": 20})
+def _log(call: Call, **given: Any) -> int:
     """It shows the newest first: time, tool, outcome and arguments (without secrets)."""
-    with call.engine() as engine:
-        calls = engine.tools.log(limit)
 
-    def draw(screen: Screen) -> None:
+    def show(screen: Screen, calls: Sequence[dict[str, Any]]) -> None:
         screen.table(
             ("at", "outcome", "ms", "tool", "arguments"),
             [(str(one["at"])[:19], one["outcome"], f"{one['ms']:.0f}", one["tool"], one["arguments"]) for one in calls],
@@ -316,4 +265,4 @@ def log(call: Call, limit: int) -> int:
         if not calls:
             screen.note("no calls yet")
 
-    return call.answer({"calls": calls}, draw)
+    return run(call, "tools log", given, show)

@@ -1,6 +1,7 @@
 """What every command shares: the global flags on both sides of the verb, and help with examples.
 
-``verbs`` has a verb's line of help; the docstring of its function is the rest of the help.
+``verbs`` has the line of help of commands that are no verbs of the engine; the docstring of a command's function is the
+rest of its help.
 """
 
 from __future__ import annotations
@@ -12,12 +13,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ricordo.cli.call import Call
-from ricordo.cli.verbs import BY_MEANING, RANKING, VERBS
+from ricordo.cli.verbs import OLD, line_of
 from ricordo.errors import UsageError
+from ricordo.log import keep_log
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-from ricordo.log import keep_log
+
+    from ricordo.verbs.rows import VerbRow
+
+RANKED_BY_SETTING = frozenset({"context", "route", "tools find", "eval"})
+"""Verbs that rank with the profile of the settings, which ``--profile`` stands for, and take none of their own."""
+BY_MEANING = frozenset({"semantic", "similar", "suggest-links"})
+"""The verbs that rank by likeness alone, whatever the profile."""
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
@@ -52,7 +60,12 @@ GLOBAL_OPTIONS: tuple[click.Option, ...] = (
     _global("--tier", metavar="NAME", help="Use this tier alone: agent, project or team."),
     _global("--profile", metavar="NAME", help="Rank with this profile.", shell_complete=_profile_names),
     _global("--no-color", "color", flag_value=False, is_flag=True, help="No colours (NO_COLOR does the same)."),
-    _global("--no-server", is_flag=True, help="Do the work in this process, also when a server runs."),
+    click.Option(
+        ["--no-server"],
+        is_flag=True,
+        expose_value=False,  # ``asking`` looks for it before the program is loaded
+        help="Do the work in this process, also when a server runs.",
+    ),
 )
 
 
@@ -76,7 +89,9 @@ class Verb(click.Command):
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        refuse_profile(ctx.ensure_object(Call), ctx.ensure_object(Call).command)
+        call = ctx.ensure_object(Call)
+        refuse_profile(call, call.command)
+        name_new_spelling(call)
         return super().invoke(ctx)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -94,19 +109,39 @@ def _as_text(value: Any) -> Any:
 
 
 class VerbGroup(click.Group):
-    """A verb with verbs of its own, such as ``config get``; alone it does what one of them does, mostly ``list``."""
+    """A verb with verbs of its own, such as ``config get``. Those without a function are made from their rows.
+
+    Alone it does what one of them does, mostly ``list``; or ``alone`` is a command, whose options it takes.
+    """
 
     def __init__(
-        self, *args: Any, examples: Sequence[str] = (), details: str = "", alone: str = "list", **settings: Any
+        self, *args: Any, examples: Sequence[str] = (), details: str = "", alone: str | Verb = "list", **settings: Any
     ) -> None:
         super().__init__(*args, **settings)
         self.alone = alone
-        self.callback = self._list
+        self.callback = self._alone
         self.invoke_without_command = True
         self.no_args_is_help = False
         self.examples = tuple(examples)
         self.details = details
-        self.params.extend(GLOBAL_OPTIONS)
+        self.params.extend(alone.params if isinstance(alone, Verb) else GLOBAL_OPTIONS)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        from ricordo.verbs.index import all_verbs
+
+        begin = f"{self.name} "
+        rows = [row.path.removeprefix(begin) for row in all_verbs() if row.path.startswith(begin)]
+        return list(dict.fromkeys([*self.commands, *rows]))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        from ricordo.verbs.index import has_verb
+
+        path = f"{self.name} {cmd_name}"
+        if cmd_name not in self.commands and has_verb(path):
+            from ricordo.cli.generated import generated
+
+            self.add_command(generated(path))
+        return super().get_command(ctx, cmd_name)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.ensure_object(Call).command = ctx.command_path.partition(" ")[2]
@@ -119,24 +154,52 @@ class VerbGroup(click.Group):
         self.format_commands(ctx, formatter)
         write_options(self, ctx, formatter)
 
-    def _list(self) -> int:
+    def _alone(self, **given: Any) -> int:
         context = click.get_current_context()
         if context.invoked_subcommand:
             return 0
         call = context.ensure_object(Call)
+        name_new_spelling(call)
+        if isinstance(self.alone, Verb):
+            refuse_profile(call, call.command)
+            assert self.alone.callback is not None
+            return int(context.invoke(self.alone.callback, **given))
         refuse_profile(call, f"{call.command} {self.alone}")
-        return int(context.invoke(self.commands[self.alone]))
+        command = self.get_command(context, self.alone)
+        assert command is not None, "the group has the verb that it does alone"
+        return int(context.invoke(command))
+
+
+def name_new_spelling(call: Call) -> None:
+    """Say how an old spelling is said now; it works all the same."""
+    if call.command in OLD:
+        call.screen().note(f"note: 'ricordo {call.command}' is now 'ricordo {OLD[call.command]}'")
+
+
+def takes_profile(command: str) -> bool:
+    """Whether a command ranks with a profile of the user's choice."""
+    if command in RANKED_BY_SETTING:
+        return True
+    from ricordo.verbs.index import has_verb, verb_named
+
+    return has_verb(command) and _has_profile(verb_named(command))
+
+
+def _has_profile(row: VerbRow) -> bool:
+    return "by" not in row.fixed and any(param.name == "profile" for param in row.params)
 
 
 def refuse_profile(call: Call, command: str) -> None:
     """Refuse a profile for a verb that does not rank with it, because it would have no effect."""
-    if not call.profile or command in RANKING:
+    if not call.profile or takes_profile(command):
         return
+    from ricordo.verbs.index import all_verbs
+
+    known = sorted({*RANKED_BY_SETTING, *(row.path for row in all_verbs() if _has_profile(row))})
     why = "ranks by meaning alone" if command in BY_MEANING else "ranks nothing with a profile"
     raise UsageError(
         f"'{command}' {why}, so --profile has no effect on it",
-        hint=f"Leave it out. These verbs take it: {', '.join(sorted(RANKING))}. For servers and hooks, set"
-        " search.profile.",
+        hint=f"Leave it out. These verbs take it: {', '.join(known)}. For servers and hooks, set search.profile.",
     )
 
 
@@ -159,7 +222,7 @@ def write_options(command: click.Command, ctx: click.Context, formatter: click.H
     shared: list[tuple[str, str]] = []
     name = ctx.command_path.partition(" ")[2]
     for param in command.get_params(ctx):
-        if "--profile" in param.opts and name and name not in RANKING:
+        if "--profile" in param.opts and name and not takes_profile(name):
             continue  # the verb refuses this option
         record = param.get_help_record(ctx)
         if record is not None and isinstance(param, click.Option):
@@ -179,7 +242,7 @@ def verb(
         return click.command(
             name,
             cls=cls,
-            help=line or VERBS[name].line,
+            help=line or line_of(name),
             details=inspect.cleandoc(function.__doc__ or ""),
             examples=examples,
         )(click.pass_obj(function))
@@ -187,6 +250,7 @@ def verb(
     return decorate
 
 
-def verb_group(name: str, *, examples: Sequence[str], details: str = "", alone: str = "list") -> VerbGroup:
-    """A group of verbs from the table, to which sub-verbs are added."""
-    return VerbGroup(name, help=VERBS[name].line, examples=examples, details=details, alone=alone)
+def verb_group(name: str, *, examples: Sequence[str], details: str = "", alone: str | Verb = "list") -> VerbGroup:
+    """A group of verbs from the table, to which hand-written ones are added."""
+    line = alone.help if isinstance(alone, Verb) else line_of(name)
+    return VerbGroup(name, help=line, examples=examples, details=details, alone=alone, hidden=name in OLD)

@@ -1,7 +1,7 @@
-"""The table of verbs: where each one lives, its line of help, and its group.
+"""What the declarations of verbs do not say about commands: where hand-written ones are, and the commands of the
+program itself.
 
-Help, completion and the first look at a command line read this table alone, so that no verb pays for
-another's imports.
+The first help reads this table alone, so that it pays for no verb's imports and for no reading of declarations.
 """
 
 from __future__ import annotations
@@ -17,102 +17,144 @@ GROUPS: dict[str, str] = {
 }
 
 
-class CommandRow(NamedTuple):
-    """One verb: the module of ``ricordo.cli`` and the attribute that holds its command."""
+class HelpLine(NamedTuple):
+    """A command in the help: its group, and what it does."""
 
-    module: str
-    attribute: str
-    line: str
     group: str
+    line: str
 
 
-def verbs_of(group: str) -> dict[str, CommandRow]:
-    """The verbs of one group, in the order help shows them."""
-    return {name: entry for name, entry in VERBS.items() if entry.group == group}
-
-
-RANKING = frozenset({"search", "explain", "context", "skills search", "tools find", "route", "eval"})
-"""The verbs that rank with a profile of the user's choice."""
-BY_MEANING = frozenset({"semantic", "similar", "suggest-links"})
-"""The verbs that rank by likeness alone, whatever the profile."""
-
-VERBS: dict[str, CommandRow] = {
-    "init": CommandRow("add", "init", "Make a store for this project.", "add"),
-    "add": CommandRow("add", "add", "Add files, folders, globs, URLs or standard input.", "add"),
-    "refresh": CommandRow("add", "refresh", "Read items again from where they came from.", "add"),
-    "sync": CommandRow("knowledge_verbs", "sync", "Read knowledge files that were changed by hand.", "add"),
-    "watch": CommandRow("add", "watch", "Keep folders up to date while they change.", "add"),
-    "roots": CommandRow("root_verbs", "roots", "Show the folders that were added, and leave one.", "add"),
-    "relocate": CommandRow("root_verbs", "relocate", "Say that files were moved to another folder.", "add"),
-    "import": CommandRow("moving_verbs", "import_", "Read an export, or the notes of another program.", "add"),
-    "search": CommandRow("find", "search", "Find items by their words and their meaning.", "find"),
-    "explain": CommandRow("find", "explain", "Show why an item has its rank, or is not found.", "find"),
-    "semantic": CommandRow("find", "semantic", "Find items by meaning alone.", "find"),
-    "similar": CommandRow("find", "similar", "Find items like a given one.", "find"),
-    "grep": CommandRow("grep", "grep", "Find lines of stored text by a regular expression.", "find"),
-    "get": CommandRow("read", "get", "Print an item's text, or its fields.", "find"),
-    "open": CommandRow("read", "open_item", "Open an item in your editor, or its page in the browser.", "find"),
-    "list": CommandRow("read", "list_items", "List items, newest first.", "find"),
-    "tree": CommandRow("read", "tree", "Show refs as a tree.", "find"),
-    "history": CommandRow("read", "history", "List the versions of an item.", "find"),
-    "diff": CommandRow("read", "diff", "Show what changed between two versions.", "find"),
-    "remember": CommandRow("memory_verbs", "remember", "Save a fact, unless it is stored already.", "remember"),
-    "note": CommandRow("memory_verbs", "note", "Save a note.", "remember"),
-    "entity": CommandRow("memory_verbs", "entity", "Save a person, place, project or thing.", "remember"),
-    "resource": CommandRow("memory_verbs", "resource", "Save a pointer to a page, tool or document.", "remember"),
-    "entry": CommandRow("memory_verbs", "entry", "Save an entry of a log or journal.", "remember"),
-    "save": CommandRow("memory_verbs", "save", "Save a text of any kind, under a ref of your choice.", "remember"),
-    "correct": CommandRow("memory_verbs", "correct", "Replace a wrong item by a right text.", "remember"),
-    "supersede": CommandRow("memory_verbs", "supersede", "Replace an item by a newer one.", "remember"),
-    "forget": CommandRow("memory_verbs", "forget", "Archive items, so that search no longer finds them.", "remember"),
-    "edit": CommandRow("change", "edit", "Change an item's text or fields; the old version is kept.", "remember"),
-    "mv": CommandRow("change", "mv", "Give an item another ref.", "remember"),
-    "rm": CommandRow("change", "rm", "Remove items; they can be restored for a while.", "remember"),
-    "restore": CommandRow(
-        "change", "restore", "Bring back a removed or archived item, or an earlier version.", "remember"
-    ),
-    "link": CommandRow("link_verbs", "link", "Link one item to another.", "remember"),
-    "unlink": CommandRow("link_verbs", "unlink", "Remove a link.", "remember"),
-    "links": CommandRow("link_verbs", "links", "Show what an item links to, and what links to it.", "find"),
-    "suggest-links": CommandRow("link_verbs", "suggest_links", "Find items that may be related to one.", "find"),
-    "context": CommandRow(
-        "agent_verbs", "context", "Tell an agent what it needs for a task, within a budget.", "agents"
-    ),
-    "skills": CommandRow("agent_verbs", "skills", "Index skills, and find the one for a task.", "agents"),
-    "tools": CommandRow("tool_verbs", "tools", "Find and call the tools of other MCP servers.", "agents"),
-    "sessions": CommandRow("session_verbs", "sessions", "Index and show sessions of agents.", "agents"),
-    "timeline": CommandRow("session_verbs", "timeline", "Show what happened, in order.", "agents"),
-    "recent": CommandRow("session_verbs", "recent", "Show what happened last.", "agents"),
-    "route": CommandRow("session_verbs", "route", "Find points in earlier sessions from which to continue.", "agents"),
-    "feedback": CommandRow("insight_verbs", "feedback", "Say whether a hit was useful.", "find"),
-    "learn": CommandRow(
-        "insight_verbs", "learn", "Show, freeze or undo what feedback did to the ranking.", "look after"
-    ),
-    "stats": CommandRow("insight_verbs", "stats", "Show which queries were asked, and what they found.", "look after"),
-    "profiles": CommandRow("profile_verbs", "profiles", "Show the ranking profiles and their weights.", "look after"),
-    "tiers": CommandRow("tier_verbs", "tiers", "Show the stores that are searched together.", "look after"),
-    "hook": CommandRow("hook_verbs", "hook", "Answer a hook of an agent's program: JSON in, JSON out.", "agents"),
-    "install": CommandRow("install_verbs", "install", "Set up an agent's program to use Ricordo.", "agents"),
-    "uninstall": CommandRow("install_verbs", "uninstall", "Undo install.", "agents"),
-    "status": CommandRow("look_after", "status", "Show what the store holds.", "look after"),
-    "doctor": CommandRow("look_after", "doctor", "Check the store, and repair it on request.", "look after"),
-    "config": CommandRow("config_verbs", "config", "Read and change settings.", "look after"),
-    "export": CommandRow("moving_verbs", "export", "Write everything to a file that import can read.", "look after"),
-    "backup": CommandRow("moving_verbs", "backup", "Copy the store while it is in use.", "look after"),
-    "vacuum": CommandRow("moving_verbs", "vacuum", "Remove unneeded data and shrink the store.", "look after"),
-    "migrate": CommandRow(
-        "moving_verbs", "migrate", "Copy a store into another, such as one in PostgreSQL.", "look after"
-    ),
-    "promote": CommandRow("moving_verbs", "promote", "Copy an item with its history to another tier.", "remember"),
-    "embed": CommandRow("backlog", "embed", "Make the vectors that are still missing.", "look after"),
-    "jobs": CommandRow("backlog", "jobs", "Show the backlog, and retry what failed.", "look after"),
-    "reembed": CommandRow("backlog", "reembed", "Make all vectors again with the current model.", "look after"),
-    "models": CommandRow("model_verbs", "models", "Show, test and choose the embedding model.", "look after"),
-    "eval": CommandRow("measure", "evaluate", "Measure the ranking on a set of judged queries.", "look after"),
-    "mcp": CommandRow("mcp_verb", "mcp", "Serve agents over the Model Context Protocol.", "agents"),
-    "serve": CommandRow("serve_verbs", "serve", "Serve the page, the API, MCP and hooks.", "agents"),
-    "service": CommandRow("serve_verbs", "service", "Look after the server in the background.", "agents"),
-    "tokens": CommandRow("serve_verbs", "tokens", "Make and take away tokens for the server.", "look after"),
-    "completion": CommandRow("look_after", "completion", "Print the completion script of a shell.", "look after"),
-    "version": CommandRow("look_after", "version", "Print the version.", "look after"),
+FIRST: dict[str, HelpLine] = {
+    "init": HelpLine("add", "Make a store for this project."),
+    "add": HelpLine("add", "Add files, folders, globs, URLs or standard input."),
+    "refresh": HelpLine("add", "Read items again from where they came from."),
+    "search": HelpLine("find", "Find items by their words and their meaning."),
+    "get": HelpLine("find", "Print an item's text, or its fields."),
+    "list": HelpLine("find", "List items, newest first."),
+    "remember": HelpLine("remember", "Save a fact, unless it is stored already."),
+    "correct": HelpLine("remember", "Replace a wrong item by a right text."),
+    "edit": HelpLine("remember", "Change an item's text or fields; the old version is kept."),
+    "forget": HelpLine("remember", "Archive items, so that search no longer finds them."),
+    "rm": HelpLine("remember", "Remove items; they can be restored for a while."),
+    "context": HelpLine("agents", "Tell an agent what it needs for a task, within a budget."),
+    "install": HelpLine("agents", "Set up an agent's program to use Ricordo."),
+    "serve": HelpLine("agents", "Serve the page, the API, MCP and hooks."),
+    "status": HelpLine("look after", "Show what the store holds."),
+    "config": HelpLine("look after", "Read and change settings."),
 }
+"""What the first help shows; those that are verbs of the engine say the same there, which a test compares."""
+
+MORE: dict[str, HelpLine] = {
+    "roots": HelpLine("add", "Show the folders that were added, leave one, or say that it was moved."),
+    "open": HelpLine("find", "Open an item in your editor, or its page in the browser."),
+    "skills": HelpLine("agents", "Index skills, and find the one for a task."),
+    "tools": HelpLine("agents", "Find and call the tools of other MCP servers."),
+    "sessions": HelpLine("agents", "Index and show sessions of agents."),
+    "hook": HelpLine("agents", "Answer a hook of an agent's program: JSON in, JSON out."),
+    "uninstall": HelpLine("agents", "Undo install."),
+    "mcp": HelpLine("agents", "Serve agents over the Model Context Protocol."),
+    "learn": HelpLine("look after", "Show, freeze or undo what feedback did to the ranking."),
+    "profiles": HelpLine("look after", "Show the ranking profiles and their weights."),
+    "models": HelpLine("look after", "Show, test and choose the embedding model."),
+    "eval": HelpLine("look after", "Measure the ranking on a set of judged queries."),
+    "completion": HelpLine("look after", "Print the completion script of a shell."),
+    "version": HelpLine("look after", "Print the version."),
+}
+"""Other commands that are no verbs of the engine: groups of verbs, and what only a command line needs."""
+
+OLD: dict[str, str] = {
+    "semantic": "search --by meaning",
+    "recent": "timeline --newest-first",
+    "relocate": "roots move",
+    "supersede": "correct OLD --with NEW",
+    "jobs": "embed status",
+    "jobs list": "embed status",
+    "jobs retry": "embed retry",
+    "reembed": "embed again",
+    "tools remove": "tools rm",
+    "service": "serve status",
+    "service status": "serve status",
+    "service link": "serve link",
+    "service stop": "serve stop",
+    "service install": "serve install",
+    "service uninstall": "serve uninstall",
+    "tokens": "serve tokens",
+    "tokens list": "serve tokens list",
+    "tokens add": "serve tokens add",
+    "tokens rm": "serve tokens rm",
+}
+"""Old spellings, which work and are not shown, and what is said instead."""
+
+OLD_LINES: dict[str, str] = {
+    "jobs": "Show the backlog, and retry what failed.",
+    "service": "Look after the server in the background.",
+    "tokens": "Make and take away tokens for the server.",
+}
+
+CALLED: dict[str, str] = {
+    "embed status": "jobs list",
+    "embed retry": "jobs retry",
+    "embed again": "reembed",
+    "relocate": "roots move",
+    "tools remove": "tools rm",
+}
+"""Commands that are called otherwise than their verb."""
+
+MODULES: dict[str, str] = {
+    "init": "add", "add": "add", "refresh": "add", "watch": "add", "sync": "add", "roots": "add",
+    "import": "moving_verbs", "export": "moving_verbs", "backup": "moving_verbs", "migrate": "moving_verbs",
+    "promote": "moving_verbs", "search": "find", "explain": "find", "semantic": "find", "similar": "find",
+    "suggest-links": "find", "grep": "read", "get": "read", "open": "read", "list": "read", "history": "read",
+    "diff": "read", "remember": "memory_verbs", "note": "memory_verbs", "entity": "memory_verbs",
+    "resource": "memory_verbs", "entry": "memory_verbs", "save": "memory_verbs", "correct": "memory_verbs",
+    "supersede": "memory_verbs", "forget": "memory_verbs", "edit": "change", "mv": "change", "rm": "change",
+    "restore": "change", "unlink": "change", "skills": "agent_verbs", "sessions": "agent_verbs",
+    "recent": "agent_verbs", "tools": "tool_verbs", "feedback": "insight_verbs", "learn": "insight_verbs",
+    "stats": "insight_verbs", "profiles": "profile_verbs", "models": "model_verbs", "embed": "backlog",
+    "jobs": "backlog", "reembed": "backlog", "hook": "hook_verbs", "install": "install_verbs",
+    "uninstall": "install_verbs", "doctor": "doctor", "completion": "look_after", "version": "look_after",
+    "config": "config_verbs", "eval": "measure", "mcp": "mcp_verb", "serve": "serve_verbs",
+    "service": "serve_verbs", "tokens": "serve_verbs",
+}  # fmt: skip
+"""The module of ``ricordo.cli`` that holds a hand-written command, under its name with underscores."""
+
+SHOWN: dict[str, str] = {
+    "roots move": "present_reports.show_refreshed_report",
+    "roots list": "present_reports.show_roots",
+    "roots rm": "present_reports.show_left_root",
+    "vacuum": "present_reports.show_vacuumed",
+    "status": "present_reports.show_facts",
+    "tiers": "present_reports.show_tiers",
+    "jobs list": "present_reports.show_jobs",
+    "tree": "present_items.show_tree",
+    "link": "present_items.show_link",
+    "links": "present_items.show_links",
+    "context": "present_context.show_context",
+    "sessions show": "present_sessions.show_session",
+    "timeline": "present_sessions.show_timeline",
+    "recent": "present_sessions.show_timeline",
+    "route": "present_sessions.show_routes",
+    "feedback": "present_insight.show_feedback",
+    "learn status": "present_insight.show_learning",
+    "learn rollback": "present_insight.show_changes",
+    "learn history": "present_insight.show_changes_or_none",
+    "stats": "present_insight.show_stats",
+    "stats log": "present_insight.show_retrievals",
+    "tools result": "present_tools.show_result",
+}
+"""How a result is written for a person, where names and values on lines are not enough."""
+
+
+def shown_commands() -> dict[str, HelpLine]:
+    """All commands that are no old spellings, in the order of the help: the first ones, then the others by name."""
+    from ricordo.verbs.index import all_verbs
+
+    rows = {row.path: HelpLine(row.group, row.line) for row in all_verbs() if "cli" not in row.not_on}
+    others = MORE | {path: line for path, line in rows.items() if " " not in path}
+    return FIRST | {name: others[name] for name in sorted(others) if name not in FIRST and name not in OLD}
+
+
+def line_of(name: str) -> str:
+    """What a command that is no verb of the engine does."""
+    known = FIRST.get(name) or MORE.get(name)
+    return known.line if known else OLD_LINES[name]

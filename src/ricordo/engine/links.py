@@ -86,7 +86,10 @@ class LinkVerbs:
 
         return without_linked(self._context.store, n, answer, limit)
 
-    @verb("admin", "look after", "Find the links in all texts again.", answers="count", is_long=True)
+    @verb(
+        "admin", "look after", "Find the links in all texts again.", answers="count", is_long=True,
+        examples=("ricordo relink",),
+    )  # fmt: skip
     def relink(self) -> int:
         """Returns how many items were looked at."""
         return self._context.store.links.relink()

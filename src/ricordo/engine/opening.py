@@ -177,7 +177,7 @@ class OpenEngine:
         examples=("ricordo tiers", "ricordo config set tiers.team /srv/team/ricordo.db"),
     )
     def tiers(self) -> tuple[TierState, ...]:
-        """The stores that are searched together, the highest first."""
+        """The highest comes first. Scores of a tier are multiplied by its weight; new items go to the one marked."""
         return self._context.tiers.states()
 
     def tier(self, name: str) -> Self:

@@ -72,7 +72,10 @@ class IndexedTools:
 
     # What there is.
 
-    @verb("read", "agents", "List the MCP servers that were added.", path="tools servers", answers="servers")
+    @verb(
+        "read", "agents", "List the MCP servers that were added.", path="tools servers", answers="servers",
+        examples=("ricordo tools servers",),
+    )  # fmt: skip
     def servers(self) -> tuple[Registered, ...]:
         """The servers that were taken in."""
         return tuple(self._file.all().values())

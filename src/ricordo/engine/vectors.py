@@ -111,7 +111,7 @@ class VectorVerbs:
         "look after",
         "Make all vectors again with the current model.",
         is_long=True,
-        examples=("ricordo reembed",),
+        examples=("ricordo embed again",),
     )
     def reembed(self, *, progress: Callable[[Progress], None] | None = None) -> EmbedReport:
         """Searches use the old vectors until all are there."""
