@@ -16,7 +16,8 @@ import pytest
 from ricordo._version import __version__
 from ricordo.cli.call import Call
 from ricordo.cli.program import program
-from ricordo.cli.verb import Verb, VerbGroup
+from ricordo.cli.verb import Verb
+from ricordo.cli.verb_group import VerbGroup
 from ricordo.cli.verbs import FIRST, GROUPS, OLD, shown_commands
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,8 @@ from ricordo.cli.generated import command
 from ricordo.cli.present_reports import show_refreshed, show_saved_report, show_synced
 from ricordo.cli.running import Problem, run
 from ricordo.cli.terminal import Screen
-from ricordo.cli.verb import verb, verb_group
+from ricordo.cli.verb import verb
+from ricordo.cli.verb_group import verb_group
 from ricordo.errors import UsageError
 
 if TYPE_CHECKING:

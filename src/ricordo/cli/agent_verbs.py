@@ -12,7 +12,7 @@ from ricordo.cli.present_reports import show_saved_report
 from ricordo.cli.query_verb import QueryVerb
 from ricordo.cli.running import run
 from ricordo.cli.terminal import Screen, clean, one_line
-from ricordo.cli.verb import verb_group
+from ricordo.cli.verb_group import verb_group
 from ricordo.errors import UsageError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from ricordo.cli.generated import command, generated
 from ricordo.cli.present_reports import show_facts
 from ricordo.cli.running import Problem, run
 from ricordo.cli.terminal import Screen
-from ricordo.cli.verb import verb_group
+from ricordo.cli.verb_group import verb_group
 from ricordo.verbs.index import verb_named
 
 if TYPE_CHECKING:

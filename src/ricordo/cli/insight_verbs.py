@@ -11,7 +11,7 @@ from ricordo.cli.generated import command, generated
 from ricordo.cli.query_verb import QueryVerb
 from ricordo.cli.running import run
 from ricordo.cli.terminal import Screen
-from ricordo.cli.verb import verb_group
+from ricordo.cli.verb_group import verb_group
 
 
 @command("feedback", cls=QueryVerb)

@@ -13,7 +13,7 @@ from ricordo.cli.call import Call
 from ricordo.cli.generated import command
 from ricordo.cli.progress import ProgressLine
 from ricordo.cli.terminal import Screen, one_line
-from ricordo.cli.verb import verb_group
+from ricordo.cli.verb_group import verb_group
 from ricordo.config.files import current_folder
 from ricordo.config.loading import load_config
 from ricordo.config.places import locate

@@ -10,7 +10,8 @@ from ricordo import registry
 from ricordo.cli.call import Call
 from ricordo.cli.generated import command
 from ricordo.cli.terminal import Screen, one_line
-from ricordo.cli.verb import verb, verb_group
+from ricordo.cli.verb import verb
+from ricordo.cli.verb_group import verb_group
 from ricordo.config.loading import load_config
 
 if TYPE_CHECKING:

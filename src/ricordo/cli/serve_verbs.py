@@ -11,7 +11,8 @@ import click
 
 from ricordo.cli.call import Call
 from ricordo.cli.terminal import Screen
-from ricordo.cli.verb import verb, verb_group
+from ricordo.cli.verb import verb
+from ricordo.cli.verb_group import verb_group
 
 if TYPE_CHECKING:
     from ricordo.hosting.threads import CallThreads

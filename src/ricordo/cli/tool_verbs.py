@@ -15,7 +15,7 @@ from ricordo.cli.present_tools import show_result, show_tools
 from ricordo.cli.query_verb import QueryVerb
 from ricordo.cli.running import Problem, run, tell
 from ricordo.cli.terminal import Screen, clean, one_line
-from ricordo.cli.verb import verb_group
+from ricordo.cli.verb_group import verb_group
 from ricordo.errors import UsageError
 from ricordo.verbs.index import verb_named
 

@@ -95,7 +95,7 @@ class Verb(click.Command):
         return super().invoke(ctx)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        write_help_text(self, formatter)
+        write_help_text(formatter, self.help, self.examples, self.details)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         write_options(self, ctx, formatter)
@@ -106,68 +106,6 @@ def _as_text(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_as_text, value))
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
-
-
-class VerbGroup(click.Group):
-    """A verb with verbs of its own, such as ``config get``. Those without a function are made from their rows.
-
-    Alone it does what one of them does, mostly ``list``; or ``alone`` is a command, whose options it takes.
-    """
-
-    def __init__(
-        self, *args: Any, examples: Sequence[str] = (), details: str = "", alone: str | Verb = "list", **settings: Any
-    ) -> None:
-        super().__init__(*args, **settings)
-        self.alone = alone
-        self.callback = self._alone
-        self.invoke_without_command = True
-        self.no_args_is_help = False
-        self.examples = tuple(examples)
-        self.details = details
-        self.params.extend(alone.params if isinstance(alone, Verb) else GLOBAL_OPTIONS)
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        from ricordo.verbs.index import all_verbs
-
-        begin = f"{self.name} "
-        rows = [row.path.removeprefix(begin) for row in all_verbs() if row.path.startswith(begin)]
-        return list(dict.fromkeys([*self.commands, *rows]))
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        from ricordo.verbs.index import has_verb
-
-        path = f"{self.name} {cmd_name}"
-        if cmd_name not in self.commands and has_verb(path):
-            from ricordo.cli.generated import generated
-
-            self.add_command(generated(path))
-        return super().get_command(ctx, cmd_name)
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        ctx.ensure_object(Call).command = ctx.command_path.partition(" ")[2]
-        return super().parse_args(ctx, args)
-
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        write_help_text(self, formatter)
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        self.format_commands(ctx, formatter)
-        write_options(self, ctx, formatter)
-
-    def _alone(self, **given: Any) -> int:
-        context = click.get_current_context()
-        if context.invoked_subcommand:
-            return 0
-        call = context.ensure_object(Call)
-        name_new_spelling(call)
-        if isinstance(self.alone, Verb):
-            refuse_profile(call, call.command)
-            assert self.alone.callback is not None
-            return int(context.invoke(self.alone.callback, **given))
-        refuse_profile(call, f"{call.command} {self.alone}")
-        command = self.get_command(context, self.alone)
-        assert command is not None, "the group has the verb that it does alone"
-        return int(context.invoke(command))
 
 
 def name_new_spelling(call: Call) -> None:
@@ -203,17 +141,17 @@ def refuse_profile(call: Call, command: str) -> None:
     )
 
 
-def write_help_text(command: Verb | VerbGroup, formatter: click.HelpFormatter) -> None:
+def write_help_text(formatter: click.HelpFormatter, line: str | None, examples: Sequence[str], details: str) -> None:
     """One line, then examples, then the rest."""
     formatter.write_paragraph()
-    formatter.write_text(command.help or "")
+    formatter.write_text(line or "")
     formatter.write_paragraph()
     formatter.write_text("Examples:")
-    for example in command.examples:
+    for example in examples:
         formatter.write(f"  {example}\n")
-    if command.details:
+    if details:
         formatter.write_paragraph()
-        formatter.write_text(command.details)
+        formatter.write_text(details)
 
 
 def write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -248,9 +186,3 @@ def verb(
         )(click.pass_obj(function))
 
     return decorate
-
-
-def verb_group(name: str, *, examples: Sequence[str], details: str = "", alone: str | Verb = "list") -> VerbGroup:
-    """A group of verbs from the table, to which hand-written ones are added."""
-    line = alone.help if isinstance(alone, Verb) else line_of(name)
-    return VerbGroup(name, help=line, examples=examples, details=details, alone=alone, hidden=name in OLD)
