@@ -1,8 +1,8 @@
 """The command line: parse, call the engine, format. No logic lives here.
 
-``generated`` makes commands from the declarations of verbs, ``verbs`` says what these do not, ``program`` finds and runs
-commands, ``running`` calls the engine for them, ``call`` is one invocation. The modules named after groups hold what is
-hand-written, and ``present_*`` turn values into text.
+``generated`` makes commands from the declarations of verbs, ``verbs`` says what these do not, ``program`` finds and
+runs commands, ``running`` calls the engine, ``call`` is one invocation. Modules named after groups hold what is written
+by hand, and ``present_*`` turn values into text.
 """
 
 from __future__ import annotations
