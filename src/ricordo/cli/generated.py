@@ -30,8 +30,6 @@ SENTENCE = 100_000
 """A text that may be this long is typed as several words, or read from standard input with ``-``."""
 REF = RefType(allow_dash=True)
 """A ref, an item's id, a URL or a path; shells complete it, and the engine says what it is."""
-OWN = "own_"
-"""What stands before the name of an option's value, so that ``promote --to TIER`` is not the global ``--tier``."""
 
 Handler = Callable[..., int]
 
@@ -127,7 +125,6 @@ def _command(
 
     @click.pass_obj
     def callback(call: Call, /, **given: Any) -> int:
-        given = {name.removeprefix(OWN): value for name, value in given.items()}
         if words is not None:
             given |= _sentence(row, arguments[words:], given.pop("words"))
         if has_fields:
@@ -158,7 +155,7 @@ def _argument(param: ParamRow) -> click.Argument:
 def option(param: ParamRow) -> click.Option:
     """An option from a parameter; what is not given stays None, so that the verb's own default counts."""
     flag = _flag(param)
-    names = [flag, *([param.short] if param.short else []), f"{OWN}{param.name}"]
+    names = [flag, *([param.short] if param.short else []), param.name]
     settings: dict[str, Any] = {
         "help": _help(param),
         "hidden": param.hidden,
