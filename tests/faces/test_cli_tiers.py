@@ -62,3 +62,25 @@ def test_an_item_is_promoted_on_the_command_line(tiers: Any) -> None:
     assert "skipped note:/agent in team" in tiers.run("promote", "note:/agent", "--to", "team").stdout
     problem = tiers.json("--tier", "team", "promote", "note:/agent", "--to", "team", code=2)
     assert "already" in problem["message"]
+
+
+def test_what_is_found_in_the_users_own_store_is_changed_from_within_a_project(house: Any) -> None:
+    house.run("config", "set", "embedding.provider", "none")
+    house.run("remember", "The harbour opens at seven.\nIt closes at nine.", "--title", "Harbour")
+    house.run("init")
+    house.run("remember", "The lighthouse is white.", "--title", "Lighthouse")
+    (hit,) = house.json("search", "harbour")["hits"]
+    assert (hit["ref"], hit["tier"]) == ("memory:/harbour", "agent")
+    first, last = hit["evidence"][0]["lines"]
+    assert house.run("get", f"memory:/harbour:{first}-{last}").stdout.splitlines()[0] == "The harbour opens at seven."
+    house.run("edit", "memory:/harbour", "--title", "The harbour")
+    assert [one["version"] for one in house.json("history", "memory:/harbour")["versions"]] == [2, 1]
+    house.run("links", "memory:/harbour")
+    house.run("feedback", "harbour", "memory:/harbour", "accepted")
+    corrected = house.json("correct", "memory:/harbour", "The harbour opens at eight.")["items"][0]["ref"]
+    house.run("forget", corrected)
+    house.run("restore", corrected)
+    house.run("rm", corrected, "--yes")
+    house.run("restore", corrected)
+    assert house.json("get", corrected)["tier"] == "agent"
+    assert [item["ref"] for item in house.json("list")["items"]] == ["memory:/lighthouse"]

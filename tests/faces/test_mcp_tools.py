@@ -16,7 +16,7 @@ import anyio
 import pytest
 from mcp import Client
 
-from ricordo import ConfigProvider, registry
+from ricordo import ConfigProvider, Ricordo, registry
 from ricordo.mcp_server.protocol import CallThreads, server_for
 from ricordo.mcp_server.service import LARGEST_ARGUMENTS, ToolService
 from ricordo.mcp_server.toolsets import TOOLSETS, chosen
@@ -222,3 +222,28 @@ def test_a_call_that_takes_too_long_is_given_up_and_holds_up_no_other(
         release.set()
     assert error["error_type"] == "timeout"
     assert order == ["search", "status"]
+
+
+def test_an_agent_in_a_project_changes_what_it_finds_of_the_users_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RICORDO_DATA_HOME", str(tmp_path / "data"))
+    config = ConfigProvider({"embedding.provider": "none", "knowledge.enabled": False})
+    with Ricordo.open(config=config, start=tmp_path) as memory:
+        memory.remember("The harbour opens at seven.", title="Harbour")
+    (tmp_path / "project" / ".ricordo").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "project")
+    service = ToolService(TOOLSETS, config=config)
+
+    async def conversation(client: Client) -> None:
+        await works(client, "remember", text="The lighthouse is white.")
+        (hit,) = (await works(client, "search", query="harbour"))["hits"]
+        assert hit["tier"] == "agent"
+        await works(client, "feedback", query="harbour", ref=hit["ref"], verdict="accepted")
+        await works(client, "forget", refs=[hit["ref"]])
+        assert (await works(client, "search", query="harbour"))["hits"] == []
+
+    talk(service, conversation)
+    service.close()
+    with Ricordo.open(config=config, start=tmp_path) as memory:
+        assert memory.get("memory:/harbour").state == "archived"

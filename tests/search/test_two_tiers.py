@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ricordo import ConfigProvider, Ricordo
-from ricordo.errors import PathConflict
+from ricordo.errors import NotFound, PathConflict, UsageError
 from ricordo.search.tiers import SharedQueries
 
 WORDS = {"embedding.provider": "none"}
@@ -183,3 +183,84 @@ def test_who_asks_for_a_vector_while_it_is_computed_waits_for_it_and_a_failure_i
     assert failed in ([OSError], [OSError, OSError])  # the second waits for the first, or comes after it
     assert shared.embed_query("a").shape == (4,)
     assert slow.asked == ["a", "a"]
+
+
+# -- what is found can be changed -------------------------------------------------------------------------------
+
+
+def users_own(opened: Callable[..., Ricordo], project: Path) -> Ricordo:
+    return opened(start=project.parent)
+
+
+def test_what_search_shows_of_the_users_own_store_is_changed_there(
+    opened: Callable[..., Ricordo], project: Path
+) -> None:
+    memory = opened()
+    hit = memory.search("harbour").hits[0]
+    assert (hit.ref, hit.tier) == ("memory:/harbour", "agent")
+    assert memory.edit(hit.ref, "The harbour opens at eight.").version == 2
+    assert memory.edit(hit.id, fields={"tags": ["sea"]}).version == 3
+    assert [version.number for version in memory.history(hit.ref)] == [3, 2, 1]
+    assert "+The harbour opens at eight." in memory.diff(hit.ref, 1, 2)
+    assert memory.links(hit.ref).ref == hit.ref
+    assert memory.suggest_links(hit.ref).hits == ()
+    assert memory.feedback("harbour", hit.ref, "accepted").ref == hit.ref
+    corrected = memory.correct(hit.ref, "The harbour opens at nine.")
+    assert memory.get(corrected.ref).tier == "agent"
+    assert memory.forget(corrected.ref).items[0].status == "archived"
+    assert memory.restore(corrected.ref).status == "updated"
+    assert memory.mv(corrected.ref, "memory:/port").ref == "memory:/port"
+    assert memory.rm("memory:/port").items[0].status == "removed"
+    assert memory.restore("memory:/port").status in ("created", "updated", "restored")
+    assert [item.ref.path for item in memory.list()] == ["/lighthouse"], "the project's store got nothing of it"
+    own = users_own(opened, project)
+    assert own.get("memory:/port").content == "The harbour opens at nine."
+
+
+def test_of_two_items_with_one_ref_the_one_that_search_shows_is_changed(
+    opened: Callable[..., Ricordo], project: Path
+) -> None:
+    memory = opened()
+    memory.save("memory:/harbour", "The harbour of the project.")
+    assert [hit.tier for hit in memory.search("harbour").hits] == ["project"]
+    memory.edit("memory:/harbour", "The harbour of the project is closed.")
+    memory.rm("memory:/harbour")
+    own = users_own(opened, project)
+    assert own.get("memory:/harbour").content == "The harbour opens at seven."
+    assert [hit.tier for hit in memory.search("harbour").hits] == ["agent"]
+    memory.edit("memory:/harbour", "The harbour opens at six.")
+    assert own.get("memory:/harbour").content == "The harbour opens at six."
+    assert memory.restore("memory:/harbour").status == "updated", "the project's, which is in the bin"
+    assert memory.get("memory:/harbour").tier == "project"
+
+
+def test_many_names_are_followed_each_to_its_tier_and_one_that_is_unknown_changes_nothing(
+    opened: Callable[..., Ricordo], project: Path
+) -> None:
+    memory = opened()
+    with pytest.raises(NotFound, match="nowhere"):
+        memory.forget("memory:/harbour", "memory:/nowhere")
+    assert memory.get("memory:/harbour").state == "live"
+    report = memory.forget("memory:/harbour", "memory:/lighthouse")
+    assert {saved.ref: saved.status for saved in report.items} == {
+        "memory:/harbour": "archived", "memory:/lighthouse": "archived",
+    }  # fmt: skip
+
+
+def test_items_of_two_stores_cannot_be_linked_and_the_error_says_why(opened: Callable[..., Ricordo]) -> None:
+    memory = opened()
+    with pytest.raises(
+        UsageError, match="memory:/harbour in the tier agent and memory:/lighthouse in the tier project"
+    ):
+        memory.link("memory:/harbour", "memory:/lighthouse")
+    memory.tier("agent").remember("Boats are for rent.", title="Boats")
+    assert memory.link("memory:/harbour", "memory:/boats").target == "memory:/boats"
+    assert memory.unlink("memory:/harbour", "memory:/boats") == 1
+
+
+def test_a_memory_of_the_users_own_is_promoted_from_within_a_project(
+    tmp_path: Path, opened: Callable[..., Ricordo]
+) -> None:
+    memory = opened(tiers__team=str(tmp_path / "team.db"))
+    assert memory.promote("memory:/harbour", "team").status == "created"
+    assert memory.tier("team").get("memory:/harbour").content == "The harbour opens at seven."

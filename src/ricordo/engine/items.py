@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.engine.checks import check_choice, check_type, refuse_put_away
 from ricordo.engine.context import EngineContext
+from ricordo.engine.following import follows
 from ricordo.errors import StaleVersion, from_dict
 from ricordo.store.values import PreparedItem
 from ricordo.values.choices import ON_CONFLICT
@@ -129,6 +130,7 @@ class ItemVerbs:
             "ricordo edit note:/plan",
         ),
     )
+    @follows("ref")
     def edit(
         self,
         ref: ItemName,
@@ -170,6 +172,7 @@ class ItemVerbs:
         "Give an item another ref.",
         examples=("ricordo mv note:/plan note:/plans/2026", "ricordo mv old.md new.md"),
     )
+    @follows("ref")
     def mv(self, ref: ItemName, new_ref: NewRef, *, wait: Wait = True) -> Saved:
         """Its history moves with it."""
         target = self._context.resolve(new_ref)

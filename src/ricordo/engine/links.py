@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ricordo.engine.context import EngineContext
+from ricordo.engine.following import follows
 from ricordo.search.request import Request
 from ricordo.values.hits import Answer, Filters
 from ricordo.values.links import Link, LinkReport
@@ -29,6 +30,7 @@ class LinkVerbs:
         "Link one item to another.",
         examples=("ricordo link memory:/keys note:/security", "ricordo link note:/a note:/b --type contradicts"),
     )
+    @follows("source", "target")
     def link(
         self,
         source: ItemName,
@@ -45,6 +47,7 @@ class LinkVerbs:
     @verb(
         "write", "remember", "Remove a link.", answers="count", examples=("ricordo unlink memory:/keys note:/security",)
     )
+    @follows("source", "target")
     def unlink(
         self,
         source: ItemName,
@@ -65,6 +68,7 @@ class LinkVerbs:
         "Show what an item links to, and what links to it.",
         examples=("ricordo links note:/plan --depth 1",),
     )
+    @follows("ref")
     def links(
         self, ref: ItemName, *, depth: Annotated[int, Say("How many steps to follow.", 1, most=5, shown="N")] = 2
     ) -> LinkReport:
@@ -74,6 +78,7 @@ class LinkVerbs:
         return around(self._context.store, self._context.present_number(ref), depth)
 
     @verb("read", "find", "Find items that may be related to one.", examples=("ricordo suggest-links note:/plan",))
+    @follows("ref")
     def suggest_links(self, ref: ItemName, *, limit: Limit = 10) -> Answer:
         """Items that are like one but not linked with it: by meaning or, without vectors, by the words of its title."""
         n = self._context.present_number(ref)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ricordo.engine.checks import check_choice, check_type, is_id
 from ricordo.engine.context import EngineContext
+from ricordo.engine.following import follows
 from ricordo.engine.items import ItemVerbs
 from ricordo.errors import UsageError
 from ricordo.values.choices import ON_DUPLICATE, OnDuplicate, Writer
@@ -180,6 +181,7 @@ class MemoryVerbs:
             "ricordo correct memory:/office - < office.md",
         ),
     )
+    @follows("ref")
     def correct(
         self,
         ref: ItemName,
@@ -214,6 +216,7 @@ class MemoryVerbs:
         "Replace an item by a newer one.",
         examples=("ricordo supersede memory:/keys-quarterly memory:/keys-monthly",),
     )
+    @follows("old", "new")
     def supersede(self, old: ItemName, new: ItemName) -> Saved:
         """The old item is archived, and the new one is linked to it (``supersedes``)."""
         before, after = self._context.present_number(old), self._context.present_number(new)

@@ -15,6 +15,7 @@ from ricordo.config.loading import locate_store
 from ricordo.config.places import locate
 from ricordo.engine.checks import check_choice
 from ricordo.engine.context import EngineContext
+from ricordo.engine.following import follows
 from ricordo.errors import PathConflict, StoreError, UsageError, from_dict
 from ricordo.store.base import Store
 from ricordo.store.prepare import embed_hash
@@ -97,6 +98,7 @@ class MigrateVerbs:
         "Copy an item with its history to another tier.",
         examples=("ricordo promote memory:/deploys-on-tuesday --to team",),
     )
+    @follows("name")
     def promote(
         self,
         name: Annotated[

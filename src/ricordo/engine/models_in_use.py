@@ -35,6 +35,11 @@ class ModelsInUse:
         config = self._provider()
         self._embedder = ((config.embedding, config.llm.api_keys), embedder)
 
+    @property
+    def in_use(self) -> Embedder | None:
+        """The embedder that was made already; None if nothing asked for one yet."""
+        return self._embedder[1] if self._embedder is not None else None
+
     def embedder(self) -> Embedder | None:
         """The embedder that is set; its model is loaded when it is first used."""
         config = self._provider()

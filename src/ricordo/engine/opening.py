@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -55,6 +56,8 @@ class OpenEngine:
         self._context = context
         self._engines: dict[str, Self] = {}
         self._last: Callable[[], None] | None = None
+        self._lock = threading.Lock()
+        context.tiers.engine_of = self.tier
         finding, reading, items, roots = FindVerbs(context), ReadVerbs(context), ItemVerbs(context), RootVerbs(context)
         removing, sessions = RemoveVerbs(context, items), SessionVerbs(context, finding)
         skills = SkillVerbs(context, finding, reading)
@@ -67,7 +70,7 @@ class OpenEngine:
             UseVerbs(context),
             AgentVerbs(context, finding, sessions, skills),
             VectorVerbs(context),
-            HealthVerbs(context, removing.restore),
+            HealthVerbs(context, removing.restore_here),
             ModelVerbs(context),
             MoveVerbs(context, items),
             MigrateVerbs(context),
@@ -182,8 +185,11 @@ class OpenEngine:
 
     def tier(self, name: str) -> Self:
         """An engine on one tier's store alone, to write to it or look into it; it is closed with this one."""
-        if name not in self._engines:
-            origin = self._context.located.location.origin
-            where = None if origin in ("default", "project") else self.location
-            self._engines[name] = self.open(where, config=self._context.provider, start=self._context.start, tier=name)
-        return self._engines[name]
+        with self._lock:
+            if name not in self._engines:
+                context = self._context
+                where = None if context.located.location.origin in ("default", "project") else self.location
+                self._engines[name] = self.open(
+                    where, config=context.provider, start=context.start, tier=name, embedder=context.models.in_use
+                )
+            return self._engines[name]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ricordo import registry
 from ricordo.engine.checks import refuse_binned
 from ricordo.engine.context import EngineContext
+from ricordo.engine.following import follows
 from ricordo.engine.successors import replacement
 from ricordo.errors import NotFound, Unavailable, UsageError
 from ricordo.search.scan import grep_texts, tree_of
@@ -228,6 +229,7 @@ class ReadVerbs:
     @verb(
         "read", "find", "List the versions of an item.", answers="versions", examples=("ricordo history notes/keys.md",)
     )
+    @follows("ref")
     def history(self, ref: ItemName) -> Sequence[Version]:
         """The newest comes first."""
         return self._context.store.items.history(self._context.number(ref))
@@ -239,6 +241,7 @@ class ReadVerbs:
         answers="diff",
         examples=("ricordo diff notes/keys.md", "ricordo diff notes/keys.md 1 3"),
     )
+    @follows("ref")
     def diff(
         self,
         ref: ItemName,

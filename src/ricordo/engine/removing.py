@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ricordo import registry
 from ricordo.engine.checks import refuse_binned
 from ricordo.engine.context import EngineContext
+from ricordo.engine.following import follows, follows_each
 from ricordo.engine.items import ItemVerbs
 from ricordo.errors import NotFound, UsageError
 from ricordo.values.hits import Filters
@@ -56,6 +57,7 @@ class RemoveVerbs:
             "ricordo forget note:/ --older-than 1y --tag scratch",
         ),
     )
+    @follows_each
     def forget(
         self,
         *refs: ItemName,
@@ -93,6 +95,7 @@ class RemoveVerbs:
             "ricordo rm --kind note --older-than 1y --dry-run",
         ),
     )
+    @follows_each
     def rm(
         self,
         *refs: ItemName,
@@ -203,6 +206,7 @@ class RemoveVerbs:
         "Bring back a removed or archived item, or an earlier version.",
         examples=("ricordo restore notes/old.md", "ricordo restore note:/plan --version 2"),
     )
+    @follows("ref", wanted="put away")
     def restore(
         self,
         ref: ItemName,
@@ -214,6 +218,10 @@ class RemoveVerbs:
         """
         if str(ref).endswith("/") and version is None and not self._is_page(str(ref)):
             return self._restore_below(self._folder(str(ref)))
+        return self.restore_here(ref, version)
+
+    def restore_here(self, ref: str | Ref, version: int | None = None) -> Saved:
+        """Bring back an item of the store in use, whichever tiers have it, too."""
         n = self._context.number(ref)
         item = self._context.store.items.get_many([n])[
             n

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,7 @@ from ricordo import registry
 from ricordo.config.loading import locate_store
 from ricordo.config.places import TierPlace, configured, places
 from ricordo.engine.checks import is_id
-from ricordo.errors import NotFound
+from ricordo.errors import NotFound, UsageError
 from ricordo.memory.tracking import Tracker
 from ricordo.store.base import Store
 from ricordo.values.hits import Answer
@@ -20,13 +21,18 @@ from ricordo.values.reports import TierState
 
 if TYPE_CHECKING:
     from ricordo.engine.context import EngineContext
+    from ricordo.engine.following import Wanted
     from ricordo.models.base import Embedder
     from ricordo.search.pipeline import Searcher
     from ricordo.search.tiers import Federation, SharedQueries, Tier
 
+_PRESENT = ("live", "archived")
+_PUT_AWAY = ("deleted", "archived")
+_ANY = ("live", "archived", "deleted")
+
 
 class Tiers:
-    """The stores that are searched together with the engine's own; only the own one is written to."""
+    """The stores that are searched together with the engine's own; new items go to the own one."""
 
     def __init__(self, context: EngineContext) -> None:
         self._context = context
@@ -35,6 +41,8 @@ class Tiers:
         self._closed = False
         self._trackers: dict[str, Tracker] = {}
         self._shared: list[SharedQueries] = []
+        self.engine_of: Callable[[str], Any] = lambda name: None
+        """The engine on one tier's store alone, which changes what is in it; whoever makes the engine says how."""
 
     def states(self) -> tuple[TierState, ...]:
         states = [tier.state() for tier in self.federation.tiers]
@@ -132,6 +140,41 @@ class Tiers:
             lambda: shared(models.fallback()),
         )
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether the engine's own store is the only tier."""
+        found = places(self._context.located, self._context.config)
+        return len(found) == 1 and found[0].store == self._context.location
+
+    def holding(self, names: Sequence[str | Path | Ref], wanted: Wanted) -> str | None:
+        """The highest tier that holds all these items; None if that is the own store, or no tier holds them.
+
+        Where no tier holds them in the state that is wanted, one that holds them in another state counts.
+        """
+        states = _PRESENT if wanted == "present" else _PUT_AWAY
+        for allowed in (states, _ANY) if names else ():
+            found = self._first_with(names, allowed)
+            if found is not None:
+                return None if found.location == self._context.location else found.name
+        apart = [found.name for name in names if (found := self._first_with([name], _ANY)) is not None]
+        if len(names) == len(apart) > 1:
+            where = " and ".join(f"{name} in the tier {tier}" for name, tier in zip(names, apart, strict=True))
+            raise UsageError(f"they are in two stores: {where}", hint="‹:promote› copies an item to another tier.")
+        return None
+
+    def _first_with(self, names: Sequence[str | Path | Ref], states: Sequence[str]) -> Tier | None:
+        """The highest tier that holds all these items in one of the states."""
+        found = self.federation.first(
+            lambda store: True if all(self._look_up(store, name)[1] in states for name in names) else None
+        )
+        return found[0] if found is not None else None
+
+    def _look_up(self, store: Store, name: str | Path | Ref) -> tuple[int, str]:
+        """The number of an item in a store, and its state; "" if it is not there."""
+        known = store.items.ref_by_id(name) if isinstance(name, str) and is_id(name) else self._context.resolve(name)
+        n = store.items.number(known) if known is not None else None
+        return (n, store.items.get_many([n])[n].state) if n is not None else (0, "")
+
     def holder(self, name: str | Path | Ref) -> tuple[Tier, int]:
         """The highest tier that holds an item, with the item's number there; the own store if no tier holds it."""
         context = self._context
@@ -140,9 +183,8 @@ class Tiers:
         if own is None or len(federation.tiers) > 1:
 
             def find(store: Store) -> int | None:
-                known = store.items.ref_by_id(name) if isinstance(name, str) and is_id(name) else context.resolve(name)
-                n = store.items.number(known) if known is not None else None
-                return n if n is not None and store.items.get_many([n])[n].state != "deleted" else None
+                n, state = self._look_up(store, name)
+                return n if state in _PRESENT else None
 
             found = federation.first(find)
             if found is not None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ricordo.engine.checks import check_choice
 from ricordo.engine.context import EngineContext
+from ricordo.engine.following import follows
 from ricordo.errors import UsageError
 from ricordo.search.profile import Profile
 from ricordo.search.profiles import built_in, find_profile
@@ -54,6 +55,7 @@ class UseVerbs:
             "ricordo feedback login memory:/login-bug dismissed",
         ),
     )
+    @follows("ref")
     def feedback(
         self,
         query: Annotated[str, Say("The query that found it.", longest=QUERY_TEXT, example="how are keys rotated?")],
@@ -92,6 +94,7 @@ class UseVerbs:
         answers="retrievals",
         examples=("ricordo stats log --item notes/keys.md", "ricordo stats log --query 'rotate keys'"),
     )
+    @follows("ref")
     def retrievals(
         self,
         *,
