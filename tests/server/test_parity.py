@@ -109,3 +109,11 @@ def test_a_hint_names_parameters_as_they_are_sent(site: Site) -> None:
     hint = site.post("/api/v1/rm", {}, status=400)["error"]["hint"]
     assert "older_than" in hint
     assert "--" not in hint
+
+
+def test_a_parameter_that_only_python_can_give_is_a_callback_or_an_iterable() -> None:
+    """Any other means that a name in a signature could not be read, and that faces lost the parameter."""
+    python_only = {param.name for row in ROWS for param in row.params if param.kind == "python"}
+    assert python_only == {"agree", "entries", "on_event", "progress", "stop", "transcript"}
+    corrected = next(row for row in ROWS if row.path == "correct")
+    assert {"title", "tags", "importance", "metadata"} <= {param.name for param in corrected.params}

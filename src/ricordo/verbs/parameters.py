@@ -142,7 +142,7 @@ Wait = Annotated[
         not_on={"http": "the server makes them afterwards", "mcp": "the server makes them afterwards"},
     ),
 ]
-WhoSays = Annotated[Writer, Say("Who says it (user).", not_on={"mcp": "what an agent writes is the agent's"})]
+WhoSays = Annotated[Writer, Say("Who says it.", not_on={"mcp": "what an agent writes is the agent's"})]
 IfTaken = Annotated[OnConflict, Say("What to do if the ref exists.")]
 IfDuplicate = Annotated[OnDuplicate, Say("What to do if nearly the same is stored.")]
 Prune = Annotated[bool, Say("Also remove items whose file is gone.")]

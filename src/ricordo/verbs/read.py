@@ -40,7 +40,7 @@ class _Names(dict[str, Any]):
     """The names that an annotation may use: those of its module, and the shared parameters."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__({**vars(builtins), **vars(parameters), **function.__globals__})
+        super().__init__({**vars(builtins), **vars(parameters), **inspect.unwrap(function).__globals__})
 
     def __missing__(self, name: str) -> Any:
         return _Unknown
