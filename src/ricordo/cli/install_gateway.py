@@ -25,6 +25,11 @@ from ricordo.programs.table import SERVER_KEYS
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
+    from ricordo.engine.tool_index import Agree
+    from ricordo.values.tools import ServerFound
+
+
+NOBODY_SAID_YES = "it is in the project's file, and nobody said yes to starting it (--yes does)"
 
 
 def record_of(path: Path) -> Path:
@@ -48,9 +53,10 @@ def gateway_pieces(pieces: Sequence[Piece]) -> list[Piece]:
     return found
 
 
-def move_behind(engine: Ricordo, piece: Piece) -> tuple[list[str], list[str]]:
-    """Move the servers of a program's file behind the gateway; returns the names of those that moved, and notes on
-    others.
+def move_behind(engine: Ricordo, piece: Piece, agree: Agree) -> tuple[list[str], list[str]]:
+    """Move the servers of a program's file behind the gateway, each only if ``agree`` says so.
+
+    Returns the names of those that moved, and notes on others.
     """
     before = read_bytes(piece.path)
     if before is None or record_of(piece.path).exists():
@@ -60,11 +66,22 @@ def move_behind(engine: Ricordo, piece: Piece) -> tuple[list[str], list[str]]:
     if not names:
         return [], []
     known = {one.name for one in engine.tools.servers()}
-    report = engine.tools.add(agree=lambda found: True, files=[piece.path])
+    refused: set[str] = set()
+
+    def asked(found: ServerFound) -> bool:
+        fine = agree(found)
+        refused.update(() if fine else (found.name,))
+        return fine
+
+    report = engine.tools.add(agree=asked, files=[piece.path])
     listed = {one.server: one for one in report.servers}
     moved = [name for name in names if name in listed and listed[name].status == "listed"]
     engine.tools.remove(*[name for name in listed if name not in moved and name not in known])
-    notes = [f"{name} stays where it is: {_why(listed.get(name))}" for name in names if name not in moved]
+    notes = [
+        f"{name} stays where it is: {NOBODY_SAID_YES if name in refused else _why(listed.get(name))}"
+        for name in names
+        if name not in moved
+    ]
     if moved:
         after = _without(piece, text, moved)
         record = {

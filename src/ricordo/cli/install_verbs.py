@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,9 @@ from ricordo.cli.verb import verb
 from ricordo.errors import UsageError
 from ricordo.programs.pieces import Piece, boundaries, default_scope, pieces_for, program_command
 from ricordo.programs.table import PROGRAMS
+
+if TYPE_CHECKING:
+    from ricordo.values.tools import ServerFound
 
 
 def _agent_and_scope(function: Callable[..., int]) -> Callable[..., int]:
@@ -40,12 +43,14 @@ def _agent_and_scope(function: Callable[..., int]) -> Callable[..., int]:
 @_agent_and_scope
 @click.option("--print", "only_print", is_flag=True, help="Only show what to add, and to which file.")
 @click.option("--gateway", is_flag=True, help="Start its other MCP servers once, and move them behind Ricordo.")
-def install(call: Call, agent: str, scope: str | None, only_print: bool, gateway: bool) -> int:
+@click.option("--yes", "-y", is_flag=True, help="With --gateway: start a project's servers without asking.")
+def install(call: Call, agent: str, scope: str | None, only_print: bool, gateway: bool, yes: bool) -> int:
     """AGENT is claude-code, claude-desktop, cline, codex, continue, cursor, gemini, opencode, qwen, vscode, windsurf
     or zed. The MCP server is added to the program's settings; Claude Code, Codex, Gemini CLI and Qwen Code also get
     hooks, and Claude Code a skill. Everything else in a file stays as it is, comments included. A copy of the file as
     it was is kept beside it until you uninstall. Running it again changes nothing. A broken file is left alone.
     With --gateway the program's other MCP servers are taken in as tools and leave its file; uninstall puts them back.
+    Those in a project's file, which others may have written, are started only after your yes.
     """
     scope = _scope(agent, scope)
     pieces = pieces_for(agent, scope, Path.cwd(), program_command())
@@ -59,7 +64,7 @@ def install(call: Call, agent: str, scope: str | None, only_print: bool, gateway
 
     for piece in pieces:
         installed(piece)  # a file that cannot be changed is noticed before any file is changed
-    moved, gateway_notes = _moved_behind(call, pieces) if gateway else ([], [])
+    moved, gateway_notes = _moved_behind(call, pieces, is_agreed=yes or scope == "user") if gateway else ([], [])
     changes = install_all(pieces)
     plain: dict[str, Any] = {"agent": agent, "scope": scope, "files": [change.to_dict() for change in changes]}
     plain["notes"] = [*gateway_notes, *_notes(call, agent, scope)]
@@ -84,15 +89,19 @@ def uninstall(call: Call, agent: str, scope: str | None) -> int:
     return call.answer(plain, lambda screen: _draw(screen, plain))
 
 
-def _moved_behind(call: Call, pieces: list[Piece]) -> tuple[list[str], list[str]]:
+def _moved_behind(call: Call, pieces: list[Piece], *, is_agreed: bool) -> tuple[list[str], list[str]]:
     """The servers that moved behind the gateway, and notes for the user."""
     from ricordo.cli.install_gateway import move_behind
+    from ricordo.cli.tool_verbs import agreed, can_ask
+
+    def agree(found: ServerFound) -> bool:
+        return is_agreed or (can_ask(call) and agreed(found))
 
     moved, notes = [], []
     with call.engine(create=True) as engine:
         for piece in pieces:
             if piece.what == "MCP server":
-                names, said = move_behind(engine, piece)
+                names, said = move_behind(engine, piece, agree)
                 moved += names
                 notes += said
     return moved, [*notes, f"Behind the gateway now: {', '.join(moved) or 'nothing; there were no other servers'}."]

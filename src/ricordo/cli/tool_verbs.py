@@ -53,14 +53,15 @@ def _add(
     that you allowed before is asked about again only when what it starts has changed.
     """
     with call.engine(create=True) as engine:
-        if not yes and not _can_ask(call):
+        if not yes and not can_ask(call):
             return _only_tell(call, *engine.tools.found(*files))
-        report = engine.tools.add(*names, agree=lambda found: yes or _ask(found), files=files, wait=wait)
+        report = engine.tools.add(*names, agree=lambda found: yes or agreed(found), files=files, wait=wait)
     nothing = "no servers found; name a file that has some: ricordo tools add --from FILE"
     return tell(call, "tools add", report, report.to_dict(), _servers(nothing), _servers_failed)
 
 
-def _can_ask(call: Call) -> bool:
+def can_ask(call: Call) -> bool:
+    """Whether somebody can be asked."""
     return sys.stdin.isatty() and not call.json
 
 
@@ -68,10 +69,9 @@ def _only_tell(call: Call, found: Sequence[ServerFound], notes: Sequence[str]) -
     """Nobody can be asked: list the servers, and start nothing."""
 
     def draw(screen: Screen) -> None:
-        screen.table(
-            ("server", "program", "what it starts", "named in"),
-            [(one.name, one.program, one.starts, one.path) for one in found],
-        )
+        for one in found:  # not as a table, which would cut what has to be read before a yes
+            screen.line(f"{one_line(one.name)}  ({one_line(f'{one.program}: {one.path}')})")
+            screen.line(f"  {one.starts}")
         for note in notes:
             screen.warn(one_line(note))
         if found:
@@ -83,7 +83,8 @@ def _only_tell(call: Call, found: Sequence[ServerFound], notes: Sequence[str]) -
     return call.answer(plain, draw)
 
 
-def _ask(found: ServerFound) -> bool:
+def agreed(found: ServerFound) -> bool:
+    """Ask the user whether a server may be started."""
     where = "the project's own file, which others may have written" if found.from_project else found.program
     server = f"{found.name} ({where}: {found.path})\n  {found.starts}"
     return click.confirm(f"{clean(server)}\nStart it and take in its tools?", err=True)

@@ -18,7 +18,7 @@ from ricordo.errors import Error, NotFound, UsageError
 from ricordo.tools.finding import MORE, in_general, tools_first
 from ricordo.tools.registered import Registered, ServerFile, check_startable, to_register, what_starts
 from ricordo.tools.rules import entry_from, pick
-from ricordo.tools.settings_files import SettingsFile, named_servers, servers_of
+from ricordo.tools.settings_files import SettingsFile, named_servers, places, servers_of
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item
 from ricordo.values.reports import Refreshed, RefreshReport
@@ -302,8 +302,9 @@ def _server_in(ref: str) -> str:
 
 
 def _place(path: Path) -> SettingsFile:
-    """A file that the user names."""
+    """A file that the user names; if it is where a program looks for the servers of a project, it is the project's."""
     key = {".toml": "mcp_servers"}.get(path.suffix, "servers" if path.parent.name == ".vscode" else "mcpServers")
     if not path.is_file():
         raise NotFound(f"there is no file {path}", hint="Name a file that has MCP servers, such as .mcp.json.")
-    return SettingsFile("file", path.absolute(), key)
+    known = (one for one in places(path.absolute().parent, os.environ) if one.project and one.path == path.absolute())
+    return next(known, SettingsFile("file", path.absolute(), key))

@@ -126,6 +126,11 @@ def server_of(name: str, entry: Mapping[str, Any], env: Environment) -> McpServe
     return McpServer(name, command, args, given, entry.get("cwd"))
 
 
+def variables_in(text: str) -> list[str]:
+    """The variables whose values are filled in."""
+    return [found[1] for found in _VARIABLE.finditer(text)]
+
+
 def _filled(text: str, env: Environment) -> str:
     """The text with ``${NAME}``, ``${env:NAME}`` and ``${NAME:-otherwise}`` filled in."""
     if asked := _ASKED_FOR.search(text):

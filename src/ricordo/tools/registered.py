@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,13 @@ from typing import Any
 from ricordo.config.files import Environment, config_home, locked, read_bytes, replace_file
 from ricordo.errors import Error, NotFound, Unreadable, UsageError
 from ricordo.frozen import frozen
-from ricordo.sources.mcp_config import McpServer, server_of
+from ricordo.sources.mcp_config import McpServer, server_of, variables_in
 from ricordo.tools.settings_files import Named
 
 FILE = "tool-servers.json"
 LONGEST_NAME = 60
+LONGEST_START = 8_000
+"""The most letters of what an entry starts. All of them are shown to the user, who has to read them to agree."""
 _UNFIT = re.compile(r"[^\w.@-]+")
 _KEPT = ("type", "command", "args", "env", "cwd", "url", "headers")
 
@@ -131,19 +134,34 @@ def fit_name(name: str) -> str:
 
 
 def what_starts(entry: Mapping[str, Any]) -> str:
-    """What an entry runs or reaches, on one line, so that a person can agree to it; values of variables are not
+    """What an entry runs or reaches, whole and on one line, so that a person can agree to it.
+
+    Headers and variables are named, with the user's own variables that their values are made of; the values are not
     shown.
+
+    >>> what_starts({"url": "https://example.org/mcp", "headers": {"Authorization": "Bearer ${GITHUB_TOKEN}"}})
+    'reaches https://example.org/mcp and sends it Authorization (from your GITHUB_TOKEN)'
     """
     if url := entry.get("url"):
-        return _line(f"reaches {url}")
-    words = [str(entry.get("command", "")), *map(str, entry.get("args") or ())]
-    names = sorted(map(str, entry.get("env") or {}))
-    return _line("runs " + " ".join(words) + (f" with {', '.join(names)}" if names else ""))
+        headers = _named_values(entry.get("headers"))
+        return _line(f"reaches {url}" + (f" and sends it {headers}" if headers else ""))
+    words = shlex.join([str(entry.get("command", "")), *map(str, entry.get("args") or ())])
+    given = _named_values(entry.get("env"))
+    folder = f" in {entry['cwd']}" if entry.get("cwd") else ""
+    return _line(f"runs {words}{folder}" + (f" with {given}" if given else ""))
+
+
+def _named_values(given: object) -> str:
+    """The names, each with the variables that its value takes from the user's environment."""
+    said = []
+    for name, value in sorted(given.items()) if isinstance(given, Mapping) else ():
+        taken = ", ".join(dict.fromkeys(variables_in(str(value))))
+        said.append(f"{name} (from your {taken})" if taken else str(name))
+    return ", ".join(said)
 
 
 def _line(text: str) -> str:
-    plain = "".join(letter if letter.isprintable() else " " for letter in " ".join(text.split()))
-    return plain if len(plain) <= 300 else plain[:299] + "…"
+    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
 
 
 def check_startable(one: Registered) -> str:
@@ -152,4 +170,6 @@ def check_startable(one: Registered) -> str:
         one.server()
     except Error as error:
         return error.message
+    if len(one.starts) > LONGEST_START:
+        return f"the server '{one.name}' takes {len(one.starts):,} letters to start, too many for anybody to agree to"
     return ""
