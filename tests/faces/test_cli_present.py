@@ -387,6 +387,15 @@ def test_the_cost_of_reading_much_is_said_once_and_first(pipe: Screen) -> None:
     assert err(pipe).count("MB to read") == 1
 
 
+def test_that_many_vectors_can_be_left_to_later_is_said_once(pipe: Screen) -> None:
+    with ProgressLine(pipe, active=True, redraws=False) as line:
+        line(Progress(0, 20, "", "embedding"))
+        assert err(pipe) == ""
+        line(Progress(0, 5_000, "", "embedding"))
+        line(Progress(100, 5_000, "", "embedding"))
+    assert err(pipe).count("Ctrl-C loses nothing; 'ricordo embed' makes the rest later") == 1
+
+
 def _shown_on(monkeypatch: pytest.MonkeyPatch, lines: int, count: int) -> list[str]:
     """What a terminal of so many lines shows of so many hits."""
     monkeypatch.setenv("LINES", str(lines))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import json
+import time
 
 from ricordo import Ricordo
 from ricordo.integrations.actions import actions, facts_of
@@ -37,3 +39,20 @@ def test_every_parameter_is_described_for_the_model(engine: Ricordo) -> None:
     for action in actions(engine):
         description = inspect.getdoc(action) or ""
         assert all(f"{name}: " in description for name in inspect.signature(action).parameters), action.__name__
+
+
+def test_what_an_agent_remembers_is_found_by_its_meaning_at_once(meaning: Ricordo) -> None:
+    search, _, remember, _ = actions(meaning)
+    remember("Ada prefers tea over coffee.")
+    remember("The printer on the second floor is out of toner.")
+    assert json.loads(search("what beverage does she enjoy"))[0]["ref"] == "memory:/ada-prefers-tea-over-coffee"
+
+
+def test_what_an_agent_remembers_gets_its_vector_without_a_search(meaning: Ricordo) -> None:
+    _, _, remember, _ = actions(meaning)
+    remember("Ada prefers tea over coffee.")
+    for _ in range(600):
+        if meaning.get("memory:/ada-prefers-tea-over-coffee").has_embedding:
+            break
+        time.sleep(0.1)
+    assert meaning.get("memory:/ada-prefers-tea-over-coffee").has_embedding

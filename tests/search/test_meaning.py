@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ricordo import Ricordo, Unavailable
+from ricordo import Entry, Ricordo, Unavailable
 from ricordo.search.refine import belief
 from ricordo.store.sqlite import vectors
 from ricordo.store.sqlite.sketches import nearest_by_sketch, sketch
@@ -62,10 +62,11 @@ def test_contributions_add_up_exactly_and_words_to_the_keyword_share(filled: Ric
 def test_what_waits_for_its_vector_is_found_by_word_and_said(meaning: Ricordo) -> None:
     meaning.save("note:/a", "an embedded text about sailing")
     meaning.save("note:/b", "a waiting text about harbours", wait=False)
+    meaning.save_many([Entry(f"note:/c/{at}", f"filler of its own, number {at}") for at in range(20)], wait=False)
     answer = meaning.search("harbours")
     assert answer.hits[0].ref == "note:/b"
-    assert any("not embedded yet" in reason for reason in answer.meta.degraded)
-    assert meaning.embed().embedded == 1
+    assert any("21 passages are not embedded yet" in reason for reason in answer.meta.degraded)
+    assert meaning.embed().embedded == 21
     assert meaning.search("harbours").meta.degraded == ()
 
 

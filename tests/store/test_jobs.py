@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -12,7 +13,8 @@ import numpy as np
 import pytest
 from tests.store import postgres_server
 
-from ricordo import ConfigProvider, ContractError, Entry, Ricordo
+from ricordo import ConfigProvider, ContractError, Entry, Ricordo, Unavailable
+from ricordo.values.reports import EmbedReport
 
 SECOND = 1_000_000_000
 Opener = Callable[..., Ricordo]
@@ -137,3 +139,50 @@ def test_jobs_without_a_text_are_dropped_on_the_way_to_the_others(
     engine.rm("note:/gone/")
     assert engine.embed(search_missing=False).embedded == 1
     assert engine.jobs().summary["pending"] == 0
+
+
+def test_a_text_saved_for_a_model_that_fails_gets_its_vector_when_the_model_before_is_set_again(
+    open_engine: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Failing(Embedder):
+        fingerprint = "failing/1"
+
+        def embed_documents(self, texts: Sequence[str]) -> Any:
+            raise Unavailable("no answer")
+
+    class Unknown(Failing):
+        @property
+        def dimensions(self) -> int:  # type: ignore[override]
+            raise Unavailable("no answer")
+
+    usual = Embedder()
+    in_force: list[Any] = [usual]
+    monkeypatch.setattr("ricordo.registry.embedder", lambda config: in_force[0])
+    open_engine(vectors=True).save("note:/before", "A text of before.")
+    for name, other in (("failed", Failing()), ("unknown", Unknown())):
+        in_force[0] = other
+        open_engine(vectors=True).save(f"note:/{name}", f"A text that was saved meanwhile, {name}.")
+    in_force[0] = usual
+    engine = open_engine(vectors=True)
+    with monkeypatch.context() as none_made:
+        none_made.setattr("ricordo.ingest.embed.Worker.drain", lambda worker, **options: EmbedReport())
+        assert "2 passages are not embedded yet" in " ".join(engine.search("another").meta.degraded)
+    assert engine.search("another").meta.degraded == ()
+    assert all(engine.get(f"note:/{name}").has_embedding for name in ("before", "failed", "unknown"))
+    assert engine.jobs().summary["pending"] == 0
+
+
+def test_remembering_does_not_wait_for_an_embedder_that_hangs(
+    open_engine: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_go = threading.Event()
+    embedder = Embedder(lambda: None if let_go.wait(120) else None)
+    monkeypatch.setattr("ricordo.registry.embedder", lambda config: embedder)
+    monkeypatch.setattr("ricordo.memory.remember.VECTOR_SECONDS", 0.1)
+    engine = open_engine(vectors=True)
+    try:
+        engine.remember("A first text.", on_duplicate="save")  # nothing is compared, so that only the save may wait
+        assert not let_go.is_set()
+        assert engine.jobs().summary["pending"] == 1
+    finally:
+        let_go.set()

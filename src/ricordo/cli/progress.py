@@ -23,6 +23,9 @@ COSTLY_BYTES = 5_000_000
 BYTES_OF_PASSAGE = 400
 """A passage of plain text has about so many bytes; logs and tables have a little less, prose a little more."""
 
+MANY_PASSAGES = 500
+"""From so many passages on, a line says that their vectors can be left to later."""
+
 BAR = 20
 
 
@@ -58,10 +61,17 @@ class ProgressLine:
         self._screen.err.flush()
 
     def _show_cost(self, progress: Progress) -> None:
-        """Say once, before much is read, how much it is."""
-        if self._cost_is_shown or progress.size < COSTLY_BYTES:
+        """Say once, before much is read or embedded, how much it is, and that it may be left to later."""
+        embeds = progress.phase == "embedding" and (progress.total or 0) >= MANY_PASSAGES
+        if self._cost_is_shown or not (embeds or progress.size >= COSTLY_BYTES):
             return
         self._cost_is_shown = True
+        if embeds:
+            self._screen.note(
+                f"{progress.total:,} passages get their vectors, also those that waited. Ctrl-C loses nothing;"
+                " 'ricordo embed' makes the rest later."
+            )
+            return
         passages = round(progress.size / BYTES_OF_PASSAGE, -3)
         self._screen.note(
             f"{progress.size / 1e6:,.0f} MB to read: if it is all text, about {passages:,.0f} passages, and making"

@@ -26,11 +26,14 @@ from ricordo.values.items import Ref
 from ricordo.values.reports import AddReport, Progress
 
 if TYPE_CHECKING:
+    from ricordo.ingest.backlog_thread import BacklogThread
     from ricordo.ingest.files import FileReader
     from ricordo.ingest.pipeline import Pipeline
     from ricordo.memory.knowledge import Knowledge
     from ricordo.values.reports import EmbedReport, SyncReport
 
+CATCH_UP_SECONDS = 1.0
+"""How long a search waits for the vectors of texts that were saved just before."""
 _URL = re.compile(r"^https?://", re.IGNORECASE)
 
 
@@ -50,6 +53,8 @@ class EngineContext:
         self.tracker = None if isinstance(opened, Error) else Tracker(opened)
         self._with_files: list[Knowledge] = []
         self.took_in_edits = False
+        self.background: BacklogThread | None = None
+        """What makes vectors while nobody waits for them, once a program asked for that."""
         self.unreported: deque[SyncReport] | None = None
         """While files are watched: what verbs took in from knowledge files, which the watcher has yet to report."""
         self.knowledge = None if isinstance(opened, Error) else self.knowledge_of(opened, located.location)
@@ -137,6 +142,8 @@ class EngineContext:
 
     def close(self) -> None:
         """Write the use records that wait, then close the stores."""
+        if self.background is not None:
+            self.background.stop()
         self.tiers.close_trackers()
         if self.tracker is not None:
             self.tracker.close()
@@ -183,6 +190,29 @@ class EngineContext:
                 )  # fmt: skip
         return report
 
+    def catch_up_with(self, store: Store, waiting: int) -> bool:
+        """Before a search answers: make the vectors of the few texts that wait, if that is quick.
+
+        ``waiting`` texts wait for the model in force; texts that wait for another model wait for this one from now on.
+        Returns whether the search may answer otherwise now. A service is not asked, because that may take long.
+        """
+        from ricordo.ingest.embed import FEW, drain
+
+        try:
+            backlog, embedder = self.models.backlog(), self.models.embedder()
+            if backlog is None or embedder is None or not store.usage.can_record():
+                return False
+            store.jobs.adopt(backlog.fingerprint, backlog.dimensions)
+            adopted = store.jobs.waiting(backlog.fingerprint)
+            if 0 < adopted <= FEW and not getattr(embedder, "is_remote", False):
+                done = drain(
+                    store, self.models.embedder, lambda: None, registry.worker_name(), seconds=CATCH_UP_SECONDS
+                )
+                return adopted != waiting or bool(done.embedded + done.cached)
+            return adopted != waiting
+        except Error:
+            return False  # the answer is whole without them, and says that they wait
+
     def use_whole_vectors(self) -> None:
         """After a change of model: let searches use the vectors of the model in force once every text has one."""
         backlog = self.models.backlog()
@@ -213,15 +243,19 @@ class EngineContext:
         return drain(store, models.embedder, models.fallback, registry.worker_name(), progress, **options)
 
     def embed_after(
-        self, report: AddReport, wait: bool, progress: Callable[[Progress], None] | None = None
+        self,
+        report: AddReport,
+        wait: bool,
+        progress: Callable[[Progress], None] | None = None,
+        seconds: float | None = None,
     ) -> AddReport:
         """Make the vectors of what was just written, or waits since before; a failure becomes a note, because the texts
-        are kept.
+        are kept. An embedder that takes longer than ``seconds`` for a few texts is not waited for.
         """
         is_written = report.count("created") or report.count("updated")
         if not wait or not (is_written or _waits(self.unsynced_store)):
             return report
-        done = self.embed_waiting(progress)
+        done = self.embed_waiting(progress, seconds=seconds)
         if not done.stopped:
             return report
         return replace(report, notes=(*report.notes, f"vectors: {done.stopped}"))

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 WAITING_TEXTS = 64
 """How many waiting texts a command embeds if it was not asked to embed."""
 
+EMBEDDED_AT_ONCE = 16
+"""How many texts a thread in the background embeds before it looks whether it should stop."""
+
 
 def before_closing(engine: Ricordo, work: Callable[[], None]) -> None:
     """Call something when the engine is closed, unless an error ended its ``with`` block."""
@@ -44,6 +47,24 @@ def took_in_edits(engine: Ricordo) -> bool:
 def located(engine: Ricordo) -> Located:
     """Where the store is, and how it was found."""
     return engine._context.located
+
+
+def embed_soon(engine: Ricordo) -> None:
+    """Make the vectors of what was just written in the background; what is left when the engine closes waits."""
+    from ricordo.ingest.backlog_thread import BacklogThread
+
+    context = engine._context
+    if context.background is None:
+        context.background = BacklogThread(lambda: embed_some(engine))
+    context.background.wake()
+
+
+def embed_some(engine: Ricordo) -> bool:
+    """Make some of the vectors that wait; returns whether there may be more to make."""
+    if engine.config.embedding.provider == "none" or not embed_waiting_texts(engine, at_most=0):
+        return False
+    done = engine.embed(limit=EMBEDDED_AT_ONCE, search_missing=False)
+    return not done.stopped and bool(done.embedded + done.cached)
 
 
 def embed_waiting_texts(engine: Ricordo, *, at_most: int = WAITING_TEXTS) -> int:

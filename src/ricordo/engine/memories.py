@@ -103,7 +103,7 @@ class MemoryVerbs:
         drive of its ref says (``note:/plan`` is a note), else a memory.
         """
         from ricordo.memory.links import checked_type
-        from ricordo.memory.remember import memory_of
+        from ricordo.memory.remember import VECTOR_SECONDS, memory_of
 
         check_type("text", text, str)
         kind = kind or _kind_on(ref)
@@ -123,7 +123,7 @@ class MemoryVerbs:
                     self._context.store.links.add(n, target, type_)
             if kind == "entity" and saved.status == "created":
                 self._items.find_mentions(n)
-        self._context.embed_after(AddReport((saved,)), wait and not keeper.embedder_is_late)
+        self._context.embed_after(AddReport((saved,)), wait and not keeper.embedder_is_late, seconds=VECTOR_SECONDS)
         return saved
 
     @short_form(
@@ -195,7 +195,7 @@ class MemoryVerbs:
         """The old item is archived and linked (``corrects``): search no longer finds it, except as of an earlier time.
         The new one takes over the fields that are not given.
         """
-        from ricordo.memory.remember import memory_of
+        from ricordo.memory.remember import VECTOR_SECONDS, memory_of
 
         check_type("text", text, str)
         check_choice("source", source, WRITERS)
@@ -207,7 +207,7 @@ class MemoryVerbs:
         given = {**kept, **fields, "source": source}
         memory = memory_of(text, old.kind, None, given, allow_secrets=allow_secrets)
         saved = replace(self._keeper().succeed(n, memory, "corrects"), reason=f"corrects {old.ref}")
-        self._context.embed_after(AddReport((saved,)), wait)
+        self._context.embed_after(AddReport((saved,)), wait, seconds=VECTOR_SECONDS)
         return saved
 
     @verb(

@@ -111,8 +111,9 @@ class Tiers:
 
         models = self._context.models
         return Searcher(
-            self._context.unsynced_store, self._context.provider, models.embedder, models.reranker, models.fallback
-        )
+            self._context.unsynced_store, self._context.provider, models.embedder, models.reranker, models.fallback,
+            self._context.catch_up_with,
+        )  # fmt: skip
 
     def _searcher_of(self, store: Store) -> Searcher:
         from ricordo.search.pipeline import Searcher
@@ -138,6 +139,7 @@ class Tiers:
             lambda: shared(models.embedder()),
             models.reranker,
             lambda: shared(models.fallback()),
+            context.catch_up_with,
         )
 
     @property

@@ -13,6 +13,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from ricordo.bounded import call_within
 from ricordo.errors import ContractError, Error, Unavailable
 from ricordo.models.base import Embedder
 from ricordo.models.fingerprint import fingerprint_of
@@ -25,19 +26,28 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 BATCH = 100
+FEW = 16
+"""How many texts are embedded at once where somebody waits who does not want to wait long."""
 
 
 class Worker:
     """Embeds the texts in the backlog of one fingerprint."""
 
     def __init__(
-        self, store: Store, embedder: Embedder, owner: str, progress: Callable[[Progress], None] | None = None
+        self,
+        store: Store,
+        embedder: Embedder,
+        owner: str,
+        progress: Callable[[Progress], None] | None = None,
+        seconds: float | None = None,
     ) -> None:
         self.store = store
         self.embedder = embedder
         self.fingerprint = fingerprint_of(embedder)
         self.owner = owner
         self.progress = progress
+        self.seconds = seconds
+        self.batch = BATCH if seconds is None else FEW
         self.embedded = self.cached = self.failed = 0
         self.stopped = ""
         self._left: int | None = None
@@ -92,7 +102,7 @@ class Worker:
     def _claim(self, kind: str | None) -> list[Job] | None:
         """The next texts to embed; None when there are none left, or as many as were asked for are done."""
         with self._lock:
-            size = BATCH if self._left is None else min(BATCH, self._left)
+            size = self.batch if self._left is None else min(self.batch, self._left)
             if size <= 0:
                 return None
             jobs = self.store.jobs.claim(self.fingerprint, self.embedder.dimensions, self.owner, size, kind)
@@ -106,7 +116,7 @@ class Worker:
         vectors: npt.NDArray[Any] | list[Any] = []
         if texts:
             vectors = call_plugin(
-                lambda: self.embedder.embed_documents(list(texts.values())),
+                lambda: self._vectors(list(texts.values())),
                 f"{self.embedder.fingerprint} failed",
                 hint="Nothing was stored. Check the embedding settings, then run ‹:embed›.",
             )
@@ -119,6 +129,17 @@ class Worker:
         self.embedded += len(texts)
         self.cached += len(jobs) - len(texts)
         self._tell()
+
+    def _vectors(self, texts: list[str]) -> npt.NDArray[Any]:
+        if self.seconds is None:
+            return self.embedder.embed_documents(texts)
+        try:
+            return call_within(self.seconds, lambda: self.embedder.embed_documents(texts), "ricordo-vectors")
+        except TimeoutError:
+            raise Unavailable(
+                f"{self.embedder.fingerprint} did not answer within {self.seconds:g} s",
+                hint="Run 'ricordo embed' later.",
+            ) from None
 
     def _tell(self) -> None:
         if self.progress is None:
@@ -137,20 +158,23 @@ def drain(
     progress: Callable[[Progress], None] | None = None,
     *,
     whole: bool = False,
+    seconds: float | None = None,
     **options: Any,
 ) -> EmbedReport:
     """Embed the backlog with the first embedder; if that cannot be used, the second makes vectors of its own.
 
     Vectors of the second do not replace those of the first: its texts keep waiting. The second embeds what the first
-    left, or with ``whole`` everything that has no vector of the second yet.
+    left, or with ``whole`` everything that has no vector of the second yet. An embedder that takes longer than
+    ``seconds`` for a few texts is given up.
     """
     waits_for = ""
     try:
         embedder = first()
         if embedder is None:
             return EmbedReport()
-        worker = Worker(store, embedder, owner, progress)
+        worker = Worker(store, embedder, owner, progress, seconds)
         waits_for = worker.fingerprint
+        store.jobs.adopt(worker.fingerprint, embedder.dimensions)
         report = worker.drain(**options)
     except Unavailable as error:  # it could not even give its fingerprint
         report = EmbedReport(stopped=_message(error))
@@ -160,7 +184,7 @@ def drain(
         stand_in = second()
         if stand_in is None:
             return report
-        done = _stand_in(store, Worker(store, stand_in, owner, progress), "" if whole else waits_for, options)
+        done = _stand_in(store, Worker(store, stand_in, owner, progress, seconds), "" if whole else waits_for, options)
     except (Unavailable, ContractError) as error:
         done = EmbedReport(stopped=_message(error))
     made = done.embedded + done.cached

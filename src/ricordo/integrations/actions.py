@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ricordo.engine.lending import embed_soon
 from ricordo.errors import Error, MissingExtra
 from ricordo.values.hits import Hit
 
@@ -85,6 +86,7 @@ def actions(memory: Ricordo) -> tuple[Callable[..., str], ...]:
             tags: Words to find it by.
         """
         saved = memory.remember(text, source="agent", tags=tuple(tags or ()), wait=False)
+        embed_soon(memory)
         if saved.status == "needs_decision":
             return f"nearly the same is known already, so nothing was saved: {saved.candidates[0].ref}"
         return f"{saved.status}: {saved.ref}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ricordo.engine.lending import embed_soon
 from ricordo.errors import Error, NotFound, PathConflict
 from ricordo.integrations.actions import missing
 from ricordo.values.hits import Filters
@@ -165,6 +166,7 @@ class RicordoMemoryTool(BetaAbstractMemoryTool):
     def _save(self, path: str, text: str, on_conflict: str) -> None:
         fields = {"title": path.rpartition("/")[2], "source": "agent", "tags": ("claude-memory",)}
         self.memory.save(_ref(path), text, kind="note", fields=fields, on_conflict=on_conflict, wait=False)
+        embed_soon(self.memory)
 
     def _listing(self, path: str) -> str:
         files = self._below(path)

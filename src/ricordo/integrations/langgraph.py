@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, unquote
 
+from ricordo.engine.lending import embed_soon
 from ricordo.errors import NotFound
 from ricordo.integrations.actions import missing
 from ricordo.values.hits import Filters
@@ -88,6 +89,7 @@ class RicordoStore(BaseStore):
             parts = [text for path in op.index for text in _texts(_at(op.value, path))]
         fields = {"title": op.key, "source": "agent", "metadata": {"value": op.value}}
         self.memory.save(ref, "\n".join(parts), fields=fields, on_conflict="overwrite", wait=False)
+        embed_soon(self.memory)
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         below = Filters(drives=("agent",), paths=(_path(op.namespace_prefix) + "/*",))

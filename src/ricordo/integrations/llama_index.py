@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from ricordo.engine.lending import embed_soon
 from ricordo.integrations.actions import facts_of, missing, passage_of
 from ricordo.values.hits import Filters
 
@@ -72,3 +73,4 @@ class RicordoMemoryBlock(BaseMemoryBlock[str]):
             fields = {"title": message.role.value, "thread": session, "seq": seq, "source": "agent"}
             entries.append(Entry(f"agent:/llama-index/{session}/{seq:06}", message.content, "document", fields))
         self.memory.save_many(entries, wait=False)
+        embed_soon(self.memory)

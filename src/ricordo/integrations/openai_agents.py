@@ -7,6 +7,7 @@ import json
 from typing import Any
 from urllib.parse import quote
 
+from ricordo.engine.lending import embed_soon
 from ricordo.errors import NotFound
 from ricordo.integrations.actions import actions, missing
 
@@ -73,3 +74,4 @@ class RicordoSession(SessionABC):
         text = f"{len(plain)} parts"
         fields = {"title": f"Conversation {self.session_id}", "source": "agent", "metadata": {"items": plain}}
         self.memory.save(self._ref, text, fields=fields, on_conflict="overwrite", wait=False)
+        embed_soon(self.memory)

@@ -34,7 +34,7 @@ from ricordo.search.request import SHOWS_ALL, Boosts, Request
 from ricordo.search.rerank import rerank
 from ricordo.search.signals import OUT_OF_TIME
 from ricordo.search.wording import ask_for_words
-from ricordo.store.asking import NEWEST, SUBSTRING, Ask
+from ricordo.store.asking import NEWEST, SUBSTRING, Ask, Candidates
 from ricordo.store.base import Store
 from ricordo.store.values import Scoring
 from ricordo.text.words import Analyzer
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from ricordo.models.base import Embedder, Reranker
 
 NOTHING_FITS = "nothing fits well: these are the nearest, and they may have nothing to do with the question"
+FEW = 16
+"""Up to so many texts that wait for their vectors get them before a search answers."""
 DIVERSE_WINDOW = 60
 """How many of the best hits are reordered so that they differ."""
 IN_THE_ARCHIVE = ("archived",)
@@ -61,7 +63,10 @@ class Searcher:
         embedder: Callable[[], Embedder | None],
         rerankers: Callable[[str], Reranker],
         fallback: Callable[[], Embedder | None] = lambda: None,
+        catch_up: Callable[[Store, int], bool] = lambda store, waiting: False,
     ) -> None:
+        """``catch_up`` makes the vectors of few texts that wait, and says whether that changes the answer."""
+        self.catch_up = catch_up
         self.store = store
         self.config = config
         self.rerankers = rerankers
@@ -72,9 +77,14 @@ class Searcher:
         """Answer a request, as the store is at this moment."""
         request.check()
         with self.store.index.snapshot():
-            return self._search(request)
+            answer, found = self._search(request)
+        if request.vectors and (found.strays or 0 < found.waiting <= FEW) and self.catch_up(self.store, found.waiting):
+            with self.store.index.snapshot():
+                return self._search(request)[0]
+        return answer
 
-    def _search(self, request: Request) -> Answer:
+    def _search(self, request: Request) -> tuple[Answer, Candidates]:
+        """The answer, and what the store found for it."""
         started = time.perf_counter()
         query = parse_query(request.query, literal=request.literal)
         profile = self._profile(request)
@@ -106,7 +116,7 @@ class Searcher:
             degraded=tuple(pool.degraded),
             notes=(*query.notes, *pool.notes, *_unheeded(profile, request.boosts)),
         )
-        return Answer(hits, meta)
+        return Answer(hits, meta), pool.answer
 
     def _profile(self, request: Request) -> Profile:
         config = self.config()

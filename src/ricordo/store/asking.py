@@ -159,6 +159,8 @@ class Candidates:
     """Words that occur nowhere, and the index terms that were looked for in their place."""
     windows: Mapping[int, Window] = field(default_factory=dict)
     """By item, if it has such dates: from when and until when it is valid."""
+    strays: bool = False
+    """Whether passages wait for a vector of another model, or were saved while no model could be used."""
 
 
 @frozen

@@ -23,6 +23,7 @@ from ricordo.store.postgres.nearest_sql import add_nearest
 from ricordo.store.postgres.nearness import at_hand
 from ricordo.store.postgres.open_workspace import OpenWorkspace
 from ricordo.store.sql import items
+from ricordo.store.sql.jobs import STRAYS
 from ricordo.store.sql.matches import Matches, VectorMatches
 from ricordo.store.sql.pool import CHUNKS_KEPT, GatheredPool
 from ricordo.store.sql.times import micros
@@ -220,6 +221,8 @@ class Gathering:
                 "SELECT count(*) FROM jobs j JOIN fingerprints f ON f.id = j.fingerprint WHERE f.name = ?"
             )
             after.append(ask.model)
+            answers["strays"] = STRAYS
+            after.append(ask.model)
 
     def vectors(self) -> sql.VectorIndex | None:
         vector = self.ask.vector
@@ -369,6 +372,7 @@ class Gathering:
             int(answer.get("waiting") or 0) if active else 0,
             self.respelled,
             {n: window_of(unescaped(dated)) for n, *_, dated in rows if dated is not None},
+            bool(answer.get("strays")),
         )
 
 

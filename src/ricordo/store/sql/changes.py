@@ -94,8 +94,7 @@ class Changes:
         with self._database.write(durable=durable) as connection:
             yield connection, prepared, fresh
             add_chunks(connection, fresh)
-            if backlog is not None and fresh:
-                jobs.enqueue_chunks(connection, backlog, [chunk.chunk for chunk in fresh])
+            jobs.enqueue_chunks(connection, backlog, [chunk.chunk for chunk in fresh])
             self._store_words(connection)
         if not self._database.is_writing():
             self._database.words.maintain(self._database)

@@ -74,8 +74,7 @@ class Importing:
                 except Error as error:
                     answers.append(Saved(str(one.item.ref), "failed", error=error.to_dict()))
             add_chunks(connection, fresh)
-            if self.backlog is not None:
-                jobs.enqueue_chunks(connection, self.backlog, [chunk.chunk for chunk in fresh])
+            jobs.enqueue_chunks(connection, self.backlog, [chunk.chunk for chunk in fresh])
             links.update(connection, ends)
             words, analyzer.stemmed = analyzer.stemmed, {}
             connection.run_many(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -32,6 +33,16 @@ AHEAD = 2 * max(LEASE, BACKOFF[-1] * SECOND)
 WANTS_VECTOR = f"(c.state=0 OR c.state=1 AND i.state='archived' AND i.kind='session' AND i.category='{CHECKPOINT}')"
 """The condition that a chunk ``c`` of an item ``i`` is to have a vector: it is live, or belongs to a checkpoint."""
 
+UNQUEUED = "unqueued"
+"""The name under which a store notes that chunks were saved while no model could say what they wait for."""
+STRAYS = (
+    "WITH own AS (SELECT coalesce((SELECT id FROM fingerprints WHERE name=?), -1) AS id)"
+    " SELECT EXISTS (SELECT 1 FROM jobs WHERE fingerprint < (SELECT id FROM own))"
+    " OR EXISTS (SELECT 1 FROM jobs WHERE fingerprint > (SELECT id FROM own))"
+    f" OR EXISTS (SELECT 1 FROM meta WHERE name='{UNQUEUED}')"
+)
+"""Whether chunks wait for another model than the named one, or for none."""
+
 
 def worker_name() -> str:
     """Says which process on which machine holds a lease."""
@@ -52,8 +63,13 @@ def fingerprint_id(connection: Connection, name: str, dimensions: int) -> int:
     )
 
 
-def enqueue_chunks(connection: Connection, backlog: Backlog, chunks: Sequence[int]) -> None:
-    """Put new chunks on the backlog."""
+def enqueue_chunks(connection: Connection, backlog: Backlog | None, chunks: Sequence[int]) -> None:
+    """Put new chunks on the backlog; without one, note that there are chunks which wait for nothing yet."""
+    if not chunks:
+        return
+    if backlog is None:
+        connection.run(f"INSERT INTO meta(name, value) VALUES('{UNQUEUED}', '1') ON CONFLICT DO NOTHING")
+        return
     fingerprint = fingerprint_id(connection, backlog.fingerprint, backlog.dimensions)
     for marks, part in in_parts(chunks):
         connection.run(
@@ -93,7 +109,7 @@ def release(connection: Connection, owner: str) -> None:
     )
 
 
-class SharedJobs:
+class SharedJobs(ABC):
     """The backlog of one store, without the ways to claim and to finish jobs."""
 
     def __init__(self, database: Database) -> None:
@@ -113,6 +129,35 @@ class SharedJobs:
                     (fingerprint,),
                 )[0][0]
             )
+
+    def adopt(self, fingerprint: str, dimensions: int) -> None:
+        """Let chunks that wait for another model, or that were saved while none could be used, wait for this one.
+
+        So nothing waits for a model that is no longer set. What a worker holds for another model is left to it.
+        """
+        with self._database.read() as connection:
+            if not connection.rows(STRAYS, (fingerprint,))[0][0]:
+                return
+        with self._database.write() as connection:
+            if connection.meta(UNQUEUED) is not None:
+                self.enqueue_missing(fingerprint, dimensions)
+                connection.run(f"DELETE FROM meta WHERE name='{UNQUEUED}'")
+            others = connection.rows(
+                "SELECT name FROM fingerprints f WHERE name <> ? AND id IN (SELECT fingerprint FROM jobs)"
+                " AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.fingerprint=f.id AND j.state='running')",
+                (fingerprint,),
+            )
+            for (other,) in others:
+                self.enqueue_waiting(other, fingerprint, dimensions)
+                self.drop_waiting(other)
+
+    @abstractmethod
+    def enqueue_missing(self, fingerprint: str, dimensions: int, kind: str | None = None) -> int:
+        """Put live chunks without a vector on the backlog."""
+
+    @abstractmethod
+    def enqueue_waiting(self, fingerprint: str, other: str, dimensions: int) -> int:
+        """Let what waits for a vector of one fingerprint wait for one of another, too."""
 
     def fail(self, fingerprint: str, failed: Sequence[Job], error: str) -> None:
         """Put jobs back for a later try; after too many tries, they are not tried again."""

@@ -19,6 +19,7 @@ from ricordo.store.asking import MATCHES, NEWEST, Ask, Candidates
 from ricordo.store.sql import items, links
 from ricordo.store.sql.arrays import Array, distinct
 from ricordo.store.sql.chunk_rows import chunk_texts
+from ricordo.store.sql.jobs import STRAYS
 from ricordo.store.sql.lessons import feedback_priors, learned_shift
 from ricordo.store.sql.pool import GatheredPool
 from ricordo.store.sql.tfidf_scores import tfidf_cosines
@@ -208,6 +209,7 @@ class Gathering:
             _waiting(connection, ask.model) if ask.model and active else 0,
             self.keywords.respelled,
             windows,
+            bool(ask.model) and bool(connection.rows(STRAYS, (ask.model,))[0][0]),
         )
 
     def _tfidf(self, known: Mapping[int, Item]) -> dict[int, float]:
