@@ -176,7 +176,11 @@ def test_remembering_does_not_wait_for_an_embedder_that_hangs(
     open_engine: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     let_go = threading.Event()
-    embedder = Embedder(lambda: None if let_go.wait(120) else None)
+
+    def hang() -> None:
+        let_go.wait(120)
+
+    embedder = Embedder(hang)
     monkeypatch.setattr("ricordo.registry.embedder", lambda config: embedder)
     monkeypatch.setattr("ricordo.memory.remember.VECTOR_SECONDS", 0.1)
     engine = open_engine(vectors=True)
