@@ -67,6 +67,15 @@ SLOW = (
     "-" * 5,
     "key",
     " ",
+    "password for the ",
+    "<password>",
+    "api_key='",
+    "| password ",
+    " -p",
+    "mysql -p ",
+    "echo a",
+    "credentials a:",
+    "пароль ",
 )
 
 

@@ -12,12 +12,22 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ricordo.ingest.secret_assignments import assigned, in_commands, in_cookies, wallet_words
-from ricordo.ingest.secret_forms import FoundSecret, by_form, private_keys
+from ricordo.ingest.secret_assignments import STEMS, assigned
+from ricordo.ingest.secret_commands import COMMAND_SIGNS, WALLET_SIGNS, in_commands, in_cookies, wallet_words
+from ricordo.ingest.secret_forms import FORMS, SHORTEST, FoundSecret, by_form, listed_names, private_keys
+from ricordo.ingest.secret_signs import SignFinder
 from ricordo.values.kinds import REDACTED_KINDS
 
 _INVISIBLE = re.compile("[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufeff]")
 """Characters that show nothing; between the letters of a token they hide it from a search for its form."""
+
+_SIGNS = SignFinder(
+    forms=[sign for form in FORMS for sign in form.signs],
+    commands=COMMAND_SIGNS,
+    stems=(*STEMS, *WALLET_SIGNS),
+    whole=listed_names("weak"),
+    least=SHORTEST,
+)
 
 
 def find_secrets(text: str) -> list[FoundSecret]:
@@ -34,8 +44,17 @@ def find_secrets(text: str) -> list[FoundSecret]:
 
 
 def _found(text: str) -> list[FoundSecret]:
-    rules = (private_keys, by_form, assigned, in_commands, in_cookies, wallet_words)
-    return _without_overlaps(one for rule in rules for one in rule(text))
+    held = _SIGNS.held_by(text)
+    return _without_overlaps(
+        (
+            *private_keys(text),
+            *by_form(text, held.forms),
+            *assigned(text, held.stems),
+            *in_commands(text, held.commands),
+            *in_cookies(text),
+            *wallet_words(text, held.stems),
+        )
+    )
 
 
 def _without_overlaps(findings: Iterable[FoundSecret]) -> list[FoundSecret]:

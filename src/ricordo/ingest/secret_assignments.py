@@ -1,239 +1,294 @@
-"""Finds secrets that have no form of their own by the names they are assigned to.
+"""Finds secrets that have no form of their own by the names that they are given to.
 
-``password=``, ``"api_key": …``, ``my API key is …``, credentials in addresses and on command lines, ``.netrc`` lines,
-cookies and the words of a wallet. A value must also look random, so that prose, names in code, paths and placeholders
-are not taken for secrets. Every expression here starts at a literal and is bounded.
+What counts is the shape: a name that says password, pass, secret, token or key, in many languages, then what joins a
+name and its value (``=``, ``: ``, ``: str =``, ``>`` of an element, ``", "`` of a call, ``is``), then a value that does
+not look like prose, code or a placeholder. Every expression starts at a name and is bounded, so that the time grows
+only with the length of the text.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
-from ricordo.ingest.secret_forms import FoundSecret, listed_words
-
-_STEMS = (
-    "passw",
-    "passphrase",
-    "passcode",
-    "kennwort",
-    "pwd",
-    "secret",
-    "token",
-    "credential",
-    "key",
-    "_auth",
-    '"auth"',
+from ricordo.frozen import frozen
+from ricordo.ingest.secret_forms import FoundSecret, listed_names
+from ricordo.ingest.secret_values import (
+    is_chosen,
+    is_chosen_text,
+    is_code_name,
+    is_grouped,
+    is_made_up,
+    is_passphrase,
+    is_placeholder,
+    is_plain_word,
+    says_secret,
 )
+
+_KINDS = {stem: kind for kind in ("password", "weak", "secret", "key") for stem in listed_names(kind)}
+STEMS = tuple(_KINDS)
 _OPENING_KEYS = re.compile(
-    r"(?i)(?:api|access|auth|encryption|signing|account|secret|private|master|service|license|x)[ _.-]?$"
+    r"(?i)(?:api|access|auth|encryption|signing|account|secret|private|master|service|license|x|eth|wallet|server|shared)"
+    r"[ _.-]?$"
 )
 """Words that show that a key gives access; a sort key or a primary key does not."""
-_ASSIGNED = re.compile(
-    r"(?i)\"?(?P<name>passw(?:or[dt]|d)|passphrase|passcode|kennwort|pwd|secret|token|credentials?|key|_?auth)"
-    r"(?P<rest>[\w-]{0,30}?)[\"'`*]{0,3}"
-    r"(?P<sign>\s{0,3}(?::=|=>|==?|:)\s{0,3}|\s{1,4}is:?\s{1,4}|\s{1,4})"
-    r"(?P<quote>\\?[\"'`]?)(?P<value>[^\s\"'`<>\[\]{}(),;|\\]{4,500})(?P<after>[\"'`(\[]?)"
+_CLOSED_KEYS = re.compile(
+    r"(?i)(?:public|primary|foreign|sort|partition|cache|index|object|s3|row|hash|lookup|host)[ _.-]?$"
 )
-_PASSWORD = re.compile(r"(?i)^(?:passw(?:or[dt]|d)|passphrase|passcode|kennwort|pwd)$")
 _ABOUT = re.compile(
     r"(?i)^(?:[a-z]|.*[_-]?(?:name|id|ids|ref|refs|path|file|dir|url|uri|type|kind|count|counts|len|length|size|limit|ttl"
     r"|expir\w*|policy|version|arn|alias|hint|field|column|label|prefix|suffix|index|hash|algorithm|format|usage|budget"
-    r"|required|enabled|manager|store|provider|sort|order|map|list|set|ring|board|word|words)s?$)"
+    r"|required|enabled|manager|store|provider|sort|order|map|list|set|ring|board|word|words|command)s?$)"
 )
 """Names that only describe a secret, such as ``token_count``, or that are other words, such as ``keyboard``."""
+_REST = re.compile(r"([A-Za-z0-9_-]{0,30})")
+_OTHER_REST = re.compile("([A-Za-z\u00c0-\u06ff]{0,3})")
 _IS_NO_WORD = re.compile(r"[sS]?(?:[_\d-].*|[A-Z].*|)$")
-_CODE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)+$")
-_TEMPLATE = re.compile(r"^(?:[<\[{$%*].*|.*[>\]}*]|[xX]+|\.+|-+|_+|…+)$")
-_PLACEHOLDERS = listed_words("placeholders")
-_UUID = re.compile(r"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-_PASSPHRASE = re.compile(r"^[A-Za-z]{2,15}(?:[-_.][A-Za-z]{2,15}){3,9}$")
-_PART = re.compile(r"[A-Za-z0-9!@#$%^&*+=~?]+")
-_KNOWN_WORDS = re.compile(
-    r"(?i)^(?:v\d{1,2}\w{0,6}|sha-?\d+\w*|md5\w*|hs\d+|rs\d+|es\d+|utf-?\d+\w*|base\d+\w*|bcrypt\w*|argon2\w*|aes-?\d+\w*"
-    r"|rsa-?\d+|ed25519|secp\d+\w\d|x25519|oauth2\w*|pbkdf2\w*|p?k?cs\d+\w*|int\d+|str\d*|http[s12]\w*|i18n|l10n)$"
+_LINKS = "is|are|was|lautet|ist|est|es|é|è|to|är|er|jest"
+_LINK = re.compile(rf"(?i)\s(?:{_LINKS}):?\s|[は是为為]")
+_JOINED = re.compile(
+    r"(?xi) (?P<close> \\?[\"'`*]{0,3} \]? ) (?:\ ?\([^()\n]{1,20}\))? (?:"
+    r"(?P<typed> :\s?[&\w.<>\[\]|?\ ]{1,30}? \s=(?![=>])\s{0,3} )"
+    r"|(?P<sign> \s{0,3}(?: :=|=>|->|==?|[:：＝] ) \*{0,2} \s{0,3} | \s{1,2}[—–]\s{1,2} )"
+    rf"|(?P<said> (?:[^\S\n][\w'-]{{1,20}}){{0,4}}? (?: \s{{1,4}}(?:{_LINKS}):?\s{{1,4}} | \ ?[:：]\s{{1,3}}"
+    r"  | (?:は|是|为|為)[:：]?\s{0,3} ) )"
+    r"|(?P<element> >\s{0,4} )"
+    r"|(?P<attribute> \s{1,4}value\s?=\s?(?=[\"']) )"
+    r"|(?P<argument> ,\s{0,4}(?=b?[\"']) )"
+    r"|(?P<cell> \s{0,20}\|\s{1,20} )"
+    r"|(?P<call> \((?=[\"']) )"
+    r"|(?P<bare> [^\S\n]{1,4} )"
+    r")"
 )
+"""What joins a name and its value. Only a few words may stand between them, as in "the password for the server is"."""
+_QUOTED = re.compile(
+    r"\\?(?:[bru]?\"([^\"\n]{1,500})\"|[bru]?'([^'\n]{1,500})'|`([^`\n]{1,500})`|„([^“”\n]{1,100})[“”]|“([^”\n]{1,100})”"
+    r"|«([^»\n]{1,100})»|「([^」\n]{1,100})」)"
+)
+_BARE = re.compile(r"\\?[\"'`]?([^\s\"'`<>\[\]{}(),;|\\]{4,500})")
+_ELEMENT = re.compile(r"([^<>\n]{4,500})</")
+_SETTER = re.compile(
+    r"(?i)(?:define|set\w{0,20}|put\w{0,8}|add\w{0,12}|env|header\w?|append|property)\(\s{0,3}[\"'][\w.-]*$"
+)
+_FLAG = re.compile(r"(?:^|\s)--?[A-Za-z][\w.-]*$|(?:^|\s)--?$")
+_LINE_END = re.compile(r"[.!?]?[^\S\n]*(?:[#;/].*)?(?:\n|$)")
 
 
-def assigned(text: str) -> Iterator[FoundSecret]:
-    """The values of names such as ``password`` or ``api_key``, if they look like secrets."""
+@frozen
+class _Name:
+    """A name in a text that says that a secret follows, where it stands, and what stands before it."""
+
+    kind: str
+    said: str
+    rest: str
+    start: int
+    end: int
+    before: str
+
+    @property
+    def is_password(self) -> bool:
+        return self.kind in ("password", "weak")
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether it is written as shells name their variables, such as ``DB_PASS``."""
+        return self.said.isupper() and self.said.isascii()
+
+    @property
+    def word(self) -> str:
+        """The whole name in code of which it is the end, such as ``spring.datasource.password``."""
+        return re.split(r"[^\w.$-]", self.before)[-1] + self.said + self.rest
+
+
+def assigned(text: str, stems: Collection[str]) -> Iterator[FoundSecret]:
+    """The values of names such as ``password`` or ``api_key``, if they look like secrets; the text holds some stems."""
     last = done = 0
-    for place in _names(text):
+    for name in _names(text, stems) if stems else ():
         # Names come in groups, one for each stem; each group starts again at the beginning of the text.
-        done, last = (done if place >= last else 0), place
-        if place < done:
+        done, last = (done if name.start >= last else 0), name.start
+        if name.start < done:
             continue
-        match = _ASSIGNED.match(text, place)
-        if match is None or match["after"] in ("(", "["):
+        joined = _JOINED.match(text, name.end)
+        if joined is None:
             continue
-        name, rest = match["name"], match["rest"]
-        if not _IS_NO_WORD.match(rest) or _ABOUT.match(rest.strip("_-")):
-            continue
-        if text[max(0, place - 100) : place].rpartition(" ")[2].startswith("arn:"):
-            continue
-        is_password = _PASSWORD.match(name) is not None
-        value = match["value"] if match["quote"] else match["value"].rstrip(".:!?")
-        if len(value) > 100:  # names inside a value this long belong to the value, so the search goes on behind it
-            done = match.end("value")
-        if _holds(value, match, is_password, text[max(0, place - 40) : place]):
-            done = match.start("value") + len(value)
-            yield FoundSecret("password" if is_password else "secret", match.start("value"), done)
+        start, end, is_quoted = _value_at(text, joined)
+        if end - start > 100:  # names inside a value this long belong to the value, so the search goes on behind it
+            done = end
+        if end > start and _holds(name, joined, text[start:end], is_quoted, text[end : end + 60]):
+            done = end
+            yield FoundSecret("password" if name.is_password else "secret", start, end)
 
 
-def _holds(value: str, match: re.Match[str], is_password: bool, before: str) -> bool:
-    """Whether a value may be a password or a token, judged by how it is assigned and how it looks."""
-    sign = match["sign"]
-    if _TEMPLATE.match(value) or _UUID.match(value) or "://" in value or value.lower() in _PLACEHOLDERS:
+def _value_at(text: str, joined: re.Match[str]) -> tuple[int, int, bool]:
+    """Where the value begins and ends, and whether it stands in quotes; an empty range if there is none."""
+    at = joined.end()
+    if joined["element"]:
+        match = _ELEMENT.match(text, at)
+        return (*match.span(1), True) if match else (at, at, False)
+    quoted = _QUOTED.match(text, at)
+    if quoted and quoted.lastindex:
+        start, end = quoted.span(quoted.lastindex)
+        return start, end - (text[end - 1] == "\\"), True
+    match = _BARE.match(text, at)
+    if match is None or text[match.end() : match.end() + 1] in ("(", "["):
+        return at, at, False
+    start, end = match.span(1)
+    if text[start - 1] not in "\"'`":
+        kept = match[1].rstrip(".:!?" if joined["said"] or joined["bare"] else ".:?")
+        if "&" in kept:
+            kept = _in_query(text, joined.start(), kept)
+        end = start + len(kept)
+    return start, end, False
+
+
+def _in_query(text: str, at: int, value: str) -> str:
+    """The value up to the next ``&``, if its name is a parameter of an address."""
+    name = re.search(r"[?&][\w.-]{1,40}$", text[max(0, at - 42) : at])
+    return value.partition("&")[0] if name else value
+
+
+def _holds(name: _Name, joined: re.Match[str], value: str, is_quoted: bool, after: str) -> bool:
+    """Whether a value may be a password or a token, judged by how it is given and how it looks."""
+    if not name.is_password and not is_quoted and value.isalpha():
         return False
-    if match["name"].lower() == "pwd" and (value[0] in "/~." or value[1:3] in (":/", ":\\")):
+    if is_placeholder(value) or value.startswith("--") or (after[:1] == ":" and "\n" in joined[0]):
+        return False
+    if name.said.lower() == "pwd" and (value[0] in "/~." or value[1:3] in (":/", ":\\")):
         return False  # the working folder, as shells name it
-    if not sign.strip():  # without a sign between them, only an option on a command line counts: "--password hunter2"
-        return before.endswith(("--", "-p ")) and is_made_up(value, shortest=6, signs=is_password)
-    if "is" in sign.lower():
-        return is_made_up(value, shortest=6 if is_password else 12, signs=is_password)
-    if is_password:
-        is_variable = bool(re.search(r"[A-Z_]$", before)) or match["name"].isupper()
-        if "=" in sign and (is_variable or match["quote"]) and len(value) >= 6 and not _CODE_NAME.match(value):
-            return True  # a variable of a shell, or a text in quotes, needs no digits to be a password
-        if _PASSPHRASE.match(value) or (value.isdigit() and "=" in sign and len(value) >= 6):
+    how = joined.lastgroup
+    if how == "argument" and not _SETTER.search(name.before):
+        return False
+    if how == "element" and joined["close"] and not re.search(r"(?:name|key)=[\"'][\w.-]*$", name.before):
+        return False
+    if how == "call" and not (name.is_password and name.is_variable):
+        return False
+    if name.kind == "weak" and ("\n" in joined[0] or after[:1] == "`"):
+        return False
+    if how == "cell" and not after.lstrip(" ").startswith("|"):
+        return False
+    if how == "bare" and (joined["close"] or after[:1] == "`" or (is_quoted and name.kind == "weak")):
+        return False
+    if how == "bare" and not is_quoted:
+        return _holds_after_space(name, value, after)
+    if name.is_password:
+        return _is_password(name, joined, value, is_quoted, after)
+    return _is_token(name, joined, value, is_quoted)
+
+
+def _holds_after_space(name: _Name, value: str, after: str) -> bool:
+    """Whether what follows a name without a sign is a secret: "--password hunter2", "requirepass Br4ndung"."""
+    if _FLAG.search(name.before + name.said):
+        if not name.is_password:
+            return is_made_up(value, shortest=8) or is_grouped(value) or is_chosen(value, shortest=10)
+        is_metavar = value.isupper() and is_plain_word(value)
+        has_capital = any(c.isupper() for c in value)
+        return is_chosen(value) or (
+            has_capital and not is_metavar and len(value) >= 6 and not says_secret(value.lower())
+        )
+    if name.is_password:
+        return is_chosen(value, shortest=8) and any(c.isdigit() for c in value) and not after.startswith("=")
+    if not _LINE_END.match(after):
+        return False
+    return is_made_up(value, shortest=12) or (is_chosen(value, shortest=8) and any(c.isupper() for c in value))
+
+
+def _is_password(name: _Name, joined: re.Match[str], value: str, is_quoted: bool, after: str) -> bool:
+    how, sign = joined.lastgroup, joined[0]
+    if name.said.lower() == "pin":
+        return value.isdigit() and 4 <= len(value) <= 12
+    if is_quoted:
+        needs_digit = how in ("said", "cell") and is_plain_word(value) and value.islower() and "-" not in value
+        return len(value) >= 5 and is_chosen_text(value) and not needs_digit
+    if is_chosen(value) or is_made_up(value, shortest=6, signs=True):
+        return not is_code_name(value)
+    if is_passphrase(value) and "pass" not in value.lower() and not ("_" in value and sign.startswith(" ")):
+        return True
+    if value.isdigit():
+        return len(value) >= 6 and "=" in sign
+    if len(value) < 6 or how != "sign" or is_code_name(value):
+        return False
+    if "=" in sign and name.is_variable:
+        return True  # a variable of a shell needs no digits to be a password
+    if is_plain_word(value) and says_secret(value.casefold()):
+        return False
+    if "=" in sign:
+        return (
+            sign.strip() == sign and after[:1] not in (",", ")", "(") and ("." in name.word or name.before[-1:] in "?&")
+        )
+    is_compound = name.kind == "password" or name.word != name.said + name.rest or name.said.isupper()
+    return is_compound and len(value) >= 7 and _LINE_END.match(after) is not None and "\n" not in sign
+
+
+def _is_token(name: _Name, joined: re.Match[str], value: str, is_quoted: bool) -> bool:
+    if " " in value and not (is_quoted and name.kind == "secret"):
+        return False
+    if joined["said"]:
+        is_told = _LINK.search(joined[0]) is not None
+        return is_grouped(value) or (is_made_up(value, shortest=12) and (is_told or _is_varied(value)))
+    if name.kind == "secret" and name.said.lower() == "secret" and joined.lastgroup != "cell":
+        is_compound = name.word.lower() != "secret"
+        if is_compound and (is_quoted or ("=" in joined[0] and name.is_variable)) and len(value) >= 10:
+            return is_chosen_text(value) and not (is_plain_word(value) and value.isalpha())
+        if is_compound and joined["sign"] and is_passphrase(value):
             return True
-        return not _CODE_NAME.match(value) and is_made_up(value, shortest=6, signs=True)
-    return is_made_up(value, shortest=8) and (len(value) > 60 or not _CODE_NAME.match(value))
+    if is_made_up(value, shortest=8) or is_grouped(value):
+        return len(value) > 60 or not is_code_name(value)
+    return is_quoted and is_chosen(value, shortest=12) and not is_plain_word(value) and _has_signs(value)
 
 
-def _names(text: str) -> Iterator[int]:
-    """The positions of names that may hold a secret. It searches for plain strings, because an expression over all
-    names is far slower.
+def _is_varied(value: str) -> bool:
+    """Whether it has small and capital letters and digits, or is long; words before a colon are mostly about others."""
+    return len(value) >= 20 or (value.lower() != value != value.upper() and any(c.isdigit() for c in value))
+
+
+def _has_signs(value: str) -> bool:
+    return sum(not c.isalnum() and c not in "-_./: " for c in value) >= 2
+
+
+def _names(text: str, stems: Collection[str]) -> Iterator[_Name]:
+    """The names that may hold a secret. It searches for plain strings, because an expression over all names is far
+    slower.
     """
     lower = text.lower()
     if len(lower) != len(text):  # a few letters become longer in lower case, which would shift the positions
-        lower = "".join(c.lower() if c.isascii() else c for c in text)
-    for stem in _STEMS:
+        lower = "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+    for stem in STEMS:
+        if stem not in stems:
+            continue
         at = lower.find(stem)
         while at >= 0:
-            if stem != "key" or _OPENING_KEYS.search(lower, max(0, at - 12), at):
-                yield at
-            at = lower.find(stem, at + len(stem))
+            end = at + len(stem)
+            if (name := _name_at(text, stem, at, end)) is not None:
+                yield name
+            at = lower.find(stem, end)
 
 
-_IN_URL = re.compile(r"://[^\s:/@\"'<>`\[\]]{0,100}:([^\s@/\"'<>`]{1,200})@[^\s@/]")
-_AUTHORIZATION = re.compile(r"(?:earer|EARER|asic|ASIC|oken|SSWS) {1,4}([A-Za-z0-9._~+/-]{16,500}={0,2})")
-_AUTHORIZATION_SIGNS = ("earer ", "EARER ", "asic ", "ASIC ", "oken ", "SSWS ")
-_OPTION = re.compile(r"(?:-u|--user|--proxy-user|-U)[ =]{0,2}[\"']?[^\s:\"'<>$]{1,100}:([^\s\"'<>$]{3,200})")
-_SSHPASS = re.compile(r"sshpass +-p *[\"']?([^\s\"'$]{3,200})")
-_MYSQL = re.compile(r"(?:mysql|mysqldump|mariadb)\b[^\n]{0,150}? -p([^\s\"'$]{4,200})")
-_NETRC = re.compile(
-    r"(?:machine\s{1,8}\S{1,200}|default)\s{1,8}login\s{1,8}\S{1,200}\s{1,8}(?:account\s{1,8}\S{1,200}\s{1,8})?password\s{1,8}"
-    r"([^\s\[]{1,200})"
-)
-_PGPASS = re.compile(r"(?m)^[\w.*-]{1,100}:(?:\d{2,5}|\*):[\w*-]{1,64}:[\w-]{1,64}:([^\s:\[]{4,200})$")
-_LOOSE = (
-    ("password in url", "://", _IN_URL),
-    ("password", "sshpass", _SSHPASS),
-    ("password", " -p", _MYSQL),
-    ("password", "login", _NETRC),
-    ("password", ":", _PGPASS),
-)
+def _name_at(text: str, stem: str, at: int, end: int) -> _Name | None:
+    kind = _KINDS[stem]
+    following = text[end : end + 1]
+    if kind == "weak" and (following.isalnum() or _is_inside_a_word(text, at)):
+        return None
+    match = (_REST if stem.isascii() else _OTHER_REST).match(text, end)
+    rest = match[1] if match else ""
+    end = match.end() if match else end
+    if stem.isascii() and (not _IS_NO_WORD.match(rest) or _ABOUT.match(rest.strip("_-"))):
+        return None
+    before = text[max(0, at - 60) : at]
+    if kind == "key" and stem == "key" and not _opens(before, rest):
+        return None
+    if "arn:" in before.rpartition(" ")[2]:
+        return None
+    return _Name(kind, text[at : end - len(rest)], rest, at, end, before)
 
 
-def in_commands(text: str) -> Iterator[FoundSecret]:
-    """Passwords in addresses, on command lines and in the files that programs read them from."""
-    for kind, sign, pattern in _LOOSE:
-        if sign in text:
-            for match in pattern.finditer(text):
-                if not _TEMPLATE.match(match.group(1)):
-                    yield FoundSecret(kind, *match.span(1))
-    for match in _AUTHORIZATION.finditer(text) if any(sign in text for sign in _AUTHORIZATION_SIGNS) else ():
-        if is_made_up(match.group(1), shortest=16):
-            yield FoundSecret("authorization", *match.span(1))
-    if "curl" in text:
-        for match in _OPTION.finditer(text):
-            line = text[max(0, match.start() - 300) : match.start()].rpartition("\n")[2]
-            value = match.group(1)
-            if "curl" in line and not _TEMPLATE.match(value) and value.lower() not in _PLACEHOLDERS | {"pass"}:
-                yield FoundSecret("password", *match.span(1))
+def _is_inside_a_word(text: str, at: int) -> bool:
+    """Whether letters of the same case stand right before, as in "compass"; the end of ``smtpPass`` is a word."""
+    previous = text[at - 1 : at]
+    return previous.isalnum() and not (previous.islower() and text[at].isupper()) and not previous.isdigit()
 
 
-_COOKIE = re.compile(r"(?i)(?:cookie:|--cookie|-b)[ \t=]{0,3}[\"']?([^\n\r]{1,4000})")
-_PAIR = re.compile(r"[\w.-]{1,80}=(\"?)([^\s;,\"'\[\]]{12,2000})")
-
-
-def in_cookies(text: str) -> Iterator[FoundSecret]:
-    """Values of cookies that look random, after ``Cookie:`` or the option of a command."""
-    if "ookie" not in text and "OOKIE" not in text and "curl" not in text:
-        return
-    for line in _COOKIE.finditer(text):
-        if line.group(0).startswith("-b") and "curl" not in text[max(0, line.start() - 300) : line.start()]:
-            continue
-        for pair in _PAIR.finditer(text, line.start(1), line.end(1)):
-            if is_made_up(pair.group(2), shortest=12):
-                yield FoundSecret("cookie", *pair.span(2))
-
-
-_WALLET = re.compile(
-    r"(?i)\b(?:seed|recovery|mnemonic|backup|wallet)\b[ _-]?(?:phrase|words?|mnemonic|seed|key)?\b(?: is\b| are\b)?"
-)
-_WALLET_SIGNS = ("seed", "recovery", "mnemonic", "backup", "wallet")
-_WALLET_WORD = re.compile(r"[\s,\"'`:=.\d)*-]{1,12}([a-z]{3,8})(?![A-Za-z])")
-_WORD_COUNTS = (24, 21, 18, 15, 12)
-_PROSE = listed_words("prose")
-
-
-def wallet_words(text: str) -> Iterator[FoundSecret]:
-    """Twelve to twenty-four small words after "seed phrase", "recovery words" and the like."""
-    folded = text.lower() if text.isascii() else text.casefold()
-    if not any(sign in folded for sign in _WALLET_SIGNS):
-        return
-    done = 0
-    for label in _WALLET.finditer(text):
-        if label.start() < done:
-            continue
-        at = label.end()
-        words: list[str] = []
-        starts: list[tuple[int, int]] = []
-        while len(words) < 27 and (match := _WALLET_WORD.match(text, at)):
-            words.append(match.group(1))
-            starts.append(match.span(1))
-            at = match.end()
-        while words and words[0] in ("is", "are", "phrase", "words", "word", "key", "mnemonic"):
-            words, starts = words[1:], starts[1:]
-        if len(words) in _WORD_COUNTS and not _PROSE & set(words):
-            done = at
-            yield FoundSecret("seed phrase", starts[0][0], starts[-1][1])
-
-
-def is_made_up(value: str, *, shortest: int, signs: bool = False) -> bool:
-    """Whether a value looks made by a machine or for a password, rather than a word, a name in code or a number.
-
-    A part of it must mix letters with digits (or ``signs``), must not be a known word such as sha256, and must vary
-    enough.
-    """
-    if len(value) < shortest:
-        return False
-    if _is_dense(value):
+def _opens(before: str, rest: str) -> bool:
+    """Whether a key gives access: ``api_key``, ``OPENAI_KEY``, but not ``primary key``."""
+    if _OPENING_KEYS.search(before):
         return True
-    for part in _PART.findall(value):
-        if len(part) >= shortest and _is_mixed(part, signs) and not _KNOWN_WORDS.match(part):
-            return _entropy(part) >= min(3.0, math.log2(len(part)) - 0.6)
-    return False
-
-
-_DENSE = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[A-Za-z0-9+/=_%.~-]{24,}")
-
-
-def _is_dense(value: str) -> bool:
-    """Whether it is one long run of mixed letters and digits, like base64; names in code vary less."""
-    return _DENSE.fullmatch(value) is not None and _entropy(value) >= 4.0
-
-
-def _is_mixed(part: str, signs: bool) -> bool:
-    letters = sum(c.isalpha() for c in part)
-    digits = sum(c.isdigit() for c in part)
-    return letters >= 2 and (digits >= 1 or (signs and not part.strip("=").isalnum()))
-
-
-def _entropy(text: str) -> float:
-    """Bits per character."""
-    return -sum(count / len(text) * math.log2(count / len(text)) for count in Counter(text).values())
+    return bool(re.search(r"[A-Z]_$", before)) and not _CLOSED_KEYS.search(before) and not rest

@@ -90,56 +90,42 @@ def _form(row: Mapping[str, Any]) -> Form:
 
 _TABLE = tomllib.loads(Path(__file__).with_name("secrets.toml").read_text("utf-8"))
 FORMS: tuple[Form, ...] = tuple(map(_form, _TABLE["forms"]))
+OPTIONS: Mapping[str, frozenset[str]] = {
+    program: frozenset(row["options"]) for row in _TABLE["programs"] for program in row["names"]
+}
+"""The short options by which programs take passwords; one that ends in … takes it without a space."""
 
 
 def listed_words(name: str) -> frozenset[str]:
     """One of the lists of words in ``secrets.toml``."""
-    return frozenset(_TABLE[name].split())
+    return frozenset(_TABLE["words"][name].split())
 
 
-_SIGNS = tuple(dict.fromkeys(sign for form in FORMS for sign in form.signs))
-_SHORTEST = {
+def listed_names(name: str) -> tuple[str, ...]:
+    """Words that say that a secret follows; some hold a space, which the list writes as a plus."""
+    return tuple(word.replace("+", " ") for word in _TABLE["names"][name].split())
+
+
+_BY_SIGN: dict[str, list[int]] = {}
+for _number, _one in enumerate(FORMS):
+    for _sign in _one.signs:
+        _BY_SIGN.setdefault(_sign, []).append(_number)
+SHORTEST = {
     "-": 50, "s.": 26, "b.": 26, "M": 59, "N": 59, "O": 59, "https://": 74, "pat": 82, "figu": 43, "-us": 36,
-    "1/": 48, "2/": 48,
+    "1/": 48, "2/": 48, "5H": 51, "5J": 51, "5K": 51, "K": 52, "L": 52, "prv": 104,
 }  # fmt: skip
 """For signs that plain texts are full of: how many characters without a space what matches has at least."""
-_MOST_PIECES = 100_000
-_LONGEST_KEPT = 64
-_signless: set[str] = set()
-"""Pieces of text without a sign that were met before; texts repeat themselves, so that few are looked at twice."""
 
 
-def by_form(text: str) -> Iterator[FoundSecret]:
-    """Secrets that are known by their form alone."""
-    signs = _signs_in(text)
-    for form in FORMS if signs else ():
+def by_form(text: str, signs: Mapping[str, Sequence[str]]) -> Iterator[FoundSecret]:
+    """Secrets that are known by their form alone, by the signs that the text holds and the pieces that hold them."""
+    for number in sorted({number for sign in signs for number in _BY_SIGN[sign]}):
+        form = FORMS[number]
         held = [sign for sign in form.signs if sign in signs]
-        if not held:
-            continue
         pieces = {piece for sign in held for piece in signs[sign]}
-        for match in _within(form, pieces, text) if form.within else _at_signs(form, held, text):
+        for match in _within(form, pieces, text) if form.within else matches_at(held, form.pattern, text):
             if form.accepts is None or form.accepts(match):
                 yield FoundSecret(form.kind, *match.span(form.group))
-
-
-def _signs_in(text: str) -> dict[str, list[str]]:
-    """The signs at which something may match, with the pieces that hold them. A piece is what stands between spaces."""
-    global _signless
-    fresh = set(text.split()) - _signless
-    together = " ".join(fresh)
-    found: dict[str, list[str]] = {}
-    signed: set[str] = set()
-    for sign in _SIGNS:
-        if sign in together:
-            least = _SHORTEST.get(sign, 0)
-            held = [piece for piece in fresh if len(piece) >= least and sign in piece]
-            if held:
-                found[sign] = held
-                signed.update(held)
-    if len(_signless) > _MOST_PIECES:
-        _signless = set()  # a new one, as other threads may be reading the old
-    _signless |= {piece for piece in fresh - signed if len(piece) <= _LONGEST_KEPT}
-    return found
 
 
 def _within(form: Form, pieces: Collection[str], text: str) -> Iterator[re.Match[str]]:
@@ -153,11 +139,12 @@ def _within(form: Form, pieces: Collection[str], text: str) -> Iterator[re.Match
             at = text.find(piece, end)
 
 
-def _at_signs(form: Form, signs: Sequence[str], text: str) -> Iterator[re.Match[str]]:
+def matches_at(signs: Sequence[str], pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """What matches where one of the signs stands, with which the expression must start."""
     for sign in signs:
         at = text.find(sign)
         while at >= 0:
-            match = form.pattern.match(text, at)
+            match = pattern.match(text, at)
             if match:
                 yield match
             at = text.find(sign, match.end() if match else at + 1)
