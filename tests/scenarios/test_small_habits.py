@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ricordo import NotFound, Ricordo
+from ricordo import NotFound, Ricordo, UsageError
 
 
 @pytest.mark.parametrize(("ref", "kind"), [("note:/plan", "note"), ("article:/how", "article"), ("plan", "memory")])
@@ -37,3 +37,31 @@ def test_a_search_takes_a_span_of_time_as_people_say_it(engine: Ricordo) -> None
     assert [hit.ref for hit in engine.search("keys", since="7d").hits] == ["note:/keys"]
     assert not engine.search("keys", until="7d").hits
     assert not engine.search("keys", since=datetime.now(UTC) + timedelta(days=1)).hits
+
+
+def test_the_one_item_of_a_name_is_found_by_the_name_alone(engine: Ricordo) -> None:
+    engine.save("note:/docs/deployment.md", "Deploy on Friday.")
+    engine.save("note:/docs/old_deployment.md", "Deploy never.")
+    for name in ("deployment.md", "docs/deployment.md"):
+        assert str(engine.get(name).ref) == "note:/docs/deployment.md"
+        assert engine.history(name)[0].number == 1
+    for name in ("deployment", "Deployment.md", "./deployment.md", "%.md", "note:/deployment.md"):
+        with pytest.raises(NotFound):
+            engine.get(name)
+
+
+def test_of_several_items_of_a_name_none_is_taken_and_all_are_listed(engine: Ricordo) -> None:
+    for folder in ("a", "b"):
+        engine.save(f"note:/{folder}/plan.md", "Ship it.")
+    with pytest.raises(UsageError, match=r"2 items are named plan\.md: note:/a/plan\.md, note:/b/plan\.md"):
+        engine.get("plan.md")
+    engine.rm("note:/b/plan.md")
+    assert str(engine.get("plan.md").ref) == "note:/a/plan.md"
+
+
+def test_candidates_are_counted_in_items(engine: Ricordo) -> None:
+    parts = "\n\n".join(f"# Part {n}\n\n" + f"The heron of part {n} wades through the reeds. " * 30 for n in range(5))
+    engine.save("note:/long", parts)
+    engine.save("note:/short", "A heron.")
+    assert len(engine.search("heron", mode="full").hits) == 2
+    assert engine.search("heron").meta.candidates == 2

@@ -264,3 +264,14 @@ def test_a_memory_of_the_users_own_is_promoted_from_within_a_project(
     memory = opened(tiers__team=str(tmp_path / "team.db"))
     assert memory.promote("memory:/harbour", "team").status == "created"
     assert memory.tier("team").get("memory:/harbour").content == "The harbour opens at seven."
+
+
+def test_a_bare_name_finds_the_one_item_so_named_in_whichever_tier_it_is(
+    opened: Callable[..., Ricordo], project: Path
+) -> None:
+    memory = opened()
+    assert (memory.get("harbour").tier, memory.get("lighthouse").tier) == ("agent", "project")
+    assert memory.edit("harbour", "The harbour opens at six.").ref == "memory:/harbour"
+    users_own(opened, project).save("note:/sea/lighthouse", "It is red.")
+    with pytest.raises(UsageError, match="2 items are named lighthouse"):
+        memory.get("lighthouse")

@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
 from ricordo.errors import Conflict, NotFound, UsageError
 from ricordo.values.hits import Filters
-from ricordo.values.items import Item
+from ricordo.values.items import Item, Ref
 
 _ID = re.compile(r"^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$", re.IGNORECASE)
+_URL = re.compile(r"^https?://", re.IGNORECASE)
+_MOST_NAMED = 5
+"""How many items of one name an error lists."""
 
 
 def is_id(text: str) -> bool:
     """Whether a text has the form of an item's id."""
     return _ID.match(text) is not None
+
+
+def is_url(text: str) -> bool:
+    """Whether a text is the address of a page."""
+    return _URL.match(text) is not None
+
+
+def is_bare(name: str | Path | Ref) -> bool:
+    """Whether a name is the end of a path, such as ``deployment.md``: no ref, id, URL or path from a known folder."""
+    if not isinstance(name, str) or is_id(name) or is_url(name) or Ref.looks_like(name):
+        return False
+    return bool(name.strip()) and not name.startswith(("/", ".", "~")) and not name.endswith("/")
+
+
+def only_one(name: str | Path | Ref, found: Collection[Ref]) -> Ref | None:
+    """The one item that a bare name means; None if no item is named so, an error that lists them if several are."""
+    if len(found) > 1:
+        refs = sorted(map(str, found))
+        more = f" and {len(refs) - _MOST_NAMED} more" if len(refs) > _MOST_NAMED else ""
+        said = f"{len(refs)} items are named {name}: {', '.join(refs[:_MOST_NAMED])}{more}"
+        raise UsageError(said, hint="Name one of them by its ref.")
+    return next(iter(found), None)
 
 
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,7 +15,7 @@ from ricordo import registry
 from ricordo.config.files import data_home
 from ricordo.config.loading import Config, StoreLocation
 from ricordo.config.places import Located, is_shared, knowledge_place, places
-from ricordo.engine.checks import check_type, is_id, refuse_binned
+from ricordo.engine.checks import check_type, is_bare, is_id, is_url, only_one, refuse_binned
 from ricordo.engine.models_in_use import ModelsInUse
 from ricordo.engine.tiers import Tiers
 from ricordo.errors import Error, NotFound, StoreError, Unavailable, UsageError
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
 CATCH_UP_SECONDS = 1.0
 """How long a search waits for the vectors of texts that were saved just before."""
-_URL = re.compile(r"^https?://", re.IGNORECASE)
 
 
 class EngineContext:
@@ -272,7 +270,7 @@ class EngineContext:
             if found is None:
                 raise NotFound(f"there is no item with the id {text}", hint="‹:list› shows what is there.")
             return found
-        if _URL.match(text):
+        if is_url(text):
             return registry.url_ref(text, self.config)
         if Ref.looks_like(text):
             return Ref.parse(text)
@@ -282,7 +280,10 @@ class EngineContext:
 
     def number(self, name: str | Path | Ref) -> int:
         """The number of the item with a name; an error if there is none."""
-        return self.store.items.require(self.resolve(name))
+        ref, items = self.resolve(name), self.store.items
+        if is_bare(name) and items.number(ref) is None:
+            ref = only_one(name, items.ending_with(str(name))) or ref
+        return items.require(ref)
 
     def present_number(self, name: str | Ref) -> int:
         """The number of an item that is not in the bin."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo import registry
 from ricordo.config.loading import locate_store
 from ricordo.config.places import TierPlace, configured, places
-from ricordo.engine.checks import is_id
+from ricordo.engine.checks import is_bare, is_id, only_one
 from ricordo.errors import NotFound, UsageError
 from ricordo.memory.tracking import Tracker
 from ricordo.store.base import Store
@@ -153,6 +153,7 @@ class Tiers:
 
         Where no tier holds them in the state that is wanted, one that holds them in another state counts.
         """
+        names = [self._meant(name) for name in names]
         states = _PRESENT if wanted == "present" else _PUT_AWAY
         for allowed in (states, _ANY) if names else ():
             found = self._first_with(names, allowed)
@@ -177,9 +178,19 @@ class Tiers:
         n = store.items.number(known) if known is not None else None
         return (n, store.items.get_many([n])[n].state) if n is not None else (0, "")
 
+    def _meant(self, name: str | Path | Ref) -> str | Path | Ref:
+        """The ref of the one item that a bare name means, in whichever tier it is; any other name as it is."""
+        if not is_bare(name):
+            return name
+        ref, found = self._context.resolve(name), set[Ref]()
+        if self.federation.first(lambda store: store.items.number(ref)) is None:
+            self.federation.first(lambda store: found.update(store.items.ending_with(str(name))))
+        return only_one(name, found) or ref
+
     def holder(self, name: str | Path | Ref) -> tuple[Tier, int]:
         """The highest tier that holds an item, with the item's number there; the own store if no tier holds it."""
         context = self._context
+        name = self._meant(name)
         federation = self.federation
         own = next((tier for tier in federation.tiers if tier.location == context.location), None)
         if own is None or len(federation.tiers) > 1:

@@ -127,6 +127,7 @@ class Gathering:
             answers["joined_lexical"] = sql.SCORES.format(items="SELECT item FROM joined")
             answers["words"] = sql.WORDS
             answers["total"] = "SELECT count(*) FROM scored"
+            answers["item_total"] = "SELECT count(DISTINCT item) FROM scored"
             if ask.prefixes:
                 answers["prefixes"] = sql.PREFIXES.format(plain=len(ask.words))
             if self._may_respell():
@@ -253,6 +254,7 @@ class Gathering:
             {label: idf for _, label, _, _, _, idf in words},
             np.array([row[3] or 0.0 for row in rows], np.float64),
             here / maximum if maximum else 1.0,
+            self.answer["item_total"],
         )
 
     def _take_substrings(self) -> bool:

@@ -45,7 +45,7 @@ def verified(ask: Ask, found: Matches, rows: Rows, items_of: Callable[[], Mappin
     assert found.coverage is not None, "it is always measured"
     return Matches(
         found.chunks[picked], found.items[picked], found.scores[picked], found.maximum, found.total, found.idf,
-        found.coverage[picked], found.share,
+        found.coverage[picked], found.share, found.item_total,
     )  # fmt: skip
 
 

@@ -31,6 +31,17 @@ def distinct(values: Array) -> Array:
     return ordered[first]
 
 
+def count_distinct(numbers: Array) -> int:
+    """How many different whole numbers there are; no sorting, so it is quick for hundreds of thousands.
+
+    >>> count_distinct(np.array([7, 3, 7, 3]))
+    2
+    """
+    seen = np.zeros(int(numbers.max(initial=-1)) + 1, bool)
+    seen[numbers] = True
+    return int(np.count_nonzero(seen))
+
+
 def stable_order(numbers: Array) -> Array:
     """The order of whole numbers from 0 to 2**40, equal ones in their order; three times as fast as ``argsort``.
 

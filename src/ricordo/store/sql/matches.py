@@ -35,6 +35,8 @@ class Matches:
     """Per chunk: the idf of the words it holds over that of all words that occur anywhere."""
     share: float = 1.0
     """The part of the maximum that belongs to words that occur anywhere."""
+    item_total: int = 0
+    """How many items have a chunk that matched; ``total`` counts the chunks."""
 
 
 @frozen

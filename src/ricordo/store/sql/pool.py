@@ -75,7 +75,7 @@ class GatheredPool:
 
     def take_matches(self, matches: Matches) -> None:
         """Take in what the keyword side found for the whole ask."""
-        self.total = matches.total
+        self.total = matches.item_total
         self.maximum = matches.maximum
         self.share = matches.share
         self.add_scores(matches)

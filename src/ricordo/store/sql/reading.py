@@ -66,6 +66,16 @@ class Items:
         names = difflib.get_close_matches(wanted, list(by_name), count, 0.5)
         return [text for name in names for text in by_name[name]][:count]
 
+    def ending_with(self, name: str) -> list[Ref]:
+        """The live items whose path ends with a name, after a slash."""
+        pattern = name.replace("!", "!!").replace("%", "!%").replace("_", "!_")
+        with self._database.read() as connection:
+            rows = connection.rows(
+                "SELECT drive, path FROM items WHERE state='live' AND path LIKE ? ESCAPE '!' ORDER BY drive, path",
+                (f"%/{pattern}",),
+            )
+        return [Ref(drive, path) for drive, path in rows if path.endswith(f"/{name}")]
+
     def ref_by_id(self, identity: str) -> Ref | None:
         with self._database.read() as connection:
             rows = connection.rows("SELECT drive, path FROM items WHERE id=?", (identity.lower(),))

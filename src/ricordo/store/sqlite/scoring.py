@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from ricordo.frozen import frozen
-from ricordo.store.sql.arrays import Array, Grouped, distinct, first_places, lookup, only_among
+from ricordo.store.sql.arrays import Array, Grouped, count_distinct, distinct, first_places, lookup, only_among
 from ricordo.store.sql.asked_words import MOST_TIES
 from ricordo.store.sql.matches import Matches, Wanted
 from ricordo.store.sql.new_chunks import FIELDS
@@ -281,6 +281,7 @@ class View:
         present = [word for word in wanted if self.frequencies[word.label]]
         maximum = sum(attainable.values())
         here = sum(attainable[word.label] for word in present)
+        matched = np.flatnonzero(scores > 0) if held is None else held
         return Matches(
             self.chunks[places[picked]],
             self.items[places[picked]],
@@ -290,6 +291,7 @@ class View:
             dict(self.idfs),
             self._coverage(present, places)[picked] if cover else None,
             here / maximum if maximum else 1.0,
+            count_distinct(self.items[matched]),
         )
 
     def _coverage(self, wanted: Sequence[Wanted], places: Array) -> Array:
