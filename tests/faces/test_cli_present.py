@@ -5,7 +5,10 @@ from __future__ import annotations
 import io
 import re
 import sys
+import textwrap
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +24,7 @@ from ricordo.cli.present_items import (
 )
 from ricordo.cli.present_reports import show_checks, show_facts, show_refreshed, show_saved
 from ricordo.cli.progress import ProgressLine, progress_text, span_of_time
-from ricordo.cli.terminal import Screen, cells, clip, clip_left, one_line, wants_color, wrap
+from ricordo.cli.terminal import Screen, cells, clip, clip_left, one_line, wants_color, wrap, wrap_lines
 from ricordo.values.hits import (
     Answer,
     Evidence,
@@ -328,6 +331,28 @@ def test_wrapping_keeps_every_character_and_the_width() -> None:
     assert "".join(lines).replace(" ", "") == text.replace(" ", "")
     assert wrap("", 20) == wrap("  ", 20) == []
     assert one_line(" a\n\tb ") == "a b"
+
+
+CODE = "import os\nimport sys\n\ndef main(args):\n    if args:\n        return 1\n"
+TABLE = "| name  | use   |\n|-------|-------|\n| heron | wades |"
+
+
+def test_code_tables_and_headings_keep_their_lines_and_sentences_flow() -> None:
+    assert wrap_lines(CODE, 40) == [line for line in CODE.splitlines() if line]
+    assert wrap_lines(textwrap.indent(CODE, "  "), 40) == wrap_lines(CODE, 40)
+    assert wrap_lines(TABLE, 40) == TABLE.splitlines()
+    text = "# Herons\nA heron wades through the reeds and\nlooks for fish in the pond.\n\n- one\n- two"
+    flowing = "A heron wades through the reeds and looks for fish in the pond."
+    assert wrap_lines(text, 80) == ["# Herons", flowing, "- one", "- two"]
+    assert max(map(len, wrap_lines(text, 20))) <= 20
+
+
+def test_a_hit_shows_the_lines_of_its_passage(house: Any, tmp_path: Path) -> None:
+    (tmp_path / "birds.md").write_text(f"# Birds\n\n{TABLE}\n", encoding="utf-8")
+    house.run("add", str(tmp_path / "birds.md"))
+    shown = [line.strip() for line in house.run("search", "heron").stdout.splitlines()]
+    at = shown.index("| name  | use   |")
+    assert shown[at - 1 : at + 3] == ["# Birds", *TABLE.splitlines()]
 
 
 def test_colour_follows_the_flag_then_the_environment_then_the_stream(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ricordo.cli.terminal import Screen, cells, clean, clip, clip_left, one_line, wrap
+from ricordo.cli.terminal import Screen, cells, clean, clip, clip_left, one_line, wrap, wrap_lines
 from ricordo.config.files import current_folder
 from ricordo.errors import NotFound
 
@@ -121,7 +121,9 @@ def show_hit(screen: Screen, hit: Hit, *, rank: str, highlight: Highlight, form:
         screen.line(margin + screen.style(hit.validity, fg="yellow"))
     if form == "place":
         return
-    passage = wrap(hit.snippet or hit.description, screen.width - len(margin))
+    width = screen.width - len(margin)
+    in_lines = hit.evidence[0].in_lines if hit.evidence and hit.evidence[0].text == hit.snippet else ""
+    passage = wrap_lines(in_lines, width) if in_lines else wrap(hit.snippet or hit.description, width)
     if form == "passage":
         if passage:
             screen.line(margin + highlight(clip(passage[0] + " …", screen.width - len(margin))))

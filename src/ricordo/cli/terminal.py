@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TextIO
@@ -22,6 +23,10 @@ MAX_WIDTH = 120
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """Codes that control a terminal, and those that change the direction of text."""
 _SPACES = re.compile(r"\s+")
+_SENTENCE = re.compile(r"(?!.*(?:[;{}=]|\w\())(?:[^\W\d_]|[\"'“‘«(…])")
+"""How a line of a sentence begins, at the margin; code has other signs."""
+_WORDS_OF_A_SENTENCE = 6
+"""Shorter lines are rarely broken by an editor: what follows is a line of its own."""
 
 
 def clean(text: str) -> str:
@@ -88,6 +93,23 @@ def wrap(text: str, width: int) -> list[str]:
             rest = rest[len(head) :]
         line = rest
     return [*lines, line] if line else lines
+
+
+def wrap_lines(text: str, width: int) -> list[str]:
+    """The same, but code, tables, lists and headings keep their lines and indentation; sentences flow."""
+    lines: list[str] = []
+    paragraph: list[str] = []
+    for line in [*textwrap.dedent(text.expandtabs(4)).splitlines(), ""]:
+        flows = _SENTENCE.match(line) is not None
+        if paragraph and not (flows and len(paragraph[-1].split()) >= _WORDS_OF_A_SENTENCE):
+            lines += wrap(" ".join(paragraph), width)
+            paragraph = []
+        if flows:
+            paragraph.append(line)
+        elif line.strip():
+            kept = clean(line.rstrip())
+            lines += [kept] if cells(kept) <= width else wrap(line, width)
+    return lines
 
 
 def wants_color(stream: TextIO, asked: bool | None) -> bool:

@@ -180,7 +180,8 @@ def _evidence(reader: HitReader, entry: Ranked, marker: Marker, snippets: bool) 
         inside = [(at - part.start, label) for at, label in marks]
         place = place_of(inside, part.text, window, marker) if marks else ""
         score = round(scores.get(part.chunk, 0.0), 6)
-        parts.append(Evidence(part.chunk, part.lines, snippet, part.heading, place, score))
+        in_lines = _cut_out(part.text, window) if snippet else ""
+        parts.append(Evidence(part.chunk, part.lines, snippet, part.heading, place, score, in_lines))
     if len(parts) > 1:
         # The title says the same of all passages of an item; which of them answers, their headings say.
         parts.sort(key=lambda one: -one.score * (1.0 + HEADED * marker.share_of(one.heading)))
@@ -263,5 +264,11 @@ def snippet_of(text: str, marker: Marker, size: int = SNIPPET) -> tuple[str, tup
     if end < len(text):
         cut = text.rfind(" ", start + size // 2, end)
         end = cut if cut > 0 else end
-    body = " ".join(text[start:end].split())
-    return f"{'…' if start else ''}{body}{'…' if end < len(text) else ''}", (start, end)
+    return " ".join(_cut_out(text, (start, end)).split()), (start, end)
+
+
+def _cut_out(text: str, window: tuple[int, int]) -> str:
+    """The part of a text between two places, with its lines; where more precedes or follows, an ellipsis says so."""
+    start, end = window
+    body = text[start:end].rstrip() if start else text[:end].strip("\n").rstrip()
+    return f"{'…' if start else ''}{body.lstrip() if start else body}{'…' if end < len(text) else ''}"

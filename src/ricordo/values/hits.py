@@ -115,6 +115,8 @@ class Evidence(Plain):
     heading: str = ""
     place: str = ""
     score: float = 0.0
+    in_lines: str = field(default="", metadata=NOT_SHOWN)
+    """The text with its line breaks and indentation, for people to read."""
 
 
 @frozen
