@@ -56,8 +56,10 @@ def test_an_agent_finds_describes_and_calls_a_tool(talk: Callable[..., Any], tmp
         plain = [tool.model_dump(by_alias=True, mode="json", exclude_none=True) for tool in tools]
         text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
         assert registry.token_counter().count_tokens([text])[0] <= 400
+        assert tools[0].description == "Find other tools. Servers: raw"
         found = (await client.call_tool("find_tools", {"task": "say some words"})).structured_content
         assert found["tools"][0]["name"] == "raw/say_words"
+        assert found["tools"][0]["takes"] == "text (string, required)."
         assert not (tmp_path / "calls").exists()
         about = (await client.call_tool("describe_tool", {"name": "raw/say_words"})).structured_content
         assert about["schema"]["required"] == ["text"]
@@ -67,6 +69,17 @@ def test_an_agent_finds_describes_and_calls_a_tool(talk: Callable[..., Any], tmp
     talk(conversation)
     started = (tmp_path / "started").read_text().split()
     assert len(started) == 2  # once to be listed, once to be called
+
+
+def test_a_gateway_alone_speaks_of_no_other_tools(talk: Callable[..., Any]) -> None:
+    async def conversation(client: Client) -> tuple[str, list[Any]]:
+        return str(client.instructions), (await client.list_prompts()).prompts
+
+    instructions, prompts = talk(conversation)
+    assert "find_tools" in instructions
+    assert not [word for word in ("remember", "context", "search") if word in instructions]
+    assert prompts == []
+    assert "remember" in talk(conversation, "honest", "core", "tools")[0]
 
 
 def said(answer: Any) -> str:

@@ -134,3 +134,20 @@ def test_what_a_yes_agrees_to_is_shown_whole(home: Path) -> None:
     assert any("endless" in note and "too many" in note for note in shown["notes"])
     told = CliRunner().invoke(program, ["tools", "add", "--from", str(file)]).stdout
     assert all(one in told for one in starts.values())
+
+
+def test_the_user_is_told_which_tools_stop_working_and_asked_which_to_allow(
+    home: Path, raw: Entry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cursor_file(home, raw)
+    notes = run("install", "cursor", "--gateway")["notes"]
+    told = next(note for note in notes if "stop working" in note)
+    assert all(f"raw/{name}" in told for name in ("both", "delete_everything", "unmarked"))
+    assert "raw/say_words" not in told
+    run("uninstall", "cursor")
+    monkeypatch.setattr("ricordo.cli.tool_verbs.can_ask", lambda call: True)
+    done = CliRunner().invoke(program, ["install", "cursor", "--gateway"], input="raw/un* raw/both\n")
+    assert "raw/delete_everything. Such as: ricordo config set tools.allow" in done.stderr
+    assert "until you allow them, because they may change things: raw/delete_everything." in done.stderr
+    assert run("config", "get", "tools.allow")["value"] == ["raw/un*", "raw/both"]
+    assert run("tools", "call", "raw/unmarked")["text"] == "unmarked: "

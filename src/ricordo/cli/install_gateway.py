@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import shlex
 import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,11 +18,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from ricordo.cli.terminal import one_line
 from ricordo.config.files import read_bytes, replace_file
+from ricordo.engine.setting_changes import change_setting
 from ricordo.errors import Unreadable, UsageError
 from ricordo.programs import json_text
 from ricordo.programs.pieces import NAME, Piece
 from ricordo.programs.table import SERVER_KEYS
+from ricordo.tools.rules import may_call
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -29,6 +35,7 @@ if TYPE_CHECKING:
     from ricordo.values.tools import ServerFound
 
 
+MOST_SHOWN = 20
 NOBODY_SAID_YES = "it is in the project's file, and nobody said yes to starting it (--yes does)"
 
 
@@ -93,6 +100,36 @@ def move_behind(engine: Ricordo, piece: Piece, agree: Agree) -> tuple[list[str],
         replace_file(record_of(piece.path), json.dumps(record).encode())
         replace_file(piece.path, after, mode=piece.path.stat().st_mode & 0o777)
     return moved, [*notes, *report.notes]
+
+
+def allow_some(engine: Ricordo, moved: Sequence[str], *, is_asked: bool) -> list[str]:
+    """Ask which tools of the servers that moved may be called though they do not say that they only read.
+
+    Returns notes about those that stop working until the user allows them.
+    """
+    waiting = [one.name for one in engine.tools.list() if one.server in moved and not one.callable]
+    before = engine.config.tools.allow
+    if not waiting:
+        return []
+    chosen = _asked_for(waiting) if is_asked else []
+    if chosen:
+        change_setting("tools.allow", ", ".join([*before, *chosen]))
+    left = [name for name in waiting if not may_call(name, {}, chosen)]
+    if not left:
+        return []
+    shown = ", ".join(left[:MOST_SHOWN]) + (f" and {len(left) - MOST_SHOWN} more" if len(left) > MOST_SHOWN else "")
+    command = shlex.join(["ricordo", "config", "set", "tools.allow", ", ".join([*before, *chosen, left[0]])])
+    return [f"These stop working until you allow them, because they may change things: {shown}. Such as: {command}"]
+
+
+def _asked_for(waiting: Sequence[str]) -> list[str]:
+    """The names or patterns that the user allows."""
+    click.echo("These tools do not say that they only read, so agents cannot call them unless you allow it:", err=True)
+    for name in waiting:
+        click.echo(f"  {one_line(name)}", err=True)
+    said = click.prompt("Allow which? Names or patterns such as notes/*, 'all' or 'none'", default="none", err=True)
+    words = [word for word in said.replace(",", " ").split() if word != "none"]
+    return list(waiting) if words == ["all"] else words
 
 
 def move_back(engine: Ricordo, piece: Piece) -> list[str]:

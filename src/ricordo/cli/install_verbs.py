@@ -91,7 +91,7 @@ def uninstall(call: Call, agent: str, scope: str | None) -> int:
 
 def _moved_behind(call: Call, pieces: list[Piece], *, is_agreed: bool) -> tuple[list[str], list[str]]:
     """The servers that moved behind the gateway, and notes for the user."""
-    from ricordo.cli.install_gateway import move_behind
+    from ricordo.cli.install_gateway import allow_some, move_behind
     from ricordo.cli.tool_verbs import agreed, can_ask
 
     def agree(found: ServerFound) -> bool:
@@ -104,6 +104,7 @@ def _moved_behind(call: Call, pieces: list[Piece], *, is_agreed: bool) -> tuple[
                 names, said = move_behind(engine, piece, agree)
                 moved += names
                 notes += said
+        notes += allow_some(engine, moved, is_asked=can_ask(call))
     return moved, [*notes, f"Behind the gateway now: {', '.join(moved) or 'nothing; there were no other servers'}."]
 
 

@@ -193,7 +193,7 @@ def _show(call: Call, name: str) -> int:
 
     with call.engine() as engine:
         entry = engine.tools.show(name)
-        text = engine.get(entry.ref).content
+        text = engine.tools.text(entry)
 
     def draw(screen: Screen) -> None:
         screen.line(screen.bold(one_line(entry.name)))

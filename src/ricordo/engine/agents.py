@@ -199,7 +199,10 @@ class AgentVerbs:
         answer = self._finding.search(
             in_general(task), limit=settings.suggested * MORE, filters=_TOOLS, literal=True, track=False, mode="full"
         )
-        found = [entry_from(hit.item, settings.allow, hit.score) for hit in fitting(answer) if hit.item is not None]
+        hits = fitting(answer)
+        if self._context.located.location.origin == "project":
+            hits = tuple(hit for hit in hits if hit.tier == "agent")  # the store that tools are called from
+        found = [entry_from(hit.item, settings.allow, hit.score) for hit in hits if hit.item is not None]
         best = max((one.score or 0.0 for one in found), default=0.0)
         near = [one for one in found if one.callable and (one.score or 0.0) >= WEAK * best]
         return tools_first(near, settings.suggested)

@@ -153,13 +153,19 @@ class OpenEngine:
 
     @cached_property
     def tools(self) -> Tools:
-        """Tools of other MCP servers: find, show and call them."""
+        """Tools of other MCP servers: find, show and call them.
+
+        In a project they are those of the user's own store, so that every folder has the same.
+        """
+        if self._context.located.location.origin == "project":
+            return self.tier("agent").tools
         from ricordo.engine.tools import Tools
 
         return Tools(self._context, *self._for_tools)
 
     def _ask_tools_again(self, report: RefreshReport) -> RefreshReport:
-        return self.tools.asked_again(report)
+        has_tools = any(one.ref.startswith("tool:/") for one in report.items)
+        return self.tools.asked_again(report) if has_tools else report
 
     @property
     def learn(self) -> Learning:

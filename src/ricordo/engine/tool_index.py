@@ -129,6 +129,10 @@ class IndexedTools:
         """One tool with its schema, by ``SERVER/NAME``, ref, or its bare name where that is clear."""
         return pick(name, self.list())
 
+    def text(self, entry: ToolEntry) -> str:
+        """All that is known about a tool, as one text."""
+        return self._reading.get(entry.ref).content
+
     def _items(self, filters: Filters) -> builtins.list[Item]:
         return self._reading.list(filters=filters, limit=_ALL)
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from ricordo.errors import UsageError
+from ricordo.errors import Error, UsageError
 from ricordo.mcp_server import shapes
 from ricordo.mcp_server.tool import READS, Effects, mapping, string, tool
+from ricordo.tools.arguments import summary
+from ricordo.tools.index import clean
+from ricordo.tools.registered import ServerFile
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -18,23 +21,38 @@ if TYPE_CHECKING:
 
 FOUND = 5
 DESCRIPTION = 160
+PARAMETERS = 300
+"""How many letters of a tool's parameters are shown where tools are found."""
+SERVERS = 200
+"""How many letters of the names of servers stand in the description."""
 ANSWER = {"type": "object"}
 """The output schema: only that it is an object, because every word of a schema takes tokens of every agent."""
 _REST = re.compile(r"result/([0-9a-f]{12})/([0-9]{1,9})")
 LONGEST_TEXT = 4_000
 
 
+def _servers() -> str:
+    """The names of the servers that the user added, for the description."""
+    try:
+        names = ", ".join(ServerFile().all())
+    except Error:  # a call says what is wrong with the file
+        return ""
+    return f"Servers: {names[:SERVERS]}{'…' if len(names) > SERVERS else ''}" if names else ""
+
+
 @tool(
     effects=READS,
     output=ANSWER,
+    more=_servers,
     task=string("what to do"),
 )
 def find_tools(engine: Ricordo, task: str) -> dict[str, Any]:
-    """Find tools of other servers."""
+    """Find other tools."""
     found = engine.tools.find(task, FOUND)
     rows = []
     for one in found:
         row = {"name": one.name, "description": shapes.short(one.description or one.title, DESCRIPTION)}
+        row["takes"] = clean(summary(one.schema, PARAMETERS))
         rows.append(row | ({} if one.callable else {"callable": False}))
     if rows:
         return {"tools": rows}
@@ -45,7 +63,7 @@ def find_tools(engine: Ricordo, task: str) -> dict[str, Any]:
 def describe_tool(engine: Ricordo, name: str) -> dict[str, Any]:
     """What a tool does and takes."""
     one = engine.tools.show(name)
-    text = engine.get(one.ref).content
+    text = engine.tools.text(one)
     said = {"name": one.name, "text": text[:LONGEST_TEXT], "schema": dict(one.schema)}
     return said | ({} if one.callable else {"callable": False, "why_not": one.why_not})
 

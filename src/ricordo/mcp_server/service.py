@@ -56,6 +56,11 @@ class ToolService(Service):
         self.tools: Mapping[str, Tool] = toolsets.chosen(chosen)
 
     @property
+    def has_memory_tools(self) -> bool:
+        """Whether there are tools of our own besides the gateway to those of others."""
+        return "search" in self.tools
+
+    @property
     def seconds(self) -> float:
         """How long one call may take: the setting ``mcp.seconds``, read again for each call."""
         try:

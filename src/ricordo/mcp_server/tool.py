@@ -64,6 +64,13 @@ class Tool:
     effects: Effects
     run: Run
     reports_progress: bool = False
+    more: Callable[[], str] | None = None
+    """What the description says besides, asked for each time that tools are listed."""
+
+    @property
+    def whole_description(self) -> str:
+        """The description as the list shows it."""
+        return f"{self.description} {self.more()}".strip() if self.more is not None else self.description
 
     @property
     def input_schema(self) -> Schema:
@@ -89,7 +96,9 @@ class Tool:
         return self.run(engine, **given)
 
 
-def tool(*, effects: Effects, output: Schema, **arguments: Schema) -> Callable[[Run], Tool]:
+def tool(
+    *, effects: Effects, output: Schema, more: Callable[[], str] | None = None, **arguments: Schema
+) -> Callable[[Run], Tool]:
     """Make a tool of a function; arguments without a default are required, the docstring is the description."""
 
     def decorate(function: Run) -> Tool:
@@ -99,7 +108,7 @@ def tool(*, effects: Effects, output: Schema, **arguments: Schema) -> Callable[[
         )
         words = " ".join(inspect.cleandoc(function.__doc__ or "").split())
         reports = "progress" in parameters
-        return Tool(function.__name__, words, arguments, required, output, effects, function, reports)
+        return Tool(function.__name__, words, arguments, required, output, effects, function, reports, more)
 
     return decorate
 

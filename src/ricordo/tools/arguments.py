@@ -57,7 +57,7 @@ def check_arguments(name: str, arguments: Mapping[str, Any], schema: Mapping[str
         ) from None
     if found:
         said = "; ".join(_error_line(error) for error in reversed(found))
-        raise UsageError(f"{name} was not called: {said}", hint=f"It takes: {_summary(schema)}")
+        raise UsageError(f"{name} was not called: {said}", hint=f"It takes: {summary(schema)}")
 
 
 _WORK = threading.local()
@@ -105,7 +105,7 @@ def _error_line(error: Any) -> str:
     return f"{where}: {said}" if where else said
 
 
-def _summary(schema: Mapping[str, Any]) -> str:
+def summary(schema: Mapping[str, Any], longest: int = _LONGEST_HINT) -> str:
     """The parameters on one line: name, type, and whether it is required."""
     properties = schema.get("properties")
     if not isinstance(properties, Mapping) or not properties:
@@ -116,5 +116,5 @@ def _summary(schema: Mapping[str, Any]) -> str:
         kind = about.get("type", "anything") if isinstance(about, Mapping) else "anything"
         mark = ", required" if name in (required or ()) else ""
         parts.append(f"{name} ({kind if isinstance(kind, str) else '/'.join(map(str, kind))}{mark})")
-    summary = ", ".join(parts)
-    return f"{summary[:_LONGEST_HINT]}…" if len(summary) > _LONGEST_HINT else f"{summary}."
+    said = ", ".join(parts)
+    return f"{said[:longest]}…" if len(said) > longest else f"{said}."
