@@ -134,6 +134,8 @@ def main() -> None:
             answer = {"protocolVersion": "2025-06-18", "capabilities": able, "serverInfo": about}
         elif method == "tools/list":
             answer = listed(params.get("cursor"))
+        elif method == "tools/call" and BEHAVIOUR == "slow" and params["name"] == "say_words":
+            continue  # this call is never answered, all others are
         elif method == "tools/call":
             answer = called(params["name"], params.get("arguments") or {})
         else:

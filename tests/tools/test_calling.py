@@ -323,6 +323,15 @@ def test_a_server_that_never_answers_is_ended_in_time_and_starts_anew(with_serve
         assert gone(int(process))
 
 
+def test_a_call_that_takes_too_long_does_not_end_its_server(with_server: Maker, tmp_path: Path) -> None:
+    engine = with_server("slow", **{"tools.seconds": 5.0})
+    with pytest.raises(Unavailable, match=r"did not answer within 5 s") as slow:
+        engine.tools.call("raw/say_words", {"text": "x"})
+    assert "still runs" in slow.value.hint
+    assert engine.tools.call("raw/long_answer").text.startswith("line 00000")
+    assert len((tmp_path / "started").read_text().split()) == 1
+
+
 def test_a_server_that_dies_in_a_call_is_named_with_its_last_words(with_server: Maker, tmp_path: Path) -> None:
     engine = with_server("dies")
     with pytest.raises(Unavailable, match=r"raw failed.*my disk is gone"):

@@ -25,13 +25,19 @@ if TYPE_CHECKING:
 
     from ricordo.sources.mcp_stdio import ServerProcess
 
-__all__ = ["Connections", "Result", "ServerTool", "connected", "reason"]
+__all__ = ["Connections", "Result", "ServerTool", "TooSlow", "connected", "reason"]
 
 GRACE = 2.0
 """Seconds that a call is waited for beyond its limit, so that the limit of the SDK ends it first."""
 ENDING_SECONDS = 10.0
 """How long all servers together may take to end."""
+LIFE_SECONDS = 3.0
+"""How long a server whose call took too long may take to show that it lives."""
 _Opened = tuple[Client, list[ServerTool]]
+
+
+class TooSlow(Unavailable):
+    """A server did not answer within the time for a call."""
 
 
 class Connections:
@@ -70,6 +76,14 @@ class Connections:
         answer: Result = self._asked(server, mcp_session.get_prompt, name, given)
         return answer
 
+    def answers(self, server: str) -> bool:
+        """Whether a server that is slow to answer a call still answers anything."""
+        try:
+            self._asked(server, mcp_session.show_life, seconds=min(self.seconds, LIFE_SECONDS))
+        except Unavailable:
+            return False
+        return True
+
     def list_again(self, server: str) -> list[ServerTool]:
         """What a server offers now."""
         self.changed.discard(server)
@@ -77,16 +91,16 @@ class Connections:
         self.offered = [one for one in self.offered if one.server != server] + found
         return found
 
-    def _asked(self, server: str, ask: Callable[..., Any], *arguments: Any) -> Any:
-        client = self._clients[server]
-        future = self._portal.start_task_soon(_within, self.seconds, ask, client, *arguments)
-        wait([future], self.seconds + GRACE)
+    def _asked(self, server: str, ask: Callable[..., Any], *arguments: Any, seconds: float | None = None) -> Any:
+        client, seconds = self._clients[server], seconds or self.seconds
+        future = self._portal.start_task_soon(_within, seconds, ask, client, *arguments)
+        wait([future], seconds + GRACE)
         error = future.exception() if future.done() else TimeoutError()
         if error is None:
             return future.result()
         future.cancel()
         if isinstance(error, TimeoutError):
-            raise Unavailable(f"{server} did not answer within {self.seconds:g} s") from None
+            raise TooSlow(f"{server} did not answer within {seconds:g} s") from None
         report(f"the MCP server '{server}' failed", error)
         raise Unavailable(f"{server} failed: {self._why(server, error)}") from error
 

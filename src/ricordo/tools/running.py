@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from ricordo.errors import NotFound, Unavailable
-from ricordo.sources.mcp_client import Connections, Result, ServerTool, connected
+from ricordo.sources.mcp_client import Connections, Result, ServerTool, TooSlow, connected
 from ricordo.tools.registered import Registered
 
 
@@ -42,7 +42,10 @@ class OpenServers:
         return found, changed
 
     def call(self, one: Registered, tool: ServerTool, arguments: Mapping[str, Any]) -> Result:
-        """Call a tool. A server that does not answer is ended, and the next call starts it again."""
+        """Call a tool. A server that does not answer is ended, and the next call starts it again.
+
+        One that is only slow to answer this call, and still answers others, keeps running.
+        """
         connections, _ = self._connections(one)
         try:
             if tool.what == "resource":
@@ -51,6 +54,9 @@ class OpenServers:
                 return connections.prompt(one.name, tool.name, arguments)
             return connections.call(one.name, tool.name, arguments)
         except Unavailable as error:
+            if isinstance(error, TooSlow) and connections.answers(one.name):
+                hint = "The server still runs, and so may the call. Ask for less, or raise the setting tools.seconds."
+                raise Unavailable(error.message, hint=hint) from None
             self.end(one.name)
             hint = "The server was ended and starts again at the next call; or use another tool."
             raise Unavailable(error.message, hint=hint) from None
