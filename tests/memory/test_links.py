@@ -335,6 +335,19 @@ def test_a_report_is_plain_data(chain: Ricordo) -> None:
     assert (link["direction"], link["distance"]) == ("in", 1)
 
 
+def test_a_link_between_two_neighbours_is_not_shown_as_the_items_own(memory: Ricordo) -> None:
+    memory.save_many([Entry(f"note:/{name}", f"about {name}") for name in ("plan", "tools", "costs")])
+    memory.link("note:/plan", "note:/tools", "extends")
+    memory.link("note:/plan", "note:/costs", "extends")
+    memory.link("note:/tools", "note:/costs", "contradicts")
+    found = [(one.distance, one.source, one.type, one.target) for one in memory.links("note:/plan").links]
+    assert found == [
+        (1, "note:/plan", "extends", "note:/costs"),
+        (1, "note:/plan", "extends", "note:/tools"),
+        (2, "note:/tools", "contradicts", "note:/costs"),
+    ]
+
+
 def test_neighbours_are_counted_whichever_way_the_links_point(chain: Ricordo) -> None:
     store = chain.store
     numbers = {name: store.items.require(Ref.parse(f"note:/{name}")) for name in "abcde"}

@@ -98,9 +98,10 @@ class SessionVerbs:
             where = ", ".join(map(str, session_places()))
             taker.notes.append(f"there are no transcripts in {where}; name a file or folder")
         if taker.judge.unread:
+            many = taker.judge.unread
             taker.notes.append(
-                f"{taker.judge.unread:,} messages are in a language in which corrections and praise are not recognised;"
-                " with a language model they are (llm.provider)"
+                f"{'1 message is' if many == 1 else f'{many:,} messages are'} in a language in which corrections and"
+                " praise are not recognised; with a language model they are (llm.provider)"
             )
         return self._context.embed_after(AddReport(tuple(answers), tuple(taker.notes)), wait, progress)
 

@@ -75,7 +75,7 @@ def around(store: Store, n: int, depth: int) -> LinkReport:
         edges = [e for e in edges if e.origin != "mention" or (e.source, e.target, e.type) not in written]
         for edge, forward, far in _far_ends(edges, set(frontier)):
             distances.setdefault(far, distance)
-            found.append((distances[far], forward, far, edge))
+            found.append((distance, forward, far, edge))
         frontier = [far for far, reached in distances.items() if reached == distance]
     items = store.items.get_many(list(distances))
     links = [_link(items, distance, forward, far, edge) for distance, forward, far, edge in found]

@@ -14,7 +14,9 @@ LINK_TYPES: tuple[str, ...] = (
 
 @frozen
 class Link(Plain):
-    """A link between two items, seen from one: ``ref`` is the far end, ``distance`` how many links away it is.
+    """A link between two items, seen from one: ``ref`` is the far end, ``distance`` the number of this step.
+
+    A link between two neighbours of the item is a second step, although the item is linked with both its ends.
 
     ``origin`` is ``manual``, ``text`` or ``mention`` (an entity's title in the text); ``text`` is the target as the
     source's text has it.
