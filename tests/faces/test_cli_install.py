@@ -248,8 +248,8 @@ def test_codex_gemini_and_qwen_get_hooks_in_their_own_form(house: Any, home: Pat
         house.run("install", agent)
         found[agent] = json.loads((home / file).read_text())["hooks"]
     assert set(found["codex"]) == set(EVENTS)
-    assert set(found["gemini"]) == {"SessionStart", "BeforeAgent"}
-    assert set(found["qwen"]) == {"SessionStart", "UserPromptSubmit", "SubagentStart"}
+    assert set(found["gemini"]) == {"SessionStart", "BeforeAgent", "SessionEnd"}
+    assert set(found["qwen"]) == {"SessionStart", "UserPromptSubmit", "SubagentStart", "SessionEnd"}
     asked = found["gemini"]["BeforeAgent"][0]["hooks"][0]
     assert asked["command"].endswith(" hook user-prompt --within 10")
     timeouts = {agent: hooks["SessionStart"][0]["hooks"][0]["timeout"] for agent, hooks in found.items()}

@@ -103,11 +103,11 @@ def _server_piece(agent: str, path: Path, command: Sequence[str], mine: bool) ->
 _HOOK_WAYS: Mapping[str, Mapping[str, Any]] = {
     "codex": {"longest": {"SessionEnd": 3}},
     "gemini": {
-        "events": {"SessionStart": "SessionStart", "UserPromptSubmit": "BeforeAgent"},
+        "events": {"SessionStart": "SessionStart", "UserPromptSubmit": "BeforeAgent", "SessionEnd": "SessionEnd"},
         "milliseconds": True,
     },
     "qwen": {
-        "events": {name: name for name in ("SessionStart", "UserPromptSubmit", "SubagentStart")},
+        "events": {name: name for name in ("SessionStart", "UserPromptSubmit", "SubagentStart", "SessionEnd")},
         "milliseconds": True,
     },
 }

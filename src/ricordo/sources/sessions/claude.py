@@ -23,6 +23,7 @@ from ricordo.sources.sessions.lines import (
     text_of,
     time_of,
 )
+from ricordo.values.own_tools import called_name
 from ricordo.values.sessions import SessionEvent, SessionHint
 
 _SILENT = frozenset(
@@ -124,7 +125,8 @@ class ClaudeFormat:
             yield self._event(line, 0, "assistant", text)
         for place, block in enumerate(content if isinstance(content, list) else (), start=1):
             if isinstance(block, Mapping) and block.get("type") in ("tool_use", "server_tool_use"):
-                name, given = str(block.get("name") or "tool"), block.get("input")
+                given = block.get("input")
+                name = called_name(str(block.get("name") or "tool"), given)
                 self._tools[str(block.get("id"))] = name
                 yield self._event(
                     line, place, "tool", call_text(name, given), tool=name, files=files_of(given), sent=True

@@ -25,6 +25,7 @@ from ricordo.sources.sessions.lines import (
     text_of,
     time_of,
 )
+from ricordo.values.own_tools import called_name
 from ricordo.values.sessions import SessionEvent, SessionHint
 
 _WRAPPED = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
@@ -129,6 +130,7 @@ class CodexFormat:
         if isinstance(given, str) and given.lstrip().startswith("{"):
             with suppress(ValueError):  # a call that was cut off is shown as it is
                 given = json.loads(given)
+        name = called_name(name, given, item.get("namespace"))
         self._tools[str(item.get("call_id") or item.get("id"))] = name
         yield self._event(line, "tool", call_text(name, given), tool=name, files=files_of(given), sent=True)
 

@@ -37,6 +37,12 @@ from ricordo.values.sessions import SessionEvent, SessionHint
 _ADDED = ("<session_context>", "<system-reminder>", "<hook_context>")
 """Beginnings of texts that the program sends in the user's name."""
 _WORKSPACE = re.compile(r"\A<session_context>.*?\n- \*\*Workspace Directories:\*\*\n\s*- ([^\n]+)", re.DOTALL)
+_BLOCK = re.compile(r"<(session_context|system-reminder|hook_context)>.*?</\1>\s*", re.DOTALL)
+"""Such a text as a whole; the person's own words may stand before or after it."""
+_TOLD = re.compile(
+    r"\s*(?:## (?:Always|Notes for tasks like this|From memory|Skills that may help|Lately)|# If your task is: )"
+)
+"""How the answer of a hook of Ricordo begins; Qwen Code makes it a part of the person's message."""
 LARGEST_FILE = 64 << 20
 
 
@@ -78,7 +84,7 @@ class GeminiFormat:
         return fresh
 
     def _message(self, line: Line, role: str) -> Iterator[SessionEvent]:
-        text = kept(text_of(line.get("content")))
+        text = kept(_own_words(line.get("content")))
         if text and not text.startswith(_ADDED):
             yield _event(self.session, line, 0, role, text, is_request=role == "user")
         calls = line.get("toolCalls")
@@ -138,7 +144,7 @@ class QwenFormat:
 
     def _parts(self, line: Line, role: str, parts: list[Mapping[str, Any]]) -> Iterator[SessionEvent]:
         said = [part for part in parts if part.get("thought") is not True]
-        text = kept(text_of([part for part in said if "text" in part]))
+        text = kept(_own_words([part for part in said if "text" in part]))
         if text and not text.startswith(_ADDED):
             yield _event(self.session, line, 0, role, text, is_request=role == "user")
         for place, part in enumerate(said, start=1):
@@ -151,6 +157,13 @@ class QwenFormat:
                 failed = isinstance(answer.get("response"), Mapping) and "error" in answer["response"]
                 name = str(answer.get("name") or "tool")
                 yield _event(self.session, line, place, "tool", result, tool=name, is_error=failed)
+
+
+def _own_words(content: object) -> str:
+    """The text of a message without what programs and hooks put into it."""
+    parts = content if isinstance(content, list) else [content]
+    texts = [_BLOCK.sub("", text_of(part)).strip() for part in parts]
+    return "\n".join(text for text in texts if text and not _TOLD.match(text))
 
 
 def _event(session: str, line: Line, place: int, role: str, text: str, **more: Any) -> SessionEvent:
