@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from ricordo.hooks.payload import is_worth_asking
 
 KEYS = "The signing keys rotate every quarter, on the first Monday."
 RULE = "Run the linter before every commit."
+PATIENCE = 300
+"""Seconds after which a process hangs for certain; work in these tests that should be cut off takes longer."""
 
 
 class Hooks:
@@ -35,8 +38,11 @@ class Hooks:
     def call(self, *args: str, content: bytes | None = None, code: str = "", **payload: Any) -> Any:
         """The answer of a process; its exit code is 0 and standard error empty, whatever happens."""
         command = [sys.executable, "-c", code] if code else [sys.executable, "-P", "-m", "ricordo", "hook"]
+        waits = [] if code else ["--within", "120"]  # a busy machine may take long to start the process
         content = json.dumps(payload).encode() if content is None else content
-        done = subprocess.run([*command, *args], input=content, capture_output=True, check=False)
+        done = subprocess.run(
+            [*command, *args, *waits], input=content, capture_output=True, check=False, timeout=PATIENCE
+        )
         assert (done.returncode, done.stderr) == (0, b"")
         if not done.stdout:
             return None
@@ -347,7 +353,11 @@ def test_hooks_can_be_switched_off(known: Hooks, setting: dict[str, str]) -> Non
     assert known.log == ""
 
 
-START = "from ricordo.hooks import answers, process\nimport os, re, time, sys, ctypes\n"
+START = """from ricordo.hooks import answers, outlet as outlets, process
+import os, re, time, sys, ctypes
+outlets.DEFAULT_SECONDS = 120
+"""
+"""Until the work sets a limit, it has as long as a busy machine may need to begin it."""
 RUN = "answers.run = run\nprocess.main(['user-prompt'])"
 STUCK = "outlet.limit(0.5); re.match('(a*)*b', 'a' * 60)"
 """C code that never lets go of the interpreter."""
@@ -361,7 +371,7 @@ STUCK = "outlet.limit(0.5); re.match('(a*)*b', 'a' * 60)"
         ("outlet.offer({'a': 1}); outlet.offer({'a': 2})", {"a": 2}, ""),
         ("ctypes.string_at(0)", {}, "ended by signal"),
         ("print('noise'); os.write(1, b'noise'); os.write(2, b'noise'); sys.exit(3)", {}, ""),
-        ("outlet.limit(0.2); time.sleep(9)", {}, "out of time"),
+        ("outlet.limit(0.2); time.sleep(900)", {}, "out of time"),
     ],
 )
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
@@ -369,33 +379,29 @@ def test_the_answer_comes_in_time_whatever_the_work_does(
     hooks: Hooks, work: str, answer: dict[str, Any], words: str
 ) -> None:
     code = f"{START}def run(event, content, outlet, **_):\n    outlet.limit(30); {work}\n{RUN}"
-    started = time.monotonic()
     assert hooks.call(code=code) == answer
-    assert time.monotonic() - started < 5
     assert words in hooks.log
     assert bool(words) == bool(hooks.log)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.parametrize(
-    ("work", "answer", "outcome"),
+    ("work", "within", "answer", "outcome"),
     [
-        ("outlet.offer({'a': 1})", {"a": 1}, "in-time"),
-        ("time.sleep(1); outlet.offer({'a': 1})", {"a": 1}, "said-less"),
-        ("outlet.offer({'a': 1}); time.sleep(60)", {"a": 1}, "said-less"),
-        ("time.sleep(1); outlet.offer({'a': 1}); time.sleep(60)", {"a": 1}, "said-less"),
-        ("time.sleep(60)", {}, "said-nothing"),
+        ("outlet.limit(60); outlet.offer({'a': 1})", 120, {"a": 1}, "in-time"),
+        ("time.sleep(1); outlet.offer({'a': 1})", 120, {"a": 1}, "said-less"),
+        ("outlet.offer({'a': 1}); time.sleep(900)", 120, {"a": 1}, "said-less"),
+        ("time.sleep(1); outlet.offer({'a': 1}); time.sleep(900)", 120, {"a": 1}, "said-less"),
+        ("time.sleep(900)", 1, {}, "said-nothing"),
     ],
 )
 def test_without_an_answer_a_hook_uses_the_time_that_its_host_gives(
-    hooks: Hooks, work: str, answer: dict[str, Any], outcome: str
+    hooks: Hooks, work: str, within: int, answer: dict[str, Any], outcome: str
 ) -> None:
     """And doctor says how often time ran out."""
     code = f"{START}def run(event, content, outlet, **_):\n    outlet.limit(0.5); {work}\n"
-    code += "answers.run = run\nprocess.main(['user-prompt', '--within', '4'])"
-    started = time.monotonic()
+    code += f"answers.run = run\nprocess.main(['user-prompt', '--within', '{within}'])"
     assert hooks.call(code=code) == answer
-    assert time.monotonic() - started < 30
     hooks.house.run("init")
     check = next(check for check in hooks.house.json("doctor")["checks"] if check["name"] == "hooks")
     words = {"in-time": "none ran out of time", "said-less": "0 said nothing, 1 said less"}
@@ -406,26 +412,25 @@ def test_without_an_answer_a_hook_uses_the_time_that_its_host_gives(
 @pytest.mark.parametrize(
     ("work", "answer"),
     [
-        ("outlet.offer({'a': 1}); outlet.limit(0.5); time.sleep(9)", {"a": 1}),
+        ("outlet.offer({'a': 1}); outlet.limit(0.5); time.sleep(900)", {"a": 1}),
         ("outlet.offer({'a': 1})", {"a": 1}),
-        ("outlet.limit(0.5); time.sleep(9)", {}),
+        ("outlet.limit(0.5); time.sleep(900)", {}),
     ],
 )
 def test_where_there_is_no_fork_a_thread_watches_the_clock(hooks: Hooks, work: str, answer: dict[str, Any]) -> None:
     code = f"{START}del os.fork\ndef run(event, content, outlet, **_):\n    outlet.limit(30); {work}\n{RUN}"
-    started = time.monotonic()
     assert hooks.call(code=code) == answer
-    assert time.monotonic() - started < 5
 
 
 def test_a_program_that_never_ends_its_payload_is_not_waited_for(known: Hooks) -> None:
     command = [sys.executable, "-P", "-m", "ricordo", "hook", "user-prompt"]
-    started = time.monotonic()
     with subprocess.Popen(command, stdin=-1, stdout=-1) as process:
+        hangs = threading.Timer(PATIENCE, process.kill)
+        hangs.start()
         assert process.stdout is not None
         assert process.stdout.read() == b"{}\n"
-        assert time.monotonic() - started < 5
         assert process.wait() == 0
+        hangs.cancel()
 
 
 def test_a_reader_that_is_gone_is_no_failure(known: Hooks) -> None:

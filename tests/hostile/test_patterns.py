@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ricordo import Ricordo, UsageError
+
+from ..growth import TOO_MUCH, growth
 
 SLOW = "a" * 40 + " " + "ab," * 20_000
 
@@ -24,10 +25,8 @@ def engine(tmp_path: Path, open_engine: Callable[..., Ricordo]) -> Ricordo:
 
 @pytest.mark.parametrize("pattern", [r"((a{1,50}){1,50}){1,50}b$", r"(?:.*?,){11}P"])
 def test_a_pattern_that_would_take_years_is_ended_in_time(engine: Ricordo, pattern: str) -> None:
-    started = time.monotonic()
     with pytest.raises(UsageError, match=r"took longer than 0\.5 s"):
         engine.grep(pattern)
-    assert time.monotonic() - started < 10
 
 
 def test_other_threads_go_on_while_a_slow_pattern_runs(engine: Ricordo) -> None:
@@ -81,10 +80,9 @@ def test_what_is_no_pattern_is_told_so(engine: Ricordo, pattern: str) -> None:
     ],
     ids=["one prefix", "prefixes", "one phrase", "phrases", "excluded", "words", "quotes", "names", "tags", "odd"],
 )
-def test_a_query_made_to_be_slow_is_answered_in_time(engine: Ricordo, query: str) -> None:
-    started = time.monotonic()
-    engine.search(query)
-    assert time.monotonic() - started < 10
+def test_the_work_for_a_query_made_to_be_slow_grows_with_its_length_only(engine: Ricordo, query: str) -> None:
+    engine.search("plain")
+    assert growth(lambda size: engine.search(query[:size]), len(query)) < TOO_MUCH
 
 
 def test_an_answer_says_that_only_some_of_the_prefixes_were_used(engine: Ricordo) -> None:

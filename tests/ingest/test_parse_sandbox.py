@@ -46,7 +46,7 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-def wait_until_gone(pid: int, seconds: float = 10) -> bool:
+def wait_until_gone(pid: int, seconds: float = 120) -> bool:
     deadline = time.monotonic() + seconds
     while is_alive(pid) and time.monotonic() < deadline:
         time.sleep(0.05)

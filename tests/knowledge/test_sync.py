@@ -325,7 +325,7 @@ def test_watch_follows_the_knowledge_folder_without_being_told(house: House) -> 
     watching = threading.Thread(target=engine.watch, kwargs={"on_event": lambda event: seen.set(), "stop": stop})
     watching.start()
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 200
         while not seen.is_set() and time.monotonic() < deadline:
             house.write("notes/seen.md", f"Seen soon {time.monotonic()}.\n")
             seen.wait(0.3)

@@ -52,7 +52,7 @@ class Service:
 
             def play(self, step: Step) -> None:
                 if step.silent:
-                    service.released.wait(30)
+                    service.released.wait(300)
                     self.close_connection = True
                     return
                 data = step.body if isinstance(step.body, bytes) else json.dumps(step.body).encode()

@@ -156,7 +156,7 @@ def handler(service: Service) -> type[BaseHTTPRequestHandler]:
             if fault == "400":
                 return self.say(400, refuse("this input is not welcome"))
             if fault == "slow":
-                service.released.wait(20)
+                service.released.wait(300)
             if fault == "bad json":
                 return self.send(200, b'{"data": [')
             if fault == "a page":

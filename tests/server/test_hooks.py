@@ -51,9 +51,17 @@ def site(tmp_path: Path) -> Iterator[Listening]:
     end()
 
 
+HOOK = """
+import sys
+from ricordo.hooks import outlet, process
+outlet.DEFAULT_SECONDS = 120  # a busy machine may take seconds to start the process; the server is asked all the same
+process.main(sys.argv[1:])
+"""
+
+
 def hook(folder: Path, event: str = "user-prompt", env: dict[str, str] | None = None, **payload: Any) -> Any:
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "ricordo", "hook", event, "--within", "30"],
+        [sys.executable, "-P", "-c", HOOK, event, "--within", "120"],
         input=json.dumps(payload).encode(),
         cwd=folder,
         env={**os.environ, **(env or {})},
@@ -65,7 +73,7 @@ def hook(folder: Path, event: str = "user-prompt", env: dict[str, str] | None = 
 
 
 def warm_up(site: Listening, project: Path) -> None:
-    """Open the project's store in the server, so that the hook's two seconds are enough on a busy machine, too."""
+    """Open the project's store in the server, as one that has been up for a while has."""
     with site.serving.open_stores.opened(project, None, None) as engine:
         engine.context("warm up", budget=100)
 

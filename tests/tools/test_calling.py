@@ -6,7 +6,6 @@ import json
 import os
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -354,13 +353,19 @@ def test_a_server_that_does_not_start_is_named_and_the_others_are_taken_in(
     assert words in bad.problem
 
 
-@pytest.mark.parametrize("behaviour", ["slow-pattern", "doubling", "circle", "far-away"])
-def test_a_schema_made_to_be_slow_is_given_up_on_or_passed_by(with_server: Maker, behaviour: str) -> None:
+def test_a_pattern_in_a_schema_that_would_take_years_is_passed_by(with_server: Maker) -> None:
+    engine = with_server("slow-pattern")
+    engine.tools.call(engine.tools.list()[0].name, {"text": "a" * 40 + "!"})
+    assert engine.tools.log()[0]["outcome"] == "answered"
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "why"), [("doubling", "too many steps"), ("circle", "recursion"), ("far-away", "Unresolvable")]
+)
+def test_a_schema_made_to_be_slow_is_given_up_on(with_server: Maker, behaviour: str, why: str) -> None:
     engine = with_server(behaviour)
-    name = engine.tools.list()[0].name
-    with suppress(ContractError, UsageError):
-        engine.tools.call(name, {"text": "a" * 40 + "!", "x": 3})
-    assert engine.tools.log()[0]["ms"] < 5_000
+    with pytest.raises(ContractError, match=why):
+        engine.tools.call(engine.tools.list()[0].name, {"x": 3})
 
 
 def test_a_list_without_end_is_cut_off(with_server: Maker) -> None:
@@ -379,8 +384,8 @@ def test_what_a_server_started_ends_with_it(with_server: Maker, tmp_path: Path) 
 
 
 def gone(process: int) -> bool:
-    """Whether a process ends within moments; one that nobody has reaped yet counts as ended."""
-    deadline = time.monotonic() + 10
+    """Whether a process ends, which is waited for; one that nobody has reaped yet counts as ended."""
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         try:
             os.kill(process, 0)
