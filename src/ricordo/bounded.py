@@ -7,10 +7,31 @@ alive. Use this for what has no time limit of its own: looking up host names, li
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+
+_CALLER_LEAVES: ContextVar[float | None] = ContextVar("caller_leaves", default=None)
+
+
+@contextmanager
+def caller_waits(seconds: float) -> Iterator[None]:
+    """Say how long the caller waits for what is done in the ``with`` block."""
+    token = _CALLER_LEAVES.set(time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _CALLER_LEAVES.reset(token)
+
+
+def within_callers(seconds: float) -> float:
+    """A limit for one part of the work: at most half of the time for which the caller still waits."""
+    leaves = _CALLER_LEAVES.get()
+    return seconds if leaves is None else min(seconds, max(0.0, leaves - time.monotonic()) / 2)
 
 
 class PendingCall(Generic[T]):

@@ -84,3 +84,10 @@ def test_what_is_found_in_the_users_own_store_is_changed_from_within_a_project(h
     house.run("restore", corrected)
     assert house.json("get", corrected)["tier"] == "agent"
     assert [item["ref"] for item in house.json("list")["items"]] == ["memory:/lighthouse"]
+
+
+def test_a_hit_says_that_another_tier_has_another_text_of_it(tiers: Any) -> None:
+    tiers.run("add", "-", "--as", "note:/both", "--tier", "agent", stdin="The harbour is small.")
+    tiers.run("add", "-", "--as", "note:/both", "--tier", "team", stdin="The harbour is large.")
+    shown = tiers.run("search", "harbour", "small").stdout
+    assert "team has a newer text of it (version 1)" in shown

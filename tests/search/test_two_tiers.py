@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 
 from ricordo import ConfigProvider, Ricordo
+from ricordo.bounded import PendingCall, caller_waits
 from ricordo.errors import NotFound, PathConflict, UsageError
-from ricordo.search.tiers import SharedQueries
+from ricordo.search.pipeline import Searcher
+from ricordo.search.shared_queries import SharedQueries
+from ricordo.search.tier_threads import Pauses
 
 WORDS = {"embedding.provider": "none"}
 
@@ -275,3 +278,101 @@ def test_a_bare_name_finds_the_one_item_so_named_in_whichever_tier_it_is(
     users_own(opened, project).save("note:/sea/lighthouse", "It is red.")
     with pytest.raises(UsageError, match="2 items are named lighthouse"):
         memory.get("lighthouse")
+
+
+# -- tiers that hang, and errors while others work --------------------------------------------------------------
+
+
+@pytest.fixture
+def slow_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[threading.Event, list[str]]]:
+    """The user's own store answers only once the event is set; the list says what was asked of it, and what ended."""
+    go, heard = threading.Event(), []
+    search = Searcher.search
+
+    def slow(self: Searcher, request: Any) -> Any:
+        if ".ricordo" in str(self.store.path):  # type: ignore[attr-defined]
+            return search(self, request)
+        heard.append("asked")
+        go.wait(30)
+        heard.append("ended")
+        return search(self, request)
+
+    monkeypatch.setattr(Searcher, "search", slow)
+    yield go, heard
+    go.set()
+
+
+def test_a_tier_that_hangs_is_left_alone_by_this_process_and_the_next(
+    opened: Callable[..., Ricordo], slow_own: tuple[threading.Event, list[str]]
+) -> None:
+    go, heard = slow_own
+    memory = opened(tiers__seconds=2)
+    for engine in (memory, memory, opened(tiers__seconds=2)):
+        answer = engine.search("lighthouse")
+        assert [hit.tier for hit in answer.hits] == ["project"]
+        assert answer.meta.degraded == ("tier agent: did not answer within 2 s",)
+        with pytest.raises(NotFound):
+            engine.get("memory:/harbour")
+    assert heard == ["asked"], "it is not asked again before its pause is over"
+    go.set()
+
+
+def test_pauses_grow_and_end_with_an_answer(tmp_path: Path) -> None:
+    now = [1000.0]
+    pauses = Pauses(tmp_path / "late.json", lambda: now[0])
+    lengths = []
+    for _ in range(9):
+        pauses.late("team")
+        began = now[0]
+        while not pauses.may_ask("team"):
+            now[0] += 5
+        lengths.append(now[0] - began)
+        assert not pauses.may_ask("team"), "one tries it, the others wait for the result"
+    assert lengths == [5, 10, 20, 40, 80, 160, 300, 300, 300]
+    assert not Pauses(tmp_path / "late.json", lambda: now[0]).may_ask("team"), "another process knows it"
+    assert pauses.may_ask("other")
+    pauses.answered("team")
+    assert pauses.may_ask("team")
+    (tmp_path / "late.json").write_text("[1, 2")
+    assert pauses.may_ask("team")
+
+
+def test_a_tier_gets_at_most_half_of_the_time_for_which_the_caller_waits(
+    opened: Callable[..., Ricordo], slow_own: tuple[threading.Event, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    wait = PendingCall.wait
+
+    def briefly(self: PendingCall[Any], seconds: float) -> bool:
+        waits.append(seconds)
+        return wait(self, 2)
+
+    monkeypatch.setattr(PendingCall, "wait", briefly)
+    memory = opened()
+    with caller_waits(1.5):
+        answer = memory.search("lighthouse")
+    assert [hit.tier for hit in answer.hits] == ["project"]
+    assert max(waits) <= 0.75
+
+
+def test_a_search_that_is_refused_ends_after_all_tiers_did(
+    opened: Callable[..., Ricordo], slow_own: tuple[threading.Event, list[str]]
+) -> None:
+    go, heard = slow_own
+    memory = opened()
+    threading.Timer(0.2, go.set).start()
+    with pytest.raises(UsageError):
+        memory.search("harbour", weights={"nonsense": 1.0})
+    assert heard == ["asked", "ended"], "a process that ends now ends no thread in the middle of its work"
+
+
+def test_an_engine_is_closed_after_the_searches_of_late_tiers(
+    opened: Callable[..., Ricordo], slow_own: tuple[threading.Event, list[str]]
+) -> None:
+    go, heard = slow_own
+    memory = opened(tiers__seconds=2)
+    memory.search("lighthouse")
+    assert heard == ["asked"]
+    threading.Timer(0.2, go.set).start()
+    memory.close()
+    assert heard == ["asked", "ended"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from ricordo import NotFound
+from ricordo import NotFound, Ricordo
 
 from .http_sites import Site
 
@@ -75,3 +76,14 @@ def test_each_button_to_put_an_item_away_does_what_it_says(
         assert site.engine.get("note:/keys").state == state
     site.engine.restore("note:/keys")
     assert site.engine.get("note:/keys").state == "live"
+
+
+def test_a_hit_says_that_another_tier_has_another_text_of_it(new_site: Callable[..., Site], tmp_path: Path) -> None:
+    team = tmp_path / "team.db"
+    with Ricordo.open(team) as memory:
+        memory.save("note:/harbour", "The harbour is large.")
+    site = new_site(**{"tiers.team": str(team)})
+    site.engine.save("note:/harbour", "The harbour is small.")
+    page = site.client.get("/", params={"q": "harbour"}).text
+    assert "team has an older text of it (version 1)" in page
+    assert "+The harbour is large." in html.unescape(page)

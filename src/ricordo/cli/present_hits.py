@@ -119,6 +119,9 @@ def show_hit(screen: Screen, hit: Hit, *, rank: str, highlight: Highlight, form:
         screen.line(margin + screen.style(f"out of date: {replaced}", fg="yellow"))
     if hit.validity:
         screen.line(margin + screen.style(hit.validity, fg="yellow"))
+    for other in hit.elsewhere:
+        age = "a newer" if other.is_newer else "an older"
+        screen.line(margin + screen.style(f"{other.tier} has {age} text of it (version {other.version})", fg="yellow"))
     if form == "place":
         return
     width = screen.width - len(margin)

@@ -142,6 +142,7 @@ class EngineContext:
         """Write the use records that wait, then close the stores."""
         if self.background is not None:
             self.background.stop()
+        self.tiers.wait_for_searches()
         self.tiers.close_trackers()
         if self.tracker is not None:
             self.tracker.close()

@@ -53,11 +53,12 @@ def follows_each(function: Function) -> Function:
         tiers: Tiers = self._context.tiers
         if tiers.is_alone or not refs:
             return function(self, *refs, **options)
-        parts: dict[str | None, list[Any]] = {}
+        here: list[Any] = []
+        parts: dict[str, list[Any]] = {}
         for ref in refs:
             is_folder = str(ref).endswith(("/", "/*"))
-            parts.setdefault(None if is_folder else tiers.holding([ref], "present"), []).append(ref)
-        here = parts.pop(None, [])
+            other = None if is_folder else tiers.holding([ref], "present")
+            (here if other is None else parts.setdefault(other, [])).append(ref)
         reports = [function(self, *here, **options)] if here else []
         reports += [getattr(tiers.engine_of(name), function.__name__)(*some, **options) for name, some in parts.items()]
         return _joined(reports)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ricordo import registry
+from ricordo.config.files import data_home
 from ricordo.config.loading import locate_store
 from ricordo.config.places import TierPlace, configured, places
 from ricordo.engine.checks import is_bare, is_id, only_one
@@ -24,8 +26,11 @@ if TYPE_CHECKING:
     from ricordo.engine.following import Wanted
     from ricordo.models.base import Embedder
     from ricordo.search.pipeline import Searcher
-    from ricordo.search.tiers import Federation, SharedQueries, Tier
+    from ricordo.search.shared_queries import SharedQueries
+    from ricordo.search.tiers import Federation, Tier
 
+LATE_TIERS = "late-tiers.json"
+"""Beside the user's own store: which tiers did not answer, and until when they are left alone."""
 _PRESENT = ("live", "archived")
 _PUT_AWAY = ("deleted", "archived")
 _ANY = ("live", "archived", "deleted")
@@ -53,6 +58,13 @@ class Tiers:
         for tracker in tuple(self._trackers.values()):
             tracker.flush()
 
+    def wait_for_searches(self) -> None:
+        """Wait a moment for tiers that still search, before their stores are closed."""
+        if self._federation is not None:
+            from ricordo.search.tier_threads import wait_for_all
+
+            wait_for_all([tier.threads for tier in self._federation[1].tiers])
+
     def close_trackers(self) -> None:
         """Write the use records of the other tiers."""
         for tracker in tuple(self._trackers.values()):
@@ -68,6 +80,7 @@ class Tiers:
     @property
     def federation(self) -> Federation:
         """The tiers as they are set now; edits of their knowledge files are taken in first."""
+        from ricordo.search.tier_threads import Pauses
         from ricordo.search.tiers import Federation
 
         self._context.take_in_file_edits()
@@ -75,7 +88,15 @@ class Tiers:
         if self._federation is None or self._federation[0] != config.tiers:
             tiers = [self._tier_at(place) for place in places(self._context.located, config)]
             weighted = bool(configured(config)) or len(tiers) > 1
-            self._federation = config.tiers, Federation(tiers, weighted=weighted, seconds=config.tiers.seconds)
+            self._federation = (
+                config.tiers,
+                Federation(
+                    tiers,
+                    weighted=weighted,
+                    seconds=config.tiers.seconds,
+                    pauses=Pauses(data_home(os.environ) / LATE_TIERS),
+                ),
+            )
         return self._federation[1]
 
     def _tier_at(self, place: TierPlace) -> Tier:
@@ -97,7 +118,8 @@ class Tiers:
                 self._context.take_in_file_edits()
             return other
 
-        return Tier(place.name, place.store, place.weight, opens, self._searcher_of)
+        is_own = place.store == self._context.location
+        return Tier(place.name, place.store, place.weight, opens, self._searcher_of, is_own=is_own)
 
     @property
     def own_searcher(self) -> Searcher:
@@ -117,7 +139,7 @@ class Tiers:
 
     def _searcher_of(self, store: Store) -> Searcher:
         from ricordo.search.pipeline import Searcher
-        from ricordo.search.tiers import SharedQueries
+        from ricordo.search.shared_queries import SharedQueries
 
         context, models = self._context, self._context.models
         is_alone = len(places(context.located, context.config)) == 1
@@ -155,26 +177,31 @@ class Tiers:
         """
         names = [self._meant(name) for name in names]
         states = _PRESENT if wanted == "present" else _PUT_AWAY
+        known = [self._read_name(name) for name in names]
         for allowed in (states, _ANY) if names else ():
-            found = self._first_with(names, allowed)
+            found = self._first_with(known, allowed)
             if found is not None:
                 return None if found.location == self._context.location else found.name
-        apart = [found.name for name in names if (found := self._first_with([name], _ANY)) is not None]
+        apart = [found.name for name in known if (found := self._first_with([name], _ANY)) is not None]
         if len(names) == len(apart) > 1:
             where = " and ".join(f"{name} in the tier {tier}" for name, tier in zip(names, apart, strict=True))
             raise UsageError(f"they are in two stores: {where}", hint="‹:promote› copies an item to another tier.")
         return None
 
-    def _first_with(self, names: Sequence[str | Path | Ref], states: Sequence[str]) -> Tier | None:
+    def _read_name(self, name: str | Path | Ref) -> str | Ref:
+        """An id as it is, any other name as a ref: this thread knows the folder that paths are meant from."""
+        return name if isinstance(name, str) and is_id(name) else self._context.resolve(name)
+
+    def _first_with(self, names: Sequence[str | Ref], states: Sequence[str]) -> Tier | None:
         """The highest tier that holds all these items in one of the states."""
         found = self.federation.first(
             lambda store: True if all(self._look_up(store, name)[1] in states for name in names) else None
         )
         return found[0] if found is not None else None
 
-    def _look_up(self, store: Store, name: str | Path | Ref) -> tuple[int, str]:
+    def _look_up(self, store: Store, name: str | Ref) -> tuple[int, str]:
         """The number of an item in a store, and its state; "" if it is not there."""
-        known = store.items.ref_by_id(name) if isinstance(name, str) and is_id(name) else self._context.resolve(name)
+        known = store.items.ref_by_id(name) if isinstance(name, str) else name
         n = store.items.number(known) if known is not None else None
         return (n, store.items.get_many([n])[n].state) if n is not None else (0, "")
 
@@ -194,9 +221,10 @@ class Tiers:
         federation = self.federation
         own = next((tier for tier in federation.tiers if tier.location == context.location), None)
         if own is None or len(federation.tiers) > 1:
+            known = self._read_name(name)
 
             def find(store: Store) -> int | None:
-                n, state = self._look_up(store, name)
+                n, state = self._look_up(store, known)
                 return n if state in _PRESENT else None
 
             found = federation.first(find)

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ricordo.bounded import caller_waits
 from ricordo.config.loading import Config, ConfigProvider
 from ricordo.errors import Error
 from ricordo.frozen import frozen
@@ -165,13 +166,14 @@ def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -
     refs: list[str] = []
     share = wanted.budget // len(wanted.tasks)
     for number, task in enumerate(wanted.tasks):
-        report = engine.context(
-            task,
-            budget=share,
-            recent=not task,
-            always=wanted.always and number == 0,
-            session=payload.session,
-        )
+        with caller_waits(outlet.seconds_left):
+            report = engine.context(
+                task,
+                budget=share,
+                recent=not task,
+                always=wanted.always and number == 0,
+                session=payload.session,
+            )
         if report.text.strip():
             heading = f"# If your task is: {_start_of(task)}\n" if len(wanted.tasks) > 1 else ""
             texts.append(heading + report.text)

@@ -59,8 +59,8 @@ class Outlet:
         return 1 - (time.monotonic() - self._started) / self._limit
 
     @property
-    def seconds_for_server(self) -> float:
-        """How long to wait for a running server: all the time left, because the hook alone would take longer.
+    def seconds_left(self) -> float:
+        """How long an answer may still take. A running server gets all of it: the hook alone would take longer.
 
         A program that gives its hooks more time than the limit still gets an answer from a server that hangs.
         """

@@ -62,7 +62,7 @@ def answer(event: str, *, store: str | None, tier: str | None, started: float, w
         from ricordo.hooks.asking import ask_server
 
         content = _standard_input()
-        from_server = ask_server(event, content, store=store, tier=tier, seconds=outlet.seconds_for_server)
+        from_server = ask_server(event, content, store=store, tier=tier, seconds=outlet.seconds_left)
         if from_server is not None:
             outlet.offer_text(from_server)
             return

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ricordo._version import __version__
+from ricordo.bounded import caller_waits
 from ricordo.errors import Error
 from ricordo.hosting.threads import CallThreads
 from ricordo.mcp_server import completion, prompts, resources
@@ -69,8 +70,13 @@ class Handlers:
         service, name, arguments = self.service, params["name"], params.get("arguments") or {}
         seconds = service.seconds
         progress = Reporter(report) if report is not None else None
+
+        def work() -> Outcome:
+            with caller_waits(seconds):
+                return service.call(name, arguments, progress)
+
         try:
-            outcome = await self.threads.run(lambda: service.call(name, arguments, progress), seconds)
+            outcome = await self.threads.run(work, seconds)
         except TimeoutError:
             outcome = out_of_time(name, seconds, service.has_memory_tools)
         if progress is not None:

@@ -15,14 +15,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, TypeVar
 
-from ricordo.bounded import PendingCall
+from ricordo.bounded import PendingCall, within_callers
 from ricordo.errors import Error, Unavailable, UsageError
 from ricordo.frozen import frozen
 from ricordo.search.query import both, parse_query
 from ricordo.search.request import SHOWS_ALL, Request
+from ricordo.search.tier_threads import MOST_THREADS, Pauses, TierThreads
 from ricordo.store.base import Store
 from ricordo.store.values import ContentMark
 from ricordo.text.words import folded_words
@@ -31,14 +31,7 @@ from ricordo.values.items import Ref
 from ricordo.values.reports import TierState
 
 if TYPE_CHECKING:
-    from ricordo.models.base import Embedder, Vectors
     from ricordo.search.pipeline import Searcher
-
-MOST_THREADS = 4
-"""How many searches of one tier run at the same time. Each tier has its own, so one that hangs delays no other."""
-
-MOST_QUERIES = 16
-"""So many texts are kept with their vectors: a query and the questions in it, of the last few searches."""
 
 MOST_DIFFERENCE = 4_000
 """This many characters of what differs between two tiers' versions are shown."""
@@ -50,8 +43,17 @@ class Tier:
     """One store of a federation, opened when it is first asked; when that fails, the next search tries again."""
 
     def __init__(
-        self, name: str, location: str, weight: float, opens: Callable[[], Store], searches: Callable[[Store], Searcher]
+        self,
+        name: str,
+        location: str,
+        weight: float,
+        opens: Callable[[], Store],
+        searches: Callable[[Store], Searcher],
+        *,
+        is_own: bool = False,
     ) -> None:
+        self.is_own = is_own
+        """Whether it is the store that the engine was opened for; that one is always asked."""
         self.name = name
         self.location = location
         self.weight = weight
@@ -101,8 +103,9 @@ class Reply:
 class Federation:
     """Tiers that are searched together, the highest first. Without ``weighted``, the scores stay as they are."""
 
-    def __init__(self, tiers: Sequence[Tier], *, weighted: bool, seconds: float) -> None:
+    def __init__(self, tiers: Sequence[Tier], *, weighted: bool, seconds: float, pauses: Pauses | None = None) -> None:
         self.tiers = tuple(tiers)
+        self.pauses = pauses or Pauses()
         self.weighted = weighted
         self.seconds = seconds
 
@@ -130,19 +133,22 @@ class Federation:
         return replace(answer, meta=replace(answer.meta, milliseconds=_since(started), degraded=degraded))
 
     def _ask(self, chosen: Sequence[Tier], request: Request) -> tuple[list[Reply], list[tuple[Tier, Exception]]]:
-        """Ask tiers at the same time. A wrong request is refused; other failures count when all tiers fail."""
+        """Ask tiers at the same time. A wrong request is refused; other failures count when all tiers fail.
+
+        A tier that did not answer of late is left alone for a while. What the tiers do has ended when this returns or
+        raises, but for a tier that is late.
+        """
         if len(chosen) == 1:
             return [ask(chosen[0], request)], []
-        asked = [(tier, tier.threads.run(partial(ask, tier, request))) for tier in chosen]
-        deadline = time.monotonic() + self.seconds
+        failures: list[tuple[Tier, Exception]] = [(tier, self._late()) for tier in chosen if not self._may_ask(tier)]
+        paused = [tier for tier, _ in failures]
+        asked = [(tier, tier.threads.run(partial(ask, tier, request))) for tier in chosen if tier not in paused]
+        deadline = time.monotonic() + within_callers(self.seconds)
+        done = [(tier, call) for tier, call in asked if self._ended(tier, call, deadline - time.monotonic())]
+        failures += [(tier, self._late()) for tier, call in asked if (tier, call) not in done]
         replies: list[Reply] = []
-        failures: list[tuple[Tier, Exception]] = []
-        for tier, call in asked:
-            if not call.wait(max(0.0, deadline - time.monotonic())):
-                call.cancel()
-                late = Unavailable(f"did not answer within {self.seconds:g} s", hint="Raise tiers.seconds.")
-                failures.append((tier, late))
-            elif isinstance(call.error, Exception) and not isinstance(call.error, UsageError):
+        for tier, call in done:
+            if isinstance(call.error, Exception) and not isinstance(call.error, UsageError):
                 failures.append((tier, call.error))  # whatever breaks in one tier must not cost the others' hits
             else:
                 replies.append(call.result())
@@ -150,11 +156,34 @@ class Federation:
             raise _none_answered(failures)
         return replies, failures
 
+    def _may_ask(self, tier: Tier) -> bool:
+        return tier.is_own or self.pauses.may_ask(tier.location)
+
+    def _ended(self, tier: Tier, call: PendingCall[_Result], seconds: float) -> bool:
+        """Whether a call of a tier ended in time; if not, the tier is left alone for a while."""
+        if call.wait(max(0.0, seconds)):
+            if not tier.is_own:
+                self.pauses.answered(tier.location)
+            return True
+        call.cancel()
+        if not tier.is_own:
+            self.pauses.late(tier.location)
+        return False
+
+    def _late(self) -> Unavailable:
+        return Unavailable(f"did not answer within {self.seconds:g} s", hint="Raise tiers.seconds.")
+
     def first(self, find: Callable[[Store], _Result | None]) -> tuple[Tier, _Result] | None:
-        """The highest tier in which something is found; tiers that cannot be reached are passed over."""
+        """The highest tier in which something is found; tiers that cannot be reached, or are late, are passed over."""
         for tier in self.tiers:
             try:
-                found = find(tier.store)
+                if tier.is_own:
+                    found = find(tier.store)
+                elif self._may_ask(tier):
+                    call = tier.threads.run(lambda tier=tier: find(tier.store))  # type: ignore[misc]
+                    found = call.result() if self._ended(tier, call, within_callers(self.seconds)) else None
+                else:
+                    continue
             except (Error, OSError):
                 continue
             if found is not None:
@@ -314,77 +343,3 @@ def _none_answered(failures: Sequence[tuple[Tier, Exception]]) -> Exception:
 
 def _since(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)
-
-
-class TierThreads:
-    """A few threads that are kept between searches, because a store has one connection for each thread.
-
-    They are daemon threads, so that a tier on a network drive that does not answer cannot keep the process from ending.
-    """
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self._lock = threading.Lock()
-        self._started = 0
-        self._idle = 0
-        self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
-
-    def run(self, work: Callable[[], _Result]) -> PendingCall[_Result]:
-        """Start the work in one of the threads; the caller waits for it as long as it likes."""
-        call = PendingCall(work)
-        with self._lock:
-            if not self._idle and self._started < self.most:
-                self._started += 1
-                threading.Thread(target=self._serve, name="ricordo-tier", daemon=True).start()
-            else:
-                self._idle -= 1
-            self._work.put(call.run)
-        return call
-
-    def _serve(self) -> None:
-        while True:
-            self._work.get()()
-            with self._lock:
-                self._idle += 1
-
-
-class SharedQueries:
-    """An embedder that several tiers ask for the same texts at the same time: each text is computed once."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self.embedder = embedder
-        self.is_remote = bool(getattr(embedder, "is_remote", False))
-        self._lock = threading.Lock()
-        self._last: dict[str, PendingCall[Vectors]] = {}
-
-    @property
-    def fingerprint(self) -> str:
-        return self.embedder.fingerprint
-
-    @property
-    def dimensions(self) -> int:
-        return self.embedder.dimensions
-
-    @property
-    def max_tokens(self) -> int:
-        return self.embedder.max_tokens
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        return self.embedder.embed_documents(texts)
-
-    def embed_query(self, text: str) -> Vectors:
-        """The vector of a text; who asks for it while it is computed waits for that. A failure is not kept."""
-        with self._lock:
-            call = self._last.pop(text, None)
-            is_first = call is None
-            call = call or PendingCall(partial(self.embedder.embed_query, text))
-            self._last[text] = call
-            if len(self._last) > MOST_QUERIES:
-                del self._last[next(iter(self._last))]
-        if is_first:
-            call.run()
-            if call.error is not None:
-                with self._lock:
-                    self._last.pop(text, None)
-        call.wait(threading.TIMEOUT_MAX)
-        return call.result()
