@@ -1,7 +1,8 @@
 """LangGraph: a store for long-term memory, with search by meaning.
 
 A value is kept as an item ``agent:/langgraph/NAMESPACE…/KEY``: its texts are searched, and the value itself is kept as
-metadata, so that it is returned unchanged. Items that expire (``ttl``) are not supported.
+metadata, so that it is returned as it was put, except for secrets: these are redacted before anything is stored. Items
+that expire (``ttl``) are not supported.
 """
 
 from __future__ import annotations
