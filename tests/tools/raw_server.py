@@ -103,6 +103,8 @@ def called(name: str, given: dict[str, Any]) -> dict[str, Any]:
     if BEHAVIOUR == "changes" and not (FOLDER / "changed").exists():
         (FOLDER / "changed").write_text("yes")
         send({"method": "notifications/tools/list_changed"})
+    if BEHAVIOUR == "pictures":
+        return {"content": [{"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}]}
     if name == "long_answer":
         return {"content": [{"type": "text", "text": LONG}]}
     if name == "always_fails":

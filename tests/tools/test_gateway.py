@@ -117,6 +117,16 @@ def test_a_long_result_is_read_on_by_its_id(talk: Callable[..., Any]) -> None:
     assert talk(conversation).splitlines()[-1] == "line 01999 of the long answer"
 
 
+def test_images_pass(talk: Callable[..., Any]) -> None:
+    async def conversation(client: Client) -> Any:
+        return await client.call_tool("call_tool", {"name": "raw/long_answer"})
+
+    answer = talk(conversation, "pictures")
+    assert [one.type for one in answer.content] == ["text", "image"]
+    assert (answer.content[1].data, answer.content[1].mime_type) == ("aGVsbG8=", "image/png")
+    assert "image/png" in answer.structured_content["text"]
+
+
 def test_the_core_tools_come_too_when_they_are_asked_for(talk: Callable[..., Any]) -> None:
     async def conversation(client: Client) -> list[str]:
         return [tool.name for tool in (await client.list_tools()).tools]

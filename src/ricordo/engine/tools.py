@@ -110,11 +110,21 @@ class Tools(IndexedTools):
         if isinstance(answer.content, bytes):
             kind = answer.mime_type or "bytes"
             text = f"({len(answer.content):,} bytes of {kind}, which is not a text)"
-            return ToolResult(name, text, answer.failed, chars=len(text), mime_type=answer.mime_type, ms=round(ms, 1))
+            return ToolResult(
+                name,
+                text,
+                answer.failed,
+                chars=len(text),
+                mime_type=answer.mime_type,
+                ms=round(ms, 1),
+                blocks=answer.blocks,
+            )
         whole = answer.content[:LARGEST_RESULT]
         text, more = part_of(whole, 0, self._context.config.tools.max_chars)
         kept = self.records.keep(whole) if more is not None else ""
-        return ToolResult(name, text, answer.failed, kept, len(whole), more, answer.mime_type, round(ms, 1))
+        return ToolResult(
+            name, text, answer.failed, kept, len(whole), more, answer.mime_type, round(ms, 1), answer.blocks
+        )
 
     @verb(
         "read",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Error, UsageError
 from ricordo.mcp_server import shapes
-from ricordo.mcp_server.tool import READS, Effects, mapping, string, tool
+from ricordo.mcp_server.tool import BLOCKS, READS, Effects, mapping, string, tool
 from ricordo.tools.arguments import summary
 from ricordo.tools.index import clean
 from ricordo.tools.registered import ServerFile
@@ -96,10 +96,11 @@ class ToolFailed(UsageError):  # noqa: N818 - named like the rest of the tree
 
 def _plain(result: ToolResult) -> dict[str, Any]:
     """The text; for a longer result also its size, and the name with which call_tool reads on."""
+    blocks = {BLOCKS: list(result.blocks)} if result.blocks else {}
     if result.next_char is None:
-        return {"text": result.text}
+        return {"text": result.text} | blocks
     rest = f"result/{result.id}/{result.next_char}"
-    return {"text": result.text, "chars": result.chars, "read_on": {"call_tool": {"name": rest}}}
+    return blocks | {"text": result.text, "chars": result.chars, "read_on": {"call_tool": {"name": rest}}}
 
 
 TOOLS = (find_tools, describe_tool, call_tool)

@@ -167,7 +167,8 @@ def result_of(outcome: Outcome) -> dict[str, Any]:
     An error is text alone: structured content must match the tool's output schema, and clients that check it would
     show the model a schema error in place of ours.
     """
-    result: dict[str, Any] = {"content": [{"type": "text", "text": outcome.text()}], "isError": outcome.is_error}
+    content = [{"type": "text", "text": outcome.text()}, *outcome.blocks]
+    result: dict[str, Any] = {"content": content, "isError": outcome.is_error}
     return result if outcome.is_error else result | {"structuredContent": dict(outcome.plain)}
 
 

@@ -14,7 +14,7 @@ from ricordo.frozen import frozen
 from ricordo.hosting.service import Service
 from ricordo.log import report
 from ricordo.mcp_server import toolsets
-from ricordo.mcp_server.tool import Tool
+from ricordo.mcp_server.tool import BLOCKS, Tool
 
 if TYPE_CHECKING:
     from ricordo.config.loading import Config
@@ -30,6 +30,8 @@ class Outcome:
 
     plain: Mapping[str, Any]
     is_error: bool = False
+    blocks: Sequence[Mapping[str, Any]] = ()
+    """Images and other content that stand beside the answer."""
 
     def text(self) -> str:
         return json.dumps(self.plain, ensure_ascii=False, separators=(",", ":"), default=str)
@@ -89,7 +91,8 @@ class ToolService(Service):
             message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
             return failure("unexpected", message, "This is a bug in Ricordo; its log has the details. Try another way.")
         self.wake()  # after a read too: it may have taken in knowledge files, or found what a hook left
-        return Outcome(printable(answer))
+        blocks = answer.pop(BLOCKS, ())
+        return Outcome(printable(answer), blocks=blocks)
 
     def _unknown(self, name: str) -> Outcome:
         from ricordo.config.rules import nearest

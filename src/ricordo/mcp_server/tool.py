@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Schema = dict[str, Any]
 Run = Callable[..., dict[str, Any]]
 
+BLOCKS = "_blocks"
+"""Under this name a tool hands on images and other content, which stand beside its answer, not in it."""
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {

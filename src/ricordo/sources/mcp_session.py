@@ -60,6 +60,8 @@ class Result:
     content: str | bytes
     mime_type: str = ""
     failed: bool = False
+    blocks: tuple[Mapping[str, Any], ...] = ()
+    """What is not plain text (images, sounds, links, files), as the server sent it."""
 
 
 @asynccontextmanager
@@ -234,12 +236,15 @@ async def get_prompt(client: Client, name: str, arguments: dict[str, str]) -> Re
 def result_of(answer: Any) -> Result:
     """A tool's answer as one content: its texts, else the first block that is not text, else its data as JSON."""
     failed = bool(_member(answer, "is_error"))
+    blocks = tuple(
+        one.model_dump(by_alias=True, mode="json", exclude_none=True) for one in answer.content if one.type != "text"
+    )
     if (held := _joined(answer.content)) is not None:
-        return Result(held.content, held.mime_type, failed)
+        return Result(held.content, held.mime_type, failed, blocks)
     structured = _member(answer, "structured_content")
     if structured is not None:
         return Result(json.dumps(structured, ensure_ascii=False, indent=1), "application/json", failed)
-    return Result("", "", failed)
+    return Result("", "", failed, blocks)
 
 
 def _joined(blocks: Sequence[Any]) -> Result | None:

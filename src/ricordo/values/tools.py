@@ -44,6 +44,8 @@ class ToolResult(Plain):
     """Where to read on, if this is not the end."""
     mime_type: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     ms: float = 0.0
+    blocks: tuple[Mapping[str, Any], ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
+    """Images, sounds, links and files of the answer, in the form of MCP."""
 
 
 @frozen
