@@ -56,10 +56,10 @@ class Site:
         return TestClient(self.app, base_url="http://127.0.0.1", headers=headers or {})
 
 
-def composed(folder: Path, port: int = 0, **settings: Any) -> tuple[Serving, Any]:
+def composed(folder: Path, port: int = 0, toolsets: tuple[str, ...] = (), **settings: Any) -> tuple[Serving, Any]:
     """The parts of a server and its application, put together as ``ricordo serve`` does."""
     given = {"embedding.provider": "none", **settings}
-    service = ToolService((), store=str(folder / "store.db"), config=ConfigProvider(given, env={}, start=folder))
+    service = ToolService(toolsets, store=str(folder / "store.db"), config=ConfigProvider(given, env={}, start=folder))
     credentials = Credentials(folder / "credentials.json")
     serving = Serving(service, credentials=credentials, local_token=LOCAL, run_command=run_command)
     return serving, app_for(serving, mcp_http.app_for(service, serving.threads), port=port)

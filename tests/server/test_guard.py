@@ -8,6 +8,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -17,7 +18,7 @@ from ricordo.hosting.credentials import Credentials
 from ricordo.http_api import guard
 from ricordo.http_api.server import refuse_open_door
 
-from .http_sites import LOCAL, Site, listen
+from .http_sites import LOCAL, Listening, Site, listen
 
 PAGES = (
     "/", "/hits", "/browse", "/timeline", "/graph", "/insight", "/profiles", "/compare", "/jobs", "/settings", "/add",
@@ -132,6 +133,58 @@ def test_a_token_that_may_write_cannot_read_files_of_the_machine(site: Site, tmp
     assert writer.post("/api/v1/mv", json={"ref": "note:/x", "new_ref": f"disk:{secret}"}).status_code == 403
     writer.post("/api/v1/refresh?wait=10", json={"refs": [f"disk:{secret}"]})
     assert site.engine.search("crown jewels").hits == ()
+
+
+def tool_called(site: Listening, scope: str, name: str, arguments: dict[str, Any]) -> str:
+    """What a tool answers over MCP to a token of a scope."""
+    import anyio
+    import httpx2
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
+    secret, _ = site.serving.credentials.add(scope, scope)
+
+    async def talk() -> str:
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {secret}"}) as web,
+            Client(streamable_http_client(f"{site.address}/mcp", http_client=web)) as client,
+        ):
+            answer: Any = await client.call_tool(name, arguments)
+            return str(answer.content[0].text)
+
+    return anyio.run(talk)
+
+
+def test_over_mcp_a_token_that_may_write_reads_no_file_writes_under_no_file_and_sets_nothing(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("the crown jewels", encoding="utf-8")
+    site, end = listen(tmp_path, toolsets=("context", "memory", "verbs"))
+    calls: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("add", {"sources": [str(secret)]}),
+        ("add", {"sources": [secret.as_uri()]}),
+        ("add", {"sources": [str(tmp_path)]}),
+        ("add", {"text": "x", "ref": f"disk:{secret}"}),
+        ("context_write", {"ref": f"disk:{secret}", "content": "x"}),
+        ("save", {"ref": f"disk:{secret}", "content": "x"}),
+        ("mv", {"ref": "note:/mine", "new_ref": f"disk:{secret}"}),
+        ("set_config", {"key": "search.limit", "value": "5"}),
+    )
+    try:
+        site.engine.save("note:/mine", "Mine.")
+        for name, arguments in calls:
+            assert "forbidden" in tool_called(site, "write", name, arguments), name
+        assert site.engine.search("crown jewels").hits == ()
+        assert "created" in tool_called(site, "write", "add", {"text": "A plan.", "ref": "note:/plan"})
+        assert "forbidden" not in tool_called(site, "admin", "add", {"sources": [str(secret)]})
+        assert site.engine.search("crown jewels").hits
+    finally:
+        end()
+
+
+def test_a_token_that_may_write_may_send_files(site: Site) -> None:
+    sent = [("files", ("plan.md", b"Ship on Friday.", "text/plain"))]
+    answer = site.as_scope("write").post("/api/v1/upload?wait=20", files=sent).json()
+    assert [item["ref"] for item in answer["result"]["items"]] == ["agent:/uploads/plan.md"]
 
 
 def test_the_name_of_a_sent_file_leads_nowhere_else(site: Site) -> None:

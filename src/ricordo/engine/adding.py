@@ -15,6 +15,7 @@ from ricordo.engine.context import EngineContext
 from ricordo.engine.items import adding_to
 from ricordo.engine.roots import RootVerbs
 from ricordo.errors import UsageError
+from ricordo.permissions import refuse_files
 from ricordo.values.choices import ON_CONFLICT
 from ricordo.values.items import Ref
 from ricordo.values.kinds import KINDS
@@ -120,6 +121,7 @@ class AddVerbs:
         added.
         """
         check_choice("on_conflict", on_conflict, ON_CONFLICT)
+        refuse_files(sources)
         for source in sources:
             check_type("what is added", source if not isinstance(source, Path) else str(source), str)
         if kind is not None:
@@ -141,7 +143,7 @@ class AddVerbs:
                 raise UsageError(
                     "text from standard input needs a name", hint="Say where it goes: ‹as_ref=note:/my-note›"
                 )
-            return self._context.embed_after(adding.text(self._context.resolve(as_ref), text), wait, progress)
+            return self._context.embed_after(adding.text(self._context.resolve_new(as_ref), text), wait, progress)
         if as_ref is not None and len(sources) != 1:
             raise UsageError(
                 "‹as_ref› names one item, so it goes with one file", hint="Leave out ‹as_ref›, or add one file."
@@ -158,7 +160,7 @@ class AddVerbs:
             read = self._pages(prompt_addition, transcript)
             return AddingPages(adding, read, depth=depth, sitemap=sitemap, most=most)
 
-        ref = self._context.resolve(as_ref) if as_ref else None
+        ref = self._context.resolve_new(as_ref) if as_ref else None
         report = adding.sources(sources, globs=globs, as_ref=ref, pages=pages)
         return report if dry_run else self._context.embed_after(report, wait, progress)
 

@@ -20,6 +20,7 @@ from ricordo.engine.models_in_use import ModelsInUse
 from ricordo.engine.tiers import Tiers
 from ricordo.errors import Error, NotFound, StoreError, Unavailable, UsageError
 from ricordo.memory.tracking import Tracker
+from ricordo.permissions import refuse_file_ref
 from ricordo.store.base import Store
 from ricordo.values.items import Ref
 from ricordo.values.reports import AddReport, Progress
@@ -278,6 +279,12 @@ class EngineContext:
         if not text.strip():
             raise UsageError("an empty name is not a ref", hint="Name a file, a ref such as note:/plan, or an item id.")
         return registry.disk_ref(Path(text))
+
+    def resolve_new(self, text: str | Path | Ref) -> Ref:
+        """The ref that is written to; callers that may not read files are refused one that names a file."""
+        ref = self.resolve(text)
+        refuse_file_ref(ref)
+        return ref
 
     def number(self, name: str | Path | Ref) -> int:
         """The number of the item with a name; an error if there is none."""

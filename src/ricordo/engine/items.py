@@ -83,7 +83,7 @@ class ItemVerbs:
         from ricordo.ingest.redact import redact_item
 
         check_type("content", content, str)
-        resolved = self._context.resolve(ref)
+        resolved = self._context.resolve_new(ref)
         before = self._present(resolved) if on_conflict == "overwrite" else None
         if before is not None:
             kind = kind or before.kind
@@ -117,7 +117,7 @@ class ItemVerbs:
         """Write many texts, in batches of one transaction each; secrets are redacted as in ``save``."""
         check_choice("on_conflict", on_conflict, ON_CONFLICT)
         adding = adding_to(self._context, on_conflict, progress, allow_secrets=allow_secrets)
-        report = adding.entries(((self._context.resolve(entry.ref), entry) for entry in entries), durable=durable)
+        report = adding.entries(((self._context.resolve_new(entry.ref), entry) for entry in entries), durable=durable)
         return self._context.embed_after(report, wait, progress)
 
     @verb(
@@ -175,7 +175,7 @@ class ItemVerbs:
     @follows("ref")
     def mv(self, ref: ItemName, new_ref: NewRef, *, wait: Wait = True) -> Saved:
         """Its history moves with it."""
-        target = self._context.resolve(new_ref)
+        target = self._context.resolve_new(new_ref)
 
         def moved(draft: Draft) -> PreparedItem:
             return self._context.pipeline.prepare_draft(replace(draft, ref=target))

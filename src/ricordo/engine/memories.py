@@ -243,7 +243,7 @@ class MemoryVerbs:
             if not (name := ref.strip().strip("/")):
                 raise UsageError("an empty name is not a ref", hint="Leave it out to get one made of the first words.")
             return Ref(drive_of(kind), f"/{name}")
-        return self._context.resolve(ref) if ref is not None else None
+        return self._context.resolve_new(ref) if ref is not None else None
 
 
 def _kind_on(ref: str | Ref | None) -> str:

@@ -12,6 +12,7 @@ from ricordo.config.loading import Config, find_setting, load_config, set_value,
 from ricordo.config.profiles import ProfileEntry, profile_entry, set_entry, unset_entry
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
+from ricordo.permissions import refuse_settings
 
 
 @frozen
@@ -50,6 +51,7 @@ def change_setting(
 
     ``config`` gives the settings in force. Agents may not change what chooses models, hosts or folders.
     """
+    refuse_settings(name)
     if entry := profile_entry(name):
         return _change_entry(entry, text, scope, start, config)
     known = find_setting(name)
@@ -79,6 +81,7 @@ def remove_setting(
     name: str, *, scope: str = "user", start: Path | None = None, config: Callable[[], Config] = load_config
 ) -> SettingRemoval:
     """Remove one setting, or a part of a profile, from the file of ``scope``."""
+    refuse_settings(name)
     if entry := profile_entry(name):
         removed, after = unset_entry(entry, scope=scope, start=start), config()
         return SettingRemoval(entry.name, removed, entry.value(after.profiles), _source(entry, after))

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import TypeVar
 
 import anyio
@@ -35,12 +36,12 @@ class CallThreads:
         return self._working > 0
 
     async def run(self, work: Callable[[], T], seconds: float) -> T:
-        """The result of the work. After ``seconds`` it raises ``TimeoutError``, and the work runs on in its thread."""
+        """The result of the work, which has the caller's context. After ``seconds`` it raises ``TimeoutError``, and the work runs on in its thread."""
         if self._room is None:
             self._room = anyio.CapacityLimiter(AT_ONCE)
         with anyio.fail_after(seconds):
             async with self._room:
-                return await asyncio.wrap_future(self._pool.submit(self._counted, work))
+                return await asyncio.wrap_future(self._pool.submit(copy_context().run, self._counted, work))
 
     def _counted(self, work: Callable[[], T]) -> T:
         with self._lock:

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from fastapi import APIRouter, Body, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from ricordo.hosting.credentials import Caller
 from ricordo.http_api.own_answers import OWN_ANSWERS
-from ricordo.http_api.permissions import allowed_ref, refuse_files
 from ricordo.http_api.routing import WaitParameter, begins, reads, writes
-from ricordo.http_api.serving import Here, Who
+from ricordo.http_api.serving import Here
 from ricordo.http_api.shapes import shape_of
+from ricordo.permissions import refuse_files
 from ricordo.verbs.index import all_verbs
 from ricordo.verbs.rows import ParamRow, VerbRow, arguments, call, plain_answer
 
@@ -33,8 +32,6 @@ NETWORK_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "tree": {"depth": 2},
 }
 """Defaults that differ over a network: answers stay small, and a search without a query lists the newest."""
-NEW_REFS: Mapping[str, str] = {"add": "as_ref", "mv": "new_ref", "remember": "ref", "save": "ref"}
-"""The parameter under which a verb writes."""
 MOST_VALUES = 1000
 MOST_NUMBER = 2**31
 LONGEST_TEXT = 1000
@@ -138,11 +135,9 @@ def _answer(engine: Ricordo, row: VerbRow, given: Given) -> Any:
 
 
 def _answers(row: VerbRow, asked_as: Any, answer: Callable[[Ricordo, VerbRow, Given], Any]) -> Callable[..., Any]:
-    async def answers(here: Here, who: Who, asked: Any) -> Response:
+    async def answers(here: Here, asked: Any) -> Response:
         given = given_by(row, asked) | _said_by_server(row)
-        return await here.answer(
-            lambda engine: answer(engine, row, _allowed(engine, who, row, given)), writes=row.scope != "read"
-        )
+        return await here.answer(lambda engine: answer(engine, row, given), writes=row.scope != "read")
 
     answers.__annotations__["asked"] = asked_as
     return answers
@@ -151,16 +146,16 @@ def _answers(row: VerbRow, asked_as: Any, answer: Callable[[Ricordo, VerbRow, Gi
 def _begins(row: VerbRow, model: type[Parameters]) -> Callable[..., Any]:
     reports = any(param.name == "progress" for param in row.params)
 
-    async def begins(here: Here, who: Who, asked: Any, wait: WaitParameter = 0) -> Response:
+    async def begins(here: Here, asked: Any, wait: WaitParameter = 0) -> Response:
         given = given_by(row, asked)
         arguments(row, given)  # a mistake is answered at once, not by a task
         for param in row.params:
             if row.scope == "write" and param.kind == "path":
-                refuse_files(who, given.get(param.name, []))
+                refuse_files(given.get(param.name, []))
 
         def work(engine: Ricordo, tell: Tells) -> Any:
             told = {"progress": tell} if reports else {}
-            return _answer(engine, row, _allowed(engine, who, row, given) | told)
+            return _answer(engine, row, given | told)
 
         return await here.begin(row.path, work, about=_about(row, given), wait=wait)
 
@@ -172,12 +167,6 @@ def _said_by_server(row: VerbRow) -> Given:
     """What the caller does not say: vectors are made afterwards, and the log names the API."""
     names = {param.name for param in row.params}
     return ({"wait": False} if "wait" in names else {}) | ({"tool": "api"} if row.path == "search" else {})
-
-
-def _allowed(engine: Ricordo, who: Caller, row: VerbRow, given: Given) -> Given:
-    """The same, with the ref that is written to, if this caller may write there."""
-    name = NEW_REFS.get(row.short_for or row.path, "")
-    return given | ({name: allowed_ref(engine, who, given[name])} if given.get(name) else {})
 
 
 def _about(row: VerbRow, given: Given) -> str:

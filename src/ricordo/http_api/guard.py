@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo.errors import Unavailable
 from ricordo.frozen import frozen
 from ricordo.hosting.credentials import Caller, Credentials
+from ricordo.permissions import asked_with
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -120,7 +121,8 @@ class Guard:
             return
         scope.setdefault("state", {})["caller"] = caller
         body = BoundedBody(receive, send, limits.body)
-        await self._app(scope, body.receive, body.send)
+        with asked_with(caller.scope if caller is not None else "read"):
+            await self._app(scope, body.receive, body.send)
 
     def _called_by(self, headers: Mapping[bytes, str]) -> str:
         host = headers.get(b"host", "").lower()

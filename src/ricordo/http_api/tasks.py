@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -87,7 +88,7 @@ class Tasks:
         self._ending = threading.Event()
 
     def start(self, verb: str, work: Work, about: str = "") -> Task:
-        """Begin a task, or put it into the queue."""
+        """Begin a task, or put it into the queue; it works with the rights of the caller."""
         task = Task(verb, about[:200])
         with self._lock:
             if sum(one.state == "waiting" for one in self._tasks.values()) >= MOST_WAITING:
@@ -96,7 +97,7 @@ class Tasks:
             over = [one.id for one in self._tasks.values() if one.is_over]
             for old in over[: max(0, len(self._tasks) - KEPT)]:
                 del self._tasks[old]
-        self._pool.submit(self._run, task, work)
+        self._pool.submit(copy_context().run, self._run, task, work)
         return task
 
     def get(self, identity: str) -> Task:

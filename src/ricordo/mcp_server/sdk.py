@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from mcp import types
@@ -16,6 +17,7 @@ from mcp.shared import exceptions
 from mcp.shared.message import SessionMessage
 
 from ricordo.frozen import frozen
+from ricordo.permissions import asked_with
 
 __all__ = ["Method", "SessionMessage", "http_app", "make_server", "protocol_error", "read_message", "written_message"]
 
@@ -79,7 +81,8 @@ def _second(
             meta = context.meta or {}
             asked = "progress_token" in meta or "progressToken" in meta
             report = context.session.report_progress if asked else None
-            return result.model_validate(await answer(_plain(params), report))
+            with for_caller(context.request):
+                return result.model_validate(await answer(_plain(params), report))
 
         return handle
 
@@ -110,7 +113,8 @@ def _first(
         result = getattr(types, METHODS[method].result)
 
         async def handle(request: Any) -> Any:
-            given = await answer(_plain(getattr(request, "params", None)), _reporter(server.request_context))
+            with for_caller(getattr(server.request_context, "request", None)):
+                given = await answer(_plain(getattr(request, "params", None)), _reporter(server.request_context))
             return types.ServerResult(result.model_validate(given))  # type: ignore[operator]
 
         return handle
@@ -118,6 +122,15 @@ def _first(
     for method, answer in answers.items():
         server.request_handlers[getattr(types, METHODS[method].request)] = handler(method, answer)
     return server
+
+
+def for_caller(request: Any) -> AbstractContextManager[None]:
+    """Work with the rights of whoever sent a request, if a guard let it in; otherwise with those that hold already.
+
+    A session goes on through many requests, and each of them may have another sender.
+    """
+    state = request.scope.get("state", {}) if request is not None else {}
+    return asked_with(state["caller"].scope) if "caller" in state else nullcontext()
 
 
 def _reporter(context: Any) -> Report | None:

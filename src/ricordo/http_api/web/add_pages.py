@@ -8,9 +8,9 @@ from fastapi import File, Form, Query, Request, Response, UploadFile
 
 from ricordo.errors import UsageError
 from ricordo.http_api.file_routes import uploaded
-from ricordo.http_api.permissions import refuse_files
-from ricordo.http_api.serving import Here, Who
+from ricordo.http_api.serving import Here
 from ricordo.http_api.web.frame import page, page_router, shows
+from ricordo.permissions import refuse_files
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -30,7 +30,6 @@ async def add_page(request: Request, here: Here, title: Annotated[str, Query(max
 async def add_sources(
     request: Request,
     here: Here,
-    who: Who,
     sources: Annotated[str, Form(min_length=1, max_length=100_000)],
     depth: Annotated[int, Form(ge=0, le=10)] = 0,
 ) -> Response:
@@ -38,7 +37,7 @@ async def add_sources(
     named = [line.strip() for line in sources.splitlines() if line.strip()]
     if not named:
         raise UsageError("there is nothing to add", hint="Write a URL or a path on each line.")
-    refuse_files(who, named)
+    refuse_files(named)
 
     def work(engine: Ricordo, tell: Tells) -> Any:
         return engine.add(*named, depth=depth, progress=tell)

@@ -6,6 +6,7 @@ Two things ensure this: the renderer passes on no HTML from the text, and its ou
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -31,6 +32,9 @@ TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre",
     "span", "strong", "s", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
+DEEPEST_BRACKETS = 5
+"""How deep brackets of one paragraph may be nested, or stay open, to be looked at as links."""
+_BRACKET = re.compile(r"\\.|[\[\]]", re.DOTALL)
 SCHEMES = {"http", "https", "mailto"}
 
 
@@ -46,11 +50,44 @@ def render(text: str, ref: str = "") -> str:
 @cache
 def _renderer() -> MarkdownIt:
     renderer = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
+    renderer.inline.ruler.before("link", "deep_brackets", _deep_brackets)
     renderer.add_render_rule("image", _image)
     renderer.add_render_rule("link_open", _link)
     renderer.add_render_rule("heading_open", _heading)
     renderer.add_render_rule("heading_close", _heading)
     return renderer
+
+
+def _deep_brackets(state: Any, silent: bool) -> bool:
+    """Take a bracket that is nested too deep as text. The library would look for the end of a link at each of them, and
+    again in each part of what it found.
+    """
+    start, text = state.pos, state.src
+    bracket = start + 1 if text.startswith("![", start) else start
+    if not text.startswith("[", bracket):
+        return False
+    if state.env.get("brackets of") is not text:
+        state.env.update({"brackets of": text, "deep brackets": deep_brackets(text)})
+    if bracket not in state.env["deep brackets"]:
+        return False
+    if not silent:
+        state.pending += text[start : bracket + 1]
+    state.pos = bracket + 1
+    return True
+
+
+def deep_brackets(text: str) -> frozenset[int]:
+    """Where a bracket opens inside of too many others that are open, or too many in a row are never closed."""
+    deep: list[int] = []
+    is_open: list[int] = []
+    for found in _BRACKET.finditer(text):
+        if found[0] == "[":
+            is_open.append(found.start())
+            if len(is_open) > DEEPEST_BRACKETS:
+                deep.append(found.start())
+        elif found[0] == "]" and is_open:
+            is_open.pop()
+    return frozenset(deep + (is_open if len(is_open) > DEEPEST_BRACKETS else []))
 
 
 def _image(self: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> str:
