@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import anyio
 import pytest
 from starlette.testclient import TestClient
 
 from ricordo import UsageError
 from ricordo.hosting.credentials import Credentials
-from ricordo.http_api import guard
+from ricordo.http_api import guard, request_body
 from ricordo.http_api.server import refuse_open_door
 
 from .http_sites import LOCAL, Listening, Site, listen
@@ -105,6 +107,21 @@ def test_guessing_codes_and_tokens_is_slowed_down(site: Site, monkeypatch: pytes
     assert site.stranger({"Authorization": "Bearer wrong"}).get("/").status_code == 429
 
 
+def test_guesses_from_the_same_machine_do_not_lock_its_owner_out(
+    new_site: Callable[..., Site], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "time", SimpleNamespace(monotonic=lambda: 100.0))
+    site = new_site(**{"serve.requests_per_minute": 50})
+    token, _ = site.serving.credentials.add("owner", "read")
+    for n in range(100):
+        site.stranger().get(f"/sign-in?code=guess{n}")
+        site.stranger({"Authorization": f"Bearer guess{n}"}).get("/")
+    assert site.stranger().get("/sign-in?code=guess").status_code == 429
+    right = f"/sign-in?code={site.serving.codes.new()}"
+    assert site.stranger().get(right, follow_redirects=False).status_code == 303
+    assert site.stranger({"Authorization": f"Bearer {token}"}).get("/api/v1/status").status_code == 200
+
+
 SCOPES: tuple[tuple[str, str, dict[str, str], int], ...] = (
     ("read", "/api/v1/remember", {"text": "x"}, 403),
     ("write", "/api/v1/remember", {"text": "x"}, 200),
@@ -137,7 +154,6 @@ def test_a_token_that_may_write_cannot_read_files_of_the_machine(site: Site, tmp
 
 def tool_called(site: Listening, scope: str, name: str, arguments: dict[str, Any]) -> str:
     """What a tool answers over MCP to a token of a scope."""
-    import anyio
     import httpx2
     from mcp import Client
     from mcp.client.streamable_http import streamable_http_client
@@ -233,6 +249,90 @@ def test_a_body_is_taken_up_to_the_limit_and_not_a_byte_beyond(new_site: Callabl
         assert site.client.post("/api/v1/remember", content=sent, headers=JSON).status_code == 200
     for sent in (body + b" ", iter([body[:600], body[600:], b" "])):
         assert site.client.post("/api/v1/remember", content=sent, headers=JSON).status_code == 413
+
+
+def answered(site: Site, scope: str, path: str, head: dict[str, str], parts: Sequence[bytes]) -> tuple[int, int]:
+    """The status of an answer to a request, and how many parts of the body were read for it."""
+    secret, _ = site.serving.credentials.add(scope, scope)
+    headers = {"host": "127.0.0.1", "authorization": f"Bearer {secret}", "content-type": "application/json", **head}
+    asked: dict[str, Any] = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
+        "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80), "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }  # fmt: skip
+    unread, sent = list(parts), []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": unread.pop(0), "more_body": bool(unread)}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    async def call() -> None:
+        await site.app(asked, receive, send)
+
+    anyio.run(call)
+    return sent[0]["status"], len(parts) - len(unread)
+
+
+def test_nothing_of_a_body_is_read_for_a_caller_who_may_not_send_it(site: Site) -> None:
+    parts = [b'{"text": "', b"x" * 1000, b'"}']
+    for scope, path in (("read", "/api/v1/remember"), ("write", "/api/v1/config"), ("read", "/add/text")):
+        assert answered(site, scope, path, {}, parts) == (403, 0), path
+    assert answered(site, "write", "/api/v1/remember", {}, parts) == (200, 3)
+
+
+def test_how_much_may_be_sent_depends_on_who_sends_it_and_where_to(site: Site) -> None:
+    for scope, path, most in (
+        ("read", "/api/v1/search", 1_000_000),
+        ("write", "/mcp", 4_259_840),
+        ("write", "/api/v1/remember", 64_000_000),
+    ):
+        status, parts = answered(site, scope, path, {"content-length": str(most + 1)}, [b"x"])
+        assert (status, parts) == (413, 0), path
+        if path != "/mcp":  # it runs only in a server that was started
+            assert answered(site, scope, path, {"content-length": str(most)}, [b"x"])[0] != 413, path
+
+
+def deep(levels: int) -> bytes:
+    return b'{"text": "x", "fields": {"a": ' + b"[" * (levels - 2) + b"]" * (levels - 2) + b"}}"
+
+
+@pytest.mark.parametrize(
+    ("media_type", "body", "status", "words"),
+    [
+        ("application/json", deep(101), 400, "nested more than 100 deep"),
+        ("application/json", deep(500), 400, "nested more than 100 deep"),
+        ("application/json", deep(1_000_000), 413, "more than 200,000 values"),
+        ("application/json", b"[" + b"0," * 200_001 + b"0]", 413, "more than 200,000 values"),
+        ("application/json", b"{" + b'"a":0,' * 10_001 + b'"a":0}', 413, "more than 10,000 names"),
+        ("application/x-www-form-urlencoded", b"a=1&" * 10_001, 413, "more than 10,000 names"),
+        ("application/json", b'{"text": "' + b"[{:," * 300_000 + b'"}', 200, "memory:/"),
+        ("application/json", b'{"text": "' + rb"\"" * 5_000 + b"[" * 101 + b'"}', 200, "memory:/"),
+    ],
+)
+def test_a_body_is_refused_by_its_shape_before_it_is_parsed(
+    site: Site, media_type: str, body: bytes, status: int, words: str
+) -> None:
+    answer = site.as_scope("write").post("/api/v1/remember", content=body, headers={"Content-Type": media_type})
+    assert (answer.status_code, words in answer.text) == (status, True), answer.text[:300]
+
+
+def test_the_shape_of_a_long_body_is_looked_at_beside_the_loop(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_in: list[bool] = []
+
+    def look(body: bytes, media_type: str) -> None:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            looked_in.append(False)
+        else:
+            looked_in.append(True)
+
+    monkeypatch.setattr(request_body, "refuse_shape", look)
+    for length in (10, 100_000):
+        site.client.post("/api/v1/remember", json={"text": "x" * length})
+    assert looked_in == [True, False]
 
 
 def test_a_body_that_says_it_is_too_large_is_refused_before_it_is_sent(tmp_path: Path) -> None:

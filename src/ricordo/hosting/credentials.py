@@ -155,6 +155,12 @@ class SignInCodes:
             self._until[digest(code)] = time.monotonic() + self.SECONDS
         return code
 
+    def knows(self, code: str) -> bool:
+        """Whether the code is valid; it stays so."""
+        with self._lock:
+            self._drop_old()
+            return digest(code) in self._until
+
     def redeem(self, code: str) -> bool:
         """Whether the code is valid; it is used up by this."""
         with self._lock:

@@ -121,7 +121,7 @@ def ask(
 
     head = (
         f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nAuthorization: Bearer {running.token}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        f"Content-Type: application/octet-stream\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
     deadline = time.monotonic() + seconds
     with socket.create_connection((running.host, running.port), timeout=min(seconds, 1.0)) as connection:

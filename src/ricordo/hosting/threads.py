@@ -36,7 +36,9 @@ class CallThreads:
         return self._working > 0
 
     async def run(self, work: Callable[[], T], seconds: float) -> T:
-        """The result of the work, which has the caller's context. After ``seconds`` it raises ``TimeoutError``, and the work runs on in its thread."""
+        """The result of the work, which has the caller's context. After ``seconds`` it raises ``TimeoutError``, and the
+        work runs on in its thread.
+        """
         if self._room is None:
             self._room = anyio.CapacityLimiter(AT_ONCE)
         with anyio.fail_after(seconds):

@@ -51,6 +51,7 @@ def app_for(
         Measured(Branch(app, mcp), serving.metrics),
         hosts=allowed_hosts(host, names),
         credentials=serving.credentials,
+        knows_code=serving.codes.knows,
         local_token=serving.local_token,
         limits=serving.limits,
         cookie=f"ricordo_{port}",
@@ -112,7 +113,7 @@ class Branch:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and scope["path"].rstrip("/") == MCP_PATH:
             if not scope["state"]["caller"].may("write"):
-                from ricordo.http_api.guard import send_json
+                from ricordo.http_api.request_body import send_json
 
                 refused = failures.shape(
                     "forbidden", "MCP needs the scope 'write'", "ricordo tokens add NAME --scope write"

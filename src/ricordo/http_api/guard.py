@@ -1,32 +1,41 @@
 """Decides which requests the server accepts, and who sent them.
 
 Five things are checked, in this order: that the request uses one of the server's host names (another site could point a
-host name of its own at this machine), that it does not come from another site, that it is small enough, who sends it,
-and that this caller does not send too many. A request that is let in has its caller in ``scope["state"]``.
+host name of its own at this machine), that it does not come from another site, who sends it, that it is small enough
+for this caller, and that the caller does not send too many. A request that is let in has its caller in
+``scope["state"]``; its body is read by ``request_body``. Whoever shows something wrong is slowed down; whoever shows
+something right is not, though both may have the same address.
 """
 
 from __future__ import annotations
 
 import hmac
-import json
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
 
 from ricordo.errors import Unavailable
-from ricordo.frozen import frozen
 from ricordo.hosting.credentials import Caller, Credentials
+from ricordo.http_api.request_body import (
+    SAFE_METHODS,
+    GuardedBody,
+    Refused,
+    RequestLimits,
+    refuse_large,
+    send_json,
+)
 from ricordo.permissions import asked_with
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 OPEN_PATHS = ("/healthz", "/sign-in", "/favicon.ico")
 OPEN_FOLDER = "/static/"
 FAILURES_PER_MINUTE = 30
 """After this many wrong tokens or codes, an address has to wait."""
 MOST_CALLERS = 10_000
+LONGEST_CODE = 1000
 SECURITY_HEADERS = (
     (
         b"content-security-policy",
@@ -40,14 +49,6 @@ SECURITY_HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
 )
-
-
-@frozen
-class RequestLimits:
-    """How much one caller may send."""
-
-    body: int = 64_000_000
-    per_minute: int = 30_000
 
 
 class Bucket:
@@ -67,15 +68,6 @@ class Bucket:
         return left >= 1
 
 
-class Refused(Exception):  # noqa: N818 - it is the door's answer, not a fault
-    """A request that is not let in, with the answer it gets."""
-
-    def __init__(self, status: int, code: str, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.status = status
-        self.plain = {"error": {"code": code, "message": message, "hint": hint}}
-
-
 class Guard:
     """The outermost layer of the application."""
 
@@ -86,6 +78,7 @@ class Guard:
         hosts: list[str],
         credentials: Credentials,
         local_token: str = "",
+        knows_code: Callable[[str], bool] = lambda code: False,
         limits: Callable[[], RequestLimits] = RequestLimits,
         cookie: str = "ricordo",
         sign_in_page: ASGIApp | None = None,
@@ -94,6 +87,7 @@ class Guard:
         self._hosts = {name.lower() for name in hosts}
         self._credentials = credentials
         self._local = local_token
+        self._knows_code = knows_code
         self._limits = limits
         self._cookie = cookie
         self._sign_in_page = sign_in_page
@@ -112,15 +106,18 @@ class Guard:
             host = self._called_by(headers)
             limits = self._limits()
             self._refuse_other_origins(headers, host)
-            self._refuse_large(headers, limits)
             caller = self._caller(scope, headers)
-            self._refuse_too_many(scope, caller, limits)
-            self._refuse_strangers(scope, headers, caller)
+            largest = limits.body_of(scope, caller)
+            refuse_large(headers.get(b"content-length", "0"), largest)
+            if caller is not None or not self._has_right_code(scope):
+                self._refuse_too_many(scope, caller, limits)
+            if caller is None:
+                self._refuse_strangers(scope)
         except Refused as refused:
             await self._answer(refused, scope, headers, receive, send)
             return
         scope.setdefault("state", {})["caller"] = caller
-        body = BoundedBody(receive, send, limits.body)
+        body = GuardedBody(scope, headers, caller, largest, receive, send)
         with asked_with(caller.scope if caller is not None else "read"):
             await self._app(scope, body.receive, body.send)
 
@@ -144,11 +141,6 @@ class Guard:
         mode = headers.get(b"sec-fetch-mode", "")
         if site == "cross-site" and mode != "navigate":
             raise Refused(403, "wrong_origin", "this request comes from another site", "Open the page itself.")
-
-    def _refuse_large(self, headers: Mapping[bytes, str], limits: RequestLimits) -> None:
-        length = headers.get(b"content-length", "0")
-        if not length.isdigit() or int(length) > limits.body:
-            raise _too_large(limits.body)
 
     def _caller(self, scope: Scope, headers: Mapping[bytes, str]) -> Caller | None:
         """Who asks: by a token in the header, or by the cookie of a browser that signed in."""
@@ -193,11 +185,20 @@ class Guard:
         if not self._bucket.take(f"failures {_address(scope)}", FAILURES_PER_MINUTE):
             raise Refused(429, "too_many", "too many wrong tokens", "Wait a minute.")
 
-    def _refuse_strangers(self, scope: Scope, headers: Mapping[bytes, str], caller: Caller | None) -> None:
+    def _has_right_code(self, scope: Scope) -> bool:
+        """Whether a stranger is about to sign in. A wrong code counts as a guess."""
+        if scope["path"] != "/sign-in":
+            return False
+        codes = parse_qs(scope.get("query_string", b"")[:LONGEST_CODE].decode("latin-1")).get("code", [])
+        is_right = any(map(self._knows_code, codes))
+        if codes and not is_right:
+            self._count_failure(scope)
+        return is_right
+
+    @staticmethod
+    def _refuse_strangers(scope: Scope) -> None:
         path = scope["path"]
-        if caller is not None or path in OPEN_PATHS or path.startswith(OPEN_FOLDER):
-            if path == "/sign-in" and b"code=" in scope.get("query_string", b""):
-                self._count_failure(scope)  # a valid code is used once, so this counts guesses
+        if path in OPEN_PATHS or path.startswith(OPEN_FOLDER):
             return
         raise Refused(
             401,
@@ -235,46 +236,6 @@ def cookies(header: str) -> dict[str, str]:
     """The cookies of a header; other text in it is ignored."""
     pairs = (part.strip().partition("=") for part in header.split(";"))
     return {name: value.strip('"') for name, equals, value in pairs if equals}
-
-
-async def send_json(send: Send, status: int, plain: Mapping[str, Any], more: list[tuple[bytes, bytes]]) -> None:
-    """A JSON answer without the framework."""
-    body = json.dumps(plain).encode()
-    head = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), *more]
-    await send({"type": "http.response.start", "status": status, "headers": head})
-    await send({"type": "http.response.body", "body": body})
-
-
-def _too_large(limit: int) -> Refused:
-    return Refused(
-        413, "too_large", f"the request has more than {limit:,} bytes", "Send less, or raise serve.max_body_mb."
-    )
-
-
-class BoundedBody:
-    """Stops reading a body that is larger than it declared or than is allowed, and answers with an error."""
-
-    def __init__(self, receive: Receive, send: Send, limit: int) -> None:
-        self._receive = receive
-        self._send = send
-        self._limit = limit
-        self._taken = 0
-        self._answered = False
-
-    async def receive(self) -> Message:
-        """The next part of the body; beyond the limit, it acts as if the sender had disconnected."""
-        message = await self._receive()
-        self._taken += len(message.get("body", b""))
-        return {"type": "http.disconnect"} if self._taken > self._limit else message
-
-    async def send(self, message: Message) -> None:
-        """Pass on the application's answer, unless the body was too large."""
-        if self._taken <= self._limit:
-            await self._send(message)
-        elif not self._answered:
-            self._answered = True
-            refused = _too_large(self._limit)
-            await send_json(self._send, refused.status, refused.plain, [(b"connection", b"close")])
 
 
 def _with_security_headers(send: Send) -> Send:

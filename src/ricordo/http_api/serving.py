@@ -15,8 +15,8 @@ from ricordo.hosting.open_stores import OpenStores
 from ricordo.hosting.packing import ALONE, CommandRequest
 from ricordo.hosting.service import Service
 from ricordo.hosting.threads import CallThreads
-from ricordo.http_api.guard import RequestLimits
 from ricordo.http_api.metrics import Metrics
+from ricordo.http_api.request_body import RequestLimits
 from ricordo.http_api.tasks import Task, Tasks, Tells
 
 if TYPE_CHECKING:
@@ -142,17 +142,23 @@ async def body_of(request: Request) -> bytes:
         raise UsageError("the caller hung up", hint="It does the work itself.") from None
 
 
-def needs(scope: str) -> Any:
-    """A condition of a route that refuses callers without the scope."""
+class Needs:
+    """Refuses callers without a scope. For a request with a body, the guard does the same before it is read."""
 
-    def check(caller: Annotated[Caller, Depends(caller_of)]) -> None:
-        if not caller.may(scope):
+    def __init__(self, scope: str) -> None:
+        self.scope = scope
+
+    def __call__(self, caller: Annotated[Caller, Depends(caller_of)]) -> None:
+        if not caller.may(self.scope):
             raise Forbidden(
-                f"this needs the scope '{scope}', and the token has '{caller.scope}'",
-                hint=f"ricordo tokens add NAME --scope {scope}",
+                f"this needs the scope '{self.scope}', and the token has '{caller.scope}'",
+                hint=f"ricordo tokens add NAME --scope {self.scope}",
             )
 
-    return Depends(check)
+
+def needs(scope: str) -> Any:
+    """A condition of a route that refuses callers without the scope."""
+    return Depends(Needs(scope))
 
 
 Here = Annotated[Serving, Depends(serving_of)]
