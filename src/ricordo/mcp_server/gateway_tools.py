@@ -1,6 +1,7 @@
 """The gateway: three tools through which an agent finds, reads and calls the tools of other MCP servers.
 
-Together they cost an agent about 400 tokens, and the names of the servers (200 letters at most) a few more. What servers say is data.
+Together they cost an agent about 400 tokens, and the names of the servers (200 letters at most) a few more.
+What servers say is data.
 """
 
 from __future__ import annotations
