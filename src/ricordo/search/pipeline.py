@@ -21,6 +21,7 @@ from ricordo.config.settings import Config
 from ricordo.errors import Unavailable
 from ricordo.search import memories
 from ricordo.search.diversity import diverse_order, similarity_of
+from ricordo.search.fit import best_fit, fit_from, fit_parts, note_of
 from ricordo.search.meaning import NONE_YET, SWITCHED_OFF, QueryMeaning, QueryVectors
 from ricordo.search.pool import Pool
 from ricordo.search.present import HitReader, Marker, Ranked, present
@@ -29,7 +30,7 @@ from ricordo.search.profiles import find_profile
 from ricordo.search.query import ParsedQuery, both, parse_query
 from ricordo.search.questions import questions_in
 from ricordo.search.ranking import Ranking, Weighed, needs_of, rank
-from ricordo.search.refine import RELATED, refine
+from ricordo.search.refine import refine
 from ricordo.search.request import SHOWS_ALL, Boosts, Request
 from ricordo.search.rerank import rerank
 from ricordo.search.signals import OUT_OF_TIME
@@ -44,7 +45,6 @@ from ricordo.values.kinds import CHECKPOINT
 if TYPE_CHECKING:
     from ricordo.models.base import Embedder, Reranker
 
-NOTHING_FITS = "nothing fits well: these are the nearest, and they may have nothing to do with the question"
 FEW = 16
 """Up to so many texts that wait for their vectors get them before a search answers."""
 DIVERSE_WINDOW = 60
@@ -100,6 +100,8 @@ class Searcher:
         asks = request.explain or request.as_of is not None
         reader = HitReader(self.store.index, ask=ask if asks else None, vectors=vectors)
         page = self._page(ranking, reader, profile, request, query.text)
+        if ranking.weights:
+            page = [_fitted(entry) for entry in page]
         if request.explain:
             reader.read(page, contents=request.mode == "full")
             page = [_explained(entry, ranking, reader) for entry in page]
@@ -114,7 +116,13 @@ class Searcher:
             dict(ranking.weights),
             _tiers(request.tier),
             degraded=tuple(pool.degraded),
-            notes=(*query.notes, *pool.notes, *_unheeded(profile, request.boosts)),
+            notes=(
+                *query.notes,
+                *pool.notes,
+                *(note_of(hits) if pool.has_vectors else ()),  # words alone cannot decide it
+                *_unheeded(profile, request.boosts),
+            ),
+            fit=best_fit(hits) if ranking.weights else None,
         )
         return Answer(hits, meta), pool.answer
 
@@ -170,8 +178,6 @@ class Searcher:
         pool, ask = self._pool(replace(ask, needs=needs_of(profile)), profile, request)
         if profile.fusion == "spread":
             refine(self.store.index, pool, profile.refine, profile.signals["lexical"].weight)
-        if len(pool) and pool.fits_badly(RELATED):
-            pool.notes.append(NOTHING_FITS)
         ranking = rank(pool, profile, request.boosts, explain=request.explain, as_of=request.as_of)
         return self._continued(ranking, ask, profile, request)
 
@@ -307,6 +313,13 @@ def _placed(entry: Weighed, comparing: tuple[float, float], *, explain: bool) ->
         member.lexical_chunk,
         Explain(entry.value, entry.shares, steps=steps) if explain else None,
     )
+
+
+def _fitted(entry: Ranked) -> Ranked:
+    """The entry with its fit."""
+    parts = fit_parts(entry.member)
+    explain = replace(entry.explain, fit=parts) if entry.explain is not None else None
+    return replace(entry, fit=fit_from(parts), explain=explain)
 
 
 def _explained(entry: Ranked, ranking: Ranking, reader: HitReader) -> Ranked:

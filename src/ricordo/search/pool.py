@@ -14,8 +14,6 @@ from ricordo.store.found import NO_CHUNK, FoundColumns, chunk_at, columns_of
 from ricordo.values.items import validity_at
 
 Array = npt.NDArray[Any]
-HELD = 0.5
-"""The share of a query's words, weighted by rarity, that a passage must contain to count as an answer by its words."""
 EMBEDDED = 0.5
 """If a smaller share of the items that the words found has a vector, only words count, because too few can be compared
 by meaning.
@@ -77,17 +75,6 @@ class Pool:
         window = self.answer.windows.get(n)
         return validity_at(*window, moment) if window is not None else ""
 
-    def fits_badly(self, related: float) -> bool:
-        """Whether nothing was found that answers the query: no passage is near it, and none contains half of its words.
-
-        Words are weighted by how rare they are. Without vectors, words alone cannot decide this.
-        """
-        if not self.has_vectors or self.answer.by_substring:
-            return False
-        nearest = float(self.found.cosines.max(initial=0.0, where=self.found.vector_chunks != NO_CHUNK))
-        held = self.best_coverage() * self.answer.share if self.found.lexical.any() else 0.0
-        return nearest < related and held < HELD
-
     def best_coverage(self) -> float:
         """How much of the query the best passage covers; all of it where that was not measured."""
         return _highest(self.found.passages.coverage)
@@ -143,6 +130,19 @@ class Member:
     @property
     def vector_chunk(self) -> int | None:
         return chunk_at(self.pool.found.vector_chunks, self.place)
+
+    @property
+    def coverage(self) -> float:
+        """The share of the query's words in its best passage, weighted by rarity; words that occur nowhere count, too.
+
+        It is 1 where that was not measured, because the passage contains the query as it was written.
+        """
+        if self.lexical_chunk is None:
+            return 0.0
+        passages = self.pool.found.passages
+        start, end = passages.starts[self.place : self.place + 2].tolist()
+        best = float(np.fmax.reduce(passages.coverage[start:end], initial=np.nan))
+        return 1.0 if np.isnan(best) else best * self.pool.answer.share
 
     def evidence(self) -> tuple[tuple[int, float], ...]:
         """Its passages with their values, the most convincing first; worked out when it is first asked for."""

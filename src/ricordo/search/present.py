@@ -42,6 +42,7 @@ class Ranked:
     version: int | None = None
     matched: int | None = None
     explain: Explain | None = None
+    fit: float | None = None
 
     @property
     def chunks(self) -> tuple[tuple[int, float], ...]:
@@ -167,6 +168,7 @@ def _hit(
         explain=entry.explain,
         corrected_by=replaced_by if how == "corrected_by" else "",
         superseded_by=replaced_by if how == "superseded_by" else "",
+        fit=entry.fit,
     )
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ricordo.bounded import PendingCall, within_callers
 from ricordo.errors import Error, Unavailable, UsageError
 from ricordo.frozen import frozen
+from ricordo.search.fit import NOTHING_FITS, best_fit, note_of
 from ricordo.search.query import both, parse_query
 from ricordo.search.request import SHOWS_ALL, Request
 from ricordo.search.tier_threads import MOST_THREADS, Pauses, TierThreads
@@ -252,7 +253,7 @@ def merged(replies: Sequence[Reply], request: Request) -> Answer:
     shows_all = any(SHOWS_ALL in reply.answer.meta.notes for reply in replies)
     last = len(hits) if shows_all else request.offset + request.limit
     page = () if shows_all and request.offset else tuple(hit for hit, _ in hits[request.offset : last])
-    return Answer(page, _meta(replies, request, len(page)))
+    return Answer(page, _meta(replies, request, page))
 
 
 def with_other_versions(answer: Answer, replies: Sequence[Reply]) -> Answer:
@@ -301,22 +302,26 @@ def with_tier_weight(hit: Hit, tier: Tier) -> Hit:
     return replace(hit, score=score, tier=tier.name, explain=explain, item=item)
 
 
-def _meta(replies: Sequence[Reply], request: Request, returned: int) -> SearchMeta:
+def _meta(replies: Sequence[Reply], request: Request, page: tuple[Hit, ...]) -> SearchMeta:
     metas = [reply.answer.meta for reply in replies]
     shared = set(metas[0].degraded).intersection(*(meta.degraded for meta in metas[1:]))
     degraded = list(dict.fromkeys(text for text in metas[0].degraded if text in shared))
     for reply in replies:
         own = [text for text in reply.answer.meta.degraded if text not in shared]
         degraded += [f"tier {reply.tier.name}: {text}" for text in own]
+    notes = dict.fromkeys(note for meta in metas for note in meta.notes)
+    if NOTHING_FITS in notes and not note_of(page):
+        del notes[NOTHING_FITS]  # it was true of one tier's hits; this one is about all of them
     return SearchMeta(
         sum(meta.candidates for meta in metas),
-        returned,
+        len(page),
         0.0,
         request.profile,
         next((meta.weights for meta in metas if meta.weights), {}),
         tuple(reply.tier.name for reply in replies),
         tuple(degraded),
-        tuple(dict.fromkeys(note for meta in metas for note in meta.notes)),
+        tuple(notes),
+        best_fit(page) if any(meta.fit is not None for meta in metas) else None,
     )
 
 

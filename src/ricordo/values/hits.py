@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from ricordo.frozen import frozen
 from ricordo.values.items import SEVERITIES, Item
 from ricordo.values.kinds import KINDS
-from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain
+from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, rounded
 from ricordo.verbs.declare import Say
 
 
@@ -93,13 +93,28 @@ class SignalShare(Plain):
 
 
 @frozen
+class FitPart(Plain):
+    """What one side knows of a hit (``meaning``: a cosine; ``words``: a share of the query), and what that adds to its
+    fit, in the logarithm of odds.
+    """
+
+    name: str
+    value: float
+    contribution: float
+
+
+@frozen
 class Explain(Plain):
-    """Why a hit has its rank. ``signals`` add up exactly to ``value``; ``steps`` lead from it to the score."""
+    """Why a hit has its rank. ``signals`` add up exactly to ``value``; ``steps`` lead from it to the score.
+
+    ``fit`` is why it counts as having to do with the question: 1 / (1 + e^-sum of the contributions).
+    """
 
     value: float
     signals: tuple[SignalShare, ...] = ()
     terms: tuple[TermShare, ...] = ()
     steps: tuple[tuple[str, float], ...] = ()
+    fit: tuple[FitPart, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         return Plain.to_dict(self) | {"steps": [{"step": name, "value": value} for name, value in self.steps]}
@@ -157,6 +172,10 @@ class Hit(Plain):
     explain: Explain | None = field(default=None, metadata=LEFT_OUT_WHEN_EMPTY)
     elsewhere: tuple[Elsewhere, ...] = field(default=(), metadata=LEFT_OUT_WHEN_EMPTY)
     """Other versions of it in the other tiers that were searched."""
+    fit: float | None = field(default=None, metadata=rounded(3))
+    """How sure we are that it has to do with the question, from 0 to 1; unlike the score, it compares between queries.
+    None where nothing was asked, as in a list of what passes filters.
+    """
 
 
 @frozen
@@ -171,6 +190,8 @@ class SearchMeta(Plain):
     tiers: tuple[str, ...] = ()
     degraded: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    fit: float | None = field(default=None, metadata=rounded(3))
+    """The best fit of the hits; 0 if there are none, None where nothing was asked."""
 
 
 @frozen

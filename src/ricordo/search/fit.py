@@ -1,0 +1,72 @@
+"""How sure we are that a hit has to do with the question: its *fit*, from 0 to 1.
+
+A score orders the hits of one query and says nothing across queries: nonsense may score higher than a right answer. A
+fit compares between queries and between stores of any size. It adds up what both sides know of an item, as evidence in
+the logarithm of odds:
+
+- meaning: the cosine of its nearest passage with the query, above or below the one that is as often right as wrong;
+- words: the share of the query's words in its best passage, weighted by how rare they are, squared. A word that occurs
+  nowhere counts as one that is missing. Few words say nothing against an item, because it may use others; many speak
+  for it.
+
+Sides that agree are surer than each alone. What is nearest in a large store is compared as it is, and not with the
+other passages: where all of them are about one thing, the right one differs little from the rest. The constants were
+chosen on judged sets, with questions of their own and of other sets (``bench/fit.py``; docs/ranking.md has the figures).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ricordo.values.hits import FitPart, Hit
+
+if TYPE_CHECKING:
+    from ricordo.search.pool import Member
+
+FITS = 0.5
+"""From here on a hit counts as having to do with the question."""
+NOTHING_FITS = "nothing fits well: these are the nearest, and they may have nothing to do with the question"
+EVEN = 0.32
+"""The cosine that is as often that of a right answer as that of a wrong one."""
+STEEP = 20.0
+"""What a cosine of 1 more adds: from a tenth below ``EVEN`` to a tenth above it, the odds rise from 1:7 to 7:1."""
+WORDS = 8.0
+"""What all words of the query add: enough without any meaning."""
+NO_MEANING = -1.0
+"""What an item gets that has no vector to compare: words alone fit if they are about a third of the query."""
+
+
+def fit_parts(member: Member) -> tuple[FitPart, ...]:
+    """What each side knows of a candidate."""
+    pool, words = member.pool, member.coverage
+    by_words = FitPart("words", words, WORDS * words**2)
+    if member.vector_chunk is None or not pool.has_vectors:
+        return (FitPart("meaning", 0.0, NO_MEANING), by_words)
+    cosine = float(pool.found.cosines[member.place])
+    return (FitPart("meaning", cosine, STEEP * (cosine - EVEN)), by_words)
+
+
+def fit_from(parts: Sequence[FitPart]) -> float:
+    """The fit that some evidence amounts to.
+
+    >>> fit_from([FitPart("meaning", EVEN, 0.0)]), round(fit_from([FitPart("words", 0.5, 2.0)]), 2)
+    (0.5, 0.88)
+    """
+    return 1.0 / (1.0 + math.exp(-sum(part.contribution for part in parts)))
+
+
+def best_fit(hits: Sequence[Hit]) -> float:
+    """How well the best of some hits fits; 0 if there are none."""
+    return max((hit.fit or 0.0 for hit in hits), default=0.0)
+
+
+def fitting(hits: Sequence[Hit], least: float = FITS) -> tuple[Hit, ...]:
+    """The hits that have to do with the question; where nothing was asked, all of them."""
+    return tuple(hit for hit in hits if hit.fit is None or hit.fit >= least)
+
+
+def note_of(hits: Sequence[Hit]) -> tuple[str, ...]:
+    """What a reader should know if none of the hits fits."""
+    return (NOTHING_FITS,) if hits and not fitting(hits) else ()
