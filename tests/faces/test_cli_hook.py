@@ -324,6 +324,26 @@ def test_meaning_finds_what_the_words_do_not(hooks: Hooks) -> None:
     assert "organise tasks" in hooks.shown("user-prompt", prompt="productivity advice")
 
 
+@pytest.mark.parametrize("prompt", ["zzxqv blorptang", "draw a cat in ASCII for me", "order a pizza with mushrooms"])
+def test_a_prompt_that_nothing_fits_is_told_nothing(hooks: Hooks, prompt: str) -> None:
+    hooks.set(RICORDO_EMBEDDING_PROVIDER="local")
+    hooks.house.run("init")
+    hooks.house.run("remember", "colorsys converts between RGB and HSV; all of its values are from 0 to 1.")
+    hooks.house.run("remember", "Performance: a search takes 8 ms; drawing the table of its hits takes one more.")
+    hooks.house.run("remember", "In what order migrations run: by their number, each in a transaction.")
+    assert hooks.shown("user-prompt", prompt=prompt) == ""
+    assert "colorsys" in hooks.shown("user-prompt", prompt="how do I convert RGB colours to HSV")
+
+
+def test_as_long_as_only_words_were_compared_few_of_them_are_not_enough(known: Hooks) -> None:
+    prompt = "Write an essay on monarchs who rotate crowns among their heirs every generation"
+    for provider in ("none", "openai"):
+        known.set(RICORDO_EMBEDDING_PROVIDER=provider, RICORDO_EMBEDDING_BASE_URL="http://127.0.0.1:9")
+        known.set(RICORDO_EMBEDDING_API_KEYS="none")
+        assert known.shown("user-prompt", prompt=prompt) == ""
+        assert KEYS in known.shown("user-prompt", prompt="When do we rotate the signing keys?")
+
+
 def test_a_transcript_is_taken_in_behind_the_sessions_back(known: Hooks, tmp_path: Path) -> None:
     turns = [("user", "Why does the zebra importer drop a row?"), ("assistant", "It reads one row too few.")]
     lines = [{"role": role, "content": said, "timestamp": "2026-11-14T10:00:00Z"} for role, said in turns]

@@ -16,13 +16,26 @@ from .http_sites import Site
 
 def test_questions_that_found_nothing_fitting_are_named_to_be_written_down(new_site: Callable[..., Site]) -> None:
     for least, is_named in ((1.0, True), (0.0, False)):
-        site = new_site(**{"hooks.min_score": least})
+        site = new_site(**{"hooks.min_fit": least})
         site.engine.save("note:/keys", "Rotate the signing keys every quarter.", on_conflict="overwrite")
         site.engine.search("how often are the signing keys rotated")
         site.engine.search("zzzzqqqq")
         page = site.client.get("/insight").text
         assert "Write it down: zzzzqqqq" in page  # it found nothing at all
         assert ("Write it down: how often are the signing keys rotated" in page) == is_named
+
+
+def test_nonsense_is_named_as_unanswered_and_lists_are_not(new_site: Callable[..., Site]) -> None:
+    site = new_site(**{"embedding.provider": "local"})
+    site.engine.save("note:/keys", "Rotate the signing keys every quarter.")
+    site.engine.save("note:/doors", "The doors are locked at ten.")
+    for query in ("zzxqv blorptang", "kind:note", "how often are the signing keys rotated"):
+        site.engine.search(query)
+    site.engine.similar("note:/keys")
+    page = site.client.get("/insight").text
+    assert re.findall(r"Write it down: ([^\"<]+)", page) == ["zzxqv blorptang"]
+    site.engine.save("note:/nonsense", "zzxqv blorptang is what testers type.")
+    assert "Write it down" not in site.client.get("/insight").text  # it is answered by now
 
 
 def test_notes_are_rendered_as_markdown_and_plain_files_are_not(site: Site) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ricordo.cli.terminal import Screen, cells, clean, clip, clip_left, one_line, wrap, wrap_lines
 from ricordo.config.files import current_folder
 from ricordo.errors import NotFound
+from ricordo.search.fit import fit_from
 
 if TYPE_CHECKING:
     from ricordo.values.hits import Answer, Explain, Explanation, Hit
@@ -210,6 +211,9 @@ def show_why(screen: Screen, why: Explain, score: float, margin: str) -> None:
         f"score {score:.4f}",
     ]
     screen.line(margin + screen.dim(" → ".join(steps)))
+    if why.fit:
+        parts = (f"{part.name} {part.value:.3f} → {part.contribution:+.2f}" for part in why.fit)
+        screen.line(margin + screen.dim(f"fit {fit_from(why.fit):.3f}: {', '.join(parts)}"))
 
 
 def bar(value: float, largest: float, width: int = BAR) -> str:

@@ -16,14 +16,12 @@ from ricordo.search.signals import OUT_OF_TIME
 from ricordo.store.asking import PassageText, Shown
 from ricordo.store.base import Store
 from ricordo.text.words import fold
-from ricordo.values.hits import Answer, Hit
+from ricordo.values.hits import Hit
 from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import CHECKPOINT, SESSION
 
 WEAK = 0.4
 """Passages with less than this part of the best one's value are left out."""
-FLOOR = 0.15
-"""In a search by meaning, hits below this score match only by chance; if all do, nothing fits the task."""
 ANOTHER = 0.8
 """A passage's value is multiplied by this for each better passage of its item, so that other items come first."""
 SHINGLE = 3
@@ -58,12 +56,6 @@ def may_be_shown(item: Item) -> bool:
 def out_of_time(item: Item, now: datetime) -> str:
     """Why an item is not valid now; empty if it is valid."""
     return item.validity(now)
-
-
-def fitting(answer: Answer) -> tuple[Hit, ...]:
-    """The hits that match by more than chance; without a search by meaning, all of them."""
-    floor = FLOOR if answer.meta.weights.get("vector") else 0.0
-    return tuple(hit for hit in answer.hits if if_valid(hit) >= floor)
 
 
 def if_valid(hit: Hit) -> float:

@@ -155,18 +155,26 @@ class AgentVerbs:
         left_out: list[LeftOut],
     ) -> list[ContextPassage]:
         """The best passages for a task. If most of them only echo it, the search is repeated with more hits."""
-        from ricordo.context.build_passages import fitting, passages_of
+        from ricordo.context.build_passages import passages_of
 
         passages: list[ContextPassage] = []
         for limit in (HITS, 5 * HITS):
             answer = self._asked(task, Filters(kinds=SHOWN_AS_PASSAGES), limit)
-            found = passages_of([hit for hit in fitting(answer) if hit.ref not in known], stores)
+            hits = self._fitting(answer)
+            found = passages_of([hit for hit in hits if hit.ref not in known], stores)
             passages = echoes.without_echoes(found)
             if len(answer.hits) < limit or 2 * len(passages) >= len(found):
                 break
         warnings += answer.meta.degraded
-        left_out += _expired(fitting(answer))
+        left_out += _expired(hits)
         return passages
+
+    def _fitting(self, answer: Answer) -> tuple[Hit, ...]:
+        """The hits that have to do with the task."""
+        from ricordo.search.fit import fitting
+
+        settings, by_meaning = self._context.config.search, answer.meta.weights.get("vector")
+        return fitting(answer.hits, settings.min_fit if by_meaning else settings.min_fit_by_words)
 
     def _asked(
         self, task: str, filters: Filters, limit: int, *, profile: str | None = None, backend: Backend | None = None
@@ -178,18 +186,18 @@ class AgentVerbs:
 
     def _offered(self, task: str) -> tuple[Skill, ...]:
         """The skills worth a line: those whose score comes near the best one's."""
-        from ricordo.context.build_passages import WEAK, fitting
+        from ricordo.context.build_passages import WEAK
 
         stores = self._skills.reachable_stores([])
         if not any_item(stores, SKILLS):
             return ()
-        hits = fitting(self._asked(task, SKILLS, MOST_SKILLS))
+        hits = self._fitting(self._asked(task, SKILLS, MOST_SKILLS))
         best = max((hit.score for hit in hits), default=0.0)
         return self._skills.as_skills([hit for hit in hits if hit.score >= WEAK * best], stores)
 
     def _tools(self, task: str) -> tuple[ToolEntry, ...]:
         """The tools of other servers worth a line: those that can be called and come near the best one."""
-        from ricordo.context.build_passages import WEAK, fitting
+        from ricordo.context.build_passages import WEAK
         from ricordo.tools.finding import MORE, in_general, tools_first
         from ricordo.tools.rules import entry_from
 
@@ -199,7 +207,7 @@ class AgentVerbs:
         answer = self._finding.search(
             in_general(task), limit=settings.suggested * MORE, filters=_TOOLS, literal=True, track=False, mode="full"
         )
-        hits = fitting(answer)
+        hits = self._fitting(answer)
         if self._context.located.location.origin == "project":
             hits = tuple(hit for hit in hits if hit.tier == "agent")  # the store that tools are called from
         found = [entry_from(hit.item, settings.allow, hit.score) for hit in hits if hit.item is not None]

@@ -267,7 +267,7 @@ class SessionVerbs:
     def route(self, task: TaskText, limit: LimitFlag = 5) -> Routes:
         """Points in sessions to fork from for a task, by words and meaning, weighed by how it went on from there."""
         from ricordo.context.routing import routes_from
-        from ricordo.search.pipeline import NOTHING_FITS
+        from ricordo.search.fit import NOTHING_FITS
 
         if limit < 1:
             raise UsageError("the limit is at least 1")

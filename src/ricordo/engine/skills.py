@@ -12,6 +12,7 @@ from ricordo.engine.context import EngineContext
 from ricordo.engine.finding import FindVerbs
 from ricordo.engine.reading import ReadVerbs
 from ricordo.errors import Error, NotFound, StoreError, Unavailable, UsageError
+from ricordo.search.fit import fitting
 from ricordo.values.hits import Filters, Hit
 from ricordo.values.items import Item, Ref
 from ricordo.values.reports import AddReport, Progress
@@ -157,7 +158,8 @@ class SkillVerbs:
             task, limit=limit, filters=SKILLS, literal=True, min_score=min_score, profile=profile, track=track,
             tool="skills",
         )  # fmt: skip
-        return self.as_skills(answer.hits, stores)
+        least = self._context.config.search.min_fit if min_score is None else 0.0
+        return self.as_skills(fitting(answer.hits, least), stores)
 
     def as_skills(self, hits: Sequence[Hit], stores: Mapping[str, Store]) -> tuple[Skill, ...]:
         found = []

@@ -15,6 +15,7 @@ from ricordo.engine.items import ItemVerbs
 from ricordo.engine.reading import ReadVerbs
 from ricordo.engine.removing import RemoveVerbs
 from ricordo.errors import Error, NotFound, UsageError
+from ricordo.search.fit import fitting
 from ricordo.tools.finding import MORE, in_general, tools_first
 from ricordo.tools.registered import Registered, ServerFile, check_startable, to_register, what_starts
 from ricordo.tools.rules import entry_from, pick
@@ -118,8 +119,9 @@ class IndexedTools:
         how: dict[str, Any] = {"filters": _TOOLS, "literal": True, "track": track, "mode": "full", "tool": "tools"}
         # Tools are described in few words. A word of a task that is in none of them is mostly right, not mistyped.
         answer = self._finding.search(in_general(task), limit=limit * MORE, respell=False, **how)
-        allow = self._context.config.tools.allow
-        found = [entry_from(hit.item, allow, hit.score) for hit in answer.hits if hit.item is not None]
+        settings = self._context.config
+        hits = fitting(answer.hits, settings.search.min_fit)
+        found = [entry_from(hit.item, settings.tools.allow, hit.score) for hit in hits if hit.item is not None]
         return tools_first(found, limit)
 
     @verb(

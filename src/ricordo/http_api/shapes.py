@@ -55,6 +55,7 @@ class HitShape(Shape):
     tags: list[str]
     tier: str
     score: float
+    fit: float | None
     snippet: str
     lines: list[int]
     token_estimate: int
@@ -74,6 +75,7 @@ class MetaShape(Shape):
     tiers: list[str]
     degraded: list[str]
     notes: list[str]
+    fit: float | None
 
 
 class AnswerShape(Shape):

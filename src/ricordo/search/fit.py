@@ -34,16 +34,18 @@ STEEP = 20.0
 """What a cosine of 1 more adds: from a tenth below ``EVEN`` to a tenth above it, the odds rise from 1:7 to 7:1."""
 WORDS = 8.0
 """What all words of the query add: enough without any meaning."""
-NO_MEANING = -1.0
-"""What an item gets that has no vector to compare: words alone fit if they are about a third of the query."""
+NO_VECTOR = -1.0
+"""What an item gets that has no vector yet, while others have: it fits if it contains a third of the query's words."""
 
 
 def fit_parts(member: Member) -> tuple[FitPart, ...]:
     """What each side knows of a candidate."""
     pool, words = member.pool, member.coverage
     by_words = FitPart("words", words, WORDS * words**2)
-    if member.vector_chunk is None or not pool.has_vectors:
-        return (FitPart("meaning", 0.0, NO_MEANING), by_words)
+    if not pool.has_vectors:
+        return (by_words,)  # FITS at least: words alone cannot tell that nothing fits
+    if member.vector_chunk is None:
+        return (FitPart("meaning", 0.0, NO_VECTOR), by_words)
     cosine = float(pool.found.cosines[member.place])
     return (FitPart("meaning", cosine, STEEP * (cosine - EVEN)), by_words)
 

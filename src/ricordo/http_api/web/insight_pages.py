@@ -21,8 +21,8 @@ insight = page_router()
 SPANS = (7, 30, 90)
 MOST_SHOWN = 10
 """How many of the items that hooks showed to agents, and of the questions that were answered badly, are listed."""
-MOST_LOOKED_AT = 50
-"""How many questions are looked at for bad answers."""
+MOST_ASKED_AGAIN = 30
+"""How many questions are asked again to see whether anything fits by now."""
 
 
 def shown(engine: Ricordo, days: int) -> dict[str, Any]:
@@ -32,11 +32,17 @@ def shown(engine: Ricordo, days: int) -> dict[str, Any]:
 
 
 def answered_badly(engine: Ricordo, days: int) -> list[QueryStats]:
-    """Of the questions asked most, those whose best hit scored too low for a hook to show it."""
+    """Of the questions asked most that found something, those for which the store has nothing that fits.
+
+    They are asked again, because what was missing may have been written down since. A list of what passes a filter, or
+    of what is similar to an item, is no question.
+    """
     found = []
-    for row in engine.stats(days=days, by="query", limit=MOST_LOOKED_AT).rows:
-        scores = [one.score for one in engine.retrievals(query=row.name, limit=20) if one.score is not None]
-        if row.name.strip() and scores and max(scores) < engine.config.hooks.min_score:
+    for row in engine.stats(days=days, by="query", limit=MOST_ASKED_AGAIN).rows:
+        if not row.average_results or any(one.tool == "similar" for one in engine.retrievals(query=row.name, limit=1)):
+            continue
+        fit = engine.search(row.name, limit=3, track=False, rerank="none", snippets=False).meta.fit
+        if fit is not None and fit < engine.config.hooks.min_fit:
             found.append(row)
     return found[:MOST_SHOWN]
 
