@@ -61,7 +61,7 @@ def fits_of(
     one: Dataset, own: list[Question], others: list[Question], config: Config, cache: Path | None
 ) -> tuple[str, Fits, Fits]:
     """The number of passages of a set's store, and the fits of its answers to its own questions and to others."""
-    good, foreign = [], []
+    good = []
     with Ricordo.open(cached_store(one, config, cache_dir=cache), config=config, create=False) as engine:
         make_vectors(engine, one, cache_dir=cache)
         for question in own:
@@ -69,8 +69,8 @@ def fits_of(
             right = {name for name, grade in one.judgements[question.id].items() if grade > 0}
             if any(one.documents[position_of(hit.ref)].id in right for hit in answer):
                 good.append(answer.meta.fit or 0.0)
-        for question in others:
-            foreign.append(engine.search(question.text, limit=10, track=False, literal=True).meta.fit or 0.0)
+        answers = (engine.search(question.text, limit=10, track=False, literal=True) for question in others)
+        foreign = [answer.meta.fit or 0.0 for answer in answers]
         size = f"{engine.status()['chunks']:,}"
     return size, np.array(good), np.array(foreign)
 

@@ -75,7 +75,7 @@ def test_an_explanation_says_what_each_side_adds_to_the_fit(documented: Ricordo)
 def test_more_of_the_words_fit_better_and_all_of_them_fit_without_any_meaning(documented: Ricordo) -> None:
     documented.save("note:/codes", "qx7 vv3 tt9 zk4 appear in the table of part numbers.")
     some, all_of_them = (
-        [part.contribution for part in hit.explain.fit if part.name == "words"][0]
+        next(part.contribution for part in hit.explain.fit if part.name == "words")
         for hit in (documented.search(query, explain=True, track=False).hits[0] for query in ("qx7 pancakes", "qx7"))
         if hit.explain is not None
     )

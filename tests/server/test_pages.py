@@ -16,7 +16,7 @@ from .http_sites import Site
 
 def test_questions_that_found_nothing_fitting_are_named_to_be_written_down(new_site: Callable[..., Site]) -> None:
     for least, is_named in ((1.0, True), (0.0, False)):
-        site = new_site(**{"hooks.min_fit": least})
+        site = new_site(**{"search.min_fit": least})
         site.engine.save("note:/keys", "Rotate the signing keys every quarter.", on_conflict="overwrite")
         site.engine.search("how often are the signing keys rotated")
         site.engine.search("zzzzqqqq")

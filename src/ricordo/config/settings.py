@@ -106,9 +106,6 @@ class SearchSettings:
     min_fit: float = setting(
         0.5, "What fits less is left out of context, and of the skills and tools for a task.", minimum=0, maximum=1
     )
-    min_fit_by_words: float = setting(
-        0.5, "The same where nothing was compared by meaning; then whatever matches has 0.5.", minimum=0, maximum=1
-    )
     track: bool = setting(True, "Remember which items were found and opened.")
     pattern_seconds: float = setting(
         10.0, "How long a regular expression may search (grep).", minimum=0.1, maximum=3600
@@ -278,9 +275,8 @@ class HooksSettings:
     agent_budget: int = setting(
         600, "Tokens given to an agent that starts with a task; 0 gives nothing.", minimum=0, maximum=100_000
     )
-    min_fit: float = setting(0.5, "What fits less is not given with a prompt.", minimum=0, maximum=1)
-    min_fit_by_words: float = setting(
-        0.8, "The same where nothing was compared by meaning: about two words of five.", minimum=0, maximum=1
+    min_fit: float = setting(
+        0.8, "What fits less is not given with a prompt; by words alone, two words of five.", minimum=0, maximum=1
     )
     transcripts: bool = setting(True, "Take in the transcript before it is compacted and when its session ends.")
 

@@ -173,8 +173,7 @@ class AgentVerbs:
         """The hits that have to do with the task."""
         from ricordo.search.fit import fitting
 
-        settings, by_meaning = self._context.config.search, answer.meta.weights.get("vector")
-        return fitting(answer.hits, settings.min_fit if by_meaning else settings.min_fit_by_words)
+        return fitting(answer.hits, self._context.config.search.min_fit)
 
     def _asked(
         self, task: str, filters: Filters, limit: int, *, profile: str | None = None, backend: Backend | None = None

@@ -154,10 +154,8 @@ def _answer(
 
 
 def for_hooks(config: Config) -> Config:
-    """The settings of a search for a hook: it has its own bounds for what fits too little."""
-    hooks = config.hooks
-    search = replace(config.search, min_fit=hooks.min_fit, min_fit_by_words=hooks.min_fit_by_words)
-    return replace(config, search=search)
+    """The settings of a search for a hook: it has its own bound for what fits too little, as nobody asked it."""
+    return replace(config, search=replace(config.search, min_fit=config.hooks.min_fit))
 
 
 def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -> None:

@@ -9,9 +9,9 @@ the logarithm of odds:
   nowhere counts as one that is missing. Few words say nothing against an item, because it may use others; many speak
   for it.
 
-Sides that agree are surer than each alone. What is nearest in a large store is compared as it is, and not with the
-other passages: where all of them are about one thing, the right one differs little from the rest. The constants were
-chosen on judged sets, with questions of their own and of other sets (``bench/fit.py``; docs/ranking.md has the figures).
+Sides that agree are surer than each alone. The cosine is taken as it is, and not compared with those of the other
+passages: where all of them are about one thing, the right one differs little from the rest. The constants were chosen
+on judged sets, with questions of their own and of other sets (``bench/fit.py``; docs/ranking.md has the figures).
 """
 
 from __future__ import annotations

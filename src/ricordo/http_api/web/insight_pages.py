@@ -42,7 +42,7 @@ def answered_badly(engine: Ricordo, days: int) -> list[QueryStats]:
         if not row.average_results or any(one.tool == "similar" for one in engine.retrievals(query=row.name, limit=1)):
             continue
         fit = engine.search(row.name, limit=3, track=False, rerank="none", snippets=False).meta.fit
-        if fit is not None and fit < engine.config.hooks.min_fit:
+        if fit is not None and fit < engine.config.search.min_fit:
             found.append(row)
     return found[:MOST_SHOWN]
 
