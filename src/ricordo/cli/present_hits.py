@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from ricordo.cli.terminal import Screen, cells, clean, clip, clip_left, one_line, wrap, wrap_lines
 from ricordo.config.files import current_folder
 from ricordo.errors import NotFound
-from ricordo.search.fit import fit_from
 
 if TYPE_CHECKING:
     from ricordo.values.hits import Answer, Explain, Explanation, Hit
@@ -213,7 +212,7 @@ def show_why(screen: Screen, why: Explain, score: float, margin: str) -> None:
     screen.line(margin + screen.dim(" → ".join(steps)))
     if why.fit:
         parts = (f"{part.name} {part.value:.3f} → {part.contribution:+.2f}" for part in why.fit)
-        screen.line(margin + screen.dim(f"fit {fit_from(why.fit):.3f}: {', '.join(parts)}"))
+        screen.line(margin + screen.dim(f"fit: {', '.join(parts)}"))
 
 
 def bar(value: float, largest: float, width: int = BAR) -> str:

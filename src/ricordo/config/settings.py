@@ -103,9 +103,7 @@ class SearchSettings:
     profile: str = setting("default", "How hits are ranked.")
     overfetch: int = setting(0, "Candidates per side; 0 leaves it to the profile.", minimum=0)
     min_score: float = setting(0.0, "Hits below this score are left out.", minimum=0, maximum=1)
-    min_fit: float = setting(
-        0.5, "What fits less is left out of context, and of the skills and tools for a task.", minimum=0, maximum=1
-    )
+    min_fit: float = setting(0.5, "Context, skills and tools leave out what fits less.", minimum=0, maximum=1)
     track: bool = setting(True, "Remember which items were found and opened.")
     pattern_seconds: float = setting(
         10.0, "How long a regular expression may search (grep).", minimum=0.1, maximum=3600
@@ -275,9 +273,7 @@ class HooksSettings:
     agent_budget: int = setting(
         600, "Tokens given to an agent that starts with a task; 0 gives nothing.", minimum=0, maximum=100_000
     )
-    min_fit: float = setting(
-        0.8, "What fits less is not given with a prompt; by words alone, two words of five.", minimum=0, maximum=1
-    )
+    min_fit: float = setting(0.8, "What fits less is not given with a prompt.", minimum=0, maximum=1)
     transcripts: bool = setting(True, "Take in the transcript before it is compacted and when its session ends.")
 
 
