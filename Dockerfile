@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 # The server in a container: page, API and MCP. Build: docker build -t ricordo .
-#   docker run --rm -v ricordo:/data ricordo tokens add me
+#   docker run --rm -v ricordo:/data ricordo serve tokens add me
 #   docker run -d --name ricordo -p 127.0.0.1:8620:8620 -v ricordo:/data ricordo
 # MCP over standard input and output: docker run --rm -i -v ricordo:/data ricordo mcp
 

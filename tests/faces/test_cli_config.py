@@ -78,3 +78,16 @@ def test_path_names_the_files_and_the_store(house: Any) -> None:
     assert plain["user"].endswith("config.toml")
     assert plain["store"].startswith(house.env["RICORDO_DATA_HOME"])
     assert plain["store_from"] == "default"
+
+
+def test_a_list_shows_basic_settings_and_changed_ones_and_all_on_request(house: Any) -> None:
+    first = house.run("config", "list")
+    assert "search.limit" in first.stdout
+    assert "lexical.k1" not in first.stdout
+    assert "--all shows them" in first.stderr
+    assert "lexical.k1" in house.run("config", "list", "--all").stdout
+    assert "lexical.k1" in house.run("config", "list", "lexical").stdout
+    house.run("config", "set", "lexical.k1", "1.5")
+    assert "lexical.k1" in house.run("config", "list").stdout
+    levels = {row["name"]: row["level"] for row in house.json("config", "list", "--all")["settings"]}
+    assert (levels["search.limit"], levels["lexical.k1"]) == ("basic", "advanced")

@@ -112,7 +112,7 @@ def test_pruning_keeps_the_items_of_a_folder_that_is_gone_as_a_whole(
     shutil.move(notes, tmp_path / "elsewhere")
     report = engine.refresh(all=True, prune=True)
     assert {one.status for one in report.items} == {"missing"}
-    assert "relocate" in report.notes[0]
+    assert "roots move" in report.notes[0]
     assert engine.count() == 2
 
 

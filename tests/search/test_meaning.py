@@ -144,7 +144,7 @@ def test_another_model_is_said_and_reembed_swaps_at_once(filled: Ricordo, monkey
     use(filled, Other(), monkeypatch)
     before = filled.search("sourdough")
     assert before.hits[0].ref == "note:/bread"
-    assert any("reembed" in reason for reason in before.meta.degraded)
+    assert any("embed again" in reason for reason in before.meta.degraded)
     report = filled.reembed()
     assert report.embedded == len(NOTES)
     after = filled.search("sourdough")
@@ -182,7 +182,7 @@ def test_failed_jobs_can_be_tried_again(meaning: Ricordo, monkeypatch: pytest.Mo
     waiting = meaning.embed()
     assert waiting.embedded == 0, "it waits before the next try"
     assert "1 passage failed before" in waiting.stopped
-    assert "ricordo jobs retry" in waiting.stopped
+    assert "ricordo embed retry" in waiting.stopped
     assert meaning.retry_jobs() == 1
     again = meaning.embed()
     assert (again.embedded, again.stopped) == (1, "")

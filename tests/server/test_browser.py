@@ -129,7 +129,7 @@ def test_no_page_complains_overflows_or_keeps_anybody_out(running: Any, site: Li
 def test_a_browser_that_has_not_signed_in_is_told_how(running: Any, site: Listening) -> None:
     page = running.new_page()
     page.goto(site.address + "/?q=keys")
-    assert "ricordo service link" in page.inner_text("main")
+    assert "ricordo serve link" in page.inner_text("main")
     assert "quarter" not in page.content()
     assert serious_findings(page) == []
     page.close()
@@ -265,7 +265,7 @@ def test_a_browser_that_is_signed_out_meanwhile_is_told_how_to_sign_in(running: 
     (mine,) = [one for one in site.serving.credentials.all("session") if one not in before]
     site.serving.credentials.remove(mine.id)
     page.locator("#q").press_sequentially("keys")
-    page.get_by_text("ricordo service link").wait_for()
+    page.get_by_text("ricordo serve link").wait_for()
     context.close()
 
 

@@ -145,18 +145,22 @@ def unset(call: Call, name: str, project: bool) -> int:
 @config.add_command
 @verb(
     "list",
-    line="Print all settings.",
-    examples=["ricordo config list", "ricordo config list search --changed"],
+    line="Print the settings that most people need, and those that were changed.",
+    examples=["ricordo config list", "ricordo config list --all", "ricordo config list search --changed"],
 )
 @click.argument("section", required=False)
 @click.option("--changed", is_flag=True, help="Only settings that differ from their default.")
-def list_settings(call: Call, section: str | None, changed: bool) -> int:
-    """Secrets are masked. With --verbose, it says what each setting is for."""
+@click.option("--all", "everything", is_flag=True, help="Print the advanced ones, too.")
+def list_settings(call: Call, section: str | None, changed: bool, everything: bool) -> int:
+    """With --json, and of a section, all are printed. Secrets are masked. --verbose says what each setting is for."""
     settings = load_config()
     names = [name for name in SETTINGS if section is None or name.startswith(f"{section}.")]
     if not names:
         find_setting(section or "")
-    rows = [_row(settings, name) for name in names if not changed or settings.source(name) != "default"]
+    everything = everything or section is not None
+    by_level = [name for name in names if everything or call.json or SETTINGS[name].level == "basic"]
+    shown = [name for name in names if settings.source(name) != "default" or (name in by_level and not changed)]
+    rows = [_row(settings, name) for name in shown]
 
     def draw(screen: Screen) -> None:
         last = "doc" if screen.verbose else "source"
@@ -166,6 +170,8 @@ def list_settings(call: Call, section: str | None, changed: bool) -> int:
         )
         if not rows:
             screen.note("every setting is at its default")
+        elif not (changed or everything):
+            screen.note(f"{len(SETTINGS) - len(rows)} more are at their defaults; --all shows them")
         if settings.untrusted:
             screen.warn(f"not trusted, so not used: {', '.join(settings.untrusted)} (ricordo config trust)")
 
@@ -180,6 +186,7 @@ def _row(settings: Config, name: str) -> dict[str, Any]:
         "source": settings.source(name),
         "variable": known.variable,
         "doc": known.doc,
+        "level": known.level,
     }
 
 

@@ -57,6 +57,17 @@ def setting(
     return field(default=default, metadata=notes, repr=not secret)
 
 
+BASIC = frozenset(
+    {
+        "store.location", "lexical.language", "search.limit", "search.backend", "search.profile", "embedding.provider",
+        "embedding.model", "embedding.api_keys", "knowledge.enabled", "knowledge.folder", "tiers.agent",
+        "tiers.project", "tiers.team", "usage.log", "rerank.kind", "llm.provider", "llm.model", "llm.api_keys",
+        "hooks.enabled", "tools.allow", "serve.host", "serve.port",
+    }
+)  # fmt: skip
+"""The settings that most people should know; all others are for those who look for them."""
+
+
 @frozen
 class Setting:
     """One setting: its name, type and bounds, and how a value for it is checked and read from text."""
@@ -78,6 +89,11 @@ class Setting:
     @property
     def name(self) -> str:
         return f"{self.section}.{self.key}"
+
+    @property
+    def level(self) -> str:
+        """``basic`` or ``advanced``."""
+        return "basic" if self.name in BASIC else "advanced"
 
     @property
     def variable(self) -> str:

@@ -93,7 +93,7 @@ class ModelVerbs:
             return models.write(switch, scope)
         report = self._embed_all(switch, embedder, progress)
         if report.stopped or report.failed:
-            why = report.stopped or f"{report.failed} passages failed; 'ricordo jobs' says why"
+            why = report.stopped or f"{report.failed} passages failed; 'ricordo embed status' says why"
             note = f"not switched: {why} What is done is kept; the same command goes on from there."
             return replace(switch, embedding=report, notes=(*switch.notes, note))
         switch = models.write(switch, scope)

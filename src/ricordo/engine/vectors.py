@@ -78,7 +78,7 @@ class VectorVerbs:
         count = sum(row["count"] for row in left)
         return (
             f"{count} passage{'' if count == 1 else 's'} failed before ({left[0]['error'].rstrip('.')}) and wait for"
-            " the next try. 'ricordo jobs retry', then 'ricordo embed' tries them now."
+            " the next try. 'ricordo embed retry', then 'ricordo embed' tries them now."
         )
 
     @verb(

@@ -33,7 +33,7 @@ def start(arguments: Sequence[str], folder: Path) -> RunningServer:
     if (running := read_running()) is not None:
         raise UsageError(
             f"a server runs already, at {running.address} (process {running.pid})",
-            hint="‹:service stop› ends it.",
+            hint="‹:serve stop› ends it.",
         )
     log = state_home(os.environ) / LOG_NAME
     log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -83,7 +83,7 @@ def running_server() -> RunningServer:
     """The running server; an error if there is none."""
     running = read_running()
     if running is None:
-        raise NotFound("no server runs", hint="Start one with ‹:serve --background›.")
+        raise NotFound("no server runs", hint="Start one with ‹:serve start›.")
     return running
 
 
@@ -95,7 +95,7 @@ def new_link(running: RunningServer) -> str:
         _, content = ask(running, "/api/v1/sign-in-links", b"{}", 10.0)
         link: str = json.loads(content)["link"]
     except (OSError, ValueError, KeyError):
-        raise Unavailable("the server does not answer", hint="‹:service stop›, then start it again.") from None
+        raise Unavailable("the server does not answer", hint="‹:serve stop›, then start it again.") from None
     return link
 
 
@@ -147,7 +147,7 @@ def unit_place(platform: str, env: Mapping[str, str]) -> Path:
         base = Path(env["XDG_CONFIG_HOME"]) if env.get("XDG_CONFIG_HOME") else home / ".config"
         return base / "systemd" / "user" / UNIT_NAME
     raise UsageError(
-        "units can be written only for systemd and launchd", hint="Let your system run: ricordo serve --background"
+        "units can be written only for systemd and launchd", hint="Let your system run: ricordo serve start"
     )
 
 
@@ -168,7 +168,7 @@ def uninstall_unit(*, platform: str = sys.platform) -> tuple[Path, tuple[str, ..
     """Remove the unit; returns its path, and the command that ends what it started."""
     place = unit_place(platform, os.environ)
     if not place.exists():
-        raise NotFound(f"there is no unit {place}", hint="‹:service install› writes it.")
+        raise NotFound(f"there is no unit {place}", hint="‹:serve install› writes it.")
     place.unlink()
     if platform == "darwin":
         return place, (f"launchctl remove {LABEL}",)

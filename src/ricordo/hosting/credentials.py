@@ -105,7 +105,7 @@ class Credentials:
             known = self._read()
             gone = [one for one in known if name in (one.id, one.name)]
             if not gone:
-                raise NotFound(f"there is no token '{name}'", hint="‹:tokens list› shows them.")
+                raise NotFound(f"there is no token '{name}'", hint="‹:serve tokens list› shows them.")
             self._write([one for one in known if one not in gone])
         return gone
 
@@ -131,7 +131,7 @@ class Credentials:
             return [Credential(**one) for one in json.loads(read_bytes(self.path) or b"[]")]
         except (ValueError, TypeError):
             raise Unavailable(
-                f"{self.path} cannot be read", hint="Remove it; then make tokens again with ‹:tokens add›."
+                f"{self.path} cannot be read", hint="Remove it; then make tokens again with ‹:serve tokens add›."
             ) from None
 
     def _write(self, kept: list[Credential]) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = (
     "Everything that the command `ricordo` can do, over HTTP. Send `Authorization: Bearer TOKEN`; "
-    "`ricordo tokens add NAME --scope read|write|admin` makes one. Failures have one shape: "
+    "`ricordo serve tokens add NAME --scope read|write|admin` makes one. Failures have one shape: "
     '`{"error": {"code", "message", "hint"}}`. Long work answers 202 and a task.'
 )
 
@@ -116,7 +116,7 @@ class Branch:
                 from ricordo.http_api.request_body import send_json
 
                 refused = failures.shape(
-                    "forbidden", "MCP needs the scope 'write'", "ricordo tokens add NAME --scope write"
+                    "forbidden", "MCP needs the scope 'write'", "ricordo serve tokens add NAME --scope write"
                 )
                 await send_json(send, 403, refused, [])
                 return

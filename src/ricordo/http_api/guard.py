@@ -151,7 +151,9 @@ class Guard:
                 caller = self._by_token(secret.strip()) if kind.lower() == "bearer" else None
                 if caller is None:
                     self._count_failure(scope)
-                    raise Refused(401, "wrong_token", "this token is not known", "'ricordo tokens add' makes one.")
+                    raise Refused(
+                        401, "wrong_token", "this token is not known", "'ricordo serve tokens add' makes one."
+                    )
                 return caller
             cookie = cookies(headers.get(b"cookie", "")).get(self._cookie, "")
             caller = self._credentials.check(cookie, "session") if cookie else None
@@ -204,7 +206,7 @@ class Guard:
             401,
             "no_token",
             "this needs a token or a signed-in browser",
-            "'ricordo service link' prints a link that signs a browser in.",
+            "'ricordo serve link' prints a link that signs a browser in.",
         )
 
     async def _answer(

@@ -105,7 +105,7 @@ def refuse_open_door(host: str, credentials: Credentials) -> None:
         return
     raise UsageError(
         f"{host} can be reached from other machines, so it needs a token",
-        hint="Make one with 'ricordo tokens add NAME --scope read', or leave out --host.",
+        hint="Make one with 'ricordo serve tokens add NAME --scope read', or leave out --host.",
     )
 
 

@@ -293,7 +293,7 @@ class Refresher:
             below = {n: ref for n, ref in missing.items() if ref.drive == "disk" and ref.path.startswith(start)}
             if below:
                 self.notes.append(
-                    f"{root} is gone, so its items are kept: 'ricordo relocate {root} NEW' says where it is"
+                    f"{root} is gone, so its items are kept: 'ricordo roots move {root} NEW' says where it is"
                     f" now, 'ricordo rm {root}/' removes them"
                 )
             kept |= below

@@ -146,7 +146,7 @@ def unit_vectors(found: Any, count: int, shape: ModelShape) -> Vectors:
         raise _broken(
             shape,
             f"its vectors have {vectors.shape[1]} numbers, {wanted} expected",
-            f"Set embedding.dimensions to {vectors.shape[1]}, then run 'ricordo reembed'.",
+            f"Set embedding.dimensions to {vectors.shape[1]}, then run 'ricordo embed again'.",
         )
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
     if not np.isfinite(lengths).all():

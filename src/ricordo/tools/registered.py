@@ -47,7 +47,7 @@ class Registered:
         try:
             server = server_of(self.name, self.entry, os.environ if env is None else env)
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            hint = f"Look at '{self.name}' in {FILE} beside your settings, or remove it: ricordo tools remove."
+            hint = f"Look at '{self.name}' in {FILE} beside your settings, or remove it: ricordo tools rm."
             raise Unreadable(f"the server '{self.name}' cannot be started: {problem}", hint=hint) from None
         if server is None:
             raise Unreadable(f"the server '{self.name}' is switched off, or is Ricordo itself")

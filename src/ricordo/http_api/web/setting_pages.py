@@ -81,4 +81,4 @@ async def remove_token(
 
 def _refuse_others(who: Caller) -> None:
     if not who.may("admin"):
-        raise Forbidden("changing settings needs the scope 'admin'", hint="ricordo tokens add NAME --scope admin")
+        raise Forbidden("changing settings needs the scope 'admin'", hint="ricordo serve tokens add NAME --scope admin")

@@ -234,7 +234,7 @@ class Gathering:
         if known.dimensions != len(vector.values):
             raise ContractError(
                 f"the query vector has {len(vector.values)} numbers, the stored ones {known.dimensions}",
-                hint="The embedder changed without changing its fingerprint; run ‹:reembed›.",
+                hint="The embedder changed without changing its fingerprint; run ‹:embed again›.",
             )
         return known
 
