@@ -151,13 +151,8 @@ class Needs:
     def __call__(self, caller: Annotated[Caller, Depends(caller_of)]) -> None:
         if not caller.may(self.scope):
             raise Forbidden(
-<<<<<<< HEAD
                 f"this needs the scope '{self.scope}', and the token has '{caller.scope}'",
-                hint=f"ricordo tokens add NAME --scope {self.scope}",
-=======
-                f"this needs the scope '{scope}', and the token has '{caller.scope}'",
-                hint=f"ricordo serve tokens add NAME --scope {scope}",
->>>>>>> 66bbf17 (Give settings a level, show a new verb on every face by a test, and say the new spellings in docs and hints)
+                hint=f"ricordo serve tokens add NAME --scope {self.scope}",
             )
 
 
