@@ -27,7 +27,6 @@ from ricordo.errors import Unreadable, UsageError
 from ricordo.programs import json_text
 from ricordo.programs.pieces import NAME, Piece
 from ricordo.programs.table import SERVER_KEYS
-from ricordo.tools.rules import may_call
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -107,6 +106,8 @@ def allow_some(engine: Ricordo, moved: Sequence[str], *, is_asked: bool) -> list
 
     Returns notes about those that stop working until the user allows them.
     """
+    from ricordo.engine.tools import may_call
+
     waiting = [one.name for one in engine.tools.list() if one.server in moved and not one.callable]
     before = engine.config.tools.allow
     if not waiting:

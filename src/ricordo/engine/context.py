@@ -26,7 +26,7 @@ from ricordo.values.items import Ref
 from ricordo.values.reports import AddReport, Progress
 
 if TYPE_CHECKING:
-    from ricordo.ingest.backlog_thread import BacklogThread
+    from ricordo.backlog_thread import BacklogThread
     from ricordo.ingest.files import FileReader
     from ricordo.ingest.pipeline import Pipeline
     from ricordo.memory.knowledge import Knowledge

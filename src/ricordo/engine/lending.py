@@ -51,7 +51,7 @@ def located(engine: Ricordo) -> Located:
 
 def embed_soon(engine: Ricordo) -> None:
     """Make the vectors of what was just written in the background; what is left when the engine closes waits."""
-    from ricordo.ingest.backlog_thread import BacklogThread
+    from ricordo.backlog_thread import BacklogThread
 
     context = engine._context
     if context.background is None:

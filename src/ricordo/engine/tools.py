@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import LimitFlag, ToolName
 
-__all__ = ["Tools", "plain_hints"]
+__all__ = ["Tools", "may_call", "parameters_in_words", "plain_hints"]
 
 
 class Tools(IndexedTools):
@@ -154,3 +154,11 @@ class Tools(IndexedTools):
     def log(self, limit: LimitFlag = 50) -> builtins.list[dict[str, Any]]:
         """The last calls, newest first: time, tool, arguments and outcome."""
         return self.records.calls(limit)
+
+
+def parameters_in_words(entry: ToolEntry, longest: int) -> str:
+    """The parameters of a tool in one line; what a server says in them is cleaned."""
+    from ricordo.tools.arguments import summary
+    from ricordo.tools.index import clean
+
+    return clean(summary(entry.schema, longest))

@@ -9,8 +9,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ricordo.backlog_thread import BacklogThread
 from ricordo.errors import UsageError
-from ricordo.ingest.backlog_thread import BacklogThread
 
 if TYPE_CHECKING:
     from ricordo.config.loading import Config

@@ -142,7 +142,7 @@ async def body_of(request: Request) -> bytes:
         raise UsageError("the caller hung up", hint="It does the work itself.") from None
 
 
-class Needs:
+class NeedsScope:
     """Refuses callers without a scope. For a request with a body, the guard does the same before it is read."""
 
     def __init__(self, scope: str) -> None:
@@ -158,7 +158,7 @@ class Needs:
 
 def needs(scope: str) -> Any:
     """A condition of a route that refuses callers without the scope."""
-    return Depends(Needs(scope))
+    return Depends(NeedsScope(scope))
 
 
 Here = Annotated[Serving, Depends(serving_of)]

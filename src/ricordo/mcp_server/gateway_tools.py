@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 from ricordo.errors import Error, UsageError
 from ricordo.mcp_server import shapes
 from ricordo.mcp_server.tool import BLOCKS, READS, Effects, mapping, string, tool
-from ricordo.tools.arguments import summary
-from ricordo.tools.index import clean
 from ricordo.tools.registered import ServerFile
 
 if TYPE_CHECKING:
@@ -49,11 +47,13 @@ def _servers() -> str:
 )
 def find_tools(engine: Ricordo, task: str) -> dict[str, Any]:
     """Find other tools."""
+    from ricordo.engine.tools import parameters_in_words
+
     found = engine.tools.find(task, FOUND)
     rows = []
     for one in found:
         row = {"name": one.name, "description": shapes.short(one.description or one.title, DESCRIPTION)}
-        row["takes"] = clean(summary(one.schema, PARAMETERS))
+        row["takes"] = parameters_in_words(one, PARAMETERS)
         rows.append(row | ({} if one.callable else {"callable": False}))
     if rows:
         return {"tools": rows}
