@@ -57,12 +57,12 @@ READING: dict[str, Verb] = {
     "tree": lambda engine, folder: engine.tree(),
 }
 REPORTS_WHAT_DIFFERS = {"doctor"}
-ASKS_NO_ITEMS = {"before_closing", "close", "lent", "open", "profiles", "resolve", "tier", "with_replacements"}
+ASKS_NO_ITEMS = {"close", "open", "profiles", "resolve", "tier"}
 """They use an answer, the settings or the name alone; an id is looked up, and that is tested below."""
 WRITING = {
     "add", "clear_log", "correct", "edit", "embed", "feedback", "forget", "forget_root", "import_", "link", "mv",
     "reembed", "refresh", "relink", "relocate", "remember", "restore", "retry_jobs", "rm", "save", "save_many",
-    "entity", "entry", "migrate", "note", "promote", "resource", "see_to_waiting",
+    "entity", "entry", "migrate", "note", "promote", "resource",
     "sessions_add", "skills_add", "supersede", "sync", "unlink", "use_model", "vacuum", "watch",
 }  # fmt: skip
 
