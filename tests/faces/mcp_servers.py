@@ -129,9 +129,12 @@ def http_server(folder: Path, *more: str, **env: str) -> Iterator[str]:
     )
     try:
         assert process.stderr is not None
-        shown = process.stderr.readline().decode()
-        found = re.search(r"http://\S+", shown)
-        assert found, shown + process.stderr.read().decode()
+        shown, found = "", None
+        while found is None:  # notes may come before the address
+            line = process.stderr.readline().decode()
+            assert line, shown
+            shown += line
+            found = re.search(r"http://\S+", line)
         yield found[0]
     finally:
         process.terminate()

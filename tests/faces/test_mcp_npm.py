@@ -19,7 +19,8 @@ from .mcp_servers import environment, http_server
 from .npm_tools import npm_folder
 
 ROOT = Path(__file__).parents[2]
-ALL = [word for name in TOOLSETS for word in ("--toolset", name)]
+NAMED = tuple(name for name in TOOLSETS if name != "verbs")  # the wire tests call the verbs
+ALL = [word for name in NAMED for word in ("--toolset", name)]
 pytestmark = pytest.mark.skipif(os.name != "posix" or not shutil.which("node"), reason="Node is not installed")
 
 
@@ -38,7 +39,7 @@ def test_the_typescript_sdk_calls_every_tool_and_sees_our_errors(way: str, tmp_p
         with http_server(tmp_path, *ALL) as address:
             done = ran([*script, address], tmp_path, sdk)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{len(chosen(TOOLSETS))} tools, 0 failed, 0 not called" in done.stdout
+    assert f"{len(chosen(NAMED))} tools, 0 failed, 0 not called" in done.stdout
 
 
 @pytest.fixture(scope="module")

@@ -133,7 +133,7 @@ def test_a_head_that_never_ends_is_refused(port: int) -> None:
 def test_a_connection_that_stays_open_between_requests_is_served_again(port: int) -> None:
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)) as connection:
         for _ in range(3):
-            connection.request("POST", "/mcp", b"x" * 200_000, {"Content-Type": "application/json"})
+            connection.request("POST", "/mcp", b"x" * 50_000, {"Content-Type": "application/json"})
             answer = connection.getresponse()
             answer.read()
             assert answer.status == 401

@@ -174,10 +174,10 @@ def test_a_token_cannot_ask_for_hooks(project: Path, site: Listening) -> None:
     assert KEYS not in answer.text
 
 
-def test_hooks_leave_out_what_scores_low_and_commands_of_the_same_store_do_not(
+def test_hooks_leave_out_what_hardly_fits_and_commands_of_the_same_store_do_not(
     project: Path, site: Listening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("RICORDO_HOOKS_MIN_SCORE", "1")
+    monkeypatch.setenv("RICORDO_HOOKS_MIN_FIT", "1")
     task = "Which ferry leaves the harbour when the keys of the lighthouse are signed?"
     payload = json.dumps({"prompt": task}).encode()
     place = (project, None, None)

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 
 from ricordo.cli.program import program
 from ricordo.hosting import background
-from ricordo.hosting.running import RunningServer, ask, read_running, state_file, write_running
+from ricordo.hosting.running import RunningServer, read_running, state_file, write_running
 
 from .http_sites import LOCAL, Listening, listen
 
@@ -56,8 +56,11 @@ def test_a_server_in_the_background_answers_until_it_is_stopped(quiet: None, tmp
             assert page.status == 200
         running = read_running()
         assert running is not None
-        code, body = ask(running, "/api/v1/remember", b'{"text": "The ferry leaves at nine."}', 10)
-        assert (code, json.loads(body)["status"]) == (200, "created")
+        headers = {"Authorization": f"Bearer {running.token}", "Content-Type": "application/json"}
+        address = f"http://{running.host}:{running.port}/api/v1/remember"
+        sent = urllib.request.Request(address, b'{"text": "The ferry leaves at nine."}', headers)
+        with urllib.request.urlopen(sent) as answer:
+            assert json.load(answer)["status"] == "created"
     finally:
         stopped = ricordo("service", "stop")
     assert stopped == {"stopped": started["pid"]}
