@@ -23,7 +23,7 @@ MAX_WIDTH = 120
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """Codes that control a terminal, and those that change the direction of text."""
 _SPACES = re.compile(r"\s+")
-_SENTENCE = re.compile(r"(?!.*(?:[;{}=]|\w\())(?:[^\W\d_]|[\"'“‘«(…])")
+_SENTENCE = re.compile(r"(?!.*(?:[{}=]|\w\(|;\s*$))(?:[^\W\d_]|[\"'“‘«(…])")
 """How a line of a sentence begins, at the margin; code has other signs."""
 _WORDS_OF_A_SENTENCE = 6
 """Shorter lines are rarely broken by an editor: what follows is a line of its own."""
