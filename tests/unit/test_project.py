@@ -70,7 +70,7 @@ LONGEST_FUNCTION = 60
 MOST_BROAD_EXCEPTS = 10
 SHARED_NAMES = {"RicordoRetriever": "each adapter calls its retriever so, as its framework expects"}
 LONG_MODULES: dict[str, str] = {}
-LONG_FUNCTIONS: dict[str, str] = {}
+LONG_FUNCTIONS = {"engine/adding.py:add": "its signature declares what every face takes; 51 lines come after that"}
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
@@ -262,7 +262,7 @@ def test_functions_stay_readable_or_say_why_not() -> None:
         for file, tree in modules()
         for node in ast.walk(tree)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-        and (node.end_lineno or 0) - node.body[0].lineno >= LONGEST_FUNCTION  # the signature of a verb declares much
+        and (node.end_lineno or 0) - node.lineno >= LONGEST_FUNCTION
     }
     assert long == set(LONG_FUNCTIONS)
 
