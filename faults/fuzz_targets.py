@@ -18,7 +18,6 @@ from typing import Any
 from fuzz_inputs import changed, changed_json, text_of, value_of
 from ricordo import ConfigProvider, Ricordo
 from ricordo.config.loading import load_config
-from ricordo.context.build_text import block, clean
 from ricordo.context.facets import turn_facets
 from ricordo.errors import Error
 from ricordo.exchange import lines
@@ -37,6 +36,7 @@ from ricordo.search.query import parse_query
 from ricordo.sources.robots import read_robots
 from ricordo.sources.sessions.reading import open_transcript
 from ricordo.text.links import targets_in
+from ricordo.trust.fence import block, clean
 from ricordo.values.items import Ref
 
 FIXTURES = Path(__file__).parents[1] / "tests" / "fixtures"

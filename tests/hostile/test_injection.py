@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from ricordo import Ricordo
-from ricordo.context.build_text import OUTSIDE
+from ricordo.trust.fence import OUTSIDE
 
 HEADINGS = (
     "## Always",

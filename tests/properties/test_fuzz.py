@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 
 from ricordo import ConfigProvider, Ricordo, UsageError
 from ricordo.config.loading import load_config
-from ricordo.context.build_text import block, clean
 from ricordo.errors import Error
 from ricordo.exchange import lines
 from ricordo.hooks.payload import read_payload
@@ -33,6 +32,7 @@ from ricordo.mcp_server.toolsets import TOOLSETS
 from ricordo.memory import knowledge_files
 from ricordo.search.query import parse_query
 from ricordo.text.links import targets_in
+from ricordo.trust.fence import block, clean
 from ricordo.values.items import Ref
 
 SECONDS = float(os.environ.get("RICORDO_FUZZ_SECONDS", "0"))

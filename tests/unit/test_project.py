@@ -31,10 +31,11 @@ PROTOCOLS = {
 }  # what others may import from an adapter's folder
 # Every other folder or module at the top of the package is a foundation: it imports nothing from above.
 RANKS = (
-    dict.fromkeys(ADAPTERS, 1)
-    | dict.fromkeys(PARTS, 2)
-    | {"registry": 3, "engine": 4, "": 5, "evaluate": 6, "testing": 6, "hosting": 6, "hooks": 7}
-    | dict.fromkeys(FACES, 8)
+    {"trust": 1}
+    | dict.fromkeys(ADAPTERS, 2)
+    | dict.fromkeys(PARTS, 3)
+    | {"registry": 4, "engine": 5, "": 6, "evaluate": 7, "testing": 7, "hosting": 7, "hooks": 8}
+    | dict.fromkeys(FACES, 9)
 )
 COMPOSITION_ROOTS = {
     "__main__.py": {"cli"},

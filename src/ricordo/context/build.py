@@ -16,9 +16,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ricordo.context.build_passages import ContextPassage, ShownTexts, merged, strong
-from ricordo.context.build_text import OUTSIDE, Tokens, block, clean, is_outside, label_of, one_line
+from ricordo.context.tokens import Tokens
 from ricordo.frozen import frozen
 from ricordo.models.base import TokenCounter
+from ricordo.trust.fence import OUTSIDE, block, clean, label_of, one_line
+from ricordo.trust.level import is_outside
 from ricordo.values.context import ContextPart, ContextReport, LeftOut, Skill
 from ricordo.values.items import Item
 from ricordo.values.tools import ToolEntry

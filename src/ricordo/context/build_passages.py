@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from ricordo.context.build_text import clean, is_outside
 from ricordo.frozen import frozen
 from ricordo.search.signals import OUT_OF_TIME
 from ricordo.store.asking import PassageText, Shown
 from ricordo.store.base import Store
 from ricordo.text.words import fold
+from ricordo.trust.fence import clean
+from ricordo.trust.level import is_outside
 from ricordo.values.hits import Hit
 from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import CHECKPOINT, SESSION
