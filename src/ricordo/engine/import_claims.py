@@ -12,6 +12,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ricordo.speaking import speaker
+from ricordo.values.provenance import IMPORT
+
 if TYPE_CHECKING:
     from ricordo.exchange.records import ItemRecord, Record, VersionRecord
 
@@ -20,25 +23,29 @@ _MANY = {
     "folder to refresh": "folders to refresh",
     "item that every agent would get": "items that every agent would get",
     "file that an item came from": "files that items came from",
+    "entry of the audit": "entries of the audit",
 }
 
 
 class Claims:
     """Removes the claims from records as they are read, and counts them."""
 
-    def __init__(self, *, trust: bool) -> None:
+    def __init__(self, name: str, *, trust: bool) -> None:
         self.trust = trust
+        self._said = replace(speaker(), author=IMPORT, origin=name)
         self._dropped: Counter[str] = Counter()
 
     def without(self, records: Iterator[Record]) -> Iterator[Record]:
         """The records with nothing but texts, fields and what refers to them, unless they are trusted."""
-        from ricordo.exchange.records import ItemRecord, RootRecord
+        from ricordo.exchange.records import AuditRecord, ItemRecord, RootRecord
 
         for record in records:
             if self.trust:
-                yield record
+                yield _vouched_for(record) if isinstance(record, ItemRecord) else record
             elif isinstance(record, RootRecord):
                 self._dropped["folder to refresh"] += 1
+            elif isinstance(record, AuditRecord):
+                self._dropped["entry of the audit"] += 1
             elif isinstance(record, ItemRecord):
                 yield self._harmless(record)
             else:
@@ -48,7 +55,12 @@ class Claims:
         head = item.head().fields
         self._dropped["item that every agent would get"] += head.get("loading") is not None
         self._dropped["file that an item came from"] += item.file is not None
-        return replace(item, versions=tuple(_harmless_version(item, one) for one in item.versions), file=None)
+        versions = tuple(_harmless_version(item, self._attributed(one)) for one in item.versions)
+        return replace(item, versions=versions, file=None, vouched=None)
+
+    def _attributed(self, version: VersionRecord) -> VersionRecord:
+        """The version as said by this export; what the export says of its author is kept beside that."""
+        return replace(version, provenance=replace(self._said, claimed=dict(version.provenance)).to_dict())
 
     def notes(self) -> tuple[str, ...]:
         """What was dropped, and how to keep it."""
@@ -56,6 +68,15 @@ class Claims:
         if not dropped:
             return ()
         return (f"left out, because anybody may have written them: {', '.join(dropped)} (--trust takes them in)",)
+
+
+def _vouched_for(item: ItemRecord) -> ItemRecord:
+    """An item of a trusted export. Before authors were recorded, what the user wrote and what every agent gets had the
+    user's word.
+    """
+    head = item.head()
+    is_users = head.fields.get("source") == "user" or head.fields.get("loading") == "always"
+    return replace(item, vouched=item.version) if is_users and not head.provenance else item
 
 
 def _harmless_version(item: ItemRecord, version: VersionRecord) -> VersionRecord:

@@ -172,7 +172,7 @@ class MoveVerbs:
         done: list[Saved] = []
         others: Counter[str] = Counter()
         started = time.monotonic()
-        claims = Claims(trust=trust)
+        claims = Claims(name, trust=trust)
         for items, rest in _batches(claims.without(exchange.read(file, name))):
             if items:
                 done += importer.items(items)

@@ -10,7 +10,7 @@ import base64
 import binascii
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -66,16 +66,19 @@ def _field_decoders(kind: type[Any]) -> dict[str, _Decoder]:
 @cache
 def _dataclass_decoder(kind: type[Any]) -> _Decoder:
     decoders = _field_decoders(kind)  # type: ignore[arg-type]  # classes can be hashed
+    # What an earlier Ricordo did not write has a default.
+    optional = {one.name for one in fields(kind) if (one.default, one.default_factory) != (MISSING, MISSING)}
 
     def read(plain: Any, where: str) -> Any:
         _mapping(plain, where or "the record")
-        missing = [name for name in decoders if name not in plain]
+        missing = [name for name in decoders if name not in plain and name not in optional]
         if missing:
             raise BadRecord(f"{_place(where, missing[0])} is missing")
         strange = [name for name in plain if name not in decoders]
         if strange:
             raise BadRecord(f"{_place(where, strange[0])} is not known")
-        return kind(**{name: decoder(plain[name], _place(where, name)) for name, decoder in decoders.items()})
+        given = {name: decoder for name, decoder in decoders.items() if name in plain}
+        return kind(**{name: decoder(plain[name], _place(where, name)) for name, decoder in given.items()})
 
     return read
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +18,7 @@ from ricordo.values.items import FIELD_NAMES, Fields, Passage, Ref
 from ricordo.values.kinds import KINDS
 
 FORMAT = "ricordo-export"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 STATES = ("live", "archived", "deleted")
 CHUNK_STATES = ("live", "superseded", "deleted")
@@ -93,6 +94,8 @@ class VersionRecord:
     marks: tuple[tuple[int, str], ...]
     layout: tuple[tuple[int, int, int, int], ...]
     blob: str | None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    """Who wrote it, as the exporting store knew it; empty for unknown."""
 
     def known_fields(self) -> Fields:
         """The fields as a value; names that this version does not know are left out."""
@@ -131,6 +134,8 @@ class ItemRecord:
     links: tuple[TextLinkRecord, ...]
     secrets: Mapping[str, Any]
     """How many secrets of each kind were found in the text; never the secrets themselves."""
+    vouched: int | None = None
+    """The newest version that the user of the exporting store wrote or agreed to."""
 
     def head(self) -> VersionRecord:
         return next(version for version in self.versions if version.number == self.version)
@@ -217,11 +222,15 @@ class QueryRecord:
     ms: float
     at: datetime
     found: tuple[FoundRecord, ...]
+    asker: Mapping[str, Any] = field(default_factory=dict)
+    """Who asked; empty for unknown."""
 
 
 @frozen
 class OpeningRecord(FoundRecord):
     """An entry of the retrieval log that no query in the log belongs to: an item opened by its name."""
+
+    asker: Mapping[str, Any] = field(default_factory=dict)
 
 
 @frozen
@@ -234,6 +243,18 @@ class RootRecord:
 
 
 @frozen
+class AuditRecord:
+    """A change that made no version: an item was archived, removed or erased, or the user judged a version."""
+
+    at: datetime
+    what: str
+    item: str
+    ref: str
+    version: int
+    provenance: Mapping[str, Any]
+
+
+@frozen
 class FreezeRecord:
     """Whether learning is frozen in the store."""
 
@@ -242,7 +263,7 @@ class FreezeRecord:
 
 Record = (
     Header | ItemRecord | LinkRecord | FeedbackRecord | LearnedRecord | WeightRecord | QueryRecord | OpeningRecord
-    | RootRecord | FreezeRecord
+    | RootRecord | FreezeRecord | AuditRecord
 )  # fmt: skip
 
 TYPES: Mapping[str, type[Any]] = {
@@ -256,6 +277,7 @@ TYPES: Mapping[str, type[Any]] = {
     "opening": OpeningRecord,
     "root": RootRecord,
     "freeze": FreezeRecord,
+    "audit": AuditRecord,
 }
 """The types by their names in a file, in the order of the file."""
 

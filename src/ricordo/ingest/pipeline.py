@@ -49,6 +49,8 @@ class Incoming:
     blob: bytes | None = None
     file: FileState | None = None
     times: tuple[datetime, datetime] | None = None
+    origin: str = ""
+    """Where a loader read it; empty for a text that somebody gave."""
 
 
 CHUNKER = "chunker"
@@ -99,7 +101,8 @@ class Pipeline:
             parsed.marks,
             incoming.blob,
         )
-        return replace(self.prepare_draft(draft, incoming.file), times=incoming.times), cut.problem
+        item = self.prepare_draft(draft, incoming.file)
+        return replace(item, times=incoming.times, origin=incoming.origin), cut.problem
 
     def prepare_text(self, draft: Draft, content: str) -> PreparedItem:
         """The draft with another text, cut into passages again as its type requires."""

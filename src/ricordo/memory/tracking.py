@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ricordo.config.settings import UsageSettings
 from ricordo.errors import Unavailable
 from ricordo.log import report
+from ricordo.speaking import asker
 from ricordo.store.base import Store
 from ricordo.values.hits import Answer
 from ricordo.values.items import Item
@@ -53,13 +54,17 @@ class Tracker:
         items = tuple(UsedItem(hit.id, hit.version, hit.score) for hit in answer.hits)
         refs = tuple(hit.ref for hit in answer.hits)
         meta = answer.meta
-        self._record(Use(items, tool, text, meta.profile, meta.milliseconds, refs, opened, settings.log), settings)
+        self._record(
+            Use(items, tool, text, meta.profile, meta.milliseconds, refs, opened, settings.log, asker()), settings
+        )
 
     def opened(self, item: Item, *, settings: UsageSettings) -> None:
         """Note that an item was opened by its name."""
         from ricordo.values.use import Use, UsedItem
 
-        self._record(Use((UsedItem(item.id, item.version),), "get", opened=True, logged=settings.log), settings)
+        self._record(
+            Use((UsedItem(item.id, item.version),), "get", opened=True, logged=settings.log, asker=asker()), settings
+        )
 
     def flush(self, seconds: float = CLOSE_SECONDS) -> bool:
         """Wait until all is written; returns whether it is."""

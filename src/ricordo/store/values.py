@@ -109,3 +109,5 @@ class PreparedItem:
     times: tuple[datetime, datetime] | None = None
     id: str = ""
     """When a new item was made and last changed, and its id, if it had them before it came here."""
+    origin: str = ""
+    """The file, address or session that a loader read the text from; empty for a text that somebody gave."""

@@ -13,6 +13,7 @@ from ricordo.frozen import frozen
 from ricordo.values.days import parse_time
 from ricordo.values.kinds import REMEMBERED_KINDS, SESSION
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, NOT_SHOWN, Plain, named, rounded
+from ricordo.values.provenance import NOBODY, Provenance
 from ricordo.verbs.declare import Say
 
 SEVERITIES: tuple[str, ...] = ("critical", "warning", "suggestion")
@@ -277,6 +278,10 @@ class Item(Plain):
     """For an entity: how many live items name it."""
     opening: str = ""
     """The beginning of the text, in lists, which leave the text out."""
+    provenance: Provenance = NOBODY
+    """Who wrote this version, and through which door."""
+    vouched: int | None = None
+    """The newest version that the user wrote or agreed to."""
     corrected_by: str = ""
     superseded_by: str = ""
     """The ref of the item that replaced an archived one; if that was replaced, too, the newest."""
@@ -310,6 +315,7 @@ class Item(Plain):
             "state", "content_hash", "first_line", "has_embedding", "retrieval_count", "access_count", "size",
         ):  # fmt: skip
             plain[name] = getattr(self, name)
+        plain["provenance"] = self.provenance.to_dict()
         plain["decay_score"] = round(self.decay_score, 6)
         for name in ("created_at", "updated_at", "indexed_at", "last_retrieved_at", "last_accessed_at"):
             moment: datetime | None = getattr(self, name)
@@ -345,6 +351,7 @@ class Version(Plain):
     previous: int | None = None
     is_head: bool = False
     state: str = field(default="live", metadata=NOT_SHOWN)
+    provenance: Provenance = NOBODY
 
 
 @frozen

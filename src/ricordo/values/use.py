@@ -37,6 +37,8 @@ class Use:
     refs: tuple[str, ...] = ()
     opened: bool = False
     logged: bool = True
+    asker: str = ""
+    """Who asked, as a store keeps it."""
 
 
 @frozen

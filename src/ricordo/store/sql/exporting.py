@@ -14,6 +14,7 @@ from ricordo.exchange.records import (
     CHUNK_STATES,
     FORMAT,
     FORMAT_VERSION,
+    AuditRecord,
     BlobRecord,
     ChunkRecord,
     FeedbackRecord,
@@ -41,11 +42,12 @@ from ricordo.values.items import Ref
 _ITEM = (
     "SELECT i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.created_at, i.updated_at, i.indexed_at,"
     " i.deleted_at, i.file_mtime, i.file_size, i.file_hash, i.file_fields, u.retrieval_count, u.last_retrieved_at,"
-    " u.access_count, u.last_accessed_at, u.decay_score, u.decay_at FROM items i LEFT JOIN usage u ON u.item = i.n"
+    " u.access_count, u.last_accessed_at, u.decay_score, u.decay_at, i.vouched"
+    " FROM items i LEFT JOIN usage u ON u.item = i.n"
 )
 _VERSION = (
     "SELECT number, previous, hash, text_hash, drive, path, kind, state, fields, layout, marks, first_line, blob,"
-    " created_at FROM versions WHERE item=? ORDER BY number"
+    " created_at, provenance FROM versions WHERE item=? ORDER BY number"
 )
 _CHUNK = "SELECT id, text, heading, prefix, state, live_from, live_until FROM chunks WHERE item=? ORDER BY id"
 _OPENING = "FROM retrieval_log r WHERE r.query IS NULL OR NOT EXISTS (SELECT 1 FROM query_log q WHERE q.id = r.query)"
@@ -59,8 +61,9 @@ _COUNTS = {
     "opening": _OPENING.removeprefix("FROM "),
     "root": "roots",
     "freeze": "meta WHERE name = 'learning_frozen'",
+    "audit": "audit",
 }
-_LOGS = ("query", "opening")
+_LOGS = ("query", "opening", "audit")
 
 
 def records(connection: Connection, language: str, *, log: bool) -> Iterator[Record]:
@@ -94,7 +97,15 @@ def other_records(*, log: bool) -> dict[str, Callable[[Connection], Iterator[Rec
         **(logs if log else {}),
         "folders": _roots,
         "settings of learning": _frozen,
+        **({"audit": _audit} if log else {}),
     }
+
+
+def _audit(connection: Connection) -> Iterator[AuditRecord]:
+    for at, what, item, ref, version, said in connection.stream(
+        "SELECT at, what, item, ref, version, provenance FROM audit ORDER BY id"
+    ):
+        yield AuditRecord(moment(at), what, item, ref, version, json.loads(said or "{}"))
 
 
 def _roots(connection: Connection) -> Iterator[RootRecord]:
@@ -145,6 +156,7 @@ def _item(connection: Connection, row: Sequence[Any], numbers: Collection[int] |
             )
         ),
         dict(connection.rows("SELECT kind, count FROM secrets WHERE item=? ORDER BY kind", (n,))),
+        row[21],
     )
 
 
@@ -162,7 +174,7 @@ def _usage(row: Sequence[Any]) -> UsageRecord | None:
 
 
 def _version(row: Sequence[Any], place: dict[int, int]) -> VersionRecord:
-    number, previous, digest, text_hash, drive, path, kind, state, fields, _, marks, first_line, blob, at = row
+    number, previous, digest, text_hash, drive, path, kind, state, fields, _, marks, first_line, blob, at, said = row
     return VersionRecord(
         number,
         previous,
@@ -177,6 +189,7 @@ def _version(row: Sequence[Any], place: dict[int, int]) -> VersionRecord:
         tuple((offset, label) for offset, label in json.loads(marks)),
         tuple((place[chunk], start, first, last) for chunk, start, first, last in _layout(row).tolist()),
         blob,
+        json.loads(said or "{}"),
     )
 
 
@@ -222,21 +235,25 @@ def _lessons(connection: Connection) -> Iterator[FeedbackRecord | LearnedRecord 
 
 def _queries(connection: Connection) -> Iterator[QueryRecord]:
     rows = connection.stream(
-        "SELECT q.id, q.text, q.tool, q.profile, q.results, q.refs, q.ms, q.at, i.id, r.ref, r.version, r.score, r.at"
-        " FROM query_log q LEFT JOIN retrieval_log r ON r.query = q.id LEFT JOIN items i ON i.n = r.item"
+        "SELECT q.id, q.text, q.tool, q.profile, q.results, q.refs, q.ms, q.at, q.asker, i.id, r.ref,"
+        " r.version, r.score, r.at FROM query_log q LEFT JOIN retrieval_log r ON r.query = q.id"
+        " LEFT JOIN items i ON i.n = r.item"
         " ORDER BY q.id, r.id"
     )
-    for (_, text, tool, profile, results, refs, ms, at), group in groupby(rows, key=lambda row: row[:8]):
+    for (_, text, tool, profile, results, refs, ms, at, asker), group in groupby(rows, key=lambda row: row[:9]):
         found = tuple(
             FoundRecord(item, ref, version, score, moment(when))
-            for item, ref, version, score, when in (row[8:] for row in group)
+            for item, ref, version, score, when in (row[9:] for row in group)
             if item is not None
         )
-        yield QueryRecord(text, tool, profile, results, tuple(json.loads(refs)), ms, moment(at), found)
+        yield QueryRecord(
+            text, tool, profile, results, tuple(json.loads(refs)), ms, moment(at), found, json.loads(asker or "{}")
+        )
 
 
 def _openings(connection: Connection) -> Iterator[OpeningRecord]:
-    for item, ref, version, score, at in connection.stream(
-        f"SELECT (SELECT id FROM items WHERE n = r.item), r.ref, r.version, r.score, r.at {_OPENING} ORDER BY r.id"
+    for item, ref, version, score, at, asker in connection.stream(
+        "SELECT (SELECT id FROM items WHERE n = r.item), r.ref, r.version, r.score, r.at, r.asker"
+        f" {_OPENING} ORDER BY r.id"
     ):
-        yield OpeningRecord(item, ref, version, score, moment(at))
+        yield OpeningRecord(item, ref, version, score, moment(at), json.loads(asker or "{}"))

@@ -93,7 +93,7 @@ def _insert_item(connection: Connection, item: ItemRecord, identity: str) -> int
         "created_at": micros(item.created_at), "updated_at": micros(item.updated_at),
         "indexed_at": _optional(item.indexed_at), "deleted_at": _optional(item.deleted_at),
         "file_mtime": file and file.mtime, "file_size": file and file.size, "file_hash": file and file.hash,
-        "file_fields": file and json.dumps(dict(file.fields)),
+        "file_fields": file and json.dumps(dict(file.fields)), "provenance": _said(head), "vouched": item.vouched,
     }  # fmt: skip
     n = connection.insert_item(tuple(row), tuple(row.values()))
     connection.touched.add(n)
@@ -130,6 +130,7 @@ def _version_row(n: int, item: ItemRecord, version: VersionRecord, first: int, s
         n, version.number, version.previous, version.hash, version.text_hash, version.ref.drive, version.ref.path,
         version.kind, version.state, _json(version.fields), layout.tobytes(), json.dumps(version.marks),
         version.first_line, _size(item, version, sizes), version.blob, micros(version.created_at),
+        _said(version),
     )  # fmt: skip
 
 
@@ -164,6 +165,10 @@ def pass_on(connection: Connection, old: int, new: int) -> None:
 
 def _json(plain: Any) -> str:
     return json.dumps(dict(plain), ensure_ascii=False)
+
+
+def _said(version: VersionRecord) -> str:
+    return _json(version.provenance) if version.provenance else ""
 
 
 def _optional(moment: datetime | None) -> int | None:

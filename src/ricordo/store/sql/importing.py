@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from ricordo.errors import Error, PathConflict
 from ricordo.exchange.records import (
     TYPE_NAMES,
+    AuditRecord,
     FeedbackRecord,
     FreezeRecord,
     ItemRecord,
@@ -26,6 +27,7 @@ from ricordo.exchange.records import (
     WeightRecord,
 )
 from ricordo.store.sql import heads, import_rows, jobs, links, saving
+from ricordo.store.sql.audit import AUDIT_COLUMNS
 from ricordo.store.sql.import_rows import Analysed, analysed
 from ricordo.store.sql.new_chunks import NewChunk
 from ricordo.store.sql.protocols import Connection, Opened
@@ -208,14 +210,24 @@ class Importing:
         if self._known(connection, "query_log", "at=? AND text=? AND tool=?", said):
             return False
         query: int = connection.rows(
-            "INSERT INTO query_log(text, tool, profile, results, refs, ms, at) VALUES(?,?,?,?,?,?,?) RETURNING id",
-            (record.text, record.tool, record.profile, record.results, json.dumps(record.refs), record.ms, at),
+            "INSERT INTO query_log(text, tool, profile, results, refs, ms, at, asker) VALUES(?,?,?,?,?,?,?,?)"
+            " RETURNING id",
+            (
+                record.text,
+                record.tool,
+                record.profile,
+                record.results,
+                json.dumps(record.refs),
+                record.ms,
+                at,
+                _stored(record.asker),
+            ),
         )[0][0]
         rows = [(self._number(connection, found.item), found) for found in record.found]
         connection.insert(
             "retrieval_log",
-            ("item", "ref", "version", "query", "score", "at"),
-            [(n, one.ref, one.version, query, one.score, micros(one.at)) for n, one in rows if n is not None],
+            ("item", "ref", "version", "query", "score", "at", "asker"),
+            [(n, one.ref, one.version, query, one.score, micros(one.at), "") for n, one in rows if n is not None],
         )
         return True
 
@@ -226,8 +238,8 @@ class Importing:
             return False
         connection.insert(
             "retrieval_log",
-            ("item", "ref", "version", "score", "at"),
-            [(n, record.ref, record.version, record.score, at)],
+            ("item", "ref", "version", "score", "at", "asker"),
+            [(n, record.ref, record.version, record.score, at, _stored(record.asker))],
         )
         return True
 
@@ -241,6 +253,14 @@ class Importing:
     def _freeze(self, connection: Connection, record: FreezeRecord) -> bool:
         return connection.set_meta("learning_frozen", int(record.frozen), replace=False)
 
+    def _audit(self, connection: Connection, record: AuditRecord) -> bool:
+        at, item = micros(record.at), self._stands_for.get(record.item, record.item)
+        if self._known(connection, "audit", "at=? AND item=? AND what=?", (at, item, record.what)):
+            return False
+        said = _stored(record.provenance)
+        connection.insert("audit", AUDIT_COLUMNS, [(at, record.what, item, record.ref, record.version, said)])
+        return True
+
     _TAKES: ClassVar[Mapping[type[Any], Callable[[Importing, Connection, Any], bool]]] = {
         LinkRecord: _link,
         FeedbackRecord: _feedback,
@@ -250,4 +270,10 @@ class Importing:
         OpeningRecord: _opening,
         RootRecord: _root,
         FreezeRecord: _freeze,
+        AuditRecord: _audit,
     }
+
+
+def _stored(plain: Mapping[str, Any]) -> str:
+    """Who asked or acted, as a store keeps it; empty for unknown."""
+    return json.dumps(dict(plain), ensure_ascii=False) if plain else ""

@@ -16,6 +16,7 @@ from ricordo.store.sql.batches import in_parts
 from ricordo.store.sql.filters import where
 from ricordo.store.sql.protocols import Connection, Row
 from ricordo.store.sql.times import DAY, micros, moment, now_micros, optional_moment
+from ricordo.values import provenance
 from ricordo.values.hits import Filters
 from ricordo.values.items import FIELD_NAMES, Draft, Fields, Item, Mark, Passage, Ref
 from ricordo.values.use_scores import decayed
@@ -25,7 +26,8 @@ ITEM_COLUMNS = (
     "i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.hash, i.fields, i.size, i.created_at,"
     " i.updated_at, i.indexed_at, u.retrieval_count, u.last_retrieved_at, u.access_count, u.last_accessed_at,"
     " u.decay_score, u.decay_at, CASE i.kind WHEN 'entity' THEN (SELECT count(DISTINCT l.source) FROM links l"
-    " JOIN items s ON s.n = l.source AND s.state = 'live' WHERE l.target = i.n AND l.type = 'mentions') ELSE 0 END"
+    " JOIN items s ON s.n = l.source AND s.state = 'live' WHERE l.target = i.n AND l.type = 'mentions') ELSE 0 END,"
+    " i.provenance, i.vouched"
 )
 ITEM_TABLES = "FROM items i LEFT JOIN usage u ON u.item = i.n"
 ITEM = f"SELECT {ITEM_COLUMNS} {ITEM_TABLES} "
@@ -68,6 +70,8 @@ def item_of(row: tuple[Any, ...], content: str = "", first_line: int = 1) -> Ite
         decay_score=decay_now(row[17], row[18] or row[10], fields.decay_protected),
         size=row[9],
         mention_count=row[19],
+        provenance=provenance.read(row[20]),
+        vouched=row[21],
     )
 
 
@@ -106,7 +110,7 @@ def at_version(connection: Connection, n: int, number: int | None) -> Item:
     return replace(as_it_was, content=content_of(connection, n, number)[0])
 
 
-VERSION_COLUMNS = "hash, created_at, drive, path, kind, fields, size, first_line"
+VERSION_COLUMNS = "hash, created_at, drive, path, kind, fields, size, provenance, first_line"
 
 
 def as_version(connection: Connection, n: int, item: Item, number: int) -> Item:
@@ -119,7 +123,7 @@ def as_version(connection: Connection, n: int, item: Item, number: int) -> Item:
 
 def with_version(item: Item, number: int, row: Row) -> Item:
     """An item with what a version's row (``VERSION_COLUMNS``) says, without the text."""
-    digest, created, drive, path, kind, fields, size, first_line = row
+    digest, created, drive, path, kind, fields, size, said, first_line = row
     return replace(
         item,
         ref=Ref(drive, path),
@@ -131,6 +135,7 @@ def with_version(item: Item, number: int, row: Row) -> Item:
         updated_at=moment(created),
         first_line=first_line,
         size=size,
+        provenance=provenance.read(said),
     )
 
 

@@ -15,6 +15,7 @@ from ricordo.store.sql.filters import where
 from ricordo.store.sql.protocols import Database
 from ricordo.store.sql.times import micros, moment
 from ricordo.store.values import ContentMark
+from ricordo.values import provenance
 from ricordo.values.hits import Filters
 from ricordo.values.items import Draft, Item, Ref, Version
 
@@ -129,7 +130,7 @@ class Items:
         with self._database.read() as connection:
             number, state = connection.rows("SELECT version, state FROM items WHERE n=?", (n,))[0]
             rows = connection.rows(
-                "SELECT number, previous, hash, created_at, drive, path, kind, fields, size FROM versions"
+                "SELECT number, previous, hash, created_at, drive, path, kind, fields, size, provenance FROM versions"
                 " WHERE item=? ORDER BY number DESC",
                 (n,),
             )
@@ -143,6 +144,7 @@ class Items:
                 kind=row[6],
                 fields=items.fields_of(row[7]),
                 size=row[8],
+                provenance=provenance.read(row[9]),
                 is_head=row[0] == number,
                 state=state,
             )

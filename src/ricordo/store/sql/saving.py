@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from ricordo import speaking
 from ricordo.errors import PathConflict
-from ricordo.store.sql import jobs
+from ricordo.store.sql import audit, jobs
 from ricordo.store.sql.heads import Head, find_by_id, find_head, refuse_immutable
 from ricordo.store.sql.new_chunks import DELETED, LIVE, SUPERSEDED, NewChunk
 from ricordo.store.sql.protocols import Connection
@@ -27,11 +28,12 @@ from ricordo.store.sql.times import micros, now_micros
 from ricordo.store.values import FileState, PreparedChunk, PreparedItem
 from ricordo.text.words import Analyzer
 from ricordo.values.items import Fields, Saved
+from ricordo.values.provenance import PERSON, Provenance, stored
 
 LENGTHS = struct.Struct("=6I")
 VERSION_COLUMNS = (
     "item", "number", "previous", "hash", "text_hash", "drive", "path", "kind", "state", "fields", "layout", "marks",
-    "first_line", "size", "blob", "created_at",
+    "first_line", "size", "blob", "created_at", "provenance",
 )  # fmt: skip
 CHUNK_COLUMNS = (
     "id", "item", "state", "live_from", "live_until", "key", "embed_hash", "lengths", "heading", "prefix", "text",
@@ -99,18 +101,20 @@ def save_archived(
 
 def _create(connection: Connection, item: PreparedItem, analyzer: Analyzer) -> tuple[str, list[NewChunk]]:
     now = now_micros()
+    said = speaking.provenance_of(item.draft.fields, item.origin)
     identity = item.id if item.id and find_by_id(connection, item.id) is None else new_id()
     draft = item.draft
     row = {
         "id": identity, "drive": draft.ref.drive, "path": draft.ref.path, "kind": draft.kind, "state": "live",
         "version": 1, "hash": item.hash, "text_hash": item.text_hash, **field_columns(draft.fields),
         "fields": _fields_json(draft.fields), "size": _size(item), "created_at": now, "updated_at": now,
-        "indexed_at": now, **dict(zip(_FILE_COLUMNS, _file_values(item.file), strict=True)),
+        "indexed_at": now, "provenance": stored(said), "vouched": _vouched(said, 1),
+        **dict(zip(_FILE_COLUMNS, _file_values(item.file), strict=True)),
     }  # fmt: skip
     n = connection.insert_item(tuple(row), tuple(row.values()))
     connection.touched.add(n)
     insert_tags(connection, n, draft.fields)
-    chunks = _write_version(connection, Head(n, identity, "live", 0, "", "", False), item, analyzer, now)
+    chunks = _write_version(connection, Head(n, identity, "live", 0, "", "", False), item, analyzer, now, said)
     _insert_secrets(connection, n, item.secrets)
     if item.times is not None:
         _date_back(connection, n, min(now, *map(micros, item.times)), min(now, micros(item.times[1])))
@@ -148,8 +152,9 @@ def write_version(
 ) -> list[NewChunk]:
     """Write the next version of an item; returns the chunks that must be indexed."""
     now = now_micros()
-    new_chunks = _write_version(connection, head, item, analyzer, now)
-    _write_head(connection, head, item, head.version + 1, now)
+    said = speaking.provenance_of(item.draft.fields, item.origin)
+    new_chunks = _write_version(connection, head, item, analyzer, now, said)
+    _write_head(connection, head, item, head.version + 1, now, said)
     write_secrets(connection, head.n, item.secrets)
     if keep_versions:
         _prune_versions(connection, head.n, head.version + 1 - keep_versions)
@@ -157,7 +162,7 @@ def write_version(
 
 
 def _write_version(
-    connection: Connection, head: Head, item: PreparedItem, analyzer: Analyzer, now: int
+    connection: Connection, head: Head, item: PreparedItem, analyzer: Analyzer, now: int, said: Provenance
 ) -> list[NewChunk]:
     """Write the row of a version and its chunks."""
     ids, new_chunks = _write_chunks(connection, head, item.chunks, analyzer, now)
@@ -169,10 +174,15 @@ def _write_version(
         head.n, head.version + 1, head.version or None, item.hash, item.text_hash, draft.ref.drive, draft.ref.path,
         draft.kind, "live", _fields_json(draft.fields), layout.tobytes(),
         json.dumps([[m.offset, m.label] for m in draft.marks]), draft.first_line, _size(item),
-        _keep_blob(connection, draft.blob), now,
+        _keep_blob(connection, draft.blob), now, stored(said),
     )  # fmt: skip
     connection.insert("versions", VERSION_COLUMNS, [row])
     return new_chunks
+
+
+def _vouched(said: Provenance, number: int) -> int | None:
+    """The version itself, if a person wrote it; what others write counts as the user's when the user agrees to it."""
+    return number if said.author == PERSON else None
 
 
 def _size(item: PreparedItem) -> int:
@@ -183,7 +193,9 @@ def _size(item: PreparedItem) -> int:
     return elsewhere if isinstance(elsewhere, int) else len(draft.content)
 
 
-def _write_head(connection: Connection, head: Head, item: PreparedItem, number: int, now: int) -> None:
+def _write_head(
+    connection: Connection, head: Head, item: PreparedItem, number: int, now: int, said: Provenance
+) -> None:
     draft, fields = item.draft, item.draft.fields
     connection.touched.add(head.n)
     described = field_columns(fields)
@@ -191,10 +203,12 @@ def _write_head(connection: Connection, head: Head, item: PreparedItem, number: 
         f"UPDATE items SET drive=?, path=?, kind=?, state='live', version=?, hash=?, {'=?, '.join(described)}=?,"
         " fields=?, size=?, updated_at=CASE WHEN text_hash=? THEN updated_at ELSE ? END, text_hash=?,"
         " indexed_at=?, deleted_at=NULL, file_mtime=coalesce(?, file_mtime), file_size=coalesce(?, file_size),"
-        " file_hash=coalesce(?, file_hash), file_fields=coalesce(?, file_fields) WHERE n=?",
+        " file_hash=coalesce(?, file_hash), file_fields=coalesce(?, file_fields), provenance=?,"
+        " vouched=coalesce(?, vouched) WHERE n=?",
         (
             draft.ref.drive, draft.ref.path, draft.kind, number, item.hash, *described.values(), _fields_json(fields),
-            _size(item), item.text_hash, now, item.text_hash, now, *_file_values(item.file), head.n,
+            _size(item), item.text_hash, now, item.text_hash, now, *_file_values(item.file), stored(said),
+            _vouched(said, number), head.n,
         ),
     )  # fmt: skip
     connection.run("DELETE FROM item_tags WHERE item=?", (head.n,))
@@ -324,7 +338,11 @@ def _prune_versions(connection: Connection, n: int, last: int) -> None:
     """Drop versions up to a number, and the chunks that no remaining version holds."""
     if last <= 0:
         return
-    dropped = connection.rows("DELETE FROM versions WHERE item=? AND number<=? RETURNING blob", (n, last))
+    dropped = connection.rows(
+        "DELETE FROM versions WHERE item=? AND number<=?"
+        " AND number <> coalesce((SELECT vouched FROM items WHERE n=?), 0) RETURNING blob",
+        (n, last, n),
+    )  # the user's own last words stay, however often others change the item
     if not dropped:
         return
     held: set[int] = set()
@@ -348,6 +366,7 @@ def archive(connection: Connection, head: Head) -> None:
     rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=? AND state=?", (head.n, LIVE))
     supersede(connection, rows, now_micros())
     connection.touched.add(head.n)
+    audit.note(connection, "archived", head.n)
     connection.run("UPDATE items SET state='archived', deleted_at=? WHERE n=?", (now_micros(), head.n))
 
 
@@ -356,6 +375,7 @@ def to_bin(connection: Connection, head: Head) -> None:
     rows = connection.rows("SELECT id, state, lengths FROM chunks WHERE item=?", (head.n,))
     delete_chunks(connection, rows, erase=False)
     connection.touched.add(head.n)
+    audit.note(connection, "removed", head.n)
     connection.run("UPDATE items SET state='deleted', deleted_at=? WHERE n=?", (now_micros(), head.n))
     connection.run("DELETE FROM item_tags WHERE item=?", (head.n,))
 
@@ -366,5 +386,6 @@ def erase_item(connection: Connection, n: int) -> None:
     delete_chunks(connection, rows, erase=True)
     held = connection.rows("SELECT blob FROM versions WHERE item=?", (n,))
     connection.touched.add(n)
+    audit.note_erased(connection, n)
     connection.run("DELETE FROM items WHERE n=?", (n,))
     _drop_blobs(connection, [row[0] for row in held])

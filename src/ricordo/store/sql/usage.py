@@ -104,8 +104,9 @@ def _record(connection: Connection, use: Use, now: int) -> None:
     query = None
     if use.logged and use.text is not None:
         query = connection.rows(
-            "INSERT INTO query_log(text, tool, profile, results, refs, ms, at) VALUES(?,?,?,?,?,?,?) RETURNING id",
-            (writable(use.text), use.tool, use.profile, len(use.items), json.dumps(use.refs), use.ms, now),
+            "INSERT INTO query_log(text, tool, profile, results, refs, ms, at, asker) VALUES(?,?,?,?,?,?,?,?)"
+            " RETURNING id",
+            (writable(use.text), use.tool, use.profile, len(use.items), json.dumps(use.refs), use.ms, now, use.asker),
         )[0][0]
     by_id = {item.id: item for item in use.items}
     # An item may have left the store since it was shown; it is then simply not found here.
@@ -124,8 +125,11 @@ def _record(connection: Connection, use: Use, now: int) -> None:
     if use.logged:
         connection.insert(
             "retrieval_log",
-            ("item", "ref", "version", "query", "score", "at"),
-            [(n, ref, by_id[identity].version, query, by_id[identity].score, now) for n, identity, ref, *_ in rows],
+            ("item", "ref", "version", "query", "score", "at", "asker"),
+            [
+                (n, ref, by_id[identity].version, query, by_id[identity].score, now, "" if query else use.asker)
+                for n, identity, ref, *_ in rows
+            ],
         )
 
 

@@ -300,7 +300,33 @@ def _sixth(connection: Connection) -> None:
     connection.run_many("INSERT INTO lexical_stats VALUES(?, ?)", [(6 + at, int(n)) for at, n in enumerate(filled)])
 
 
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second, _third, _fourth, _fifth, _sixth)
+_SEVENTH = """
+ALTER TABLE versions ADD COLUMN provenance TEXT NOT NULL DEFAULT '';  -- JSON; empty for unknown
+ALTER TABLE items ADD COLUMN provenance TEXT NOT NULL DEFAULT '';     -- that of the current version
+ALTER TABLE items ADD COLUMN vouched INTEGER;     -- the newest version that the user wrote or agreed to
+ALTER TABLE query_log ADD COLUMN asker TEXT NOT NULL DEFAULT '';      -- JSON: who asked
+ALTER TABLE retrieval_log ADD COLUMN asker TEXT NOT NULL DEFAULT '';  -- who opened it, where no query says it
+CREATE TABLE audit(                -- changes that make no version
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  at INTEGER NOT NULL,
+  what TEXT NOT NULL,              -- archived | removed | erased | accepted | refused
+  item TEXT NOT NULL,              -- the item's id; its ref is empty once it was erased
+  ref TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  provenance TEXT NOT NULL
+) STRICT;
+CREATE INDEX audit_at ON audit(at);
+CREATE INDEX audit_item ON audit(item);
+UPDATE items SET vouched = version WHERE loading = 'always' OR json_extract(fields, '$.source') = 'user';
+"""
+
+
+def _seventh(connection: Connection) -> None:
+    """Who wrote each version. What was trusted before this was recorded stays so."""
+    connection.run(_SEVENTH)
+
+
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second, _third, _fourth, _fifth, _sixth, _seventh)
 SCHEMA_VERSION = len(MIGRATIONS)
 
 

@@ -1,0 +1,71 @@
+"""Who speaks now: each face says it once per process or request, and the store writes it into every version.
+
+A server answers many callers in one process, so a request's speaker is a context variable, which the threads of the
+request share. Threads that belong to no request speak as the process does.
+"""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from functools import cache
+
+from ricordo.config.machine import this_machine
+from ricordo.values.items import Fields
+from ricordo.values.provenance import AGENT, IMPORT, LOADER, PERSON, Provenance, stored
+
+_OF_REQUEST: ContextVar[Provenance | None] = ContextVar("ricordo_speaker", default=None)
+_of_process = Provenance(PERSON, via="python")
+
+
+@cache
+def user_name() -> str:
+    """The login name of the person whose process this is; empty where the system knows none."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return ""
+
+
+def speaker() -> Provenance:
+    """Who speaks now. A process that says nothing is a program of the person who runs it."""
+    found = _OF_REQUEST.get() or _of_process
+    name = found.name or (user_name() if found.author == PERSON else "")
+    return replace(found, name=name, machine=found.machine or str(this_machine()))
+
+
+def provenance_of(fields: Fields, origin: str = "") -> Provenance:
+    """Who writes a version with these fields now; ``origin`` is where a loader read its text.
+
+    A caller may say that an agent wrote the text, which lowers trust, but nothing that would raise it.
+    """
+    found = speaker()
+    if origin:
+        return replace(found, author=IMPORT if found.author == IMPORT else LOADER, origin=origin)
+    if found.author == PERSON and fields.source == AGENT:
+        return replace(found, author=AGENT, name=fields.source_adapter or "")
+    return found
+
+
+def asker() -> str:
+    """Who asks now, as the log of queries keeps it."""
+    return stored(_OF_REQUEST.get() or _of_process)
+
+
+def speak_as(found: Provenance) -> None:
+    """Say for the whole process who speaks."""
+    global _of_process
+    _of_process = found
+
+
+@contextmanager
+def speaking(found: Provenance) -> Iterator[None]:
+    """Say for one request who speaks."""
+    before = _OF_REQUEST.set(found)
+    try:
+        yield
+    finally:
+        _OF_REQUEST.reset(before)

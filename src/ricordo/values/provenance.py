@@ -1,0 +1,87 @@
+"""Who wrote a version, through which door, on which machine, and where its text came from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import field, fields
+from functools import lru_cache
+from typing import Any
+
+from ricordo.frozen import frozen
+from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, Plain
+
+PERSON, AGENT, IMPORT, LOADER, UNKNOWN = "person", "agent", "import", "loader", "unknown"
+AUTHORS = (PERSON, AGENT, IMPORT, LOADER, UNKNOWN)
+DOORS = ("cli", "page", "mcp", "http", "hook", "adapter", "file", "python")
+
+
+@frozen
+class Provenance(Plain):
+    """The record of one version. Only the face that a text came through fills it in, never the text or its caller.
+
+    ``author`` is what kind of author wrote it: a person, an agent, an import (an export of another store, or of another
+    program), or a loader that read a file or page. ``name`` is who exactly: a login name, an agent's program.
+    """
+
+    author: str = UNKNOWN
+    name: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    session: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """The session of an agent's program."""
+    via: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """The door: cli, page, mcp, http, hook, adapter, file (an edit of a knowledge file) or python."""
+    token: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """The name of the token that opened the door."""
+    machine: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """The name that the machine had then, ``#``, and its id."""
+    origin: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """The file, the address, the session and turn, or the export that the text came from."""
+    claimed: Mapping[str, Any] = field(default_factory=dict, metadata=LEFT_OUT_WHEN_EMPTY)
+    """What an export says about who wrote it, which is kept and not believed."""
+
+    @property
+    def is_known(self) -> bool:
+        return self.author != UNKNOWN
+
+    def in_words(self) -> str:
+        """One line for people.
+
+        >>> Provenance("agent", "claude-code", via="mcp", machine="laptop").in_words()
+        'agent claude-code, through mcp, on laptop'
+        >>> Provenance().in_words()
+        'unknown'
+        """
+        door = f"{self.via} (token {self.token})" if self.token else self.via
+        said = self.claimed.get("author")
+        parts = (
+            f"{self.author} {self.name}".rstrip(),
+            f"session {self.session}" if self.session else "",
+            f"through {door}" if door else "",
+            f"on {self.machine.partition('#')[0]}" if self.machine else "",
+            f"from {self.origin}" if self.origin else "",
+            f"which says: {_provenance(self.claimed).in_words()}" if said and said != UNKNOWN else "",
+        )
+        return ", ".join(filter(None, parts))
+
+
+NOBODY = Provenance()
+"""What is said of versions that were written before this was recorded."""
+
+
+def stored(one: Provenance) -> str:
+    """The text that a store keeps; empty for what is unknown."""
+    return json.dumps(one.to_dict(), ensure_ascii=False, default=str) if one != NOBODY else ""
+
+
+@lru_cache(maxsize=1024)
+def read(text: str) -> Provenance:
+    """The record from what a store kept."""
+    return _provenance(json.loads(text)) if text else NOBODY
+
+
+def _provenance(plain: Mapping[str, Any]) -> Provenance:
+    """A record from JSON; names that this version does not know are left out."""
+    return Provenance(**{name: plain[name] for name in _NAMES if name in plain})
+
+
+_NAMES = tuple(one.name for one in fields(Provenance))
