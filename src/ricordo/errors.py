@@ -31,6 +31,8 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
+from ricordo.masking import masked_in
+
 Face = Literal["cli", "http", "mcp", "python"]
 _PARAMETER = re.compile(r"‹([a-z_]+)(?:=([^›]*))?›")
 _FLAGS = {"as_ref": "--as", "format": "--from", "tier": "--to"}
@@ -45,9 +47,9 @@ class Error(Exception):
     exit_code = 1
 
     def __init__(self, message: str, *, hint: str = "", parameter: str = "") -> None:
-        super().__init__(in_words_of("python", message))
-        self._message = message
-        self._hint = hint
+        self._message = masked_in(message)
+        self._hint = masked_in(hint)
+        super().__init__(in_words_of("python", self._message))
         self.parameter = parameter
         """The parameter that is wrong, if one is."""
 

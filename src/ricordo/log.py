@@ -68,14 +68,15 @@ def _make_handlers(path: Path | None, screen: TextIO | None) -> Iterator[logging
     if path is not None and (to_file := _file_handler(path)) is not None:
         yield to_file
     if screen is not None:
-        yield logging.StreamHandler(screen)
+        on_screen = logging.StreamHandler(screen)
+        on_screen.setFormatter(_formatter("%(message)s"))
+        yield on_screen
 
 
 def _file_handler(path: Path) -> logging.Handler | None:
     """A handler that writes to the file, which only its owner can read; None if that is impossible, which stops
     nothing.
     """
-    import logging
     from logging.handlers import RotatingFileHandler
 
     try:
@@ -84,5 +85,18 @@ def _file_handler(path: Path) -> logging.Handler | None:
         handler = RotatingFileHandler(path, maxBytes=LARGEST_BYTES, backupCount=1, encoding="utf-8", errors="replace")
     except OSError:
         return None
-    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
+    handler.setFormatter(_formatter("%(asctime)s %(process)d %(levelname)s %(message)s"))
     return handler
+
+
+def _formatter(form: str) -> logging.Formatter:
+    """One that masks passwords in addresses; the errors of libraries repeat those that they were given."""
+    import logging
+
+    from ricordo.masking import masked_in
+
+    class Masking(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return masked_in(super().format(record))
+
+    return Masking(form)

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from ricordo.config.loading import load_config
+
 
 def test_a_setting_is_set_read_listed_and_unset(house: Any) -> None:
     assert house.run("config", "get", "search.limit").stdout == "10\n"
@@ -65,6 +67,37 @@ def test_secrets_are_never_printed(house: Any) -> None:
     shown = house.run("config", "list").stdout + house.run("config", "get", "embedding.api_keys").stdout
     assert "sk-" not in shown + house.run("config", "list", "--json").stdout
     assert "***" in shown
+
+
+def test_the_password_in_an_address_is_never_printed_and_stays_in_force(house: Any) -> None:
+    address = "POSTGRESQL://kim:Gr3enLamp@127.0.0.1:1/notes"
+    printed = [house.run("config", "set", "tiers.team", address), house.run("config", "set", "llm.base_url", address)]
+    printed += [house.run("config", *args) for args in (("get", "tiers.team"), ("list", "--all"), ("list", "--json"))]
+    printed.append(house.run("config", "set", "search.limit", address, code=2))
+    printed.append(house.run("search", "x", "--tier", "team", code=5))
+    for one in printed:
+        assert "Gr3enLamp" not in one.stdout + one.stderr
+    assert printed[2].stdout == "POSTGRESQL://kim:***@127.0.0.1:1/notes\n"
+    assert load_config().tiers.team == address
+
+
+def test_a_masked_value_is_not_saved_in_place_of_the_secret(house: Any) -> None:
+    house.run("config", "set", "tiers.team", "postgresql://kim:Gr3enLamp@db/notes")
+    shown = house.run("config", "get", "tiers.team").stdout.strip()
+    for name, value in (("tiers.team", shown), ("embedding.api_keys", "***,***"), ("fetch.github_token", "***")):
+        assert "whole value" in house.json("config", "set", name, value, code=2)["hint"]
+    assert load_config().tiers.team == "postgresql://kim:Gr3enLamp@db/notes"
+
+
+@pytest.mark.parametrize("value", ["3", "true", '"x"', "[1]", "2024-01-01", "{recency = 1}"])
+def test_a_wrong_type_in_a_project_s_settings_is_a_usage_error_with_a_hint(house: Any, value: str) -> None:
+    house.write(".ricordo/config.toml", f"[profiles.mine]\nbase = 'brain'\nweights = {value}\n")
+    house.run("config", "trust")
+    code = 0 if value.startswith("{") else 2
+    printed = house.run("config", "set", "profiles.mine.weights.recency", "0.5", "--project", "--json", code=code)
+    assert ("unexpected" in printed.stdout) is False
+    if code:
+        assert house.json("config", "set", "profiles.mine.weights.recency", "0.5", "--project", code=2)["hint"]
 
 
 def test_verbose_says_where_a_value_comes_from(house: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,3 +102,19 @@ def test_only_agents_may_not_change_what_chooses_hosts_and_keys(
     assert command == http
     assert command[0]
     assert load_config().source(name).startswith("user:")
+
+
+def test_no_face_of_the_server_shows_the_password_in_an_address_or_saves_its_mask(
+    new_site: Callable[..., Site],
+) -> None:
+    site = new_site(**{"llm.base_url": "Https://kim:Gr3enLamp@models.example/v1"})
+    for client in (site.as_scope("read"), site.client):
+        for path in ("/api/v1/config", "/settings"):
+            shown = client.get(path).text
+            assert "Https://kim:***@models.example/v1" in shown
+            assert "Gr3enLamp" not in shown
+    before = load_config().llm.base_url
+    form = {"name": "llm.base_url", "value": "Https://kim:***@models.example/v1"}
+    answer = site.client.post("/settings", data=form, headers={"Origin": "http://127.0.0.1"})
+    assert "whole value" in answer.text
+    assert load_config().llm.base_url == before

@@ -19,6 +19,7 @@ from ricordo.cli.verb import GLOBAL_OPTIONS, write_options
 from ricordo.cli.verbs import CALLED, FIRST, GROUPS, MODULES, OLD, shown_commands
 from ricordo.errors import Error
 from ricordo.log import FILE_NAME, keep_log, report
+from ricordo.masking import masked_in
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -225,7 +226,7 @@ def _interrupted(call: Call, argv: Sequence[str]) -> int:
 
 def _unexpected(call: Call, argv: Sequence[str], error: Exception) -> int:
     report(f"'ricordo {call.command}' failed", error)
-    message = " ".join(str(error).split())
+    message = masked_in(" ".join(str(error).split()))
     shown = {
         "code": "unexpected",
         "message": f"unexpected error: {type(error).__name__}{': ' + message if message else ''}",

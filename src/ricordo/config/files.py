@@ -120,12 +120,15 @@ def parse_toml(content: bytes, path: Path) -> dict[str, Any]:
 def write_entry(path: Path, tables: tuple[str, ...], key: str, value: Any) -> None:
     """Set ``[tables] key = value`` in the file, keeping everything else in it, comments included."""
     import tomlkit
+    import tomlkit.items
 
     document = _document(path)
     section: Any = document
     for depth, table in enumerate(tables, start=1):
         if table not in section:
-            section.add(table, tomlkit.table(is_super_table=depth < len(tables)))
+            is_inline = isinstance(section, tomlkit.items.InlineTable)
+            within = tomlkit.inline_table() if is_inline else tomlkit.table(is_super_table=depth < len(tables))
+            section.add(table, within)
         section = section[table]
         if not isinstance(section, MutableMapping):
             raise UsageError(f"'{table}' is not a table (in {path})", hint="Correct the file, or remove it.")

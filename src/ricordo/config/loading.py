@@ -46,6 +46,7 @@ from ricordo.config.settings import (
 )
 from ricordo.errors import NotFound, ReadOnlyStore, UsageError
 from ricordo.frozen import frozen
+from ricordo.masking import DATABASES, masked
 from ricordo.values.store_addresses import is_address
 from ricordo.values.store_addresses import parse as parse_address
 
@@ -344,9 +345,9 @@ def _location(location: str, start: Path, origin: str) -> StoreLocation:
 
 
 def _store_path(location: str, start: Path) -> Path:
-    if "://" in location or not location.strip():
+    if "://" in location or location.partition(":")[0].lower() in DATABASES or not location.strip():
         raise UsageError(
-            f"'{location}' is not a store",
+            f"'{masked(location) if '://' in location else location.partition(':')[0]}' is not a store",
             hint="Give the path of a file, such as notes.db, or postgresql://user@host/database.",
         )
     path = Path(_absolute(location, start))

@@ -60,6 +60,9 @@ class ProfileEntry:
         table: Any = changed.setdefault(self.profile, {})
         for key in self.keys[:-1]:
             table = table.setdefault(key, {})
+            if not isinstance(table, dict):
+                where = f"profiles.{self.profile}.{key}"
+                raise UsageError(f"{where} is not a table", hint=f"Write it as [{where}] in the settings file.")
         table[self.keys[-1]] = value
         return changed
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
+from ricordo.masking import MASK, is_masked, masked
 
 _LARGEST = 2**31 - 1  # the largest count that every library we use accepts
 _TRUE = ("true", "yes", "on", "1")
@@ -105,10 +106,12 @@ class Setting:
         return self.type.removesuffix(" | None")
 
     def shown(self, value: Any) -> Any:
-        """The value as it may be printed: secrets masked, lists as lists."""
+        """The value as it may be printed: secrets and passwords in addresses masked, lists as lists."""
         if self.secret:
-            return ["***" for _ in value] if isinstance(value, tuple) else "***" if value else value
-        return list(value) if isinstance(value, tuple) else value
+            return [MASK for _ in value] if isinstance(value, tuple) else MASK if value else value
+        if isinstance(value, str):
+            return masked(value)
+        return [masked(part) for part in value] if isinstance(value, tuple) else value
 
     def read(self, text: str) -> Any:
         """The value that a piece of text (a variable, a flag, ``config set``) stands for."""
@@ -138,15 +141,26 @@ class Setting:
         wrong = not isinstance(value, expected) or (expected is int and isinstance(value, bool))
         if wrong or (isinstance(value, tuple) and not all(isinstance(part, str) for part in value)):
             raise self._refuse(value, f"Give {_TYPE_WORDS[kind]}.")
+        for part in value if isinstance(value, tuple) else (value,):
+            self._check_characters(part)
         if isinstance(value, str):
             return self._checked_text(value)
         if isinstance(value, (int, float)) and expected is not bool:
             self._check_bounds(value)
         return value
 
-    def _checked_text(self, value: str) -> str:
+    def _check_characters(self, value: Any) -> None:
+        """Refuse a text that no file can hold, and one that was masked when it was shown."""
+        if not isinstance(value, str):
+            return
         if "\x00" in value:
             raise self._refuse(value, "Remove the NUL character.")
+        if any("\ud800" <= sign <= "\udfff" for sign in value):
+            raise self._refuse(value, "Write it in UTF-8.")
+        if is_masked(value):
+            raise self._refuse(value, f"{MASK} stands for what is not shown: write the whole value.")
+
+    def _checked_text(self, value: str) -> str:
         if self.type.endswith("| None") and not value.strip():
             raise self._refuse(value, f"To go back to the default, use: ricordo config unset {self.name}")
         value = self.aliases.get(value, value)
@@ -167,7 +181,7 @@ class Setting:
             raise self._refuse(value, f"Allowed: {allowed}.")
 
     def _refuse(self, value: Any, hint: str) -> UsageError:
-        shown = "this value" if self.secret else repr(value)
+        shown = "this value" if self.secret else repr(masked(value) if isinstance(value, str) else value)
         return UsageError(f"{self.name} cannot be {shown}", hint=hint)
 
 

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ricordo.errors import Error, NotFound, Unavailable
+from ricordo.masking import masked_in
 from ricordo.values.reports import Progress
 
 AT_ONCE = 2
@@ -171,7 +172,8 @@ class Tasks:
         except Exception as error:  # nothing above catches it: the caller gets an answer, and the log gets the trace
             log.exception("the task %s failed", task.verb)
             hint = "This is a fault of the server; its log has more."
-            task.error = {"code": "unexpected", "message": f"{type(error).__name__}: {error}"[:500], "hint": hint}
+            message = masked_in(f"{type(error).__name__}: {error}")[:500]
+            task.error = {"code": "unexpected", "message": message, "hint": hint}
         task.ended = datetime.now(UTC)
         task.state = state
         task.changes += 1

@@ -5,10 +5,17 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
+from ricordo.masking import DATABASES, masked
 
-SCHEMES = ("postgresql", "postgres")
+if TYPE_CHECKING:
+    from urllib.parse import SplitResult
+
+_BAD_ENCODING = re.compile(r"%(?![0-9A-Fa-f]{2})|%00|[\x00-\x1f\x7f\ud800-\udfff]")
 _SCHEMA = "abcdefghijklmnopqrstuvwxyz0123456789_"
 
 
@@ -25,12 +32,13 @@ class Address:
 
 def is_address(text: str) -> bool:
     """Whether a text names a PostgreSQL store, and not a file."""
-    return text.partition("://")[0] in SCHEMES and "://" in text
+    scheme, separator, _ = text.partition("://")
+    return bool(separator) and scheme.strip().lower() in DATABASES
 
 
 def shown(text: str) -> str:
     """A store as people may see it: an address without its password, anything else as it is."""
-    return parse(text).shown if is_address(text) else text
+    return parse(text).shown if is_address(text) else masked(text)
 
 
 def in_workspace(text: str, name: str) -> str:
@@ -43,10 +51,10 @@ def in_workspace(text: str, name: str) -> str:
 
 
 def parse(text: str) -> Address:
-    """The address in a text."""
-    from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+    """The address in a text; an error never repeats what could be a part of its password."""
+    from urllib.parse import parse_qsl, quote, urlencode, urlunsplit
 
-    parts = urlsplit(text)
+    parts, place = _split(text)
     own = {"workspace": "default", "schema": "ricordo"}
     rest = []
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
@@ -60,11 +68,47 @@ def parse(text: str) -> Address:
         )
     if not own["workspace"].strip():
         raise UsageError("a workspace has a name", hint="Leave it out for the workspace called default.")
-    dsn = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(rest), ""))
-    host = parts.hostname or ""
-    place = f"{host}:{parts.port}" if parts.port else host
+    who, at, _ = parts.netloc.rpartition("@")
+    netloc = f"{who.replace('@', '%40')}{at}{place}"  # PostgreSQL takes the first @ for the end of the password
+    dsn = urlunsplit(("postgresql", netloc, parts.path, urlencode(rest), ""))
     user = f"{parts.username}@" if parts.username else ""
-    shown = f"postgresql://{user}{place}{parts.path}"
+    shown = f"postgresql://{user}{place.lower()}{parts.path}"
     if own["workspace"] != "default":
         shown += f"?workspace={quote(own['workspace'])}"
     return Address(dsn, own["workspace"], own["schema"], shown)
+
+
+def _split(text: str) -> tuple[SplitResult, str]:
+    """The parts of an address, and its host with its port; refuses what PostgreSQL would not understand."""
+    from urllib.parse import unquote, urlsplit
+
+    try:
+        unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        raise _refuse("is not encoded as UTF-8") from None
+    if _BAD_ENCODING.search(text):
+        raise _refuse("has a character that cannot stand in one, or a % that encodes none")
+    try:
+        parts = urlsplit(text.strip())
+    except ValueError:
+        raise _refuse("has a host that is not one") from None
+    place = parts.netloc.rpartition("@")[2].removesuffix(":")
+    if "," in place:
+        raise _refuse("names more than one server", "Name one of them, such as the primary.")
+    try:
+        is_port = parts.port != 0
+    except ValueError:
+        is_port = False
+    if not is_port:
+        raise _refuse("has a port that is not a number from 1 to 65535")
+    if "@" in parts.path or parts.fragment:
+        raise _refuse("has an @ or # where none can stand")
+    return parts, place
+
+
+def _refuse(why: str, hint: str = "") -> UsageError:
+    usual = (
+        "Write postgresql://user@host:5432/database. In a user's name or password, write : as %3A, / as %2F, @ as %40,"
+        " # as %23, ? as %3F and % as %25."
+    )
+    return UsageError(f"the address of the store {why}", hint=hint or usual)

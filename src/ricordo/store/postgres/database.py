@@ -16,7 +16,7 @@ import psycopg
 import psycopg.conninfo
 import psycopg_pool
 
-from ricordo.errors import ReadOnlyStore, StoreError, Unavailable
+from ricordo.errors import ReadOnlyStore, StoreError, Unavailable, UsageError
 from ricordo.store.postgres import postings, schema
 from ricordo.store.postgres.connection import Connection
 from ricordo.store.postgres.translating import translated
@@ -61,7 +61,7 @@ class Database:
 
     def _prepare(self, *, create: bool, partitions: int) -> None:
         """Migrate and find the workspace, with a connection of its own."""
-        with psycopg.connect(self.address.dsn, autocommit=True, **_limits(self.address)) as raw:
+        with _connect(self.address) as raw:
             self.read_only = bool(raw.execute("SELECT pg_is_in_recovery()").fetchone()[0])  # type: ignore[index]
             make = create and not self.read_only
             schema.migrate(raw, self.address.schema, self.path, create=make, partitions=partitions)
@@ -200,7 +200,7 @@ class Database:
 
     def wait_for_change(self, seconds: float) -> bool:
         """Wait until any process commits a change of items here; returns whether one did."""
-        with self.translated(), psycopg.connect(self.address.dsn, autocommit=True, **_limits(self.address)) as raw:
+        with self.translated(), _connect(self.address) as raw:
             raw.execute(f'LISTEN "{self.channel}"')
             return any(True for _ in raw.notifies(timeout=seconds, stop_after=1))
 
@@ -226,7 +226,7 @@ class Database:
         ``memory`` is what it needs at best, in bytes: an index over vectors that does not fit is made far slower.
         """
         megabytes = min(max(memory >> 20, LEAST_MEGABYTES), MOST_MEGABYTES)
-        with self.translated(), psycopg.connect(self.address.dsn, autocommit=True, **_limits(self.address)) as raw:
+        with self.translated(), _connect(self.address) as raw:
             raw.execute(f"SET search_path = {self._search_path}")
             raw.execute(f"SET maintenance_work_mem = '{megabytes}MB'")
             raw.execute(statement)
@@ -250,6 +250,17 @@ class Database:
 
 def _end_in_background(raw: psycopg.Connection[Any]) -> None:
     """Nothing to do. Because there is such a function, the pool ends reads in a thread of its own, and nobody waits."""
+
+
+def _connect(address: Address) -> psycopg.Connection[Any]:
+    """A connection outside of the pool."""
+    try:
+        return psycopg.connect(address.dsn, autocommit=True, **_limits(address))
+    except psycopg.ProgrammingError:  # its words repeat parts of the address, which may be secret
+        raise UsageError(
+            f"PostgreSQL does not understand the address of the store {address.shown}",
+            hint="Check what stands after ? in it; such an option is sslmode=require.",
+        ) from None
 
 
 def _limits(address: Address) -> dict[str, Any]:
