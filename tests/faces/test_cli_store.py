@@ -340,6 +340,44 @@ def test_rm_keeps_a_bin_and_purge_does_not(notes: Any) -> None:
     assert (notes.folder / "plan.txt").exists()
 
 
+def test_the_bin_is_listed_and_a_folder_comes_back_from_it_whole(notes: Any) -> None:
+    notes.run("rm", "notes/", "-y")
+    notes.run("forget", "plan.txt")
+    listed = notes.json("list", "--removed")
+    assert listed["total"] == 2
+    assert {item["state"] for item in listed["items"]} == {"deleted"}
+    assert notes.json("list", "--removed", "--archived")["total"] == 3
+    assert "keys.md" in notes.run("list", "--removed").stdout
+    assert "2 items" in notes.run("restore", "notes/").stdout
+    assert notes.json("list", "--removed")["items"] == []
+    assert notes.run("list", "--removed").stderr == "nothing found\n"
+    assert "'ricordo list --removed' shows" in notes.run("restore", "notes/", code=3).stderr
+
+
+def test_a_list_by_filters_alone_shows_first_words_as_titles_and_no_scores(house: Any) -> None:
+    house.run("remember", "The bridge of the old mill is twenty metres long.", "--as", "memory:/m1")
+    shown = house.run("search", "kind:memory")
+    assert shown.stdout.splitlines()[0] == " 1  The bridge of the old mill is twenty metres long.  memory"
+    assert "nothing to search for" not in shown.stderr
+    assert house.run("search", "kind:memory", "--brief").stdout.startswith(" 1  memory:/m1")
+    answer = house.json("search", "kind:memory")
+    assert answer["meta"]["notes"] == []
+    assert [(hit["title"], hit["score"]) for hit in answer["hits"]] == [
+        ("The bridge of the old mill is twenty metres long.", None)
+    ]
+    assert house.json("search", "bridge")["hits"][0]["score"] > 0
+    assert "nothing to search for; these are the newest" in house.run("search", "").stderr
+    (part,) = house.json("context", "how long is the bridge of the old mill")["parts"]
+    assert part["title"] == "The bridge of the old mill is twenty metres long."
+
+
+def test_an_old_spelling_of_words_alone_works_and_is_not_in_the_help(notes: Any) -> None:
+    assert notes.json("search", "keys", "--backend", "lexical")["hits"]
+    shown = notes.run("search", "--help").stdout
+    assert "lexical" not in shown
+    assert "--by [both|words|meaning]" in shown
+
+
 def test_rm_of_a_folder_removes_what_is_below_it(notes: Any) -> None:
     assert notes.json("rm", "notes/", "--dry-run")["removed"] == 0
     assert notes.json("rm", "notes/")["removed"] == 2

@@ -134,7 +134,7 @@ def test_brain_takes_distance_rank_decayed_recency_and_importance(filled: Ricord
 def test_brain_gives_nothing_for_meaning_to_what_has_no_vector_yet(
     filled: Ricordo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ricordo.search.pipeline.FEW", 0)  # the search itself would make its vector
+    monkeypatch.setattr("ricordo.search.pipeline.EMBEDDED_FIRST", 0)  # the search itself would make its vector
     filled.save("note:/new", "alpha kettle", wait=False)
     shares = {hit.ref: hit.explain.signals[0] for hit in ask(filled, "brain").hits if hit.explain}
     assert (shares["note:/new"].name, shares["note:/new"].value) == ("vector", 0.0)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ricordo.engine import Ricordo
 
-MOST = 60
+REFS_OFFERED = 60
 """How many refs are offered at once."""
 
 BASH = r"""# Completion of ricordo for bash 4.4 or newer.
@@ -92,7 +92,7 @@ def _refs(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
     try:
         with _opened(ctx) as engine:
             below = Filters(drives=(drive,), paths=(f"{path}*",) if path.strip("/") else ())
-            items = engine.list(filters=below, limit=MOST)
+            items = engine.list(filters=below, limit=REFS_OFFERED)
     except (Error, OSError):
         return []
     return [CompletionItem(str(item.ref), help=one_line(item.title)) for item in items]

@@ -77,13 +77,16 @@ def _show_hits(screen: Screen, hits: Sequence[Hit], first: int, form: str, highl
 
 
 def _show_hit_line(screen: Screen, hit: Hit, *, rank: str) -> None:
-    """Rank, score, place and title in one line; a terminal gets as much of it as fits."""
+    """Rank, score if there is one, place and title in one line; a terminal gets as much of it as fits."""
     where, title = location(hit), one_line(hit.title)
     if screen.is_terminal:
         where = clip_left(where, max(screen.width // 2, 20))
         title = clip(title, max(screen.width - 13 - cells(where), 10))
-    score = screen.style(f"{hit.score:.3f}", fg="green")
-    screen.line(f"{rank:>2}  {score}  {screen.style(where, fg='cyan')}  {title}")
+    screen.line(f"{rank:>2}  {_score(screen, hit)}{screen.style(where, fg='cyan')}  {title}")
+
+
+def _score(screen: Screen, hit: Hit) -> str:
+    return f"{screen.style(f'{hit.score:.3f}', fg='green')}  " if hit.is_ranked else ""
 
 
 def _show_meta(screen: Screen, answer: Answer, query: str) -> None:
@@ -112,8 +115,7 @@ def show_hit(screen: Screen, hit: Hit, *, rank: str, highlight: Highlight, form:
     title = one_line(hit.title)
     if screen.is_terminal:
         title = clip(title, max(screen.width - 14 - cells(tail), 20))
-    score = screen.style(f"{hit.score:.3f}", fg="green")
-    screen.line(f"{rank:>2}  {score}  {screen.bold(title)}  {screen.dim(tail)}")
+    screen.line(f"{rank:>2}  {_score(screen, hit)}{screen.bold(title)}  {screen.dim(tail)}")
     screen.line(margin + screen.style(location(hit), fg="cyan"))
     if replaced := replaced_text(hit):
         screen.line(margin + screen.style(f"out of date: {replaced}", fg="yellow"))

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     )
 
 SHOWN_ITEMS = 3
-"""Up to so many items are listed one by one without ``--verbose``."""
+"""How many items are listed one by one without ``--verbose``, at most."""
 
 SHOWN_REASONS = 20
-"""So many reasons are printed without ``--verbose``; the rest are counted."""
+"""How many reasons are printed without ``--verbose``; the rest are counted."""
 
 _SYNCED = ("created", "updated", "moved", "removed", "conflicts", "written", "unchanged", "failed")
 _COLORS = {

@@ -21,10 +21,10 @@ COSTLY_BYTES = 5_000_000
 """From this size on, a line says how much will be read."""
 
 BYTES_OF_PASSAGE = 400
-"""A passage of plain text has about so many bytes; logs and tables have a little less, prose a little more."""
+"""About how many bytes a passage of plain text has; logs and tables have a little less, prose a little more."""
 
 MANY_PASSAGES = 500
-"""From so many passages on, a line says that their vectors can be left to later."""
+"""From this many passages on, a line says that their vectors can be left to later."""
 
 BAR = 20
 
@@ -90,7 +90,7 @@ class ProgressLine:
 
 
 def progress_text(progress: Progress, width: int) -> str:
-    """``reading  ████░░░  120/500  34/s  11 s left  notes/a.md`` in at most so many columns."""
+    """``reading  ████░░░  120/500  34/s  11 s left  notes/a.md`` in at most ``width`` columns."""
     parts = [progress.phase]
     if progress.total:
         full = round(BAR * min(progress.done / progress.total, 1.0))

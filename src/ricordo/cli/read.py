@@ -126,15 +126,19 @@ def open_(call: Call, ref: str) -> int:
     return call.answer({"ref": str(item.ref), "place": place, "line": line or None}, lambda screen: None)
 
 
-_ARCHIVED = click.Option(
-    ["--archived"], is_flag=True, help="List archived items instead: forgotten, superseded, corrected."
+_PUT_AWAY = (
+    click.Option(["--archived"], is_flag=True, help="List archived items instead: forgotten, superseded, corrected."),
+    click.Option(["--removed"], is_flag=True, help="List what is in the bin instead; restore brings it back."),
 )
 
 
-@command("list", extra=(_ARCHIVED,), defaults={"limit": 50, "offset": 0})
-def list_(call: Call, limit: int, offset: int, archived: bool = False, **given: Any) -> int:
+@command("list", extra=_PUT_AWAY, defaults={"limit": 50, "offset": 0})
+def list_(
+    call: Call, limit: int, offset: int, archived: bool = False, removed: bool = False, **given: Any
+) -> int:
     """It shows titles and refs; get prints the texts."""
-    given = with_globals(call, "list", given) | ({"states": ("archived",)} if archived else {})
+    states = (*(("archived",) if archived else ()), *(("deleted",) if removed else ()))
+    given = with_globals(call, "list", given) | ({"states": states} if states else {})
     ask = prepared(verb_named("list"), {**given, "limit": limit, "offset": offset})
     count = prepared(verb_named("count"), given)
     with call.engine() as engine:
@@ -146,7 +150,7 @@ def list_(call: Call, limit: int, offset: int, archived: bool = False, **given: 
             last = offset + len(items)
             screen.note(f"{offset + 1 if items else 0}-{last} of {total:,}; --limit and --offset show others")
         elif not items:
-            screen.note("nothing found; add something with: ricordo add PATH")
+            screen.note("nothing found" if states else "nothing found; add something with: ricordo add PATH")
 
     plain = {
         "items": [item.to_dict(with_content=False) for item in items],

@@ -207,7 +207,7 @@ class Builder:
         shortened = [one for one in chosen if (one.ref, one.first) in cut]
         for one in _ordered(merged(whole), shortened):
             part = ContextPart(
-                name, one.ref, one.item.title, one.lines, score=round(one.value, 6), fenced=one.outside,
+                name, one.ref, one.item.title_with(one.text), one.lines, score=round(one.value, 6), fenced=one.outside,
                 cut=(one.ref, one.first) in cut,
             )  # fmt: skip
             self._add(name, self._passage_block(one), part)

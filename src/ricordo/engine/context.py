@@ -196,7 +196,7 @@ class EngineContext:
         ``waiting`` texts wait for the model in force; texts that wait for another model wait for this one from now on.
         Returns whether the search may answer otherwise now. A service is not asked, because that may take long.
         """
-        from ricordo.ingest.embed import FEW, drain
+        from ricordo.ingest.embed import HASTY_BATCH, drain
 
         try:
             backlog, embedder = self.models.backlog(), self.models.embedder()
@@ -204,7 +204,7 @@ class EngineContext:
                 return False
             store.jobs.adopt(backlog.fingerprint, backlog.dimensions)
             adopted = store.jobs.waiting(backlog.fingerprint)
-            if 0 < adopted <= FEW and not getattr(embedder, "is_remote", False):
+            if 0 < adopted <= HASTY_BATCH and not getattr(embedder, "is_remote", False):
                 done = drain(
                     store, self.models.embedder, lambda: None, registry.worker_name(), seconds=CATCH_UP_SECONDS
                 )

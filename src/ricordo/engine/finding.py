@@ -79,7 +79,7 @@ class FindVerbs:
         explain: Annotated[bool, Say("Show why: each signal, each word, the steps to the score.")] = False,
         track: Track | None = None,
         literal: Annotated[bool, Say("Take the query as plain words, without operators.")] = False,
-        backend: Annotated[Backend, Say("hybrid, lexical (fts5) or grep, for this search.", shown="NAME")]
+        backend: Annotated[Backend, Say("grep finds texts that contain the query as a substring.", shown="NAME")]
         | None = None,
         boost_tags: BoostTags = (),
         boost_domain: BoostDomain | None = None,
@@ -191,7 +191,7 @@ class FindVerbs:
         weights: Weights | None = None,
         as_of: AsOf | None = None,
         literal: Annotated[bool, Say("Take the query as plain words, without operators.")] = False,
-        backend: Annotated[Backend, Say("hybrid, lexical (fts5) or grep, for this search.", shown="NAME")]
+        backend: Annotated[Backend, Say("grep finds texts that contain the query as a substring.", shown="NAME")]
         | None = None,
         boost_tags: BoostTags = (),
         boost_domain: BoostDomain | None = None,

@@ -1,6 +1,6 @@
 """Ends connections whose request does not arrive in time, so that half-sent requests do not add up.
 
-uvicorn waits for the rest of a request for as long as the client likes. Here a request has so many seconds to arrive,
+uvicorn waits for the rest of a request for as long as the client likes. Here a request has some seconds to arrive,
 and one more for every 64 KB of it that came, so that a large body over a slow line is still taken. The time in which
 the server itself does not read, because the application is busy, does not count.
 """

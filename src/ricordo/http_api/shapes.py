@@ -54,7 +54,7 @@ class HitShape(Shape):
     severity: str | None
     tags: list[str]
     tier: str
-    score: float
+    score: float | None
     fit: float | None
     snippet: str
     lines: list[int]

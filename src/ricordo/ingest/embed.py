@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 BATCH = 100
-FEW = 16
+HASTY_BATCH = 16
 """How many texts are embedded at once where somebody waits who does not want to wait long."""
 
 
@@ -47,7 +47,7 @@ class Worker:
         self.owner = owner
         self.progress = progress
         self.seconds = seconds
-        self.batch = BATCH if seconds is None else FEW
+        self.batch = BATCH if seconds is None else HASTY_BATCH
         self.embedded = self.cached = self.failed = 0
         self.stopped = ""
         self._left: int | None = None

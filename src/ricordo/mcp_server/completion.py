@@ -13,9 +13,10 @@ from ricordo.values.hits import Filters
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
 
-MOST = 100
+MOST_VALUES = 100
 """The most values that the protocol allows."""
 LOOKED_THROUGH = 1000
+"""How many items' titles, tags and paths are compared with what was typed."""
 SPANS = ("1d", "7d", "30d", "90d", "365d")
 
 
@@ -58,4 +59,4 @@ def _fitting(values: Iterable[str], typed: str) -> dict[str, Any]:
     first = [value for value in known if value.casefold().startswith(typed)]
     more = [value for value in known if value not in set(first) and typed in value.casefold()]
     found = first + more
-    return {"values": found[:MOST], "total": len(found), "hasMore": len(found) > MOST}
+    return {"values": found[:MOST_VALUES], "total": len(found), "hasMore": len(found) > MOST_VALUES}

@@ -43,7 +43,7 @@ def hit_row(hit: Hit, *, tiered: bool = False) -> dict[str, Any]:
         "ref": hit.ref,
         "title": hit.title,
         "kind": hit.kind,
-        "score": round(hit.score, 3),
+        "score": round(hit.score, 3) if hit.is_ranked else None,
         "snippet": short(hit.snippet),
         "lines": list(hit.lines),
         "description": short(hit.description, 120) if hit.description not in hit.snippet else "",
@@ -210,7 +210,7 @@ def _likeness(matcher: SequenceMatcher[str], text: str) -> float:
 
 
 def text_of(item: Item, *, from_line: int | None, most: int) -> dict[str, Any]:
-    """An item's text, or the part of it that starts at a line and is at most so long."""
+    """An item's text, or a part of it that starts at a line, as long as was asked for at most."""
     first = max(from_line or item.first_line, item.first_line)
     lines = item.content.splitlines(keepends=True)
     rest = lines[first - item.first_line :]

@@ -45,8 +45,8 @@ from ricordo.values.kinds import CHECKPOINT
 if TYPE_CHECKING:
     from ricordo.models.base import Embedder, Reranker
 
-FEW = 16
-"""Up to so many texts that wait for their vectors get them before a search answers."""
+EMBEDDED_FIRST = 16
+"""If at most this many texts wait for their vectors, they get them before a search answers."""
 DIVERSE_WINDOW = 60
 """How many of the best hits are reordered so that they differ."""
 IN_THE_ARCHIVE = ("archived",)
@@ -78,7 +78,8 @@ class Searcher:
         request.check()
         with self.store.index.snapshot():
             answer, found = self._search(request)
-        if request.vectors and (found.strays or 0 < found.waiting <= FEW) and self.catch_up(self.store, found.waiting):
+        may_catch_up = request.vectors and (found.strays or 0 < found.waiting <= EMBEDDED_FIRST)
+        if may_catch_up and self.catch_up(self.store, found.waiting):
             with self.store.index.snapshot():
                 return self._search(request)[0]
         return answer
@@ -159,7 +160,8 @@ class Searcher:
         wanted = request.limit + request.offset
         if not query.asks_for_text():
             pool = Pool.of(self.store.index.candidates(replace(ask, find=NEWEST, per_side=wanted)))
-            pool.notes.append("nothing to search for; these are the newest")
+            if ask.filters.is_empty():
+                pool.notes.append("nothing to search for; these are the newest")
             return Ranking(pool, [Weighed(member, 0.0) for member in pool.members()], {})
         if request.backend == "grep":
             pool = Pool.of(self.store.index.candidates(replace(ask, find=SUBSTRING, per_side=wanted)))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SNIPPET = 240
 EVIDENCE = 3
 HEADED = 0.15
-"""By so much of its value a passage gains whose heading holds all that was asked for: it is shown before its like."""
+"""The part of its value that a passage gains whose heading holds all that was asked for: it is shown before its like."""
 LONGEST_SESSION_TITLE = 80
 
 
@@ -115,8 +115,10 @@ class HitReader:
         """
         item = self.item(entry)
         if not item.is_untitled_turn:
-            # A memory is one passage, so that its first words are those of the passage.
-            return item.title_with(self.best_text(entry))
+            # A memory is one passage, so that its first words are those of the passage. Nothing matched in a list: the
+            # store then gives the first passage.
+            texts = self.texts(entry)
+            return item.title_with(self.best_text(entry) or (texts[0].text if texts else ""))
         thread = item.fields.thread or ""
         title = " ".join((self._read[entry.n].sessions.get(thread) or thread or "a session").split())
         if len(title) > LONGEST_SESSION_TITLE:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ricordo.models.base import Embedder, Vectors
 
 MOST_QUERIES = 16
-"""So many texts are kept with their vectors: a query and the questions in it, of the last few searches."""
+"""How many texts are kept with their vectors: a query and the questions in it, of the last few searches."""
 
 
 class SharedQueries:

@@ -177,6 +177,14 @@ class Hit(Plain):
     None where nothing was asked, as in a list of what passes filters.
     """
 
+    @property
+    def is_ranked(self) -> bool:
+        """Whether it has a score: in a list of what passes filters, hits have none, because nothing was asked."""
+        return self.fit is not None or self.score != 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        return Plain.to_dict(self) | ({} if self.is_ranked else {"score": None})
+
 
 @frozen
 class SearchMeta(Plain):

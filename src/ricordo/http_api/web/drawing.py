@@ -18,8 +18,8 @@ HUES = 8
 """The number of colours for signals: ``s0`` to ``s7`` in the style sheet."""
 LABEL_WIDTH, LABEL_HEIGHT = 150.0, 34.0
 """The space that the name of a point in a graph takes."""
-FEW = 12
-"""So many items are drawn in the small field, where a telephone shows them large enough to be read."""
+MOST_IN_SMALL_FIELD = 12
+"""A graph of at most this many items is drawn in the small field, which can be read on a telephone."""
 SMALL_FIELD, LARGE_FIELD = (480, 400), (960, 640)
 _KNOWN_HUES = {"vector": 0, "lexical": 1, "semantic": 1, "fts": 1, "bm25": 1, "text": 1, "recency": 2, "importance": 3}
 
@@ -153,7 +153,7 @@ def laid_out(titles: Mapping[str, str], links: Sequence[tuple[str, str, str]], c
     refs = list(titles)
     place = {ref: at for at, ref in enumerate(refs)}
     pairs = [(place[a], place[b]) for a, b, _ in links if a in place and b in place and a != b]
-    width, height = SMALL_FIELD if len(refs) <= FEW else LARGE_FIELD
+    width, height = SMALL_FIELD if len(refs) <= MOST_IN_SMALL_FIELD else LARGE_FIELD
     spots = _settled(len(refs), pairs, place.get(centre), (width, height))
     degrees = np.bincount(np.array(pairs, int).reshape(-1), minlength=len(refs)) if pairs else np.zeros(len(refs), int)
     nodes = tuple(
