@@ -133,9 +133,7 @@ _PUT_AWAY = (
 
 
 @command("list", extra=_PUT_AWAY, defaults={"limit": 50, "offset": 0})
-def list_(
-    call: Call, limit: int, offset: int, archived: bool = False, removed: bool = False, **given: Any
-) -> int:
+def list_(call: Call, limit: int, offset: int, archived: bool = False, removed: bool = False, **given: Any) -> int:
     """It shows titles and refs; get prints the texts."""
     states = (*(("archived",) if archived else ()), *(("deleted",) if removed else ()))
     given = with_globals(call, "list", given) | ({"states": states} if states else {})

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SNIPPET = 240
 EVIDENCE = 3
 HEADED = 0.15
-"""The part of its value that a passage gains whose heading holds all that was asked for: it is shown before its like."""
+"""The part of its value that a passage gains whose heading holds all that was asked for; it precedes its like then."""
 LONGEST_SESSION_TITLE = 80
 
 
