@@ -20,6 +20,7 @@ from ricordo import ConfigProvider, Ricordo, registry
 from ricordo.mcp_server.protocol import CallThreads, server_for
 from ricordo.mcp_server.service import LARGEST_ARGUMENTS, ToolService
 from ricordo.mcp_server.toolsets import TOOLSETS, chosen
+from ricordo.mcp_server.wording import answer_for_agents
 
 from .mcp_servers import fails, works
 
@@ -248,3 +249,61 @@ def test_an_agent_in_a_project_changes_what_it_finds_of_the_users_own(
     service.close()
     with Ricordo.open(config=config, start=tmp_path) as memory:
         assert memory.get("memory:/harbour").state == "archived"
+
+
+def test_hints_name_tools_and_where_there_is_none_the_command_of_the_user(service: ToolService, tmp_path: Path) -> None:
+    core = ToolService(store=str(tmp_path / "core.db"), config=service.settings)
+    for one in (service, core):
+        one.call("add", {"text": "Restart the gateway by hand.", "ref": "agent:/gateway"})
+        one.engine().rm("agent:/gateway")
+    hint = service.call("get", {"refs": ["agent:/gateway"]}).plain["next_action_hint"]
+    assert "the tool restore" in hint
+    assert "'ricordo" not in hint
+    hint = core.call("get", {"refs": ["agent:/gateway"]}).plain["next_action_hint"]
+    assert "the user's command 'ricordo restore agent:/gateway'" in hint
+    core.close()
+
+
+def test_notes_name_tools_and_stored_texts_stay_as_they_are() -> None:
+    said = "run 'ricordo embed', or see 'ricordo skills list'"
+    plain = {"notes": [said], "items": [{"reason": said, "content": said}], "text": said}
+    words = "run the user's command 'ricordo embed', or see the tool search"
+    expected = {"notes": [words], "items": [{"reason": words, "content": said}], "text": said}
+    assert answer_for_agents(plain, CORE) == expected
+
+
+def test_what_context_only_names_can_be_read_with_a_tool(service: ToolService) -> None:
+    for at in range(4):
+        words = " ".join(f"{word}{at}" for word in ("pod", "node", "rack", "fuse", "valve", "pump") * 8)
+        text = f"Restart the gateway of region {at} by hand: {words}."
+        service.call("add", {"text": text, "ref": f"agent:/gateway-{at}"})
+    text = service.call("context", {"task": "restart the gateway of the region", "budget": 400}).plain["text"]
+    assert "(read one with get)" in text
+    assert "ricordo get" not in text
+
+
+def test_a_relative_path_with_a_slip_gets_the_right_one_and_where_it_was_looked_for(
+    service: ToolService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "guides").mkdir()
+    (tmp_path / "guides" / "deployment.md").write_text("# Deployment\nOn Monday.", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    hint = service.call("add", {"sources": ["guides/deploiment.md"]}).plain["next_action_hint"]
+    assert hint == f"Did you mean guides/deployment.md? It was looked for in {tmp_path}."
+    service.call("add", {"sources": ["guides/deployment.md"]})
+    missing = service.call("get", {"refs": ["guides/deploiment.md"]}).plain
+    assert [one.rpartition("/")[2] for one in missing["near"]] == ["deployment.md"]
+
+
+def test_a_limit_out_of_bounds_is_refused_with_its_bounds_and_one_that_is_exceeded_is_explained(tmp_path: Path) -> None:
+    service = ToolService(("vault",), store=str(tmp_path / "vault.db"))
+    for at in range(4):
+        text = f"The gateway of region {at} needs a certificate."
+        service.call("capture_knowledge", {"title": f"Gateway {at}", "description": text, "on_duplicate": "save"})
+    refused = service.call("search", {"query": "gateway", "limit": 500}).plain
+    assert refused["next_action_hint"] == "It is a whole number, at least 1, at most 50."
+    assert len(service.call("search", {"query": "gateway", "limit": 1}).plain["hits"]) == 1
+    shown = service.call("search_intelligent", {"query": "gateway", "limit": 1}).plain
+    assert len(shown["results"]) == 4
+    assert "beyond the limit of 1, because fewer than 50 items do" in shown["notes"][0]
+    service.close()

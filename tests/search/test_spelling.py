@@ -43,7 +43,7 @@ def test_a_word_that_stood_only_in_a_text_that_is_gone_is_not_looked_for(engine:
     engine.rm("note:/gone")
     answer = engine.search("lanterns quay", track=False)
     assert [hit.ref for hit in answer.hits] == ["note:/kept"]
-    assert answer.meta.notes == ("'lanterns' was not found; looked for lanter",)
+    assert answer.meta.notes == ("'lanterns' was not found; looked for lanters",)
     engine.edit("note:/kept", "The quay.")
     assert engine.search("lanterns quay", track=False).meta.notes == ()
 
@@ -69,3 +69,23 @@ def test_an_answer_in_which_nothing_fits_says_so(meaning: Ricordo, query: str, f
     meaning.save("note:/keys", "Rotate the signing keys every quarter.")
     notes = meaning.search(query, track=False).meta.notes
     assert any("nothing fits well" in note for note in notes) is not fits
+
+
+def test_a_note_shows_the_word_that_was_looked_for_and_not_its_stem(engine: Ricordo) -> None:
+    engine.save("note:/tls", "The gateway needs a certificate of its own.")
+    notes = engine.search("certifcate", track=False).meta.notes
+    assert notes == ("'certifcate' was not found; looked for certificate",)
+
+
+def test_the_vault_profile_counts_a_word_that_another_was_looked_for(engine: Ricordo) -> None:
+    engine.save("note:/tls", "The gateway needs a certificate of its own.")
+    engine.save("note:/bread", "Bread rises overnight.")
+    right, wrong = (
+        engine.search(text, profile="vault", explain=True, track=False) for text in ("certificate", "certifcate")
+    )
+    values = [
+        {share.name: share.value for share in answer.hits[0].explain.signals}["semantic"]
+        for answer in (right, wrong)
+        if answer.hits[0].explain
+    ]
+    assert values[0] == values[1] > 0

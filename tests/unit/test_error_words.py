@@ -35,7 +35,7 @@ def test_a_text_of_users_in_an_error_stays_as_it_is() -> None:
     assert UsageError("'‹Käse›' is not a ref").message == "'‹Käse›' is not a ref"
 
 
-def test_no_error_below_the_faces_names_a_flag_of_the_command_line() -> None:
+def test_no_error_below_the_faces_names_a_flag_or_a_command_without_a_mark() -> None:
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         place = path.relative_to(PACKAGE).as_posix()
@@ -45,4 +45,5 @@ def test_no_error_below_the_faces_names_a_flag_of_the_command_line() -> None:
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in NAMES:
                 text = re.sub(r"‹:[^›]*›", "", ast.unparse(node))
                 found += [f"{place}:{node.lineno} {flag}" for flag in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)]
+                found += [f"{place}:{node.lineno} {said}" for said in re.findall(r"(?<![\w/-])ricordo [a-z]+", text)]
     assert [one for one in found if not one.endswith(("--force-reinstall", "--verbose"))] == []

@@ -154,6 +154,4 @@ def _store_of(tier: str, config: Config, start: Path) -> StoreLocation:
         return StoreLocation(project / STORE_NAME, "project")
     if tier == "agent":
         return locate_store(None, config, Path(start.absolute().anchor))
-    raise UsageError(
-        f"the tier '{tier}' has no store here", hint=f"Say where it is: ricordo config set tiers.{tier} PATH"
-    )
+    raise UsageError(f"the tier '{tier}' has no store here", hint=f"Say where it is: ‹:config set tiers.{tier} PATH›")

@@ -162,7 +162,7 @@ class Setting:
 
     def _checked_text(self, value: str) -> str:
         if self.type.endswith("| None") and not value.strip():
-            raise self._refuse(value, f"To go back to the default, use: ricordo config unset {self.name}")
+            raise self._refuse(value, f"To go back to the default, use ‹:config unset {self.name}›.")
         value = self.aliases.get(value, value)
         if self.choices and value not in self.choices:
             near = nearest(value, (*self.choices, *self.aliases))

@@ -21,7 +21,7 @@ from ricordo.frozen import frozen
 from ricordo.models.base import TokenCounter
 from ricordo.trust.fence import OUTSIDE, block, clean, label_of, one_line
 from ricordo.trust.level import is_outside
-from ricordo.values.context import ContextPart, ContextReport, LeftOut, Skill
+from ricordo.values.context import HOW_TO_READ, ContextPart, ContextReport, LeftOut, Skill
 from ricordo.values.items import Item
 from ricordo.values.tools import ToolEntry
 
@@ -43,7 +43,7 @@ HEADINGS = {
     "always": "## Always",
     "contextual": "## Notes for tasks like this",
     "passage": "## From memory",
-    "skill": "## Skills that may help (read one with: ricordo skills show NAME)",
+    "skill": f"## Skills that may help {HOW_TO_READ['skill'][0]}",
     "tool": f"## Tools of other servers that may help, by call_tool or: ricordo tools call NAME ({OUTSIDE})",
     "recent": "## Lately",
 }
@@ -279,7 +279,7 @@ class Builder:
         names = [one_line(ref, LONGEST_NAME) for ref in dict.fromkeys(refs) if ref not in shown]
         fewest = 0 if shown else 1  # a count alone, with nothing shown, helps nobody
         shorter = (_note(names, count) for count in range(min(len(names), MOST_NAMES), fewest - 1, -1)) if names else ()
-        forms = (form for note in shorter for form in (f"{note} (read one with: ricordo get REF)", note))
+        forms = (form for note in shorter for form in (f"{note} {HOW_TO_READ['item'][0]}", note))
         note = next((form for form in forms if self.tokens.of(form) <= room), "")
         return self._with_expired(note, shown, room)
 

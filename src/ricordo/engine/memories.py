@@ -224,7 +224,9 @@ class MemoryVerbs:
             raise UsageError("an item cannot supersede itself", hint="Name the old item, then the new one.")
         successor = self._context.store.items.get_many([after])[after]
         if successor.state == "archived":
-            raise UsageError(f"{successor.ref} is archived itself", hint=f"First: ricordo restore {successor.ref}")
+            raise UsageError(
+                f"{successor.ref} is archived itself", hint=f"‹:restore {successor.ref}› brings it back first."
+            )
         saved = self._context.store.changes.archive([before], successor=after)[0]
         return replace(saved, reason=f"superseded by {successor.ref}") if saved.status == "archived" else saved
 

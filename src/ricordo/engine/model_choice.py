@@ -201,7 +201,7 @@ class Models:
     def _embedder(self, settings: EmbeddingSettings) -> Embedder:
         made = registry.embedder(replace(self.config, embedding=settings))
         if made is None:
-            raise UsageError("vectors are switched off", hint="Name a provider: ricordo models list shows them.")
+            raise UsageError("vectors are switched off", hint="Name a provider: ‹:models list› shows them.")
         return made
 
     def _default(self, provider: str) -> str:

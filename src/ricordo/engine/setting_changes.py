@@ -56,9 +56,7 @@ def change_setting(
         return _change_entry(entry, text, scope, start, config)
     known = find_setting(name)
     if by_agent and (known.sensitive or known.secret):
-        raise UsageError(
-            f"agents may not change {known.name}", hint=f"Ask the user to run: ricordo config set {known.name} …"
-        )
+        raise UsageError(f"agents may not change {known.name}", hint=f"Only ‹:config set {known.name} …› does it.")
     if known.name == "search.profile":
         registry.profile(text, config())  # a profile that does not exist would break every search
     value = known.shown(set_value(known.name, text, scope=scope, start=start))

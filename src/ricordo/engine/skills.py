@@ -198,9 +198,9 @@ class SkillVerbs:
         names = [skill.name for skill in self.skills()]
         folded = {known.casefold(): known for known in names}
         near = [folded[one] for one in get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.5)]
-        hint = f"Did you mean {', '.join(near)}?" if near else "'ricordo skills list' shows what there is."
+        hint = f"Did you mean {', '.join(near)}?" if near else "‹:skills list› shows what there is."
         if not names:
-            hint = "There are none yet: ricordo skills add"
+            hint = "There are none yet; ‹:skills add› takes some in."
         return NotFound(f"there is no skill '{name}'", hint=hint)
 
 

@@ -168,7 +168,7 @@ class IndexedTools:
             missing = [name for name in names if all(name not in (one.name, found.name) for found, one in pairs)]
             if missing:
                 known = ", ".join(found.name for found, _ in pairs)
-                hint = f"Known are: {known}." if known else "Name a file that has it: ricordo tools add --from FILE"
+                hint = f"Known are: {known}." if known else "Name a file that has it: ‹:tools add --from FILE›"
                 raise NotFound(f"none of your programs has a server '{missing[0]}'", hint=hint)
             pairs = [(found, one) for found, one in pairs if found.name in names]
         chosen = [one for found, one in pairs if found.known or agree(found)]

@@ -18,7 +18,7 @@ from ricordo.ingest.incoming_secrets import without_secrets
 from ricordo.ingest.parse import parse_bytes
 from ricordo.ingest.pipeline import Incoming, Pipeline
 from ricordo.sources.base import looks_like_url
-from ricordo.sources.disk import FoundFile, Skipped, absolute, disk_ref, expand, printable
+from ricordo.sources.disk import FoundFile, Skipped, absolute, disk_ref, expand, near_paths, printable
 from ricordo.store.base import Store
 from ricordo.store.values import Backlog, FileState
 from ricordo.values.items import Entry, Parsed, Ref, Saved
@@ -93,7 +93,7 @@ class Adding:
     ) -> AddReport:
         """Add files, folders and pages; folders are remembered as roots. ``pages`` is called if there are URLs."""
         if not sources:
-            raise UsageError("nothing to add", hint="Name files, folders or URLs: ricordo add ~/notes")
+            raise UsageError("nothing to add", hint="Name files, folders or URLs: ‹:add ~/notes›")
         urls = [source for source in sources if pages and isinstance(source, str) and looks_like_url(source)]
         web = pages(self) if pages is not None and urls else None
         places = web.places(urls) if web is not None else []
@@ -156,8 +156,11 @@ class Adding:
     def _expanded(self, source: str) -> list[Path]:
         paths = expand(source)
         if not paths:
-            problem = NotFound(f"there is no file or folder {source}", hint="Check the spelling, or quote the name.")
-            self.fail(source, problem)
+            near = " or ".join(near_paths(source))
+            hint = f"Did you mean {near}?" if near else "Check the spelling, or quote the name."
+            if not Path(source).is_absolute() and not source.startswith(("~", "disk:/")):
+                hint = f"{hint} It was looked for in {Path.cwd()}."
+            self.fail(source, NotFound(f"there is no file or folder {source}", hint=hint))
         return paths
 
     def _remember(self, root: str, globs: tuple[str, ...]) -> None:

@@ -138,7 +138,7 @@ class Worker:
         except TimeoutError:
             raise Unavailable(
                 f"{self.embedder.fingerprint} did not answer within {self.seconds:g} s",
-                hint="Run 'ricordo embed' later.",
+                hint="Run ‹:embed› later.",
             ) from None
 
     def _tell(self) -> None:

@@ -200,7 +200,11 @@ def forget(engine: Ricordo, refs: Sequence[str]) -> dict[str, Any]:
 )
 def context(engine: Ricordo, task: str, budget: int = 2000, recent: bool = False) -> dict[str, Any]:
     """What to know before a task: permanent rules, the best passages with refs, skills."""
+    from ricordo.values.context import HOW_TO_READ
+
     plain = engine.context(task, budget=budget, recent=recent).to_dict()
+    for command, by_tool in HOW_TO_READ.values():
+        plain["text"] = plain["text"].replace(command, by_tool)
     kept = ("text", "tokens", "budget")
     return {name: plain[name] for name in kept} | shapes.without_empty(
         {name: plain.get(name) for name in ("left_out", "warnings")}

@@ -15,6 +15,7 @@ from ricordo.hosting.service import Service
 from ricordo.log import report
 from ricordo.mcp_server import toolsets
 from ricordo.mcp_server.tool import BLOCKS, Tool
+from ricordo.mcp_server.wording import answer_for_agents, for_agents
 
 if TYPE_CHECKING:
     from ricordo.config.loading import Config
@@ -92,7 +93,7 @@ class ToolService(Service):
             return failure("unexpected", message, "This is a bug in Ricordo; its log has the details. Try another way.")
         self.wake()  # after a read too: it may have taken in knowledge files, or found what a hook left
         blocks = answer.pop(BLOCKS, ())
-        return Outcome(printable(answer), blocks=blocks)
+        return Outcome(answer_for_agents(printable(answer), self.tools), blocks=blocks)
 
     def _unknown(self, name: str) -> Outcome:
         from ricordo.config.rules import nearest
@@ -111,10 +112,11 @@ class ToolService(Service):
             near, known = self._near(arguments)
             if near is not None:
                 more = {"near": near} if near else {}
-                hint = f"Did you mean {' or '.join(near)}?" if near else known or hint
+                hint = f"Did you mean {' or '.join(near)}?" if near else hint or known
         if (candidates := getattr(error, "candidates", None)) is not None:
             more = {"candidates": candidates}
-        return failure(error.code, plain["message"], hint or "Change the call as the message says.", **printable(more))
+        message, hint = (for_agents(text, self.tools) for text in (plain["message"], hint))
+        return failure(error.code, message, hint or "Change the call as the message says.", **printable(more))
 
     def _near(self, arguments: Mapping[str, Any]) -> tuple[list[str] | None, str]:
         """Refs spelled like the one that was not found, and a hint if there are none; None if the ref does exist."""

@@ -183,13 +183,17 @@ def tree_text(node: TreeNode) -> str:
 def near_refs(engine: Ricordo, name: str, limit: int = 3) -> list[str]:
     """Refs on the same drive that are spelled much like a name, closest first; none if no spelling is close.
 
-    The last part of the path counts as well as the whole, so that a right name in a wrong folder is found.
+    The last part of the path counts as well as the whole, so that a right name in a wrong folder is found. A name
+    without a drive that looks like a path is one of a file.
     """
     from difflib import SequenceMatcher
 
-    if not Ref.looks_like(name):
+    if Ref.looks_like(name):
+        drive, _, path = name.partition(":")
+    elif "://" not in name and ("/" in name or "." in name):
+        drive, path = "disk", f"/{name}"
+    else:
         return []
-    drive, _, path = name.partition(":")
     matcher = SequenceMatcher(b=path)
     last = SequenceMatcher(b=path.rpartition("/")[2])
     found: list[tuple[float, str]] = []

@@ -82,8 +82,8 @@ def search_intelligent(
         tool="search_intelligent",
     )
     row = _full if mode == "full" else _scan
-    degraded = shapes.without_empty({"degraded": list(found.meta.degraded)})
-    return {"mode": mode, "results": [row(hit) for hit in found.hits]} | degraded
+    more = {"degraded": list(found.meta.degraded), "notes": list(found.meta.notes)}
+    return {"mode": mode, "results": [row(hit) for hit in found.hits]} | shapes.without_empty(more)
 
 
 def _kinds(type_: str | None, include_memories: bool) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ class Learning:
         if verdict not in VERDICTS:
             raise UsageError(f"there is no verdict '{verdict}'", hint=f"One of: {', '.join(VERDICTS)}.")
         if not query.strip():
-            raise UsageError("feedback needs the query that it is about", hint="ricordo feedback QUERY REF VERDICT")
+            raise UsageError("feedback needs the query that it is about", hint="‹:feedback QUERY REF VERDICT›")
         counted = VERDICTS[verdict] is not None and self._is_on()
         self.store.lessons.add_feedback(query, n, verdict, counted=counted)
         changes: list[WeightChange] = []
@@ -112,7 +112,7 @@ class Learning:
         if self.config().learning.frozen:
             raise UsageError(
                 "learning is frozen by the setting learning.frozen",
-                hint="ricordo config unset learning.frozen",
+                hint="‹:config unset learning.frozen› lets it learn again.",
             )
         self.store.lessons.freeze_learning(False)
 
@@ -133,7 +133,7 @@ class Learning:
         if change is None:
             names, shift, reason = [change.profile for change in self._in_force()], 0.0, "rollback"
             if not names:
-                raise NotFound("nothing was learned that could be undone", hint="ricordo learn status")
+                raise NotFound("nothing was learned that could be undone", hint="‹:learn status› shows what was.")
         else:
             found = self.store.lessons.weight_change(change)
             if found is None:

@@ -90,7 +90,7 @@ def make_embedder(settings: EmbeddingSettings, kept_in: Path) -> Embedder | None
         known = ", ".join((*built_in(), *plugin_names(EMBEDDERS)))
         raise Unavailable(
             f"there is no embedding provider '{name}'",
-            hint=f"One of: {known}. For example: ricordo config set embedding.provider local",
+            hint=f"One of: {known}. For example: ‹:config set embedding.provider local›",
         )
     return _checked(plugin(settings, kept_in), name)
 

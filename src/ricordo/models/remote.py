@@ -28,7 +28,7 @@ LARGEST_REQUEST = 240_000
 """The most bytes of all texts of a request, because services also limit the tokens of a whole batch."""
 QUERY_SECONDS = 10.0
 """How long a search waits for its vector, with all attempts; then it goes on by words alone."""
-WITHOUT = "To go on without it: ricordo config set embedding.provider local"
+WITHOUT = "To go on without it: ‹:config set embedding.provider local›"
 """The end of every hint: vectors can always be made by the model inside the package."""
 SMALL_BATCH, SMALL_BATCH_SECONDS = 8, 30.0
 """Up to this many texts are probably what somebody just saved and waits for, so they get less time."""
@@ -146,7 +146,7 @@ def unit_vectors(found: Any, count: int, shape: ModelShape) -> Vectors:
         raise _broken(
             shape,
             f"its vectors have {vectors.shape[1]} numbers, {wanted} expected",
-            f"Set embedding.dimensions to {vectors.shape[1]}, then run 'ricordo embed again'.",
+            f"Set embedding.dimensions to {vectors.shape[1]}, then run ‹:embed again›.",
         )
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1)
     if not np.isfinite(lengths).all():
@@ -175,7 +175,7 @@ def unexpected(name: str, data: Any) -> ContractError:
 
 
 def _broken(shape: ModelShape, what: str, hint: str = "") -> ContractError:
-    usual = "Nothing was stored. Check the [embedding] settings, then run 'ricordo embed'."
+    usual = "Nothing was stored. Check the [embedding] settings, then run ‹:embed›."
     return ContractError(f"{shape.provider} ({shape.model}): {what}", hint=hint or usual)
 
 

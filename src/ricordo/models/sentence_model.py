@@ -77,7 +77,7 @@ class SentenceModel:
         if asked > own:
             raise Unavailable(
                 f"{self.files.name} makes vectors of {own} numbers, not {asked}",
-                hint="ricordo config unset embedding.dimensions",
+                hint="‹:config unset embedding.dimensions› goes back to those of the model.",
             )
         return asked or own
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from ricordo.config.settings import Config
@@ -24,14 +24,14 @@ from ricordo.search.diversity import diverse_order, similarity_of
 from ricordo.search.fit import best_fit, fit_from, fit_parts, note_of
 from ricordo.search.meaning import NONE_YET, SWITCHED_OFF, QueryMeaning, QueryVectors
 from ricordo.search.pool import Pool
-from ricordo.search.present import HitReader, Marker, Ranked, present
+from ricordo.search.present import HitReader, Marker, Ranked, present, spelling_notes
 from ricordo.search.profile import Profile
 from ricordo.search.profiles import find_profile
 from ricordo.search.query import ParsedQuery, both, parse_query
 from ricordo.search.questions import questions_in
 from ricordo.search.ranking import Ranking, Weighed, needs_of, rank
 from ricordo.search.refine import refine
-from ricordo.search.request import SHOWS_ALL, Boosts, Request
+from ricordo.search.request import Boosts, Request, shows_all
 from ricordo.search.rerank import rerank
 from ricordo.search.signals import OUT_OF_TIME
 from ricordo.search.wording import ask_for_words
@@ -106,8 +106,9 @@ class Searcher:
         if request.explain:
             reader.read(page, contents=request.mode == "full")
             page = [_explained(entry, ranking, reader) for entry in page]
-        terms = frozenset((*(word.term for word in ask.words), *pool.answer.prefix_terms))
-        marker = Marker(terms, self.analyzer)
+        respelled = pool.answer.respelled
+        words = chain.from_iterable(respelled.get(word.written, (word.term,)) for word in ask.words)
+        marker = Marker(frozenset((*words, *pool.answer.prefix_terms)), self.analyzer)
         hits = present(reader, page, marker, full=request.mode == "full", snippets=request.snippets, tier=request.tier)
         meta = SearchMeta(
             pool.total,
@@ -120,6 +121,7 @@ class Searcher:
             notes=(
                 *query.notes,
                 *pool.notes,
+                *spelling_notes(reader, page, respelled, self.analyzer),
                 *(note_of(hits) if pool.has_vectors else ()),  # words alone cannot decide it
                 *_unheeded(profile, request.boosts),
             ),
@@ -223,9 +225,6 @@ class Searcher:
             pool.degraded.append(SWITCHED_OFF)
         if answer.by_substring:
             pool.notes.append("no word was found; texts that contain the query as a substring are shown instead")
-        pool.notes += [
-            f"'{word}' was not found; looked for {' or '.join(terms)}" for word, terms in answer.respelled.items()
-        ]
         return pool, ask
 
     def _page(self, ranking: Ranking, reader: HitReader, profile: Profile, request: Request, text: str) -> list[Ranked]:
@@ -243,7 +242,7 @@ class Searcher:
         if request.diverse:
             ranked = iter(self._diverse(list(ranked), reader))
         if _is_guarded(ranking.pool, profile, request.page or request.limit):
-            ranking.pool.notes.append(SHOWS_ALL)
+            ranking.pool.notes.append(shows_all(request.page or request.limit, profile.guard))
             if request.offset:
                 return []  # the first page showed everything
             return [one for place, one in enumerate(ranked) if place < last or one.member.lexical > 0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from ricordo.frozen import frozen
 from ricordo.search.pool import Member
 from ricordo.store.asking import Ask, Passages, PassageText, Shown, WordShare
 from ricordo.store.parts import SearchIndex
+from ricordo.text.spelling import likely_words
 from ricordo.text.words import Analyzer, runs, words_in
 from ricordo.values.hits import Evidence, Explain, Hit
 from ricordo.values.items import Item
@@ -190,6 +191,25 @@ def _evidence(reader: HitReader, entry: Ranked, marker: Marker, snippets: bool) 
         # The title says the same of all passages of an item; which of them answers, their headings say.
         parts.sort(key=lambda one: -one.score * (1.0 + HEADED * marker.share_of(one.heading)))
     return tuple(parts)
+
+
+def spelling_notes(
+    reader: HitReader, page: Sequence[Ranked], respelled: Mapping[str, Sequence[str]], analyzer: Analyzer
+) -> list[str]:
+    """What was looked for in place of words that are nowhere, in words of the hits: the index has only their stems."""
+    if not respelled:
+        return []
+    texts = [text for entry in page for text in (reader.title(entry), *(part.text for part in reader.texts(entry)))]
+    shown = {word for text in texts for run in runs(text) for word in words_in(run)}
+
+    def spelled(written: str, term: str) -> str:
+        having = sorted(analyzer.words_with(shown, frozenset((term,))))
+        return next(iter(likely_words(written, having, 1)), having[0] if having else term)
+
+    return [
+        f"'{written}' was not found; looked for {' or '.join(dict.fromkeys(spelled(written, term) for term in terms))}"
+        for written, terms in respelled.items()
+    ]
 
 
 def place_of(marks: Sequence[tuple[int, str]], text: str, window: tuple[int, int], marker: Marker) -> str:

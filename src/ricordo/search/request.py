@@ -12,7 +12,12 @@ from ricordo.search.profile import Profile
 from ricordo.values.hits import Filters
 
 SHOWS_ALL = "the store is small: everything that contains a word of the query is shown, beyond the limit"
-"""The note of an answer that a profile's guard made longer."""
+"""The beginning of the note of an answer that a profile's guard made longer; ``shows_all`` has the whole."""
+
+
+def shows_all(limit: int, guard: int) -> str:
+    """The note of an answer that a profile's guard made longer than its limit."""
+    return f"{SHOWS_ALL} of {limit}, because fewer than {guard} items do"
 
 
 @frozen

@@ -250,7 +250,7 @@ def merged(replies: Sequence[Reply], request: Request) -> Answer:
         else:
             hits.sort(key=lambda entry: (-(entry[1].changed if entry[1] else 0.0), entry[0].ref))
     # If the profile shows a small store whole on the first page, the merged answer does so as well.
-    shows_all = any(SHOWS_ALL in reply.answer.meta.notes for reply in replies)
+    shows_all = any(note.startswith(SHOWS_ALL) for reply in replies for note in reply.answer.meta.notes)
     last = len(hits) if shows_all else request.offset + request.limit
     page = () if shows_all and request.offset else tuple(hit for hit, _ in hits[request.offset : last])
     return Answer(page, _meta(replies, request, page))

@@ -68,7 +68,7 @@ class Gate:
         if not public:
             raise Forbidden(
                 f"{host} has the address {found[0]}, which is not public, so it is not fetched",
-                hint=f"If you trust it: ricordo config set fetch.allow_hosts {host}",
+                hint=f"If you trust it: ‹:config set fetch.allow_hosts {host}›",
             )
         return public
 

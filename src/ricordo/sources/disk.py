@@ -115,6 +115,22 @@ def expand(source: str) -> list[Path]:
             if isinstance(entry, FoundFile)]  # fmt: skip
 
 
+def near_paths(name: str) -> list[str]:
+    """Names of files and folders that are spelled much like one that does not exist, in the last folder that does."""
+    from difflib import get_close_matches
+
+    path = Path(os.path.expanduser(name))  # noqa: PTH111 - as in ``expand``
+    missing = next((place for place in range(len(path.parts)) if not Path(*path.parts[: place + 1]).exists()), None)
+    if missing is None:
+        return []
+    folder = Path(*path.parts[:missing])
+    try:
+        beside = [entry.name for entry in folder.iterdir()]
+    except OSError:
+        return []
+    return [str(folder / near) for near in get_close_matches(path.parts[missing], beside, 3, 0.7)]
+
+
 def under_glob(path: str) -> tuple[str, Callable[[str], bool]] | None:
     """The folder that a glob looks in, and a function that says which paths it matches; None for a path that is no
     glob.

@@ -105,7 +105,7 @@ def listed_by(command: str, seconds: float) -> list[Listed]:
     except ValueError as problem:
         raise UsageError(f"skills.command cannot be read: {problem}", hint="Check its quotes.") from None
     if not words:
-        raise UsageError("skills.command is empty", hint="Set it, or: ricordo config unset skills.command")
+        raise UsageError("skills.command is empty", hint="Set it, or take it out: ‹:config unset skills.command›")
     done = _run(words, seconds)
     if done.returncode != 0:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
@@ -139,7 +139,7 @@ def _run(words: list[str], seconds: float) -> subprocess.CompletedProcess[bytes]
     except OSError as problem:
         raise Unavailable(
             f"skills.command cannot be run: {words[0]}: {problem.strerror or problem}",
-            hint="Check it, or: ricordo config unset skills.command",
+            hint="Check it, or take it out: ‹:config unset skills.command›",
         ) from None
     with process:
         try:

@@ -47,7 +47,7 @@ class Registered:
         try:
             server = server_of(self.name, self.entry, os.environ if env is None else env)
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            hint = f"Look at '{self.name}' in {FILE} beside your settings, or remove it: ricordo tools rm."
+            hint = f"Look at '{self.name}' in {FILE} beside your settings, or remove it: ‹:tools rm›."
             raise Unreadable(f"the server '{self.name}' cannot be started: {problem}", hint=hint) from None
         if server is None:
             raise Unreadable(f"the server '{self.name}' is switched off, or is Ricordo itself")
@@ -78,7 +78,7 @@ class ServerFile:
     def get(self, name: str) -> Registered:
         servers = self.all()
         if name not in servers:
-            known = ", ".join(servers) or "none yet; take some in with: ricordo tools add"
+            known = ", ".join(servers) or "none yet; take some in with ‹:tools add›"
             raise NotFound(f"there is no server '{name}'", hint=f"Servers: {known}.")
         return servers[name]
 

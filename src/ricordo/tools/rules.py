@@ -54,7 +54,7 @@ def refuse(name: str) -> Forbidden:
     """The error for a call of a tool that may not be called."""
     return Forbidden(
         f"{name} was not called: {NOT_READ_ONLY}",
-        hint=f"Only the user can allow it, in their own settings: ricordo config set tools.allow '{name}'",
+        hint=f"Only the user can allow it, in their own settings: ‹:config set tools.allow {name}›",
     )
 
 
@@ -72,7 +72,7 @@ def pick(name: str, known: Sequence[ToolEntry]) -> ToolEntry:
     near = get_close_matches(wanted, [one.name for one in known], n=3, cutoff=0.5)
     hint = f"Did you mean {' or '.join(near)}?" if near else "find_tools finds one by what it is for."
     if not known:
-        hint = "There are none yet: ricordo tools add"
+        hint = "There are none yet; ‹:tools add› takes some in."
     raise NotFound(f"there is no tool '{wanted[:80]}'", hint=hint)
 
 

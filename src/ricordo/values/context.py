@@ -7,6 +7,12 @@ from dataclasses import field
 from ricordo.frozen import frozen
 from ricordo.values.plain import LEFT_OUT_WHEN_EMPTY, Plain
 
+HOW_TO_READ = {
+    "skill": ("(read one with: ricordo skills show NAME)", "(read one with get: skill:/NAME)"),
+    "item": ("(read one with: ricordo get REF)", "(read one with get)"),
+}
+"""How what is only named can be read: by a command, and by a tool of the MCP server."""
+
 
 @frozen
 class Skill(Plain):

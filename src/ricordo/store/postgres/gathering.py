@@ -322,7 +322,7 @@ class Gathering:
         vectors = self.vectors() if ask.vector is not None else None
         asked = [linked.values_of(ask, new, self.barred, self.respelled, vectors)] if new else []
         if needs.tfidf:
-            asked += judging.asked_for_tfidf(self.opened.analyzer, ask, pool, new)
+            asked += judging.asked_for_tfidf(self.opened.analyzer, ask, pool, new, self.respelled)
         found = self.connection.together(asked) if asked else []
         if new:
             values = found[0][0][0]
@@ -338,6 +338,10 @@ class Gathering:
         return {
             row[0]: items.item_of(tuple(unescaped(one) if isinstance(one, str) else one for one in row)) for row in rows
         }
+
+    def _tfidf(self, known: Mapping[int, Item]) -> dict[int, float]:
+        analyzer = self.opened.analyzer
+        return judging.tfidf(self.connection, analyzer, self.ask, self.pool, known, self.at_hand, self.respelled)
 
     def answered(self, near: Mapping[int, list[tuple[int, int]]], distances: Mapping[int, int]) -> Candidates:
         ask, pool, needs, answer = self.ask, self.pool, self.ask.needs, self.answer
@@ -367,7 +371,7 @@ class Gathering:
             {n: others for n, others in near.items() if n in pool},
             distances,
             known if needs.items or needs.tfidf else {},
-            judging.tfidf(self.connection, self.opened.analyzer, ask, pool, known, self.at_hand) if needs.tfidf else {},
+            self._tfidf(known) if needs.tfidf else {},
             feedback,
             float(answer.get("learned") or 0.0),
             active,

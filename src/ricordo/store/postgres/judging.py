@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from ricordo.frozen import frozen
 from ricordo.store.asking import Ask
+from ricordo.store.postgres.asking_sql import Respelled
 from ricordo.store.postgres.connection import Connection, unescaped
 from ricordo.store.sql.asked_words import SpelledWords, holds_all, item_texts
 from ricordo.store.sql.chunk_rows import chunk_texts
@@ -100,7 +102,9 @@ class AtHand:
         return cls({row[0]: (row[1], row[2], row[3]) for row in texts}, int(total[0][0]), dict(counts))  # type: ignore[arg-type]
 
 
-def asked_for_tfidf(analyzer: Analyzer, ask: Ask, pool: GatheredPool, new: Sequence[int]) -> list[tuple[str, Values]]:
+def asked_for_tfidf(
+    analyzer: Analyzer, ask: Ask, pool: GatheredPool, new: Sequence[int], respelled: Respelled
+) -> list[tuple[str, Values]]:
     """The statements for what TF-IDF needs about the best chunks of a pool, and all chunks of some new items."""
     chunks = list(pool.best_chunks().values())
     which = "SELECT id FROM chunks WHERE id = ANY(?) OR item = ANY(?) AND state = 0"
@@ -109,14 +113,20 @@ def asked_for_tfidf(analyzer: Analyzer, ask: Ask, pool: GatheredPool, new: Seque
         (
             "SELECT w.term, coalesce(t.passages, 0) FROM (SELECT unnest(?::text[]) AS term"
             f" UNION SELECT term FROM postings WHERE chunk IN ({which})) w LEFT JOIN term_counts t ON t.term = w.term",
-            (list(analyzer.content_counts(ask.text)), chunks, list(new)),
+            ([*analyzer.content_counts(ask.text), *chain(*respelled.values())], chunks, list(new)),
         ),
         ("SELECT total FROM lexical_stats WHERE field = -1", ()),
     ]
 
 
 def tfidf(
-    connection: Connection, analyzer: Analyzer, ask: Ask, pool: GatheredPool, known: Mapping[int, Item], at_hand: AtHand
+    connection: Connection,
+    analyzer: Analyzer,
+    ask: Ask,
+    pool: GatheredPool,
+    known: Mapping[int, Item],
+    at_hand: AtHand,
+    respelled: Respelled,
 ) -> dict[int, float]:
     """TF-IDF cosine of the query with each candidate; what is not at hand is asked for."""
 
@@ -130,7 +140,7 @@ def tfidf(
             return at_hand.total, {term: at_hand.counts[term] for term in terms}
         return document_frequencies(connection, terms)
 
-    return tfidf_cosines(texts_of, analyzer, ask.text, pool, known, frequencies)
+    return tfidf_cosines(texts_of, analyzer, ask.text, pool, known, frequencies, respelled)
 
 
 def document_frequencies(connection: Connection, terms: Collection[str]) -> tuple[int, dict[str, int]]:

@@ -36,7 +36,7 @@ class Items:
         n = self.number(ref)
         if n is None:
             near = self.nearest(ref)
-            hint = f"Did you mean: {', '.join(near)}?" if near else "'ricordo list' shows what is in the store."
+            hint = f"Did you mean: {', '.join(near)}?" if near else "‹:list› shows what is in the store."
             raise NotFound(f"there is no item {ref}", hint=hint)
         return n
 

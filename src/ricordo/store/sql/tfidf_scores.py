@@ -24,8 +24,12 @@ def tfidf_cosines(
     pool: GatheredPool,
     known: Mapping[int, Item],
     frequencies: Frequencies,
+    respelled: Mapping[str, tuple[str, ...]],
 ) -> dict[int, float]:
-    """The cosine of the query with each item's best chunk and its fields, without stop words."""
+    """The cosine of the query with each item's best chunk and its fields, without stop words.
+
+    For a word in ``respelled``, which occurs nowhere, the likeliest of its terms that the item has counts instead.
+    """
     chunks = pool.best_chunks()
     texts = texts_of(list(chunks.values()))
     counts: dict[int, dict[str, int]] = {}
@@ -36,7 +40,17 @@ def tfidf_cosines(
         whole = "\n".join((fields.title, fields.description, fields.context, " ".join(fields.tags), body))
         counts[n] = analyzer.content_counts(whole)
     asked = analyzer.content_counts(query)
-    terms = {term for table in counts.values() for term in table} | set(asked)
+    terms = {term for table in counts.values() for term in table}.union(asked, *respelled.values())
     total, found = frequencies(terms)
     idf = {term: tfidf_idf(total, found.get(term, 0)) for term in terms}
-    return {n: tfidf_cosine(asked, table, idf) for n, table in counts.items()}
+    instead = {term: likely for word, likely in respelled.items() for term in analyzer.terms_of(word) if term in asked}
+
+    def meant(table: Mapping[str, int]) -> dict[str, int]:
+        words: dict[str, int] = {}
+        for term, count in asked.items():
+            likely = instead.get(term, (term,))
+            found = next((one for one in likely if one in table), likely[0])
+            words[found] = words.get(found, 0) + count
+        return words
+
+    return {n: tfidf_cosine(meant(table) if instead else asked, table, idf) for n, table in counts.items()}

@@ -216,7 +216,8 @@ class Gathering:
         """TF-IDF cosine of the query with each candidate."""
         frequencies = partial(self.file.lexical.document_frequencies, self.connection)
         texts_of = partial(chunk_texts, self.connection)
-        return tfidf_cosines(texts_of, self.file.analyzer, self.ask.text, self.pool, known, frequencies)
+        respelled = self.keywords.respelled
+        return tfidf_cosines(texts_of, self.file.analyzer, self.ask.text, self.pool, known, frequencies, respelled)
 
 
 def _waiting(connection: Connection, fingerprint: str) -> int:
