@@ -71,6 +71,13 @@ def test_words_of_other_languages_do_not_mislead_in_english(text: str) -> None:
     ("text", "read"),
     [
         ("Please make the button blue.", True),
+        ("Fix importer tests, run ruff, commit", True),
+        ("Refactor search pipeline module names", True),
+        ("git status; git diff --stat; pytest -q tests", True),
+        ("Update README install section", True),
+        ("Traceback most recent call last File main.py line ValueError", True),
+        ("Vennligst rett opp feilen i denne filen", False),
+        ("Proszę poprawić ten błąd teraz", False),
         ("ok", True),
         ("Bitte mach den Knopf blau und nicht grün.", True),
         ("Нет, я просил синюю кнопку", False),

@@ -7,11 +7,14 @@ import os
 import shutil
 import subprocess
 import tomllib
+from importlib.metadata import metadata, requires
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from ricordo._version import __version__
 from ricordo.mcp_server import core_tools
@@ -30,6 +33,31 @@ def test_versions_and_names_agree_everywhere() -> None:
     assert {listed["version"], package["version"], manifest["version"], project["version"]} == {__version__}
     assert project["dependencies"] == [f"ricordo == {__version__}"]
     assert [tool["name"] for tool in manifest["tools"]] == [tool.name for tool in core_tools.TOOLS]
+
+
+def test_what_older_versions_of_pip_do_not_find_under_an_extra_is_a_dependency_of_our_own() -> None:
+    """They compare the names of extras letter by letter: ``html_clean`` is not the ``html-clean`` that lxml has."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    ours = {canonicalize_name(Requirement(line).name) for line in project["dependencies"]}
+    seen: set[str] = set()
+    waiting = list(ours)
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        for one in map(Requirement, requires(name) or ()):
+            if one.marker is not None and not one.marker.evaluate({"extra": ""}):
+                continue
+            waiting.append(canonicalize_name(one.name))
+            for extra in one.extras - set(metadata(one.name).get_all("Provides-Extra") or ()):
+                behind = {
+                    canonicalize_name(needed.name)
+                    for needed in map(Requirement, requires(one.name) or ())
+                    if needed.marker and not needed.marker.evaluate({"extra": ""})
+                    and needed.marker.evaluate({"extra": canonicalize_name(extra)})
+                }  # fmt: skip
+                assert behind <= ours, f"{name} needs {one}"
 
 
 TEXT = {"type": "string"}

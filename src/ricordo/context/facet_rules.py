@@ -18,7 +18,7 @@ from ricordo.text.stopwords import STOP_WORDS
 FEWEST_WORDS = 4
 """Shorter messages in Latin letters are looked at whatever their language is."""
 STOP_SHARE = 0.15
-"""A text is in a language if at least this share of its words are stop words of that language."""
+"""A text is in a language if at least this share of its words are stop words of that language, or ask in English."""
 
 
 @cache
@@ -38,7 +38,9 @@ def phrases(kind: str) -> re.Pattern[str]:
 
 @cache
 def word_list(name: str) -> frozenset[str]:
-    """A list of words: ``beside_praise`` ask for nothing beside it, ``common`` ones say nothing about a session."""
+    """A list of words: ``beside_praise`` ask for nothing beside it, ``common`` ones say nothing about a session, and
+    ``asking`` are English words of short requests, which have few stop words.
+    """
     return frozenset(_rules()["words"][name].split())
 
 
@@ -48,11 +50,21 @@ def topic_words() -> Mapping[str, frozenset[str]]:
     return {name: frozenset(listed.split()) for name, listed in _rules()["topics"].items()}
 
 
+@cache
+def _words_of_languages() -> list[frozenset[str]]:
+    """For each language that is read, the words by which it is known."""
+    known = {language: STOP_WORDS[language] for language in _rules()["phrases"]}
+    known["english"] = known["english"].union(word_list("asking"), *topic_words().values())
+    return list(known.values())
+
+
 def is_read(text: str) -> bool:
     """Whether the rules read the language of a text.
 
     >>> is_read("No, that is wrong."), is_read("Das ist falsch, ich meinte den anderen Knopf."), is_read("Нет, не так")
     (True, True, False)
+    >>> is_read("Rename parser module, run linter")
+    True
     """
     letters = [letter for letter in text if letter.isalpha()]
     latin = sum(letter < "\u0250" for letter in letters)
@@ -61,5 +73,5 @@ def is_read(text: str) -> bool:
     words = re.findall(r"[^\W\d_]+", text.lower())
     if len(words) < FEWEST_WORDS:
         return True
-    most = max(sum(word in STOP_WORDS[language] for word in words) for language in _rules()["phrases"])
+    most = max(sum(word in some for word in words) for some in _words_of_languages())
     return most >= STOP_SHARE * len(words)
