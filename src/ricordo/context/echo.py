@@ -10,14 +10,13 @@ import re
 from collections.abc import Iterable
 
 from ricordo.context.build_passages import ContextPassage
+from ricordo.text.echoes import repeats
 from ricordo.text.stopwords import STOP_WORDS
 from ricordo.text.words import fold
 from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import SESSION
 from ricordo.values.own_tools import is_own_tool
 
-ALIKE = 0.7
-"""A request repeats a task if at least this share of its words, without stop words, occurs in the task."""
 _WORD = re.compile(r"\w+")
 
 
@@ -41,10 +40,8 @@ class EchoFilter:
             return False
         if self.is_own(item.ref) or is_own_tool(str(item.fields.metadata.get("tool") or "")):
             return True
-        if item.fields.metadata.get("role", "user") != "user":  # an answer may use the words of the question
-            return False
-        words = _words(text)  # the words of a request, or of the list of requests that a session's item holds
-        return bool(words) and len(words & self._asked) >= ALIKE * len(words)
+        persons = item.fields.metadata.get("role", "user") == "user"  # or the list of requests of a session's item
+        return repeats(_words(text), self._asked, is_persons=persons)
 
 
 def _words(text: str) -> set[str]:

@@ -86,6 +86,7 @@ class FindVerbs:
         diverse: Annotated[bool, Say("Prefer hits that differ from one another.")] = False,
         rerank: Rerank | None = None,
         memories: Annotated[bool, Say("Also search memories and sessions (profile vault).")] = False,
+        sessions: Annotated[bool, Say("Rank sessions with the rest, not after what fits.")] = False,
         opens: Annotated[bool, Say("Count being found as being opened.", not_on=BY_FACE)] = False,
         tool: Annotated[str, Say("The name under which the query is logged.", not_on=BY_FACE)] = "search",
         snippets: Annotated[bool, Say("Make the snippets of the hits.", not_on=BY_FACE)] = True,
@@ -93,7 +94,8 @@ class FindVerbs:
     ) -> Answer:
         """In a query, "a phrase" must occur as it is, -word excludes items with the word, and word* matches words that
         begin so. Filters are kind: tag: drive: path: domain: severity: category: importance: tier: after: before:.
-        With filters and no words, it lists what passes them, newest first.
+        With filters and no words, it lists what passes them, newest first. Sources that fit come before sessions,
+        unless the question is about what was done; each session is one hit.
 
         The answer is iterable: ``for hit in memory.search("rotate keys"): ...``
         """
@@ -111,8 +113,8 @@ class FindVerbs:
             filters=_within(filters or Filters(), since, until),
             min_score=settings.min_score if min_score is None else min_score, lexical=lexical, vectors=vectors,
             weights=weights or {}, explain=explain or mode == "full", literal=literal,
-            backend=backend or settings.backend, diverse=diverse, rerank=rerank, memories=memories, snippets=snippets,
-            respell=respell,
+            backend=backend or settings.backend, diverse=diverse, rerank=rerank, memories=memories, sessions=sessions,
+            snippets=snippets, respell=respell,
         )  # fmt: skip
         return self._tracked(self._context.tiers.federation.search(request), query, tool, track, opens=opens)
 
@@ -198,6 +200,7 @@ class FindVerbs:
         diverse: Annotated[bool, Say("Prefer hits that differ from one another.")] = False,
         rerank: Rerank | None = None,
         memories: Annotated[bool, Say("Also search memories and sessions (profile vault).")] = False,
+        sessions: Annotated[bool, Say("Rank sessions with the rest, not after what fits.")] = False,
     ) -> Explanation:
         """It takes the options of a search, so that both answer the same question."""
         from ricordo.search.reasons import explain_item
@@ -208,7 +211,7 @@ class FindVerbs:
             query, by, profile, as_of, boost_tags, boost_domain,
             limit=limit or settings.limit, filters=filters or Filters(), lexical=lexical, vectors=vectors,
             weights=weights or {}, literal=literal, backend=backend or "hybrid", diverse=diverse, rerank=rerank,
-            memories=memories,
+            memories=memories, sessions=sessions,
         )  # fmt: skip
         return explain_item(self._context.tiers.federation.search, tier.searcher, request, n, tier=tier.name)
 

@@ -34,6 +34,10 @@ STEEP = 20.0
 """What a cosine of 1 more adds: from a tenth below ``EVEN`` to a tenth above it, the odds rise from 1:7 to 7:1."""
 WORDS = 8.0
 """What all words of the query add: enough without any meaning."""
+REPEATS = -30.0
+"""What a turn of a session gets that says nothing but what was asked: it has to do with the question, and answers
+nothing.
+"""
 NO_VECTOR = -1.0
 """What an item gets that has no vector yet, while others have: it fits if it contains a third of the query's words."""
 

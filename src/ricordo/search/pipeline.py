@@ -12,7 +12,7 @@ Nothing is written here; the engine records use after the answer.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from ricordo.config.settings import Config
 from ricordo.errors import Unavailable
 from ricordo.search import memories
 from ricordo.search.diversity import diverse_order, similarity_of
-from ricordo.search.fit import best_fit, fit_from, fit_parts, note_of
+from ricordo.search.fit import REPEATS, best_fit, fit_from, fit_parts, note_of
 from ricordo.search.meaning import NONE_YET, SWITCHED_OFF, QueryMeaning, QueryVectors
 from ricordo.search.pool import Pool
 from ricordo.search.present import HitReader, Marker, Ranked, present, spelling_notes
@@ -34,12 +34,13 @@ from ricordo.search.refine import refine
 from ricordo.search.request import Boosts, Request, shows_all
 from ricordo.search.rerank import rerank
 from ricordo.search.signals import OUT_OF_TIME
+from ricordo.search.transcripts import SessionPlaces, apart, is_about_turns, is_turn, rank_with_sources
 from ricordo.search.wording import ask_for_words
 from ricordo.store.asking import NEWEST, SUBSTRING, Ask, Candidates
 from ricordo.store.base import Store
 from ricordo.store.values import Scoring
 from ricordo.text.words import Analyzer
-from ricordo.values.hits import Answer, Explain, Filters, SearchMeta, SignalShare, TermShare
+from ricordo.values.hits import Answer, Explain, Filters, FitPart, SearchMeta, SignalShare, TermShare
 from ricordo.values.kinds import CHECKPOINT
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class Searcher:
         vectors = pool.answer.active or "" if request.diverse else ""
         asks = request.explain or request.as_of is not None
         reader = HitReader(self.store.index, ask=ask if asks else None, vectors=vectors)
-        page = self._page(ranking, reader, profile, request, query.text)
+        page = self._page(ranking, reader, profile, request, query.text, ask.filters)
         if ranking.weights:
             page = [_fitted(entry) for entry in page]
         if request.explain:
@@ -140,6 +141,12 @@ class Searcher:
             return profile.with_weights(request.weights)
         return profile if config.learning.enabled else replace(profile, learns=None)
 
+    def puts_sessions_last(self, request: Request) -> bool:
+        """Whether sources that fit come before sessions in the answer to a request."""
+        query = parse_query(request.query, literal=request.literal)
+        asks = rank_with_sources(request, both(request.filters, query.filters), query.text)
+        return self._profile(request).sessions_last and not asks
+
     def similar(self, n: int, *, limit: int, filters: Filters, tier: str = "") -> Answer:
         """Items whose passages are nearest to those of one item; the cosine is the score."""
         started = time.perf_counter()
@@ -152,7 +159,7 @@ class Searcher:
                 pool.degraded.append(NONE_YET if model else SWITCHED_OFF)
             ranking = rank(pool, profile, Boosts())
             reader = HitReader(self.store.index)
-            page = self._page(ranking, reader, profile, request, "")
+            page = self._page(ranking, reader, profile, request, "", filters)
             hits = present(reader, page, Marker(frozenset(), self.analyzer), full=False, tier=tier)
         elapsed = round((time.perf_counter() - started) * 1000, 3)
         meta = SearchMeta(pool.total, len(hits), elapsed, "vector", ranking.weights, _tiers(tier), tuple(pool.degraded))
@@ -180,10 +187,27 @@ class Searcher:
     def _ranked_matches(self, ask: Ask, profile: Profile, request: Request) -> Ranking:
         """The matches by word and by meaning, refined and in order."""
         pool, ask = self._pool(replace(ask, needs=needs_of(profile)), profile, request)
-        if profile.fusion == "spread":
-            refine(self.store.index, pool, profile.refine, profile.signals["lexical"].weight)
+        turns = None
+        if _holds_turns(pool) and self.puts_sessions_last(request):
+            pool, turns = apart(pool, ask, lambda more: Pool.of(self.store.index.candidates(more), pool.vector))
+        self._refine(pool, profile, profile.refine)
         ranking = rank(pool, profile, request.boosts, explain=request.explain, as_of=request.as_of)
-        return self._continued(ranking, ask, profile, request)
+        ranking = self._continued(ranking, ask, profile, request)
+        return ranking if turns is None else self._followed(ranking, turns, profile, request)
+
+    def _refine(self, pool: Pool, profile: Profile, steps: Collection[str]) -> None:
+        if profile.fusion == "spread":
+            refine(self.store.index, pool, steps, profile.signals["lexical"].weight)
+
+    def _followed(self, ranking: Ranking, turns: Pool, profile: Profile, request: Request) -> Ranking:
+        """The ranking of the sources, with the turns of sessions by the same weights."""
+        turns.has_vectors = ranking.pool.has_vectors
+        self._refine(turns, profile, set(profile.refine) - {"feedback", "questions"})  # which ask the store again
+        ranked = rank(
+            turns, profile, request.boosts, explain=request.explain, weights=ranking.weights, as_of=request.as_of
+        )
+        ranking.pool.others.append(turns)
+        return replace(ranking, order=sorted([*ranking.order, *ranked.order], key=lambda entry: -entry.counted))
 
     def _continued(self, ranking: Ranking, ask: Ask, profile: Profile, request: Request) -> Ranking:
         """The ranking, continued if a page asks for more hits than the pool holds.
@@ -227,7 +251,9 @@ class Searcher:
             pool.notes.append("no word was found; texts that contain the query as a substring are shown instead")
         return pool, ask
 
-    def _page(self, ranking: Ranking, reader: HitReader, profile: Profile, request: Request, text: str) -> list[Ranked]:
+    def _page(
+        self, ranking: Ranking, reader: HitReader, profile: Profile, request: Request, text: str, filters: Filters
+    ) -> list[Ranked]:
         """Rank again if asked to, leave out hits below the lowest score, and cut out the page."""
         floor = max(request.min_score, profile.min_score) if ranking.weights else 0.0
         comparing = _comparing(ranking)
@@ -239,6 +265,10 @@ class Searcher:
         last = request.offset + request.limit
         looked_again = self._looked_again(placed, ranking.pool, reader, request, text)
         ranked: Iterator[Ranked] = (entry for entry in looked_again if entry.score >= floor)
+        if profile.sessions_last and text and not is_about_turns(filters) and _holds_turns(ranking.pool):
+            places = SessionPlaces(self.analyzer, text, with_sources=not self.puts_sessions_last(request))
+            settled = places.settled(list(ranked), reader, DIVERSE_WINDOW if request.diverse else last)
+            ranked = (entry for entry in settled if entry.score >= floor)
         if request.diverse:
             ranked = iter(self._diverse(list(ranked), reader))
         if _is_guarded(ranking.pool, profile, request.page or request.limit):
@@ -288,6 +318,10 @@ def _is_guarded(pool: Pool, profile: Profile, limit: int) -> bool:
     return count < profile.guard and limit < count / 2
 
 
+def _holds_turns(pool: Pool) -> bool:
+    return any(is_turn(ref) for one in (pool, *pool.others) for ref in one.found.refs)
+
+
 def _comparing(ranking: Ranking) -> tuple[float, float]:
     """How the passages of an item are compared: by the weights of the ranking, or words and meaning alike."""
     words, meaning = (ranking.weights.get(side, 0.0) for side in ("lexical", "vector"))
@@ -319,6 +353,8 @@ def _placed(entry: Weighed, comparing: tuple[float, float], *, explain: bool) ->
 def _fitted(entry: Ranked) -> Ranked:
     """The entry with its fit."""
     parts = fit_parts(entry.member)
+    if entry.repeats:
+        parts = (*parts, FitPart("repeats", 1.0, REPEATS))
     explain = replace(entry.explain, fit=parts) if entry.explain is not None else None
     return replace(entry, fit=fit_from(parts), explain=explain)
 

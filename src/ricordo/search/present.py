@@ -44,6 +44,8 @@ class Ranked:
     matched: int | None = None
     explain: Explain | None = None
     fit: float | None = None
+    repeats: bool = False
+    """Whether it is a turn of a session that says nothing but what was asked."""
 
     @property
     def chunks(self) -> tuple[tuple[int, float], ...]:

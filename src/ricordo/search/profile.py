@@ -86,6 +86,8 @@ class Profile:
     counts_as_opening: bool = False
     min_score: float = 0.0
     memory_score: float | None = None
+    sessions_last: bool = False
+    """Whether sources that fit come before sessions, and each session is one hit."""
     source: str = field(default="built in", compare=False)
 
     @property
@@ -141,6 +143,7 @@ class Profile:
             "min_score": self.min_score,
             "guard": self.guard,
             "memory_score": self.memory_score,
+            "sessions_last": self.sessions_last,
             "learns": self.learns,
             "counts_as_opening": self.counts_as_opening,
         }

@@ -27,6 +27,7 @@ def read_profile(name: str, table: Mapping[str, Any]) -> Profile:
         learns=table.get("learns"),
         counts_as_opening=table.get("counts_as_opening", False),
         memory_score=table.get("memory_score"),
+        sessions_last=table.get("sessions_last", False),
     )
     return _with_rest(profile, table)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from ricordo.search.pipeline import Searcher
 from ricordo.search.query import both, parse_query
 from ricordo.search.request import Request
+from ricordo.search.transcripts import is_turn, session_of
 from ricordo.search.wording import ask_for_words
 from ricordo.store.base import Store
 from ricordo.text.phrases import holds_phrase
@@ -36,6 +37,8 @@ def explain_item(
             where = f"rank {rank} of {answer.meta.candidates} candidates, score {hit.score:.3f}"
             reason = where if rank <= request.limit else f"{where}: beyond the first {request.limit}; raise --limit"
             return Explanation(request.query, ref, True, reason, rank, hit)
+    if is_turn(ref) and any(session_of(hit.ref) == session_of(ref) for hit in answer.hits if is_turn(hit.ref)):
+        return not_found("another turn of its session is shown; a filter by thread shows all")
     if tier not in answer.meta.tiers:
         return not_found(f"its tier, {tier}, was not searched")
     if len(answer.meta.tiers) > 1 and any(hit.ref == ref for hit in searcher.search(replace(request, limit=DEEP)).hits):

@@ -59,6 +59,8 @@ class Request:
     diverse: bool = False
     rerank: str | None = None
     memories: bool = False
+    sessions: bool = False
+    """Whether sessions are ranked with everything else, and not after the sources that fit."""
     snippets: bool = True
     """Off where the passages are read anyway: choosing the words to show takes as long as finding them."""
     respell: bool = True

@@ -29,6 +29,7 @@ from ricordo.store.values import ContentMark
 from ricordo.text.words import folded_words
 from ricordo.values.hits import Answer, Elsewhere, Filters, Hit, SearchMeta
 from ricordo.values.items import Ref
+from ricordo.values.kinds import SESSION
 from ricordo.values.reports import TierState
 
 if TYPE_CHECKING:
@@ -244,7 +245,9 @@ def merged(replies: Sequence[Reply], request: Request) -> Answer:
         hits = [entry for entry in hits if entry[0].score >= request.min_score]
     if len(replies) > 1:
         if weights and "substring" not in weights:
-            hits.sort(key=lambda entry: (-entry[0].score, entry[0].ref))
+            if replies[0].tier.searcher.puts_sessions_last(request):
+                hits = _sessions_below(hits)
+            hits.sort(key=lambda entry: (-entry[0].score, entry[0].kind == SESSION, entry[0].ref))
             if request.diverse:
                 hits = [hits[place] for place in _diverse_places([hit for hit, _ in hits])]
         else:
@@ -254,6 +257,21 @@ def merged(replies: Sequence[Reply], request: Request) -> Answer:
     last = len(hits) if shows_all else request.offset + request.limit
     page = () if shows_all and request.offset else tuple(hit for hit, _ in hits[request.offset : last])
     return Answer(page, _meta(replies, request, page))
+
+
+def _sessions_below(hits: list[tuple[Hit, ContentMark | None]]) -> list[tuple[Hit, ContentMark | None]]:
+    """Sessions stay below the sources that fit of every tier, as they do in each."""
+    from ricordo.search.transcripts import factor_below, lowest_fitting
+
+    sessions = [hit.score for hit, _ in hits if hit.kind == SESSION]
+    lowest = lowest_fitting((hit.score, hit.fit) for hit, _ in hits if hit.kind != SESSION)
+    if lowest is None or not sessions:
+        return hits
+    factor = factor_below(max(sessions), lowest)
+    return [
+        (replace(hit, score=min(lowest, hit.score * factor)) if hit.kind == SESSION and factor < 1 else hit, mark)
+        for hit, mark in hits
+    ]
 
 
 def with_other_versions(answer: Answer, replies: Sequence[Reply]) -> Answer:

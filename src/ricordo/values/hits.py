@@ -95,7 +95,7 @@ class SignalShare(Plain):
 @frozen
 class FitPart(Plain):
     """What one side knows of a hit (``meaning``: a cosine; ``words``: a share of the query), and what that adds to its
-    fit, in the logarithm of odds.
+    fit, in the logarithm of odds. ``repeats`` marks a turn of a session that says nothing but what was asked.
     """
 
     name: str

@@ -1,0 +1,175 @@
+"""Where sessions stand in an answer: after the sources that fit, each as one hit, and last those that only ask.
+
+A question that was asked in many sessions is nearest to itself. Without this, it would find these sessions in place of
+the page that answers it, the more often it is asked the surer. So sources are ranked as if there were no sessions, and
+sessions follow. If the search asks for sessions, or for what was done, they are ranked with everything else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from ricordo.search.fit import FITS, fit_from, fit_parts
+from ricordo.search.pool import Pool
+from ricordo.search.present import HitReader, Ranked
+from ricordo.search.request import Request
+from ricordo.store.asking import Ask
+from ricordo.text.echoes import only_asks, repeats
+from ricordo.text.words import Analyzer
+from ricordo.values.hits import Filters
+from ricordo.values.kinds import KINDS, SESSION
+from ricordo.values.own_tools import is_own_tool
+
+CROWDED = 0.25
+"""If more than this share of a full pool are turns of sessions, the sources are asked for again, without them."""
+JUDGED = 32
+"""So many of the best turns are read to see what they add."""
+_OF_SESSIONS = f"{SESSION}:/"
+_PAST = re.compile(
+    r"""\b(?:
+    (?:did|have|had|were|was)\s+(?:i|we|you)
+    | (?:i|we|you)(?:'ve|\s+have|\s+had|\s+already)?\s+(?:did|done|made|decided|agreed|discussed|talked|said|asked|
+        tried|fixed|changed|added|removed|solved|found|wrote|built|chose|were|was|worked)
+    | (?:why|how|when|where|what|who)\s+did
+    | what\s+(?:happened|was\s+(?:done|said|decided|changed|tried))
+    | yesterday | last\s+(?:time|night|week|month|session|monday|tuesday|wednesday|thursday|friday|saturday|sunday)
+    | (?:previous|earlier|past)\s+(?:session|conversation|chat)s?
+    | (?:haben|hatten|habe|hatte)\s+(?:wir|ich) | (?:wir|ich)\s+(?:haben|hatten|habe|hatte) | gestern
+    | letzte[sn]?\s+(?:mal|woche|sitzung)
+    | (?:avons|avions)[\s-]nous | (?:nous\s+avons|j'ai) | la\s+dernière\s+fois
+    | (?:hemos|habíamos|hicimos|decidimos|hablamos) | ayer | la\s+última\s+vez
+    | (?:abbiamo|avevamo) | ieri | l'ultima\s+volta
+    | (?:fizemos|decidimos|falamos) | ontem | da\s+última\s+vez
+    | (?:hebben|hadden)\s+(?:we|wij) | gisteren | vorige\s+(?:keer|week|sessie)
+    )\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def is_about_the_past(text: str) -> bool:
+    """Whether a question is about what was done or said, and so about sessions as much as about sources.
+
+    >>> is_about_the_past("what did we decide about the cache"), is_about_the_past("how is the cache cleared")
+    (True, False)
+    """
+    return _PAST.search(text) is not None
+
+
+def rank_with_sources(request: Request, filters: Filters, text: str) -> bool:
+    """Whether a search asks for sessions, in words or by its filters."""
+    asked = filters.kinds == (SESSION,) or filters.drives == (SESSION,)
+    return request.sessions or asked or is_about_the_past(text)
+
+
+def is_about_turns(filters: Filters) -> bool:
+    """Whether filters ask for single turns or checkpoints, so that a session may have several hits."""
+    return bool(filters.threads or filters.facets or filters.categories or filters.metadata)
+
+
+def is_turn(ref: str) -> bool:
+    """Whether a ref is that of a session or of a part of one."""
+    return ref.startswith(_OF_SESSIONS)
+
+
+def apart(pool: Pool, ask: Ask, again: Callable[[Ask], Pool]) -> tuple[Pool, Pool | None]:
+    """The sources and the turns of a pool as pools of their own; None if it does not hold both.
+
+    If turns crowd the pool, ``again`` asks the store for sources alone, so that none of them is lost to turns.
+    """
+    turns = _turns_in(pool)
+    if not turns:
+        return pool, None
+    others = set(pool.found.numbers) - turns
+    sources = pool.without(turns)
+    if len(pool) >= ask.per_side and len(turns) > CROWDED * len(pool):
+        kinds = tuple(kind for kind in ask.filters.kinds or KINDS if kind != SESSION)
+        if kinds:
+            found = again(replace(ask, filters=replace(ask.filters, kinds=kinds)))
+            sources = found.without(_turns_in(found))
+    if not len(sources):
+        return pool, None
+    sources.total, sources.notes, sources.degraded = pool.total, pool.notes, pool.degraded
+    return sources, pool.without(others)
+
+
+def _turns_in(pool: Pool) -> set[int]:
+    """The numbers of a pool's members that are parts of sessions."""
+    return {n for n, ref in zip(pool.found.numbers, pool.found.refs, strict=True) if is_turn(ref)}
+
+
+class SessionPlaces:
+    """Gives the sessions in an order of hits their places."""
+
+    def __init__(self, analyzer: Analyzer, text: str, *, with_sources: bool) -> None:
+        self._analyzer = analyzer
+        self._asked = set(analyzer.content_counts(text))
+        self._with_sources = with_sources
+
+    def settled(self, ranked: Sequence[Ranked], reader: HitReader, last: int) -> list[Ranked]:
+        """The order with each session once; ``last`` is how many hits are needed."""
+        sources = [entry for entry in ranked if not is_turn(entry.member.ref)]
+        turns = [entry for entry in ranked if is_turn(entry.member.ref)]
+        lowest = None if self._with_sources else lowest_fitting((one.score, _fit(one)) for one in sources)
+        if lowest is not None and sum(one.score >= lowest for one in sources) >= last:
+            return sources  # a page that sessions do not reach
+        reader.read([*sources[:last], *turns[:JUDGED]])
+        judged = [self._judged(entry, reader) for entry in turns[:JUDGED]]
+        tell, ask = _one_each([*judged, *((entry, False) for entry in turns[JUDGED:])])
+        if lowest is not None:
+            tell = below(tell, lowest, "sources that fit come before sessions")
+        rest = [*sources, *tell]
+        ask = below(ask, min(one.score for one in rest), "it only asks") if rest else ask
+        return sorted([*rest, *ask], key=lambda one: -one.score)
+
+    def _judged(self, entry: Ranked, reader: HitReader) -> tuple[Ranked, bool]:
+        """A turn, and whether it only asks."""
+        metadata, text = reader.item(entry).fields.metadata, reader.best_text(entry)
+        said = set(self._analyzer.content_counts(text))
+        persons = metadata.get("role", "user") == "user"
+        if is_own_tool(str(metadata.get("tool") or "")) or repeats(said, self._asked, is_persons=persons):
+            return (entry if self._with_sources else replace(entry, repeats=True)), True
+        return entry, persons and only_asks(text, said, self._asked)
+
+
+def lowest_fitting(sources: Iterable[tuple[float, float | None]]) -> float | None:
+    """The lowest score of the sources that fit, given their scores and fits; None if none fits."""
+    return min((score for score, fit in sources if fit is None or fit >= FITS), default=None)
+
+
+def factor_below(best: float, ceiling: float) -> float:
+    """What scores are multiplied by so that the best of them does not exceed a ceiling."""
+    return ceiling / best if best > ceiling else 1.0
+
+
+def below(entries: Sequence[Ranked], ceiling: float, why: str) -> list[Ranked]:
+    """The entries with scores that do not exceed a ceiling and keep their order."""
+    factor = factor_below(max((one.score for one in entries), default=0.0), ceiling)
+    if factor == 1.0:
+        return list(entries)
+    found = []
+    for one in entries:
+        score, explain = min(ceiling, one.score * factor), one.explain
+        if explain is not None:
+            explain = replace(explain, steps=(*explain.steps, (f"{why} ×{factor:.3f}", score)))
+        found.append(replace(one, score=score, explain=explain))
+    return found
+
+
+def _fit(entry: Ranked) -> float:
+    return fit_from(fit_parts(entry.member))
+
+
+def _one_each(turns: Iterable[tuple[Ranked, bool]]) -> tuple[list[Ranked], list[Ranked]]:
+    """The best turn of each session that tells something; of sessions in which none does, the best that asks."""
+    tell: dict[str, Ranked] = {}
+    ask: dict[str, Ranked] = {}
+    for entry, only_asking in turns:
+        (ask if only_asking else tell).setdefault(session_of(entry.member.ref), entry)
+    return list(tell.values()), [entry for name, entry in ask.items() if name not in tell]
+
+
+def session_of(ref: str) -> str:
+    """The id of the session that a ref belongs to."""
+    return ref.removeprefix(_OF_SESSIONS).partition("/")[0]
