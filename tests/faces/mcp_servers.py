@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
+import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
@@ -120,6 +121,7 @@ class Lines:
 @contextmanager
 def http_server(folder: Path, *more: str, **env: str) -> Iterator[str]:
     """The address of a server over HTTP; without ``RICORDO_MCP_TOKEN`` it asks for none."""
+    pytest.importorskip("fastapi", reason="the extra 'server' is not installed")
     door = () if "RICORDO_MCP_TOKEN" in env else ("--no-token",)
     process = subprocess.Popen(
         [sys.executable, *arguments(folder, "--http", "--port", "0", *door, *more)],

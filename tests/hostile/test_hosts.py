@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from ricordo import UsageError
-from ricordo.http_api.guard import without_port
-from ricordo.mcp_server.http import OwnHost, require_token
+from ricordo.hosting.credentials import Credentials
+from ricordo.http_api.guard import Guard, without_port
+from ricordo.http_api.server import refuse_open_door
 
 
 @pytest.mark.parametrize(
@@ -32,7 +33,8 @@ async def ok(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-def status(**headers: str) -> int:
+def status(token: str = "", **headers: str) -> int:
+    """What MCP is answered with, where it is open to all programs, or where they need a token."""
     answers: list[MutableMapping[str, Any]] = []
 
     async def send(message: MutableMapping[str, Any]) -> None:
@@ -41,8 +43,15 @@ def status(**headers: str) -> int:
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": b""}
 
-    scope = {"type": "http", "method": "POST", "headers": [(k.encode(), v.encode()) for k, v in headers.items()]}
-    asyncio.run(OwnHost(ok, ["127.0.0.1", "localhost", "[::1]"])(scope, receive, send))
+    given = [(k.encode(), v.encode()) for k, v in headers.items()]
+    scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": given}
+    guard = Guard(
+        ok,
+        hosts=["127.0.0.1", "localhost", "[::1]"],
+        credentials=Credentials(),
+        opens_mcp=lambda secret: token in ("", secret),
+    )
+    asyncio.run(guard(scope, receive, send))
     return int(answers[0]["status"])
 
 
@@ -53,9 +62,30 @@ def test_mcp_over_http_refuses_other_hosts_and_pages_on_other_ports() -> None:
     assert status(host="evil.example") == 421
     assert status(host="localhost:8731", origin="http://localhost:9999") == 403
     assert status(host="localhost:8731", origin="null") == 403
+    assert status(host="localhost:8731", origin="http://localhost:9999", authorization="Bearer any") == 403
+
+
+def test_a_program_on_another_port_speaks_mcp_with_the_token_alone() -> None:
+    known = {"token": "a-long-token", "host": "localhost:8731"}
+    elsewhere = known | {"origin": "http://localhost:9999"}
+    assert status(**known) == 401
+    assert status(**elsewhere) == 403
+    assert status(**elsewhere, authorization="Bearer a-long-token") == 200
+    assert status(**elsewhere, authorization="Bearer a-guess") == 401
+    assert status(**elsewhere, authorization="Basic a-long-token") == 401
+    assert status(**known, origin="http://evil.example", authorization="Bearer a-long-token") == 403
+    assert status(**known, origin="ftp://localhost:8731", authorization="Bearer a-long-token") == 403
 
 
 def test_a_short_token_is_refused() -> None:
     with pytest.raises(UsageError, match="can be guessed"):
-        require_token("0.0.0.0", "secret")
-    require_token("0.0.0.0", "x" * 32)
+        refuse_open_door("0.0.0.0", Credentials(), "secret")
+    refuse_open_door("0.0.0.0", Credentials(), "x" * 32)
+
+
+def test_mcp_without_a_token_is_for_programs_of_this_machine_alone() -> None:
+    Credentials().add("laptop", "read")
+    refuse_open_door("0.0.0.0", Credentials())
+    refuse_open_door("127.0.0.1", Credentials(), is_mcp_open=True)
+    with pytest.raises(UsageError, match="needs a token"):
+        refuse_open_door("0.0.0.0", Credentials(), is_mcp_open=True)

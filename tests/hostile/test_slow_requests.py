@@ -56,7 +56,7 @@ def started(folder: Path, *words: str) -> tuple[subprocess.Popen[str], int]:
 
 @pytest.fixture(params=["serve", "mcp"])
 def port(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[int]:
-    """Both servers, one after the other."""
+    """The server, by both its names."""
     process, number = started(tmp_path, *(["serve"] if request.param == "serve" else ["mcp", "--http"]))
     yield number
     process.terminate()
@@ -166,9 +166,27 @@ def test_a_server_without_a_token_is_there_for_those_who_ask_for_it(tmp_path: Pa
     process, port = started(tmp_path, "mcp", "--http", "--no-token")
     try:
         assert greeted(port) == 200
+        assert asked(port, "GET", "/api/v1/status") == 401
     finally:
         process.terminate()
         process.communicate(timeout=PATIENCE)
+
+
+def test_the_token_for_mcp_opens_nothing_else_and_both_spellings_start_the_same_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RICORDO_MCP_TOKEN", token := "a-token-that-nobody-guesses")
+    for words in (["serve"], ["mcp", "--http"]):
+        process, port = started(tmp_path, *words)
+        try:
+            assert greeted(port, token) == 200
+            assert greeted(port, "another-token-of-somebody") == 401
+            assert asked(port, "GET", "/healthz") == 200
+            for path in ("/", "/api/v1/status", "/metrics", "/mcpx"):
+                assert asked(port, "GET", path, Authorization=f"Bearer {token}") == 401, path
+        finally:
+            process.terminate()
+            process.communicate(timeout=PATIENCE)
 
 
 def test_the_page_and_the_api_tell_nothing_without_signing_in(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
-"""The verb mcp: serves agents over standard input and output, or over HTTP."""
+"""The verb mcp: serves agents over standard input and output. With --http it is another spelling of serve."""
 
 from __future__ import annotations
+
+import sys
 
 import click
 
@@ -64,20 +66,43 @@ def mcp(
     are served by 'ricordo serve', at /mcp. The toolset 'tools' lets an agent call
     tools of other MCP servers; alone, it replaces the core tools, and with --toolset core both are there.
     """
+    keep_log(verbose=True)  # programs that start servers show or keep what these write to standard error
+    if over_http:
+        return _serve(call, host, port, names, toolsets, token, is_open=is_open)
+    from ricordo.mcp_server import stdio
     from ricordo.mcp_server.service import ToolService
 
-    keep_log(verbose=True)  # programs that start servers show or keep what these write to standard error
-    service = ToolService(toolsets, store=call.store, tier=call.tier)
-    if not over_http:
-        from ricordo.mcp_server import stdio
+    stdio.serve(ToolService(toolsets, store=call.store, tier=call.tier))
+    return 0
 
-        stdio.serve(service)
-        return 0
+
+def _serve(
+    call: Call,
+    host: str,
+    port: int,
+    names: tuple[str, ...],
+    toolsets: tuple[str, ...],
+    token: str | None,
+    *,
+    is_open: bool,
+) -> int:
+    """The server of ``ricordo serve``, with a token of its own for MCP."""
+    from ricordo.cli.serve_verbs import run_server
     from ricordo.config.loading import load_config
-    from ricordo.mcp_server import http
+    from ricordo.hosting.listening import MCP_PATH, is_loopback
+    from ricordo.mcp_server.http import own_token
 
-    call.screen().note("note: 'ricordo serve' serves agents at /mcp, together with the page and the API")
+    note = ""
+    if token is None:
+        token = "" if is_open else load_config().mcp.token
+    if not token and not is_open and is_loopback(host):
+        token, file = own_token()
+        note = f"ricordo mcp: clients send 'Authorization: Bearer TOKEN'; the token is in {file}\n"
 
-    known = token if token is not None else "" if is_open else load_config().mcp.token
-    http.serve(service, host=host, port=port, token=known, names=names, is_open=is_open)
+    def announce(address: str, link: str) -> None:
+        sys.stderr.write(f"ricordo mcp: {address}{MCP_PATH}\n{note}")
+        sys.stderr.flush()
+
+    call.screen().note("note: this is the server that 'ricordo serve' starts, with the page and the API")
+    run_server(call, host, port, names, toolsets, announce, mcp_token=token, is_mcp_open=is_open and not token)
     return 0

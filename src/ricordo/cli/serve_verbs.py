@@ -1,11 +1,11 @@
-"""The verb serve, which puts the server together, and its parts; service and tokens are old spellings."""
+"""The verb serve, which puts the server together, and its parts; service, tokens and mcp --http are old spellings."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,10 +13,6 @@ from ricordo.cli.call import Call
 from ricordo.cli.terminal import Screen
 from ricordo.cli.verb import verb
 from ricordo.cli.verb_group import verb_group
-
-if TYPE_CHECKING:
-    from ricordo.hosting.threads import CallThreads
-
 
 _OPTIONS = (
     click.option(
@@ -65,16 +61,10 @@ def _serve(call: Call, background: bool, opens: bool, **where: Any) -> int:
     it. The link it prints signs one browser in, once, within ten minutes; 'ricordo serve link' makes another.
     Programs need a token ('ricordo serve tokens add'). It runs until it is interrupted.
     """
-    from ricordo.http_api.server import require_server
-
-    require_server()
     host, port, names, toolsets = _place(**where)
     if background:
         return _in_background(call, host, port, names, toolsets, opens)
-    from ricordo.cli.served import run_command
-    from ricordo.http_api import server
-    from ricordo.mcp_server import http as mcp_http
-    from ricordo.mcp_server.service import ToolService
+    from ricordo.config.loading import load_config
 
     def announce(address: str, link: str) -> None:
         call.answer({"address": address, "link": link}, lambda screen: _tell(screen, address, link))
@@ -82,14 +72,41 @@ def _serve(call: Call, background: bool, opens: bool, **where: Any) -> int:
         if opens:
             _open(link)
 
-    def make_mcp(threads: CallThreads) -> mcp_http.OwnHost:
-        return mcp_http.app_for(tools, threads, host=host, names=names)
+    run_server(call, host, port, names, toolsets, announce, mcp_token=load_config().mcp.token)
+    return 0
+
+
+def run_server(
+    call: Call,
+    host: str,
+    port: int,
+    names: tuple[str, ...],
+    toolsets: tuple[str, ...],
+    announce: Callable[[str, str], None],
+    *,
+    mcp_token: str,
+    is_mcp_open: bool = False,
+) -> None:
+    """Put the server together, and serve until it is interrupted."""
+    from ricordo.http_api import server
+
+    server.require_server()
+    from ricordo.cli.served import run_command
+    from ricordo.mcp_server import http as mcp_http
+    from ricordo.mcp_server.service import ToolService
 
     tools = ToolService(toolsets, store=call.store, tier=call.tier)
     server.serve(
-        tools, host=host, port=port, names=names, make_mcp=make_mcp, run_command=run_command, announce=announce
+        tools,
+        host=host,
+        port=port,
+        names=names,
+        make_mcp=lambda threads: mcp_http.app_for(tools, threads, host=host, names=names),
+        run_command=run_command,
+        announce=announce,
+        mcp_token=mcp_token,
+        is_mcp_open=is_mcp_open,
     )
-    return 0
 
 
 def _tell(screen: Screen, address: str, link: str) -> None:
@@ -102,7 +119,9 @@ def _in_background(
 ) -> int:
     from ricordo.config.files import current_folder
     from ricordo.hosting import background
+    from ricordo.http_api.server import require_server
 
+    require_server()
     arguments = ["--host", host, "--port", str(port)]
     for flag, values in (("--allow-host", names), ("--toolset", toolsets)):
         arguments += [part for value in values for part in (flag, value)]
@@ -144,9 +163,6 @@ serve = verb_group(
 @_listening
 def start(call: Call, opens: bool, **where: Any) -> int:
     """Hooks and agents ask a server that runs in the background, and do without when there is none."""
-    from ricordo.http_api.server import require_server
-
-    require_server()
     return _in_background(call, *_place(**where), opens)
 
 

@@ -12,7 +12,7 @@ class McpSettings:
 
     seconds: float = setting(30.0, "How long one call may take.", minimum=0.1, maximum=3600)
     token: str = setting(
-        "", "What clients send as a bearer token over HTTP; without one, a token is made and kept.", secret=True
+        "", "A bearer token with which clients of MCP may use the server over HTTP, and only MCP.", secret=True
     )
 
 
@@ -50,7 +50,7 @@ class ServeSettings:
     )
     request_seconds: float = setting(
         20.0,
-        "How long a request may take to arrive, beyond a second for each 64 KB; also for ricordo mcp --http.",
+        "How long a request may take to arrive, beyond a second for each 64 KB.",
         minimum=0.1,
         maximum=3600,
     )

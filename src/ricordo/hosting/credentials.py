@@ -6,6 +6,7 @@ The secrets are long and random, so they cannot be guessed, and a plain SHA-256 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import os
 import secrets
@@ -19,6 +20,8 @@ from ricordo.config.files import Environment, data_home, locked, read_bytes, rep
 from ricordo.errors import NotFound, Unavailable, UsageError
 from ricordo.frozen import frozen
 
+SHORTEST_TOKEN = 16
+"""Characters of a token that users choose themselves; a shorter one could be guessed."""
 SCOPES = ("read", "write", "admin")
 """Each includes those before it."""
 FILE_NAME = "credentials.json"
@@ -29,7 +32,7 @@ DAY = 86_400.0
 
 @frozen
 class Caller:
-    """A caller that proved its identity; ``way`` is token, session or local (a program of the same user)."""
+    """A caller that proved its identity; ``way`` is token, session, local (a program of the same user) or mcp."""
 
     id: str
     name: str
@@ -170,6 +173,11 @@ class SignInCodes:
     def _drop_old(self) -> None:
         now = time.monotonic()
         self._until = {code: until for code, until in self._until.items() if until > now}
+
+
+def is_same(secret: str, known: str) -> bool:
+    """Whether two secrets are the same; how long that takes says nothing about them."""
+    return hmac.compare_digest(secret.encode("utf-8", "replace"), known.encode("utf-8", "replace"))
 
 
 def digest(secret: str) -> str:

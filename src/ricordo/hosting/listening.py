@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ricordo.errors import Unavailable
 
 MCP_PATH = "/mcp"
-"""Where MCP is served, alone or beside the page and the API."""
+"""Where the server answers MCP, beside the page and the API."""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -27,6 +27,11 @@ def allowed_hosts(host: str, names: Sequence[str]) -> list[str]:
     """The host names that a request may use: loopback, the address it listens on, and those given by the user."""
     here = [] if host in ("0.0.0.0", "::", "") else [bracketed(host)]
     return list(dict.fromkeys((*LOOPBACK, *here, *map(bracketed, names))))
+
+
+def is_mcp(path: str) -> bool:
+    """Whether a request for this path is one of MCP."""
+    return path.rstrip("/") == MCP_PATH
 
 
 def bracketed(host: str) -> str:

@@ -11,7 +11,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
 from ricordo._version import __version__
-from ricordo.hosting.listening import MCP_PATH, allowed_hosts
+from ricordo.hosting.listening import allowed_hosts, is_mcp
 from ricordo.http_api import failures, shapes
 from ricordo.http_api.command_routes import commands
 from ricordo.http_api.file_routes import files_sent
@@ -53,6 +53,7 @@ def app_for(
         credentials=serving.credentials,
         knows_code=serving.codes.knows,
         local_token=serving.local_token,
+        opens_mcp=serving.opens_mcp,
         limits=serving.limits,
         cookie=f"ricordo_{port}",
         sign_in_page=app.state.sign_in_page,
@@ -111,7 +112,7 @@ class Branch:
         self._mcp = mcp
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"].rstrip("/") == MCP_PATH:
+        if scope["type"] == "http" and is_mcp(scope["path"]):
             if not scope["state"]["caller"].may("write"):
                 from ricordo.http_api.request_body import send_json
 

@@ -9,14 +9,14 @@ something right is not, though both may have the same address.
 
 from __future__ import annotations
 
-import hmac
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 from ricordo.errors import Unavailable
-from ricordo.hosting.credentials import Caller, Credentials
+from ricordo.hosting.credentials import Caller, Credentials, is_same
+from ricordo.hosting.listening import is_mcp
 from ricordo.http_api.request_body import (
     SAFE_METHODS,
     GuardedBody,
@@ -78,6 +78,7 @@ class Guard:
         hosts: list[str],
         credentials: Credentials,
         local_token: str = "",
+        opens_mcp: Callable[[str], bool] = lambda secret: False,
         knows_code: Callable[[str], bool] = lambda code: False,
         limits: Callable[[], RequestLimits] = RequestLimits,
         cookie: str = "ricordo",
@@ -87,6 +88,7 @@ class Guard:
         self._hosts = {name.lower() for name in hosts}
         self._credentials = credentials
         self._local = local_token
+        self._opens_mcp = opens_mcp
         self._knows_code = knows_code
         self._limits = limits
         self._cookie = cookie
@@ -105,7 +107,7 @@ class Guard:
         try:
             host = self._called_by(headers)
             limits = self._limits()
-            self._refuse_other_origins(headers, host)
+            self._refuse_other_origins(scope, headers, host)
             caller = self._caller(scope, headers)
             largest = limits.body_of(scope, caller)
             refuse_large(headers.get(b"content-length", "0"), largest)
@@ -132,10 +134,16 @@ class Guard:
             )
         return host
 
-    def _refuse_other_origins(self, headers: Mapping[bytes, str], host: str) -> None:
-        """A browser says which page a request comes from; requests from pages of other sites are refused."""
-        origin = headers.get(b"origin")
-        if origin is not None and origin.lower() not in (f"http://{host}", f"https://{host}"):
+    def _refuse_other_origins(self, scope: Scope, headers: Mapping[bytes, str], host: str) -> None:
+        """A browser says which page a request comes from; requests from pages of other sites are refused.
+
+        Programs on other ports of this machine may speak MCP, if they have to show a token.
+        """
+        origin = headers.get(b"origin", f"http://{host}").lower()
+        scheme, _, place = origin.partition("://")
+        shows_token = is_mcp(scope["path"]) and b"authorization" in headers and not self._opens_mcp("")
+        is_known = place == host or (shows_token and without_port(place) in self._hosts)
+        if scheme not in ("http", "https") or not is_known:
             raise Refused(403, "wrong_origin", "this request comes from another site", "Open the page itself.")
         site = headers.get(b"sec-fetch-site", "none")
         mode = headers.get(b"sec-fetch-mode", "")
@@ -146,6 +154,8 @@ class Guard:
         """Who asks: by a token in the header, or by the cookie of a browser that signed in."""
         given = headers.get(b"authorization", "")
         kind, _, secret = given.partition(" ")
+        if is_mcp(scope["path"]) and self._opens_mcp(secret.strip() if kind.lower() == "bearer" else ""):
+            return Caller("mcp", "a client of MCP", "admin", "mcp")
         try:
             if given:
                 caller = self._by_token(secret.strip()) if kind.lower() == "bearer" else None
@@ -164,7 +174,7 @@ class Guard:
         return caller
 
     def _by_token(self, secret: str) -> Caller | None:
-        if self._local and hmac.compare_digest(secret.encode("utf-8", "replace"), self._local.encode()):
+        if self._local and is_same(secret, self._local):
             return Caller("local", "a program of the same user", "admin", "local")
         return self._credentials.check(secret, "token")
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ricordo.frozen import frozen
-from ricordo.hosting.listening import MCP_PATH
+from ricordo.hosting.listening import is_mcp
 
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
@@ -56,7 +56,7 @@ class RequestLimits:
             return min(self.body, LARGEST_WITHOUT_CONTENT)
         if not caller.may("write"):
             return min(self.body, LARGEST_OF_READERS)
-        return min(self.body, LARGEST_OF_MCP) if scope["path"].rstrip("/") == MCP_PATH else self.body
+        return min(self.body, LARGEST_OF_MCP) if is_mcp(scope["path"]) else self.body
 
 
 def refuse_large(length: str, limit: int) -> None:

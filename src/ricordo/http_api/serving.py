@@ -39,6 +39,7 @@ class Serving:
         *,
         credentials: Credentials | None = None,
         local_token: str = "",
+        opens_mcp: Callable[[str], bool] = lambda secret: False,
         run_command: RunsCommands = lambda stores, request: ALONE,
     ) -> None:
         self.service = service
@@ -50,6 +51,7 @@ class Serving:
         self.tasks = Tasks(self._after_task)
         self.open_stores = OpenStores()
         self.local_token = local_token
+        self.opens_mcp = opens_mcp
         self.address = ""
         self.port = 0
         self.when_added: Callable[[], None] = lambda: None

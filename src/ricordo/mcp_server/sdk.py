@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from typing import Any
 
 from mcp import types
@@ -19,7 +19,15 @@ from mcp.shared.message import SessionMessage
 from ricordo.frozen import frozen
 from ricordo.permissions import asked_with
 
-__all__ = ["Method", "SessionMessage", "http_app", "make_server", "protocol_error", "read_message", "written_message"]
+__all__ = [
+    "McpOverHttp",
+    "Method",
+    "SessionMessage",
+    "make_server",
+    "protocol_error",
+    "read_message",
+    "written_message",
+]
 
 Report = Callable[[float, float | None, str], Awaitable[None]]
 """Sends a notice of progress: how much is done, how much there is, and what is being done."""
@@ -183,29 +191,25 @@ def written_message(message: SessionMessage) -> dict[str, Any]:
     return plain
 
 
-def http_app(server: Any, path: str, *, hosts: list[str], origins: list[str], largest: int) -> Any:
-    """An ASGI application that serves streamable HTTP at a path.
+class McpOverHttp:
+    """An ASGI application that serves streamable HTTP.
 
     Requests for other hosts, from other origins, or larger than ``largest`` bytes are refused.
     """
-    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-    from mcp.server.transport_security import TransportSecuritySettings
-    from starlette.applications import Starlette
-    from starlette.routing import Route
 
-    security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
-    settings: dict[str, Any] = {"security_settings": security}
-    if "max_request_body_size" in inspect.signature(StreamableHTTPSessionManager).parameters:
-        settings["max_request_body_size"] = largest
-    manager = StreamableHTTPSessionManager(app=server, **settings)
-    return Starlette(routes=[Route(path, endpoint=_Endpoint(manager))], lifespan=lambda app: manager.run())
+    def __init__(self, server: Any, *, hosts: list[str], origins: list[str], largest: int) -> None:
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+        from mcp.server.transport_security import TransportSecuritySettings
 
-
-class _Endpoint:
-    """Hands requests to the SDK. Starlette takes an object, not a function, for an ASGI application."""
-
-    def __init__(self, manager: Any) -> None:
-        self._manager = manager
+        security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)
+        settings: dict[str, Any] = {"security_settings": security}
+        if "max_request_body_size" in inspect.signature(StreamableHTTPSessionManager).parameters:
+            settings["max_request_body_size"] = largest
+        self._manager = StreamableHTTPSessionManager(app=server, **settings)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         await self._manager.handle_request(scope, receive, send)
+
+    def lifespan(self) -> AbstractAsyncContextManager[None]:
+        """What must run while requests are answered."""
+        return self._manager.run()
