@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -165,3 +166,29 @@ def test_a_file_without_a_list_of_memories_is_refused(
 def test_what_is_not_there_is_said_to_be_missing(engine: Ricordo, tmp_path: Path, name: str) -> None:
     with pytest.raises(NotFound):
         engine.import_(tmp_path / "nowhere", format=name)
+
+
+INSIDE = {
+    "claude": "conversations.json", "chatgpt": "conversations.json", "mem0": "memories.json", "letta": "agent.af",
+    "zep": "graph.json", "memory-server": "memory.jsonl", "memory-service": "memories.json",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("format_", INSIDE)
+@pytest.mark.parametrize(
+    ("piece", "megabytes", "said"),
+    [(b" ", 100, "would unpack"), (b"[", 31, "values"), (b"{},", 31, "values")],
+    ids=["too large", "too deep", "too many values"],
+)
+def test_a_small_zip_that_unpacks_to_much_is_refused_before_it_is_read(
+    engine: Ricordo, tmp_path: Path, format_: str, piece: bytes, megabytes: int, said: str
+) -> None:
+    bomb = tmp_path / "export.zip"
+    block = piece * (1_000_000 // len(piece))
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as packed, packed.open(INSIDE[format_], "w") as member:
+        for _ in range(megabytes):
+            member.write(block)
+    assert bomb.stat().st_size < 400_000
+    with pytest.raises(Unreadable, match=said) as caught:
+        engine.import_(bomb, format=format_)
+    assert caught.value.hint

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
-import zipfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -14,26 +12,36 @@ from urllib.parse import quote
 from ricordo.errors import Unreadable, UsageError
 from ricordo.values.days import parse_time
 
-LARGEST = 2_000_000_000
-"""Bytes that a file in a zip may unpack to."""
+MOST_VALUES = 10_000_000
+"""Values in the JSON of a zip. Few bytes unpack to far more of them, and each takes about 100 bytes of memory."""
 
 
 def read_json(data: bytes, name: str, inside: str, hint: str) -> Any:
     """The content of a JSON file; in a zip, of the file named ``inside``. JSON lines become a list."""
     try:
         if data[:4] == b"PK\x03\x04":
-            with zipfile.ZipFile(io.BytesIO(data)) as folder:
-                member = next((one for one in folder.infolist() if one.filename.rpartition("/")[2] == inside), None)
-                if member is None or member.file_size > LARGEST:
-                    raise Unreadable(f"{name} holds no {inside} that can be read", hint=hint)
-                data = folder.read(member)
+            data = _unpacked(data, name, inside, hint)
         text = data.decode("utf-8-sig")
         try:
             return json.loads(text)
         except ValueError:
             return [json.loads(line) for line in text.split("\n") if line.strip()]
-    except (ValueError, RecursionError, zipfile.BadZipFile, NotImplementedError) as problem:
+    except (ValueError, RecursionError) as problem:
         raise Unreadable(f"{name} is not JSON ({problem})", hint=hint) from None
+
+
+def _unpacked(data: bytes, name: str, inside: str, hint: str) -> bytes:
+    """The file ``inside`` a zip, within the bounds that hold for every archive."""
+    from ricordo.ingest.parse.archive import Archive
+
+    with Archive(data, name) as archive:
+        member = next((one for one in archive.names if one.rpartition("/")[2] == inside), None)
+        if member is None:
+            raise Unreadable(f"{name} holds no {inside} that can be read", hint=hint)
+        found = archive.read(member)
+    if sum(found.count(sign) for sign in (b",", b"{", b"[", b"\n")) > MOST_VALUES:
+        raise Unreadable(f"{inside} in {name} holds more than {MOST_VALUES:,} values", hint=hint)
+    return found
 
 
 def list_in(plain: Any, keys: tuple[str, ...], name: str, hint: str) -> list[dict[str, Any]]:
