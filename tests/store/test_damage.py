@@ -195,3 +195,29 @@ def test_a_log_that_is_whole_raises_no_alarm(open_engine: Opener, tmp_path: Path
     assert open_engine(copied(tmp_path / "whole.db", tmp_path / "anew.db").stem).doctor().ok
     engine.close()
     assert not (tmp_path / "whole.db-mark").exists(), "nothing is left once the log is gone"
+
+
+@pytest.mark.parametrize("table", ["items", "versions", "chunks"])
+def test_salvage_writes_what_can_be_read_around_a_damaged_page_and_names_the_rest(
+    open_engine: Opener, tmp_path: Path, table: str
+) -> None:
+    engine = open_engine("hurt")
+    for number in range(40):
+        engine.save(f"note:/n{number}", f"text number {number} about the river " * 30, wait=False)
+    engine.close()
+    with sqlite3.connect(engine.location) as raw:
+        raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        size = raw.execute("PRAGMA page_size").fetchone()[0]
+        pages = raw.execute(
+            "SELECT pageno FROM dbstat WHERE name=? AND pagetype='leaf' ORDER BY pageno", (table,)
+        ).fetchall()
+    raw.close()
+    with Path(engine.location).open("r+b") as file:
+        file.seek((pages[len(pages) // 2][0] - 1) * size)
+        file.write(b"\xff" * 100)
+    report = open_engine("hurt").export(tmp_path / "rescued.jsonl", salvage=True)
+    assert report.left_out
+    copy = open_engine("copy")
+    copy.import_(tmp_path / "rescued.jsonl")
+    assert 30 <= copy.count() < 40
+    assert copy.doctor().ok

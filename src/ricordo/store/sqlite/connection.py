@@ -208,7 +208,7 @@ class Database:
                 yield connection
             finally:
                 connection.remembered = None
-                _end(connection, "COMMIT")
+                _end_reading(connection)
 
     @contextmanager
     def write(self, *, durable: bool = False, wait: float | None = None, mirrored: bool = True) -> Iterator[Connection]:
@@ -348,6 +348,14 @@ def _end(connection: Connection, statement: str) -> None:
     """End a transaction, unless SQLite already did because of an error."""
     if connection.in_transaction:
         connection.run(statement)
+
+
+def _end_reading(connection: Connection) -> None:
+    """End a snapshot. On a damaged page, committing repeats the error of a statement whose caller got over it."""
+    try:
+        _end(connection, "COMMIT")
+    except apsw.CorruptError:
+        _end(connection, "ROLLBACK")
 
 
 def _prepare_file(path: Path, create: bool) -> None:
