@@ -75,7 +75,8 @@ class Archive:
             raise Unreadable(f"{self.name} is damaged: {part} is missing", hint=_DAMAGED)
         if entry.file_size > _LARGEST_PART:
             raise Unreadable(
-                f"{self.name} holds a part of {entry.file_size / 1024**2:,.0f} MB", hint="Split it, or unpack it yourself and name that file."
+                f"{self.name} holds a part of {entry.file_size / 1024**2:,.0f} MB",
+                hint="Split it, or unpack it yourself and name that file.",
             )
         try:
             return self._zip.read(entry)
