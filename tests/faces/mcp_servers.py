@@ -113,7 +113,7 @@ class Lines:
 
     def end(self) -> tuple[bytes, bytes]:
         """Close the input; what was still written, and to standard error."""
-        out, errors = self.process.communicate(timeout=30)
+        out, errors = self.process.communicate(timeout=300)
         assert self.process.returncode == 0, errors.decode()
         return out, errors
 
@@ -140,7 +140,7 @@ def http_server(folder: Path, *more: str, **env: str) -> Iterator[str]:
         yield found[0]
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=300)
 
 
 def structured(result: Any) -> dict[str, Any]:

@@ -87,7 +87,7 @@ class Machine:
             monkeypatch.delenv(variable)
         monkeypatch.setenv("HOME", str(self.home))
         monkeypatch.setenv("RICORDO_EMBEDDING_PROVIDER", "none")
-        monkeypatch.setenv("RICORDO_HOOKS_SECONDS", "30")
+        monkeypatch.setenv("RICORDO_HOOKS_SECONDS", "120")
         monkeypatch.chdir(self.project)
         for args in (["init"], ["remember", FACT], ["install", agent]):
             assert CliRunner().invoke(program, args).exit_code == 0

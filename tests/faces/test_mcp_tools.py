@@ -29,7 +29,7 @@ CORE = ["search", "get", "add", "remember", "forget", "context", "recent", "feed
 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[ToolService]:
-    settings = {"embedding.provider": "none", "knowledge.enabled": False, "mcp.seconds": 5}
+    settings = {"embedding.provider": "none", "knowledge.enabled": False, "mcp.seconds": 120}
     service = ToolService(TOOLSETS, store=str(tmp_path / "store.db"), config=ConfigProvider(settings))
     yield service
     service.close()
@@ -202,7 +202,7 @@ def test_a_call_that_takes_too_long_is_given_up_and_holds_up_no_other(
         return {"items": 0}
 
     monkeypatch.setattr(service, "tools", {**service.tools, "status": replace(slow, run=wait)})
-    monkeypatch.setattr(type(service), "seconds", property(lambda self: 1.0))
+    monkeypatch.setattr(type(service), "seconds", property(lambda self: 10.0))
 
     async def both(client: Client) -> tuple[dict[str, Any], list[str]]:
         order: list[str] = []

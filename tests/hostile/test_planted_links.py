@@ -104,7 +104,7 @@ def swapping(place: Path, outside: Path) -> Iterator[None]:
         yield
     finally:
         stop.set()
-        thread.join(30)
+        thread.join(300)
         if place.is_symlink():
             place.rename(link)
         if aside.exists() and not place.exists():

@@ -179,7 +179,7 @@ def claude(service: Service) -> Mapping[str, Any]:
     """Settings that let a model at the service cut texts."""
     return {
         "ingest.chunker": "llm",
-        "ingest.chunker_seconds": 30,
+        "ingest.chunker_seconds": 300,
         "llm.provider": "anthropic",
         "llm.api_keys": "k",
         "llm.base_url": service.url,
@@ -265,7 +265,7 @@ def test_without_a_usable_answer_structure_decides_and_the_item_says_so(
 ) -> None:
     service.say(step)
     (tmp_path / "doc.txt").write_text(TEXT)
-    engine = open_engine(**{**claude, "ingest.chunker_seconds": 0.3 if step.silent else 30})
+    engine = open_engine(**{**claude, "ingest.chunker_seconds": 0.3 if step.silent else 300})
     saved = engine.add(tmp_path / "doc.txt").items[0]
     assert saved.status == "created"
     assert saved.reason is not None

@@ -107,11 +107,11 @@ def listen(folder: Path, **settings: Any) -> tuple[Listening, Callable[[], None]
     server.startup = start_and_say_so  # type: ignore[method-assign]  # uvicorn has no other way to say that it listens
     thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
     thread.start()
-    assert ready.wait(30)
+    assert ready.wait(300)
 
     def end() -> None:
         server.should_exit = True
-        thread.join(10)
+        thread.join(100)
         serving.close()
 
     return Listening(serving, serving.address, port), end

@@ -338,7 +338,7 @@ def test_the_shape_of_a_long_body_is_looked_at_beside_the_loop(site: Site, monke
 def test_a_body_that_says_it_is_too_large_is_refused_before_it_is_sent(tmp_path: Path) -> None:
     site, end = listen(tmp_path, **{"serve.max_body_mb": 0.01})
     try:
-        with socket.create_connection(("127.0.0.1", site.port), timeout=30) as caller:
+        with socket.create_connection(("127.0.0.1", site.port), timeout=300) as caller:
             head = f"Host: 127.0.0.1:{site.port}\r\nAuthorization: Bearer {LOCAL}\r\nContent-Length: 10001"
             caller.sendall(f"POST /api/v1/remember HTTP/1.1\r\n{head}\r\n\r\n".encode())
             assert caller.recv(100).startswith(b"HTTP/1.1 413 ")

@@ -114,7 +114,7 @@ def test_what_hooks_told_is_logged_by_ref_and_shown_in_insight(
     site.engine.remember(KEYS)
     payload = json.dumps(PROMPT).encode()
     run("user-prompt", payload, Outlet(lambda part: None, time.monotonic()), store=str(store))
-    assert ask_server("user-prompt", payload, store=str(store), tier=None, seconds=30)
+    assert ask_server("user-prompt", payload, store=str(store), tier=None, seconds=300)
     answers, items = shown_by_hooks(str(store))
     assert answers == 2
     assert [(one.ref.partition(":")[0], one.count) for one in items] == [("memory", 2)]

@@ -79,7 +79,7 @@ def test_the_foreground_server_says_where_it_is_and_ends_well(quiet: None, tmp_p
     with urllib.request.urlopen(shown["address"] + "/healthz") as answer:
         assert json.load(answer)["status"] == "ok"
     process.send_signal(signal.SIGTERM)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=200)
     assert b"Traceback" not in errors
     assert not state_file().exists()
 

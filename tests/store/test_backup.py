@@ -62,8 +62,8 @@ def writer(engine: Ricordo) -> Iterator[Callable[[], int]]:
     thread.start()
     yield lambda: written[0]
     process.terminate()
-    process.wait(30)
-    thread.join(30)
+    process.wait(300)
+    thread.join(300)
     process.stdout.close()
     assert process.stderr is not None
     errors = process.stderr.read()

@@ -30,7 +30,7 @@ def with_server(
     def make(behaviour: str = "honest", **settings: Any) -> Ricordo:
         file = tmp_path / "servers.json"
         file.write_text(json.dumps({"mcpServers": {"raw": raw(behaviour)}}))
-        engine = open_engine(**{"tools.seconds": 10.0, **settings})
+        engine = open_engine(**{"tools.seconds": 60.0, **settings})
         report = engine.tools.add(agree=lambda found: True, files=[file])
         assert [one.server for one in report.servers] == ["raw"]
         assert not report.notes

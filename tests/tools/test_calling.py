@@ -307,7 +307,7 @@ def test_context_names_no_tools_when_that_is_switched_off(with_server: Maker) ->
 
 @pytest.mark.parametrize("behaviour", ["endless-line", "flood"])
 def test_output_without_end_is_cut_off_and_the_server_ended(with_server: Maker, tmp_path: Path, behaviour: str) -> None:
-    engine = with_server(behaviour, **{"tools.seconds": 30.0})
+    engine = with_server(behaviour, **{"tools.seconds": 120.0})
     with pytest.raises(Unavailable, match="raw"):
         engine.tools.call("raw/say_words", {"text": "x"})
     assert gone(int((tmp_path / "started").read_text().split()[0]))
@@ -347,7 +347,7 @@ def test_a_server_that_does_not_start_is_named_and_the_others_are_taken_in(
     file = tmp_path / "servers.json"
     servers = {"bad": raw(behaviour), "good": raw("honest")}
     file.write_text(json.dumps({"mcpServers": servers}))
-    engine = open_engine(**{"tools.seconds": 2.0})
+    engine = open_engine(**{"tools.seconds": 10.0})
     bad, good = engine.tools.add(agree=lambda found: True, files=[file]).servers
     assert (bad.status, good.status) == ("unavailable", "listed")
     assert words in bad.problem
