@@ -71,3 +71,16 @@ def test_innocent_texts_are_left_alone(first: int) -> None:
 )
 def test_a_value_goes_whole_and_what_stands_around_it_stays(text: str, clean: str) -> None:
     assert redact(text)[0] == clean
+
+
+FRESH = {half: cases(f"fresh_secrets_{half}.txt") for half in ("in_view", "held_back")}
+
+
+@pytest.mark.parametrize(("half", "least"), [("in_view", 0.95), ("held_back", 0.8)])
+def test_most_secrets_of_a_later_list_are_found(half: str, least: float) -> None:
+    assert share_found(FRESH[half]) >= least  # 84 of 87 in view, 69 of 84 held back
+
+
+@pytest.mark.parametrize("half", ["in_view", "held_back"])
+def test_innocent_texts_of_a_later_list_are_left_alone(half: str) -> None:
+    assert share_taken_wrongly(cases(f"fresh_innocents_{half}.txt")) <= 0.02  # none of 85 in view and 95 held back

@@ -17,6 +17,7 @@ from ricordo.ingest.secret_values import (
     is_chosen,
     is_chosen_text,
     is_code_name,
+    is_dense,
     is_grouped,
     is_made_up,
     is_passphrase,
@@ -28,30 +29,30 @@ from ricordo.ingest.secret_values import (
 _KINDS = {stem: kind for kind in ("password", "weak", "secret", "key") for stem in listed_names(kind)}
 STEMS = tuple(_KINDS)
 _OPENING_KEYS = re.compile(
-    r"(?i)(?:api|access|auth|encryption|signing|account|secret|private|master|service|license|x|eth|wallet|server|shared)"
-    r"[ _.-]?$"
+    r"(?i)(?:api|access|auth|encryption|decryption|signing|account|secret|private|master|service|license|x|eth|wallet"
+    r"|server|shared|spend|spending|viewing|deploy|admin|storage|webhook|hmac|validator)[ _.-]?$"
 )
 """Words that show that a key gives access; a sort key or a primary key does not."""
 _CLOSED_KEYS = re.compile(
     r"(?i)(?:public|primary|foreign|sort|partition|cache|index|object|s3|row|hash|lookup|host)[ _.-]?$"
 )
 _ABOUT = re.compile(
-    r"(?i)^(?:[a-z]|.*[_-]?(?:name|id|ids|ref|refs|path|file|dir|url|uri|type|kind|count|counts|len|length|size|limit|ttl"
+    r"(?i)^(?:[a-z]$|.*[_-]?(?:name|id|ids|ref|refs|path|file|dir|url|uri|type|kind|count|counts|len|length|size|limit|ttl"
     r"|expir\w*|policy|version|arn|alias|hint|field|column|label|prefix|suffix|index|hash|algorithm|format|usage|budget"
-    r"|required|enabled|manager|store|provider|sort|order|map|list|set|ring|board|word|words|command)s?$)"
+    r"|required|enabled|placeholder|encryption|strength|message|text|title|error|help|header|manager|store|provider|sort|order|map|list|set|ring|board|word|words|command)s?$)"
 )
 """Names that only describe a secret, such as ``token_count``, or that are other words, such as ``keyboard``."""
 _REST = re.compile(r"([A-Za-z0-9_-]{0,30})")
 _OTHER_REST = re.compile("([A-Za-z\u00c0-\u06ff]{0,3})")
 _IS_NO_WORD = re.compile(r"[sS]?(?:[_\d-].*|[A-Z].*|)$")
-_LINKS = "is|are|was|lautet|ist|est|es|é|è|to|är|er|jest"
+_LINKS = "is|are|was|lautet|ist|est|es|é|è|to|är|er|jest|je|la|là|adalah|είναι|هي|is still|is now"
 _LINK = re.compile(rf"(?i)\s(?:{_LINKS}):?\s|[は是为為]")
 _JOINED = re.compile(
     r"(?xi) (?P<close> \\?[\"'`*]{0,3} \]? ) (?:\ ?\([^()\n]{1,20}\))? (?:"
-    r"(?P<typed> :\s?[&\w.<>\[\]|?\ ]{1,30}? \s=(?![=>])\s{0,3} )"
-    r"|(?P<sign> \s{0,3}(?: :=|=>|->|==?|[:：＝] ) \*{0,2} \s{0,3} | \s{1,2}[—–]\s{1,2} )"
+    r"(?P<typed> (?: :\s?[&\w.<>\[\]|?\ ]{1,30}? | \sas\s[\w.]{1,30} | \[\d{0,4}\] ) \s?=(?![=>])\s{0,3} )"
+    r"|(?P<sign> \s{0,3}(?: :=|=>|->|==?|[:：＝] ) \*{0,2} \s{0,3} \*{0,2} | \s{1,2}[—–]\s{1,2} )"
     rf"|(?P<said> (?:[^\S\n][\w'-]{{1,20}}){{0,4}}? (?: \s{{1,4}}(?:{_LINKS}):?\s{{1,4}} | \ ?[:：]\s{{1,3}}"
-    r"  | (?:は|是|为|為)[:：]?\s{0,3} ) )"
+    r"  | (?:は|是|为|為|는|은)[:：]?\s{0,3} | ['’]s\s ) )"
     r"|(?P<element> >\s{0,4} )"
     r"|(?P<attribute> \s{1,4}value\s?=\s?(?=[\"']) )"
     r"|(?P<argument> ,\s{0,4}(?=b?[\"']) )"
@@ -66,6 +67,18 @@ _QUOTED = re.compile(
     r"|«([^»\n]{1,100})»|「([^」\n]{1,100})」)"
 )
 _BARE = re.compile(r"\\?[\"'`]?([^\s\"'`<>\[\]{}(),;|\\]{4,500})")
+_BEFORE_EAST_ASIAN = re.compile("[!-~]{4,}(?=[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af])")
+"""A value in a language that puts no space before the next word."""
+_SAID_BEFORE = re.compile(
+    r"(?i)(?:^|[\s\"'`(])([^\s\"'`()<>]{6,80})[\"'`]?\s{1,2}(?:as|for|is|was)\s{1,2}"
+    r"(?:(?:the|your|my|our|his|her|its|their|a)\s{1,2})?(?:[\w'-]{1,20}\s{1,2}){0,2}$"
+)
+"""A value that stands before its name: "use Br4ndung as the password"."""
+_BESIDE = re.compile(
+    r"[^\n\w]{1,3}(?:\w{1,12}[^\n\w]{1,3}){0,3}?(?<![\w/+.@-])([A-Za-z0-9+/_-]{32,200}={0,2})(?![\w/+.@-])"
+)
+"""A long run of letters and digits a few words behind a name; if it is random, it is what the name is about."""
+_CODES = ("pin", "暗証番号", "passcode", "recovery code", "backup code")
 _ELEMENT = re.compile(r"([^<>\n]{4,500})</")
 _SETTER = re.compile(
     r"(?i)(?:define|set\w{0,20}|put\w{0,8}|add\w{0,12}|env|header\w?|append|property)\(\s{0,3}[\"'][\w.-]*$"
@@ -108,6 +121,13 @@ def assigned(text: str, stems: Collection[str]) -> Iterator[FoundSecret]:
         done, last = (done if name.start >= last else 0), name.start
         if name.start < done:
             continue
+        if name.kind == "password" and (said := _SAID_BEFORE.search(name.before)) and _is_said(said[1]):
+            start = name.start - len(name.before)
+            yield FoundSecret("password", start + said.start(1), start + said.end(1))
+        if (beside := _BESIDE.match(text, name.end)) and is_dense(beside[1]):
+            done = beside.end(1)
+            yield FoundSecret("secret", *beside.span(1))
+            continue
         joined = _JOINED.match(text, name.end)
         if joined is None:
             continue
@@ -117,6 +137,11 @@ def assigned(text: str, stems: Collection[str]) -> Iterator[FoundSecret]:
         if end > start and _holds(name, joined, text[start:end], is_quoted, text[end : end + 60]):
             done = end
             yield FoundSecret("password" if name.is_password else "secret", start, end)
+
+
+def _is_said(value: str) -> bool:
+    """Whether a word of a sentence can only be a password."""
+    return is_chosen(value) and any(c.isdigit() for c in value) and not is_placeholder(value)
 
 
 def _value_at(text: str, joined: re.Match[str]) -> tuple[int, int, bool]:
@@ -133,6 +158,11 @@ def _value_at(text: str, joined: re.Match[str]) -> tuple[int, int, bool]:
     if match is None or text[match.end() : match.end() + 1] in ("(", "["):
         return at, at, False
     start, end = match.span(1)
+    if joined[0].endswith("*") and match[1].endswith("*"):
+        end = start + len(match[1].rstrip("*"))
+        return start, end, False
+    if ends := _BEFORE_EAST_ASIAN.match(match[1]):
+        return start, start + ends.end(), False
     if text[start - 1] not in "\"'`":
         kept = match[1].rstrip(".:!?" if joined["said"] or joined["bare"] else ".:?")
         if "&" in kept:
@@ -194,10 +224,14 @@ def _holds_after_space(name: _Name, value: str, after: str) -> bool:
 
 def _is_password(name: _Name, joined: re.Match[str], value: str, is_quoted: bool, after: str) -> bool:
     how, sign = joined.lastgroup, joined[0]
+    if name.said.lower() in _CODES and value.isdigit():
+        return 4 <= len(value) <= 12
     if name.said.lower() == "pin":
-        return value.isdigit() and 4 <= len(value) <= 12
+        return False
     if is_quoted:
         needs_digit = how in ("said", "cell") and is_plain_word(value) and value.islower() and "-" not in value
+        if name.is_variable and "=" in sign and " " in value:  # a password of words; a label names what it is for
+            return any(c.isdigit() for c in value) and len(value.split()) <= 8 and not says_secret(value.casefold())
         return len(value) >= 5 and is_chosen_text(value) and not needs_digit
     if is_chosen(value) or is_made_up(value, shortest=6, signs=True):
         return not is_code_name(value)

@@ -16,8 +16,8 @@ _NETRC = re.compile(
     r"([^\s\[]{1,200})"
 )
 _PIPED = re.compile(
-    rf"echo +(?:-n +)?[\"']?(?:[\w.-]{{1,40}}:)?({_VALUE}{{4,200}})[\"']?"
-    r" *\| *(?:sudo|chpasswd|passwd|[^\n|]{0,80}(?:stdin|-fd))"
+    rf"(?:echo|printf) +(?:-\w +)?[\"']?(?:[\w.-]{{1,40}}:)?({_VALUE}{{4,200}})[\"']?"
+    r" *\| *(?:sudo|chpasswd|passwd|smbpasswd|[^\n|]{0,80}(?:stdin|-fd))"
 )
 _ASKED = re.compile(rf"pass[\w-]{{0,20}}[= ]{{1,2}}[\"'<(]{{0,3}}echo +({_VALUE}{{4,200}})")
 _NET_USE = re.compile(rf"net use [^\n]{{0,150}}?/user:\S{{1,80}} +({_VALUE}{{4,100}})")
@@ -25,6 +25,10 @@ _WITH_USER = re.compile(rf"-U ?[\"']?[\w.\\-]{{1,60}}%({_VALUE}{{3,100}})")
 _ORACLE = re.compile(r"(?:sqlplus|expdp|impdp|sqlldr) [^\n/]{0,60}/([^\s@/\"'$<>]{3,100})@")
 _OPENSSL = re.compile(rf"-pass(?:in|out|word)? +pass:({_VALUE}{{4,100}})")
 _HTPASSWD = re.compile(rf"htpasswd +-\w{{0,6}}b\w{{0,6}} +(?:[^\s]{{1,100}} +){{1,2}}({_VALUE}{{4,100}}) *(?=\n|$)")
+_PASSWD = re.compile(rf"(?:passwd|net user) +[\w.-]{{1,40}} +({_VALUE}{{4,100}})")
+_HERE_STRING = re.compile(rf"chpasswd *<<< *[\"']?[\w.-]{{1,40}}:({_VALUE}{{4,100}})")
+_SET_FOR = re.compile(r"(?i)password for [^\n=]{1,80}= *(?:password\()?['\"]([^'\"\n]{4,100})['\"]")
+_AUTH_PAIR = re.compile(r"auth=\(\s{0,4}[\"'][^\"'\n]{1,80}[\"']\s{0,4},\s{0,4}[\"']([^\"'\n]{4,100})[\"']")
 _COMMUNITY = re.compile(r"(?:snmp-server |r[ow])community +([^\s\"'<>\[]{4,100})")
 _SECURE_STRING = re.compile(r"SecureString +(?:-String +)?[\"']([^\"'$\n]{4,100})[\"']")
 _CALL = re.compile(
@@ -40,20 +44,24 @@ _LOOSE = (
     ("password in url", ("://", "sip:", "sips:"), _IN_URL),
     ("password", ("login(", "Login(", "auth(", "Auth(", "authenticate(", "sign_in(", "signIn("), _CALL),
     ("password", ("reds", "redentials", "ogin", "ugangsdaten", "dentifiants", "redenciales"), _PAIRED),
-    ("password", ("echo ",), _PIPED),
+    ("password", ("echo ", "printf "), _PIPED),
     ("password", ("password", "passphrase"), _ASKED),
     ("password", ("net use ",), _NET_USE),
     ("password", ("-U",), _WITH_USER),
     ("password", ("sqlplus ", "expdp ", "impdp ", "sqlldr "), _ORACLE),
     ("password", ("-pass",), _OPENSSL),
     ("password", ("htpasswd",), _HTPASSWD),
+    ("password", ("passwd ", "net user "), _PASSWD),
+    ("password", ("chpasswd",), _HERE_STRING),
+    ("password", ("PASSWORD FOR ", "password for "), _SET_FOR),
+    ("password", ("auth=(",), _AUTH_PAIR),
     ("password", ("snmp-server community ", "rocommunity ", "rwcommunity "), _COMMUNITY),
     ("password", ("machine", "default"), _NETRC),
     ("password", ("SecureString ",), _SECURE_STRING),
     ("secret", ("Fernet(", "SecretKeySpec(", "AES.new(", "hmac.new(", "SigningKey("), _KEYED),
 )
 """What an expression starts with, so that it is tried only there. Searching for a literal is far faster."""
-_MUST_LOOK_CHOSEN = (_CALL, _PAIRED, _COMMUNITY, _KEYED)
+_MUST_LOOK_CHOSEN = (_CALL, _PAIRED, _COMMUNITY, _KEYED, _PASSWD, _AUTH_PAIR)
 _NO_PASSWORDS = frozenset({"pass", "pw", "passwd", "password", "pwd"})
 _AUTHORIZATION = re.compile(r"(?:earer|EARER|asic|ASIC|oken|SSWS|[Aa]pi[Kk]ey) {1,4}([A-Za-z0-9._~+/-]{16,500}={0,2})")
 _AUTHORIZATION_SIGNS = ("earer ", "EARER ", "asic ", "ASIC ", "oken ", "SSWS ", "apikey ", "apiKey ", "ApiKey ")

@@ -16,7 +16,7 @@ _ASKED_FOR = re.compile(
 )
 """Letters that ask for a value, such as ``YOUR_API_KEY`` or ``replace-me``."""
 _UUID = re.compile(r"(?i)^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-_CODE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)+$")
+_CODE_NAME = re.compile(r"(?!.*[a-z]\d\d+$)[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)+$")
 _PASSPHRASE = re.compile(r"^[A-Za-z]{2,15}(?:[-_.][A-Za-z]{2,15}){3,9}$")
 _PART = re.compile(r"[A-Za-z0-9!@#$%^&*+=~?]+")
 _KNOWN_WORDS = re.compile(
@@ -103,7 +103,7 @@ def is_made_up(value: str, *, shortest: int, signs: bool = False) -> bool:
     """
     if len(value) < shortest:
         return False
-    if _is_dense(value):
+    if is_dense(value):
         return True
     for part in _PART.findall(value):
         if len(part) >= shortest and _is_mixed(part, signs) and not _KNOWN_WORDS.match(part):
@@ -123,7 +123,7 @@ def is_grouped(value: str) -> bool:
 _DENSE = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[A-Za-z0-9+/=_%.~-]{24,}")
 
 
-def _is_dense(value: str) -> bool:
+def is_dense(value: str) -> bool:
     """Whether it is one long run of mixed letters and digits, like base64; names in code vary less."""
     return _DENSE.fullmatch(value) is not None and _entropy(value) >= 4.0
 
