@@ -29,6 +29,14 @@ def test_what_an_agent_remembers_has_its_tags_and_its_source(engine: Ricordo) ->
     assert set(facts_of(hit)["tags"]) == {"people", "tea"}
 
 
+def test_an_agent_that_says_no_number_is_told_the_best_five(engine: Ricordo) -> None:
+    search, _, _, _ = actions(engine)
+    for number in range(8):
+        engine.save(f"note:/tea-{number}", f"Tea number {number} is brewed for {number} minutes.")
+    assert len(json.loads(search("tea"))) == 5
+    assert len(json.loads(search("tea", limit=7))) == 7
+
+
 def test_what_goes_wrong_is_told_in_words(engine: Ricordo) -> None:
     _, read, remember, _ = actions(engine)
     assert read("note:/nothing").startswith("error: there is no item")

@@ -287,6 +287,27 @@ def _problems(engine: Ricordo) -> list[str]:
     return [check.detail for check in engine.doctor().checks if not check.ok]
 
 
+def test_the_doctor_indexes_the_texts_again_where_the_keyword_index_was_damaged(team: str) -> None:
+    with Ricordo.open(team) as engine:
+        engine.save("note:/keys", "Rotate the signing keys every quarter.", fields={"tags": ["safety"]})
+        engine.save("note:/lunch", "Lunch is at noon, in the room where the keys hang.")
+
+        def found() -> list[tuple[str, float]]:
+            answers = (engine.search(query, profile="bm25", track=False) for query in ("signing keys", "safety"))
+            return [(hit.ref, round(hit.score, 6)) for answer in answers for hit in answer.hits]
+
+        before = found()
+        store = engine._context.unsynced_store
+        assert isinstance(store, PostgresStore)
+        with store.database.write() as connection:
+            connection.run("DELETE FROM postings")
+            connection.run("UPDATE chunks SET lengths = decode(repeat('00', length(lengths)), 'hex')")
+        assert [detail for detail in _problems(engine) if "terms are counted otherwise" in detail]
+        assert [check.name for check in engine.doctor(repair=True).checks if check.repaired] == ["keyword index"]
+        assert _problems(engine) == []
+        assert found() == before
+
+
 def test_vacuum_takes_texts_that_are_gone_off_the_backlog(team: str) -> None:
     with Ricordo.open(team) as engine:
         engine.save("note:/kept", "Rotate the signing keys every quarter.", wait=False)

@@ -19,6 +19,7 @@ from ricordo.tools import records
 from ricordo.tools.arguments import check_arguments
 from ricordo.tools.finding import in_general, tools_first
 from ricordo.tools.index import as_words
+from ricordo.tools.rules import plain_hints
 from ricordo.values.tools import ServerFound, ToolEntry
 
 Maker = Callable[..., Ricordo]
@@ -64,6 +65,17 @@ def test_a_word_that_no_tool_has_is_not_taken_for_a_mistyped_one(engine: Ricordo
     engine.tools.index("s", [ServerTool("s", name, about, nothing) for name, about in told.items()])
     assert engine.tools.find("moves")[0].name == "s/move_files"
     assert [one.name for one in engine.tools.find("which movie is on tonight")] == ["s/show_films"]
+
+
+def test_a_tool_has_the_title_that_its_server_gives_it_and_its_effects_are_told_in_words(engine: Ricordo) -> None:
+    nothing: dict[str, Any] = {"type": "object", "properties": {}}
+    hints = {"read_only": False, "destructive": True, "open_world": True}
+    engine.tools.index(
+        "ship", [ServerTool("ship", "send_mail", "Send a letter", nothing, title="Post Office", hints=hints)]
+    )
+    assert engine.get("tool:/ship/send_mail").title == "ship: Post Office"
+    assert plain_hints(engine.tools.show("ship/send_mail").hints) == "changes things, may destroy, reaches out"
+    assert plain_hints({"read_only": True, "open_world": False}) == "only reads"
 
 
 def test_a_tool_that_only_reads_is_called_and_every_call_is_logged(with_server: Maker, tmp_path: Path) -> None:
