@@ -92,6 +92,14 @@ Weights = Annotated[
     Mapping[str, float],
     Say("Use other weights for these signals of the profile.", longest=NAME_TEXT, shown="A=1,B=0"),
 ]
+SearchBy = Annotated[By, Say("Search by words alone, by meaning alone, or by both.")]
+ByWords = Annotated[bool, Say("Search by words (default) or not.", hidden=True)]
+ByMeaning = Annotated[bool, Say("Search by meaning (default) or not.", hidden=True)]
+PlainWords = Annotated[bool, Say("Take the query as plain words, without operators.")]
+SearchBackend = Annotated[Backend, Say("grep finds texts that contain the query as a substring.", shown="NAME")]
+Diverse = Annotated[bool, Say("Prefer hits that differ from one another.")]
+WithMemories = Annotated[bool, Say("Also search memories and sessions (profile vault).")]
+SessionsWithRest = Annotated[bool, Say("Rank sessions with the rest, not after what fits.")]
 BoostTags = Annotated[Sequence[str], Say("Rank items with these tags higher.", shown="A,B", longest=NAME_TEXT)]
 BoostDomain = Annotated[str, Say("Rank items of this domain higher.", shown="NAME", longest=NAME_TEXT)]
 Rerank = Annotated[
