@@ -75,7 +75,7 @@ def test_a_backup_made_while_another_process_writes_is_whole(
     engine: Ricordo, writer: Callable[[], int], tmp_path: Path
 ) -> None:
     engine.save_many([Entry(f"note:/old/{n}", f"entry {n} of long standing", "note") for n in range(2_000)], wait=False)
-    steps: list[tuple[int, int]] = []
+    steps: list[tuple[float, float]] = []
     before = writer()
 
     def slowly(progress: Progress) -> None:

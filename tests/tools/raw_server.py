@@ -87,7 +87,7 @@ def listed(cursor: str | None) -> dict[str, Any]:
     return {"tools": LISTS.get(BEHAVIOUR, HONEST)}
 
 
-def called(name: str, given: dict[str, Any]) -> dict[str, Any]:
+def called(name: str, given: dict[str, Any], token: Any = None) -> dict[str, Any]:
     if BEHAVIOUR == "endless-line":
         while True:
             os.write(1, b"x" * 1_000_000)
@@ -103,6 +103,10 @@ def called(name: str, given: dict[str, Any]) -> dict[str, Any]:
     if BEHAVIOUR == "changes" and not (FOLDER / "changed").exists():
         (FOLDER / "changed").write_text("yes")
         send({"method": "notifications/tools/list_changed"})
+    if BEHAVIOUR == "counts" and token is not None:
+        for done, words in ((0.5, "half way\x1b[2J there"), (1, "all of it")):
+            notice = {"progressToken": token, "progress": done, "total": 1, "message": words}
+            send({"method": "notifications/progress", "params": notice})
     if BEHAVIOUR == "pictures":
         return {"content": [{"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}]}
     if name == "long_answer":
@@ -139,7 +143,8 @@ def main() -> None:
         elif method == "tools/call" and BEHAVIOUR == "slow" and params["name"] == "say_words":
             continue  # this call is never answered, all others are
         elif method == "tools/call":
-            answer = called(params["name"], params.get("arguments") or {})
+            token = (params.get("_meta") or {}).get("progressToken")
+            answer = called(params["name"], params.get("arguments") or {}, token)
         else:
             send({"id": asked["id"], "error": {"code": -32601, "message": "Method not found"}})
             continue

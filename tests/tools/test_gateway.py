@@ -127,6 +127,24 @@ def test_images_pass(talk: Callable[..., Any]) -> None:
     assert "image/png" in answer.structured_content["text"]
 
 
+def test_progress_of_a_server_passes_to_the_agent_that_asked_for_it(talk: Callable[..., Any]) -> None:
+    heard: list[tuple[float, float | None, str | None]] = []
+
+    async def conversation(client: Client) -> Any:
+        async def hear(progress: float, total: float | None, message: str | None) -> None:
+            heard.append((progress, total, message))
+
+        given = {"name": "raw/say_words", "arguments": {"text": "x"}}
+        unasked = await client.call_tool("call_tool", given)
+        return unasked, await client.call_tool("call_tool", given, progress_callback=hear)
+
+    unasked, asked = talk(conversation, "counts")
+    assert said(unasked) == said(asked), "without a listener, the server is not asked for its progress"
+    assert heard[0][:2] == (0.5, 1)
+    assert heard[0][2] == "calling half way [2J there"
+    assert heard[-1] == (1, 1, "calling all of it")
+
+
 def test_the_core_tools_come_too_when_they_are_asked_for(talk: Callable[..., Any]) -> None:
     async def conversation(client: Client) -> list[str]:
         return [tool.name for tool in (await client.list_tools()).tools]

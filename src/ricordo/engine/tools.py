@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import builtins
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ricordo.sources.mcp_client import Result
     from ricordo.tools.records import CallRecords
+    from ricordo.values.reports import Progress
     from ricordo.verbs.declare import Say
     from ricordo.verbs.parameters import LimitFlag, ToolName
 
@@ -56,6 +57,8 @@ class Tools(IndexedTools):
         self,
         name: ToolName,
         arguments: Annotated[object, Say("Its arguments, as an object.", kind="object", shown="JSON")] = None,
+        *,
+        progress: Callable[[Progress], None] | None = None,
     ) -> ToolResult:
         """Call a tool that only reads, or that the user allowed; every call, refused ones too, is logged.
 
@@ -72,7 +75,7 @@ class Tools(IndexedTools):
             entry = self.show(name)
             called = entry.name
             given = given_arguments(arguments)
-            answer = self._called(entry, given)
+            answer = self._called(entry, given, progress)
             outcome = "failed" if answer.failed else "answered"
             size = len(answer.content)
             return self._as_result(called, answer, (time.perf_counter() - started) * 1000)
@@ -82,7 +85,9 @@ class Tools(IndexedTools):
         finally:
             self.records.note(called[:200], given, outcome, (time.perf_counter() - started) * 1000, chars=size)
 
-    def _called(self, entry: ToolEntry, given: Mapping[str, Any]) -> Result:
+    def _called(
+        self, entry: ToolEntry, given: Mapping[str, Any], progress: Callable[[Progress], None] | None
+    ) -> Result:
         """Check that the user allows the call, what the server says about the tool now, and the arguments; then call
         it.
         """
@@ -102,7 +107,7 @@ class Tools(IndexedTools):
         if problem := unfit(tool):
             raise NotFound(f"{entry.name} cannot be used: {problem}", hint="Use another tool.")
         check_arguments(entry.name, given, tool.schema)
-        return self._running.call(server, tool, given)
+        return self._running.call(server, tool, given, progress)
 
     def _as_result(self, name: str, answer: Result, ms: float) -> ToolResult:
         from ricordo.tools.records import LARGEST_RESULT

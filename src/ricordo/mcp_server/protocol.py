@@ -129,7 +129,7 @@ class Reporter:
     def __init__(self, report: Report) -> None:
         self._report = report
         self._loop = asyncio.get_running_loop()
-        self._sent: tuple[float, int] = (float("-inf"), -1)
+        self._sent: tuple[float, float] = (float("-inf"), -1)
         self._ended = False
 
     def __call__(self, progress: Progress) -> None:
@@ -142,7 +142,7 @@ class Reporter:
         words = f"{progress.phase} {progress.label}".strip()[:200]
         asyncio.run_coroutine_threadsafe(self._send(progress.done, progress.total, words), self._loop)
 
-    async def _send(self, done: int, total: int | None, words: str) -> None:
+    async def _send(self, done: float, total: float | None, words: str) -> None:
         if not self._ended:
             await self._report(done, total, words)
 

@@ -58,11 +58,13 @@ class Connections:
         """The tools, without those that say that they change things, because a page may ask to call them."""
         return [one for one in self.offered if one.what == "tool" and not one.changes_things]
 
-    def call(self, server: str, tool: str, arguments: Mapping[str, Any]) -> Result:
+    def call(
+        self, server: str, tool: str, arguments: Mapping[str, Any], progress: mcp_session.OnProgress | None = None
+    ) -> Result:
         """Call a tool. Raises ``Unavailable`` if the server does not answer; an error of the tool is a failed
         ``Result``.
         """
-        answer: Result = self._asked(server, mcp_session.call_tool, tool, dict(arguments))
+        answer: Result = self._asked(server, mcp_session.call_tool, tool, dict(arguments), progress)
         return answer
 
     def read(self, server: str, uri: str) -> Result:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from ricordo._version import __version__
 from ricordo.frozen import frozen
 from ricordo.sources.mcp_config import McpServer
 from ricordo.sources.mcp_versions import is_second
+from ricordo.values.reports import Progress
 
 if TYPE_CHECKING:
     from ricordo.sources.mcp_stdio import ServerProcess
@@ -25,6 +26,9 @@ Client = Any
 """A client of the SDK: ``Client`` in 2.x, ``ClientSession`` in 1.x; the methods that are used here are the same."""
 MOST_OFFERED = 1_000
 """How many tools, resources and prompts of one server are read at most."""
+LONGEST_NOTICE = 200
+"""How many letters of what a server says about its progress are passed on."""
+OnProgress = Callable[[Progress], None]
 _PAGES = 100
 """How many pages of a list are read at most, because a broken server may never end its list."""
 _TIMED_OUT = (408, -32001)
@@ -186,9 +190,9 @@ def _prompt(server: str, prompt: Any) -> ServerTool:
     return ServerTool(server, prompt.name, said, schema, title, "prompt", {"read_only": True})
 
 
-async def call_tool(client: Client, tool: str, arguments: dict[str, Any]) -> Result:
+async def call_tool(client: Client, tool: str, arguments: dict[str, Any], progress: OnProgress | None = None) -> Result:
     """Call a tool, without the SDK's check of the answer against the tool's schema, because a schema can make that
-    check endless.
+    check endless. The server is asked for its progress only if somebody wants to hear of it.
 
     If the server reports an error, the result is a failed one; if it does not answer, an exception is raised.
     """
@@ -205,11 +209,26 @@ async def call_tool(client: Client, tool: str, arguments: dict[str, Any]) -> Res
         request = first(request)
     theirs: Any = getattr(exceptions, "MCPError" if is_second() else "McpError")
     try:
-        return result_of(await session.send_request(request, types.CallToolResult))
+        heard = _passed_on(progress) if progress is not None else None
+        return result_of(await session.send_request(request, types.CallToolResult, progress_callback=heard))
     except theirs as error:
         if error.error.code in (*_TIMED_OUT, _CLOSED):
             raise
         return Result(str(error.error.message), failed=True)
+
+
+def _passed_on(progress: OnProgress) -> Callable[[float, float | None, str | None], Awaitable[None]]:
+    """What the SDK calls with a server's progress. Its words are data: one short line."""
+
+    async def heard(done: float, total: float | None, words: str | None) -> None:
+        said = "".join(letter if letter.isprintable() else " " for letter in words or "")
+        progress(Progress(_plain(done), None if total is None else _plain(total), said[:LONGEST_NOTICE], "calling"))
+
+    return heard
+
+
+def _plain(number: float) -> float:
+    return int(number) if float(number).is_integer() else number
 
 
 async def show_life(client: Client) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from ricordo.errors import NotFound, Unavailable
 from ricordo.sources.mcp_client import Connections, Result, ServerTool, TooSlow, connected
 from ricordo.tools.registered import Registered
+from ricordo.values.reports import Progress
 
 
 class OpenServers:
@@ -41,7 +42,13 @@ class OpenServers:
             raise NotFound(f"{one.name} no longer offers '{name}'", hint="Bring the list up to date: tools refresh.")
         return found, changed
 
-    def call(self, one: Registered, tool: ServerTool, arguments: Mapping[str, Any]) -> Result:
+    def call(
+        self,
+        one: Registered,
+        tool: ServerTool,
+        arguments: Mapping[str, Any],
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Result:
         """Call a tool. A server that does not answer is ended, and the next call starts it again.
 
         One that is only slow to answer this call, and still answers others, keeps running.
@@ -52,7 +59,7 @@ class OpenServers:
                 return connections.read(one.name, tool.uri)
             if tool.what == "prompt":
                 return connections.prompt(one.name, tool.name, arguments)
-            return connections.call(one.name, tool.name, arguments)
+            return connections.call(one.name, tool.name, arguments, progress)
         except Unavailable as error:
             if isinstance(error, TooSlow) and connections.answers(one.name):
                 hint = "The server still runs, and so may the call. Ask for less, or raise the setting tools.seconds."

@@ -199,8 +199,8 @@ class JobsReport:
 class Progress(Plain):
     """How far a long job is: handed to a progress callback, drawn by the CLI."""
 
-    done: int
-    total: int | None
+    done: float
+    total: float | None
     label: str = ""
     phase: str = "reading"
     rate: float = 0.0
