@@ -159,3 +159,9 @@ def test_points_get_vectors_of_another_model_too(meaning: Ricordo, tmp_path: Pat
     assert meaning.embed(enqueue_only=True).enqueued == 4
     assert meaning.embed().embedded == 4
     assert meaning.doctor().ok
+
+
+def test_a_task_that_no_session_has_to_do_with_gets_no_point(meaning: Ricordo, tmp_path: Path) -> None:
+    meaning.sessions_add(converse(tmp_path / "a.jsonl", "> Add a login button to the front page", "Done, it signs in."))
+    assert meaning.route("let people sign in on the home page").forks
+    assert meaning.route("who won the football match on the weekend").forks == ()

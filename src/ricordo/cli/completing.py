@@ -55,7 +55,21 @@ complete -o nosort -F _ricordo_completion ricordo
 
 
 class RefType(click.Path):
-    """A ref, an item's id, a URL or a path; shells offer refs that begin so, and files."""
+    """A ref, an item's id, a URL or a path; shells offer refs that begin so, and files.
+
+    Of an item that is there already, the number of a hit of the last search is a name, too.
+    """
+
+    def __init__(self, *, hits: bool = False) -> None:
+        super().__init__(allow_dash=True)
+        self._hits = hits
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if self._hits and isinstance(value, str) and value[:1].isdigit():
+            from ricordo.cli.last_search import ref_of
+
+            value = ref_of(value)
+        return super().convert(value, param, ctx)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         refs = [] if incomplete.startswith(("/", ".", "~")) else _refs(ctx, incomplete)

@@ -66,8 +66,10 @@ def _show(call: Call, engine: Ricordo, answer: Answer, form: str, query: str, of
     language = engine.config.lexical.language
 
     def draw(screen: Screen) -> None:
+        from ricordo.cli.last_search import keep
         from ricordo.cli.present_hits import show_answer
 
+        keep([hit.ref for hit in answer.hits], offset + 1)
         show_answer(screen, answer, query=query, language=language, first=offset + 1, form=form)
 
     return call.answer(answer.to_dict(), draw)
@@ -76,6 +78,9 @@ def _show(call: Call, engine: Ricordo, answer: Answer, form: str, query: str, of
 @command("explain", cls=QueryVerb)
 def explain(call: Call, **given: Any) -> int:
     """The last argument is the ref, id, path or URL of the item; the words before it are the query."""
+    from ricordo.cli.last_search import ref_of
+
+    given["ref"] = ref_of(given["ref"])
     ask = prepared(verb_named("explain"), with_globals(call, "explain", given))
     with call.engine(meaning=given.get("vectors", True) and given.get("by") != "words") as engine:
         from ricordo.cli.present_hits import show_explanation

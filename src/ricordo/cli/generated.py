@@ -28,7 +28,7 @@ from ricordo.verbs.rows import ParamRow, VerbRow
 
 SENTENCE = 100_000
 """A text that may be this long is typed as several words, or read from standard input with ``-``."""
-REF = RefType(allow_dash=True)
+PATH, REF = RefType(), RefType(hits=True)
 """A ref, an item's id, a URL or a path; shells complete it, and the engine says what it is."""
 
 Handler = Callable[..., int]
@@ -192,7 +192,7 @@ def _type(param: ParamRow) -> click.ParamType[Any]:
     if param.kind == "number":
         return click.FloatRange(param.low, param.high)
     if param.kind in ("ref", "path"):
-        return REF
+        return REF if param.kind == "ref" and param.required and param.name != "new_ref" else PATH
     return {"object": JSON, "lines": LINES}.get(
         param.kind, COMMAS if param.many and param.shown == "A,B" else click.STRING
     )

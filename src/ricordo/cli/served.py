@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo._version import __version__
-from ricordo.cli.asking import LOOKS, is_surrounding, may_be_asked
+from ricordo.cli.asking import LOOKS, SITTING, is_surrounding, may_be_asked
 from ricordo.cli.call import Call
 from ricordo.cli.program import program
 from ricordo.cli.streams import CallersStreams, writing_to
@@ -37,7 +37,9 @@ def run_command(stores: OpenStores, request: CommandRequest) -> bytes:
     if not config.serve.commands or _reaches_out(config):
         return ALONE
     streams = CallersStreams(
-        terminals=request.terminals, window=request.window, env={name: env[name] for name in LOOKS if name in env}
+        terminals=request.terminals,
+        window=request.window,
+        env={name: env[name] for name in (*LOOKS, SITTING) if name in env},
     )
     call = Call(lends=lambda store, tier: stores.opened(folder, store, tier))
     with writing_to(streams), standing_in(folder):

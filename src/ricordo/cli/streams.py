@@ -38,6 +38,13 @@ class Streams:
         columns, lines = shutil.get_terminal_size((100, 24))
         return columns, lines
 
+    @property
+    def sitting(self) -> str:
+        """What tells one terminal from another."""
+        from ricordo.cli.asking import sitting
+
+        return sitting()
+
     def page(self, text: str, *, color: bool) -> None:
         """Show a long text through the user's pager."""
         self.out.flush()
@@ -58,6 +65,12 @@ class CallersStreams(Streams):
     @property
     def is_typed_at(self) -> bool:
         return "i" in self._terminals
+
+    @property
+    def sitting(self) -> str:
+        from ricordo.cli.asking import SITTING
+
+        return self.env.get(SITTING, "")
 
     @property
     def window(self) -> tuple[int, int]:

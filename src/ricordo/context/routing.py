@@ -7,6 +7,7 @@ from typing import Any
 
 from ricordo.context.checkpoints import HEARD, quality
 from ricordo.context.session_list import facets_in
+from ricordo.search.fit import fitting
 from ricordo.store.base import Store
 from ricordo.values.hits import Answer, Hit
 from ricordo.values.items import Ref
@@ -16,21 +17,17 @@ QUALITY_SHARE = 0.8
 """The part of a score that quality can add or take away."""
 
 
-LOWEST_SCORE, LOWEST_SHARE = 0.05, 0.15
-"""Checkpoints that score less than the first, or less than this share of the best, do not fit the task."""
-
-
-def routes_from(task: str, answer: Answer, stores: Mapping[str, Store], limit: int) -> Routes:
-    """The best checkpoints among the hits; those whose session is gone are left out."""
+def routes_from(task: str, answer: Answer, stores: Mapping[str, Store], limit: int, least: float) -> Routes:
+    """The best checkpoints among the hits; those that fit less than ``least``, or whose session is gone, are left
+    out.
+    """
     forks = []
-    for hit in answer.hits:
+    for hit in fitting(answer.hits, least):
         store = stores.get(hit.tier) or next(iter(stores.values()))
         fork = _fork(hit, store)
         if fork is not None:
             forks.append(fork)
     forks.sort(key=lambda fork: (-fork.score, fork.ref))
-    floor = max(LOWEST_SCORE, LOWEST_SHARE * forks[0].score) if forks else 0.0
-    forks = [fork for fork in forks if fork.score >= floor]
     return Routes(task, tuple(forks[:limit]), (*answer.meta.degraded, *answer.meta.notes))
 
 

@@ -281,7 +281,7 @@ class SessionVerbs:
             tool="route",
         )
         stores = {tier.name: tier.store for tier in self._context.tiers.federation.tiers if tier.is_open}
-        routes = routes_from(task, answer, stores, limit)
+        routes = routes_from(task, answer, stores, limit, self._context.config.search.min_fit)
         if routes.forks:
             return routes
         return replace(routes, notes=tuple(note for note in routes.notes if note != NOTHING_FITS))

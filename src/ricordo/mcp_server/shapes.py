@@ -44,6 +44,7 @@ def hit_row(hit: Hit, *, tiered: bool = False) -> dict[str, Any]:
         "title": hit.title,
         "kind": hit.kind,
         "score": round(hit.score, 3) if hit.is_ranked else None,
+        "fit": round(hit.fit, 2) if hit.fit is not None else None,
         "snippet": short(hit.snippet),
         "lines": list(hit.lines),
         "description": short(hit.description, 120) if hit.description not in hit.snippet else "",

@@ -1,0 +1,63 @@
+"""The hits of the last search at each terminal, so that a command after it may name a hit by its number: ``get 1``."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ricordo.cli import streams
+from ricordo.config.files import current_folder, state_home
+from ricordo.errors import UsageError
+
+NAME = "last-searches.json"
+MOST_TERMINALS = 20
+"""For so many terminals the last search is kept."""
+_NUMBER = re.compile(r"([1-9][0-9]{0,3})(:[0-9]+(?:-[0-9]+)?)?")
+
+
+def keep(refs: Sequence[str], first: int) -> None:
+    """Keep what a search showed, numbered from ``first`` on; a file that cannot be written must not fail the search."""
+    path, mine = state_home(os.environ) / NAME, streams.current().sitting
+    others = [(name, found) for name, found in _kept().items() if name != mine]
+    text = json.dumps(dict([*others, (mine, {"first": first, "refs": list(refs)})][-MOST_TERMINALS:]))
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(path.with_suffix(".new"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        path.with_suffix(".new").replace(path)
+    except OSError:
+        return
+
+
+def ref_of(name: str) -> str:
+    """The ref of the hit that a number means, with the lines behind it; any other name as it is.
+
+    A file that is called so goes first.
+    """
+    number = _NUMBER.fullmatch(name)
+    if number is None or (current_folder() / name).exists():
+        return name
+    found = _kept().get(streams.current().sitting)
+    if found is None:
+        raise UsageError(
+            f"{name} would be a hit of the last search, and there was none at this terminal",
+            hint="Search first, or name the item by its ref, id, path or URL.",
+        )
+    refs, first = found["refs"], found["first"]
+    place = int(number[1]) - first
+    if not 0 <= place < len(refs):
+        shown = f"hits {first} to {first + len(refs) - 1}" if refs else "no hits"
+        raise UsageError(f"the last search showed {shown}, not {number[1]}", hint="Search again with a higher ‹limit›.")
+    return f"{refs[place]}{number[2] or ''}"
+
+
+def _kept() -> dict[str, Any]:
+    try:
+        found = json.loads((state_home(os.environ) / NAME).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
