@@ -28,8 +28,6 @@ SURROUNDINGS = (
 """Variables that an answer may depend on, besides those that begin with RICORDO_."""
 LOOKS = ("NO_COLOR", "FORCE_COLOR", "TERM")
 """Variables that say how the answer is to be written; the server goes by the caller's."""
-SITTING = "_SITTING"
-"""The name under which a server is told at which terminal the caller sits."""
 
 FIRST_SECONDS = 1.0
 """A server that does not begin to answer within this time is busy or stuck."""
@@ -80,6 +78,7 @@ def answered(args: Sequence[str]) -> int | None:
 
 
 def _request(args: Sequence[str]) -> bytes:
+    from ricordo.cli.streams import SITTING, sitting
     from ricordo.hosting.packing import CommandRequest
 
     terminals = "".join(
@@ -94,11 +93,6 @@ def _request(args: Sequence[str]) -> bytes:
         version=__version__, folder=folder, terminals=terminals, window=_window(), args=args, env=seen
     )
     return request.to_bytes()
-
-
-def sitting() -> str:
-    """What tells this terminal from others: the shell that leads its processes."""
-    return str(os.getsid(0) if hasattr(os, "getsid") else os.getppid())
 
 
 def is_surrounding(name: str) -> bool:

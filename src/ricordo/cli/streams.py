@@ -16,6 +16,14 @@ from typing import Any, TextIO, cast
 OUT, ERR, PAGED, PAGED_WITH_COLOR = "o", "e", "p", "c"
 """What a part is for: standard output, standard error, or the pager, without and with colours."""
 
+SITTING = "_SITTING"
+"""The name under which a server is told at which terminal the caller sits."""
+
+
+def sitting() -> str:
+    """What tells this terminal from others: the shell that leads its processes."""
+    return str(os.getsid(0) if hasattr(os, "getsid") else os.getppid())
+
 
 class Streams:
     """Those of this process."""
@@ -41,8 +49,6 @@ class Streams:
     @property
     def sitting(self) -> str:
         """What tells one terminal from another."""
-        from ricordo.cli.asking import sitting
-
         return sitting()
 
     def page(self, text: str, *, color: bool) -> None:
@@ -68,8 +74,6 @@ class CallersStreams(Streams):
 
     @property
     def sitting(self) -> str:
-        from ricordo.cli.asking import SITTING
-
         return self.env.get(SITTING, "")
 
     @property
