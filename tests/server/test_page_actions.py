@@ -158,3 +158,14 @@ def test_a_browser_is_listed_by_its_name_and_a_token_by_one_letter(site: Site) -
     assert (token.name, token.scope) == ("x", "read")
     assert "may not ask any more" in sent(site, "/tokens/remove", id=token.id).text
     assert site.serving.credentials.all("token") == []
+
+
+def test_a_text_that_was_written_is_saved_and_what_is_nearly_the_same_is_asked_about(site: Site) -> None:
+    text = "Rotate the signing keys every quarter, and tell the team about it."
+    answer = sent(site, "/add/text", text=text, title="Keys", tags="safety, keys", kind="memory")
+    [item] = site.engine.list()
+    assert str(item.ref) in html.unescape(answer.text)
+    assert (item.title, set(item.fields.tags)) == ("Keys", {"safety", "keys"})
+    again = sent(site, "/add/text", text=text.replace("every", "each"), title="Keys", kind="memory")
+    assert "Something nearly the same is known" in again.text
+    assert len(site.engine.list()) == 1

@@ -107,6 +107,14 @@ def test_a_whole_search_makes_at_most_three_trips(filled: Ricordo, name: str) ->
     assert 1 < trips <= 3
 
 
+def test_a_mistyped_word_is_found_as_the_word_that_was_meant(filled: Ricordo) -> None:
+    mistyped, meant = (
+        [hit.ref for hit in filled.search(query, profile="bm25", track=False).hits]
+        for query in ("certifcate", "certificate")
+    )
+    assert mistyped == meant != []
+
+
 @pytest.mark.parametrize("place", ["server", "file"])
 def test_an_answer_about_the_past_names_the_newest_item_in_the_place_of_each_hit(
     place: str, team: str, tmp_path: Path
@@ -289,16 +297,19 @@ def _problems(engine: Ricordo) -> list[str]:
 
 def test_the_doctor_indexes_the_texts_again_where_the_keyword_index_was_damaged(team: str) -> None:
     with Ricordo.open(team) as engine:
+        store = engine._context.unsynced_store
+        assert isinstance(store, PostgresStore)
+        engine.save("note:/long", "\n\n".join(f"# Part {n}\n\n{'The ferry leaves at nine. ' * 30}" for n in range(4)))
         engine.save("note:/keys", "Rotate the signing keys every quarter.", fields={"tags": ["safety"]})
         engine.save("note:/lunch", "Lunch is at noon, in the room where the keys hang.")
 
-        def found() -> list[tuple[str, float]]:
+        def found() -> list[Any]:
             answers = (engine.search(query, profile="bm25", track=False) for query in ("signing keys", "safety"))
-            return [(hit.ref, round(hit.score, 6)) for answer in answers for hit in answer.hits]
+            with store.database.read() as connection:
+                lengths = connection.rows("SELECT id, lengths FROM chunks ORDER BY id")
+            return [(hit.ref, round(hit.score, 6)) for answer in answers for hit in answer.hits] + list(lengths)
 
         before = found()
-        store = engine._context.unsynced_store
-        assert isinstance(store, PostgresStore)
         with store.database.write() as connection:
             connection.run("DELETE FROM postings")
             connection.run("UPDATE chunks SET lengths = decode(repeat('00', length(lengths)), 'hex')")
