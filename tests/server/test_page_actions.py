@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import html
 import re
+from datetime import date
 from typing import Any
 
 import pytest
 
 from ricordo import Ricordo
+from ricordo.http_api.web.drawing import by_day
 
 from .http_sites import LOCAL, Site
 
@@ -169,3 +171,9 @@ def test_a_text_that_was_written_is_saved_and_what_is_nearly_the_same_is_asked_a
     again = sent(site, "/add/text", text=text.replace("every", "each"), title="Keys", kind="memory")
     assert "Something nearly the same is known" in again.text
     assert len(site.engine.list()) == 1
+
+
+def test_columns_are_as_high_as_their_share_of_the_highest_and_empty_without_a_value() -> None:
+    chart = by_day({"2026-01-02": 0.5, "2026-01-03": 0.25}, 3, date(2026, 1, 3))
+    assert (chart.top, [column.height for column in chart.columns]) == (0.5, [0.0, 120.0, 60.0])
+    assert by_day({}, 3, date(2026, 1, 3)).top == 0
