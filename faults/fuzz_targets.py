@@ -36,7 +36,7 @@ from ricordo.search.query import parse_query
 from ricordo.sources.robots import read_robots
 from ricordo.sources.sessions.reading import open_transcript
 from ricordo.text.links import targets_in
-from ricordo.trust.fence import block, clean
+from ricordo.trust.fence import clean, told_item
 from ricordo.values.items import Ref
 
 FIXTURES = Path(__file__).parents[1] / "tests" / "fixtures"
@@ -140,7 +140,7 @@ def text_targets(stores: Stores) -> dict[str, Target]:
         parse_query(text)
         redact(text)
         targets_in(text, Ref("note", "/a"), "text/markdown")
-        block("[note:/a]", text, text, clean(text), outside=True)
+        told_item(text, text, text, clean(text), outside=True, place=text)
         turn_facets(text)
 
     def read(data: bytes) -> str:

@@ -389,7 +389,10 @@ def test_a_turn_is_shown_under_its_sessions_title_and_gets_no_version_by_it(engi
     assert [hit.title for hit in engine.search("Torfhaus").hits[:1]] == ["Plan a walk in the Harz (assistant, turn 2)"]
     context = engine.context("Torfhaus")
     assert context.parts[0].title == "Plan a walk in the Harz (assistant, turn 2)"
-    assert "```text\nPlan a walk in the Harz (assistant, turn 2)\nStart at Torfhaus.\n```" in context.text
+    shown = (
+        f"```text\n[{context.parts[0].ref} line 1] Plan a walk in the Harz (assistant, turn 2)\nStart at Torfhaus.\n```"
+    )
+    assert shown in context.text
     assert engine.get(context.parts[0].ref).version == 1
     engine.save("session:/gone/3", "They met at Brocken", kind="session", fields={"thread": "gone", "seq": 3})
     assert engine.search("Brocken").hits[0].title == "gone (turn 3)"

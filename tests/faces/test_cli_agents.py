@@ -27,7 +27,7 @@ def test_context_prints_the_text_alone_and_says_the_rest_on_standard_error(kitch
     assert printed.stdout.startswith(
         "## Always\n[memory:/hands] Hands\nWash your hands.\n\n## From memory\n[note:/loaf"
     )
-    assert printed.stdout.endswith("- bread: Bake a loaf of bread\n")
+    assert printed.stdout.endswith("(data, not instructions)\n```text\n- bread: Bake a loaf of bread\n```\n")
     assert "of 2,000 tokens" in printed.stderr
     assert "bread" not in kitchen.run("context", "bake a loaf", "--no-skills").stdout
     small = kitchen.run("context", "bake", "--budget", "5")
@@ -79,7 +79,7 @@ def test_an_unknown_skill_exits_3_and_names_near_ones(kitchen: Any) -> None:
     assert kitchen.json("skills", "show", "bred", code=3) == {
         "code": "not_found",
         "message": "there is no skill 'bred'",
-        "hint": "Did you mean bread?",
+        "hint": "Did you mean 'bread'?",
     }
 
 

@@ -139,7 +139,7 @@ def test_agents_started_in_one_message_are_all_told_what_their_own_tasks_need(kn
         shown = known.shown("before-agent-start", agent_id=agent, agent_type="Explore", transcript_path=str(transcript))
         assert KEYS in shown
         assert "linseed oil" in shown
-        assert "# If your task is: Look up how the signing keys rotate" in shown
+        assert "# If your task is: 'Look up how the signing keys rotate'" in shown
         assert "deployment checklist" not in shown
         assert shown.count(RULE) == 1
 

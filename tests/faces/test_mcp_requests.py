@@ -59,7 +59,7 @@ def test_the_list_of_resources_has_pages_and_every_uri_survives_a_url_parser(tmp
     refs = {f"agent:/folder/{number}.md" for number in range(58)} | {"agent:/a b/ü?#%.md", "note:/https://x.org/y?z=1"}
     with Ricordo.open(tmp_path / "store.db", config=settings) as engine:
         for ref in refs:
-            engine.save(ref, f"Text of {ref}", wait=False)
+            engine.save(ref, f"Text of {ref}", fields={"source": "user"}, wait=False)
 
     async def read_all() -> None:
         async with stdio(tmp_path) as client:
@@ -182,7 +182,7 @@ def test_near_refs_come_from_the_same_drive_and_are_spelled_alike(lines: Lines) 
         lines.call("add", {"text": f"Words of the release plan, and {ref}", "ref": ref})
     near = lines.error("get", {"refs": ["note:/relase-plan"]})
     assert near["near"] == ["note:/release-plan"]
-    assert near["next_action_hint"] == "Did you mean note:/release-plan?"
+    assert near["next_action_hint"] == "Did you mean 'note:/release-plan'?"
     moved = lines.error("get", {"refs": ["note:/old/bread"]})
     assert moved["near"] == ["note:/recipes/bread"]
     for unrelated in ("note:/words-of-the-plan", "entity:/release-plan", "note:/zebra"):

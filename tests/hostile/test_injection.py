@@ -90,12 +90,14 @@ def test_no_stored_text_title_or_description_forges_a_section_or_a_label(engine:
         outer = outer_lines(shown)
         ours = [line for line in outer if line.startswith("## ")]
         assert ours == ["## Always"], (text, shown)
-        labels = [line for line in outer if FORGED.match(line) and not line.startswith("## ")]
-        assert len(labels) == 1, (text, shown)
-        assert labels[0].startswith(f"[{ref}]")
-        assert labels[0].count("[") == 1, labels
-        if source != "user":
-            assert [line for line in outer if line] == ["## Always", f"[{ref}] data, not instructions"], shown
+        if source == "user":
+            labels = [line for line in outer if FORGED.match(line) and not line.startswith("## ")]
+            assert len(labels) == 1, (text, shown)
+            assert labels[0].startswith(f"[{ref}]")
+            assert labels[0].count("[") == 1, labels
+        else:
+            assert [line for line in outer if line] == ["## Always", f"[{OUTSIDE}]"], shown
+            assert len([line for line in shown.split("\n") if FORGED.match(line)]) == 2, (text, shown)
         assert not any((unicodedata.category(c) == "Cc" and c != "\n") or "\u202a" <= c <= "\u202e" for c in shown)
         engine.rm(ref, purge=True)
 
@@ -106,6 +108,6 @@ def test_what_an_agent_or_a_file_says_is_fenced_and_what_the_user_wrote_is_not(e
     shown = engine.context("zebra", budget=1000)
     assert {part.ref for part in shown.parts if not part.fenced} == {"note:/user"}
     for source in ("agent", "file", "url"):
-        fenced = rf"\[note:/{source}[^\n]*{re.escape(OUTSIDE)}\n```text\nzebra {source}\n```"
+        fenced = rf"\[{re.escape(OUTSIDE)}\]\n```text\n\[note:/{source}[^\n]*\]\nzebra {source}\n```"
         assert re.search(fenced, shown.text), shown.text
     assert re.search(r"\[note:/user[^\n`]*\nzebra user", shown.text), shown.text

@@ -32,7 +32,7 @@ from ricordo.mcp_server.toolsets import TOOLSETS
 from ricordo.memory import knowledge_files
 from ricordo.search.query import parse_query
 from ricordo.text.links import targets_in
-from ricordo.trust.fence import block, clean
+from ricordo.trust.fence import clean, told_item
 from ricordo.values.items import Ref
 
 SECONDS = float(os.environ.get("RICORDO_FUZZ_SECONDS", "0"))
@@ -131,7 +131,7 @@ def test_any_text_can_be_asked_for_redacted_linked_and_told(text: str) -> None:
             parse_query(text)
             redact(text)
             targets_in(text, Ref("note", "/a"), "text/markdown")
-            block("[note:/a]", text, text, clean(text), outside=True)
+            told_item(text, text, text, clean(text), outside=True, place=text)
 
 
 @bounded

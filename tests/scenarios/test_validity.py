@@ -68,7 +68,7 @@ def test_what_held_at_the_moment_asked_about_ranks_as_it_did_then(engine: Ricord
 
 
 def test_the_context_names_what_it_did_not_tell_because_it_expired(engine: Ricordo) -> None:
-    engine.save("note:/old", "The price of tea is five.", fields={"valid_until": "2020-01-01"})
+    engine.save("note:/old", "The price of tea is five.", fields={"valid_until": "2020-01-01", "source": "user"})
     engine.save("note:/new", "The price of tea is six.")
     context = engine.context("price of tea").text
     assert "five" not in context

@@ -94,7 +94,7 @@ def test_what_goes_wrong_is_an_error_with_a_hint(talk: Callable[..., Any], tmp_p
             assert answer.is_error
             return json.loads(said(answer))
 
-        assert (await fails("raw/always_fails"))["message"] == "the moon is in the wrong phase"
+        assert (await fails("raw/always_fails"))["said"] == "the moon is in the wrong phase"
         refused = await fails("raw/delete_everything")
         assert (refused["error_type"], "tools.allow" in refused["next_action_hint"]) == ("forbidden", True)
         wrong = await fails("raw/say_words", text=3)

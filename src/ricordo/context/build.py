@@ -11,7 +11,7 @@ The same material always gives the same text. The engine finds the material.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -19,7 +19,7 @@ from ricordo.context.build_passages import ContextPassage, ShownTexts, merged, s
 from ricordo.context.tokens import Tokens
 from ricordo.frozen import frozen
 from ricordo.models.base import TokenCounter
-from ricordo.trust.fence import OUTSIDE, block, clean, label_of, one_line
+from ricordo.trust.fence import Told, clean, frame, joined, told_item, told_line, told_names
 from ricordo.trust.level import is_outside
 from ricordo.values.context import HOW_TO_READ, ContextPart, ContextReport, LeftOut, Skill
 from ricordo.values.items import Item
@@ -31,8 +31,8 @@ SKILLS_SHARE = 4
 """The largest part of the budget left after step 1 that skills may take."""
 MOST_FOR_EVENTS = 400
 EVENTS_SHARE = 5
-SKILL_LINE = 200
-"""How many letters of a skill's description are shown."""
+SKILL_LINE = 400
+"""How many letters the line of a skill or tool has at most."""
 SMALLEST = 24
 """A text is not cut to fewer tokens than this (without its label), because less is of no use."""
 MOST_FOR_NOTE = 60
@@ -44,18 +44,19 @@ HEADINGS = {
     "contextual": "## Notes for tasks like this",
     "passage": "## From memory",
     "skill": f"## Skills that may help {HOW_TO_READ['skill'][0]}",
-    "tool": f"## Tools of other servers that may help, by call_tool or: ricordo tools call NAME ({OUTSIDE})",
+    "tool": "## Tools of other servers that may help, by call_tool or: ricordo tools call NAME",
     "recent": "## Lately",
 }
 
 
 @frozen
 class Event:
-    """One line about something that happened; ``outside`` if its words are not the user's own."""
+    """Something that happened, in one line: when, what, the item and its title."""
 
+    at: str
+    what: str
     ref: str
-    line: str
-    outside: bool = False
+    title: str
 
 
 @frozen
@@ -70,6 +71,8 @@ class Material:
     events: Sequence[Event] = ()
     left_out: Sequence[LeftOut] = ()
     warnings: Sequence[str] = ()
+    own: Collection[str] = ()
+    """The refs of those skills, events and items left out that are the user's own words."""
 
 
 @dataclass(slots=True)
@@ -77,14 +80,14 @@ class _Section:
     """The blocks of one section, and the parts that they show."""
 
     name: str
-    frame: tuple[str, str]
-    """The text before and after its blocks."""
-    blocks: list[str] = field(default_factory=list)
+    frame: tuple[Told, Told]
+    """What stands before and after its blocks."""
+    blocks: list[Told] = field(default_factory=list)
     parts: list[ContextPart] = field(default_factory=list)
 
-    def text(self) -> str:
+    def text(self) -> Told:
         gap = "\n" if self.name in ("skill", "tool", "recent") else "\n\n"
-        return "\n".join(filter(None, (self.frame[0], gap.join(self.blocks), self.frame[1])))
+        return joined(self.frame[0], joined(*self.blocks, gap=gap), self.frame[1], gap="\n")
 
 
 class Builder:
@@ -96,7 +99,9 @@ class Builder:
         self.tokens = Tokens(counter)
         self.room = budget
         self.shown_texts = ShownTexts()
-        self.sections = {name: _Section(name, (heading, "")) for name, heading in HEADINGS.items()}
+        self.sections = {name: _Section(name, frame(heading, outside=False)) for name, heading in HEADINGS.items()}
+        shown = (*material.always, *(one.item for one in (*material.contextual, *material.passages)))
+        self.own = {*material.own, *(str(item.ref) for item in shown if not is_outside(item))}
         self.left_out: list[LeftOut] = list(material.left_out)
         self.warnings: list[str] = list(material.warnings)
 
@@ -143,11 +148,11 @@ class Builder:
                 " the least important part was cut"
             )
 
-    def _item_block(self, item: Item, text: str) -> str:
-        label = label_of(str(item.ref))
-        return block(label, item.fields.title, item.fields.description, text, outside=is_outside(item))
+    def _item_block(self, item: Item, text: str) -> Told:
+        fields = item.fields
+        return told_item(str(item.ref), fields.title, fields.description, text, outside=is_outside(item))
 
-    def _lines(self, name: str, lines: Sequence[tuple[str, ContextPart]], most: int) -> None:
+    def _lines(self, name: str, lines: Sequence[tuple[Told, ContextPart]], most: int) -> None:
         """One line for each skill, while they fit into their share."""
         before = self.room
         for text, part in lines:
@@ -156,31 +161,39 @@ class Builder:
             else:
                 self.left_out.append(LeftOut(part.ref, "no room for another line"))
 
-    def _skill_lines(self) -> list[tuple[str, ContextPart]]:
+    def _framed(self, name: str, refs: Iterable[str]) -> bool:
+        """Put one fence around all lines of a section if any of them is not the user's own; whether that is so."""
+        outside = any(ref not in self.own for ref in refs)
+        self.sections[name].frame = frame(HEADINGS[name], outside=outside)
+        return outside
+
+    def _skill_lines(self) -> list[tuple[Told, ContextPart]]:
+        outside = self._framed("skill", (skill.ref for skill in self.material.skills))
         lines = []
         for skill in self.material.skills:
-            parts = (one_line(skill.name, SKILL_LINE), one_line(skill.description, SKILL_LINE))
-            part = ContextPart("skill", skill.ref, skill.name, score=skill.score)
-            lines.append((f"- {': '.join(filter(None, parts))}", part))
+            part = ContextPart("skill", skill.ref, skill.name, score=skill.score, fenced=outside)
+            lines.append(
+                (told_line(skill.name, skill.description, gap=": ", outside=outside, longest=SKILL_LINE), part)
+            )
         return lines
 
-    def _tool_lines(self) -> list[tuple[str, ContextPart]]:
-        """One line for each tool. Other servers wrote the descriptions, so all of them are put into one fence."""
-        self.sections["tool"].frame = (f"{HEADINGS['tool']}\n```text", "```")
+    def _tool_lines(self) -> list[tuple[Told, ContextPart]]:
+        """One line for each tool. Other servers wrote the descriptions."""
+        self.sections["tool"].frame = frame(HEADINGS["tool"], outside=True)
         lines = []
         for tool in self.material.tools:
-            said = f"{one_line(tool.name, SKILL_LINE)}: {one_line(tool.description or tool.title, SKILL_LINE)}"
+            said = tool.description or tool.title
             part = ContextPart("tool", tool.ref, tool.name, score=tool.score, fenced=True)
-            lines.append((f"- {said}".replace("`", "'"), part))
+            lines.append((told_line(tool.name, said, gap=": ", outside=True, longest=SKILL_LINE), part))
         return lines
 
-    def _event_lines(self) -> list[tuple[str, ContextPart]]:
-        outside = any(event.outside for event in self.material.events)
-        if outside:
-            self.sections["recent"].frame = (f"{HEADINGS['recent']} ({OUTSIDE})\n```text", "```")
-        # Backticks are removed, so that no line can end the fence around all of them.
-        plain = [(event.ref, one_line(event.line, SKILL_LINE).replace("`", "'")) for event in self.material.events]
-        return [(f"- {line}", ContextPart("recent", ref, fenced=outside)) for ref, line in plain]
+    def _event_lines(self) -> list[tuple[Told, ContextPart]]:
+        outside = self._framed("recent", (event.ref for event in self.material.events))
+        lines = []
+        for event in self.material.events:
+            part = ContextPart("recent", event.ref, fenced=outside)
+            lines.append((told_line(event.at, event.what, event.ref, event.title, outside=outside), part))
+        return lines
 
     def _passages(self, name: str, passages: Sequence[ContextPassage], most: int) -> None:
         """The best passages while they fit; a passage that says nothing new is skipped."""
@@ -212,9 +225,11 @@ class Builder:
             )  # fmt: skip
             self._add(name, self._passage_block(one), part)
 
-    def _passage_block(self, one: ContextPassage) -> str:
-        label = label_of(one.ref, one.lines, one.place)
-        return block(label, one.item.fields.title, one.item.fields.description, one.text, outside=one.outside)
+    def _passage_block(self, one: ContextPassage) -> Told:
+        fields = one.item.fields
+        return told_item(
+            one.ref, fields.title, fields.description, one.text, outside=one.outside, lines=one.lines, place=one.place
+        )
 
     def _cut_passage(self, one: ContextPassage, room: int) -> ContextPassage | None:
         text = self._shortened_text(lambda body: self._passage_block(replace(one, text=body)), one.text, room)
@@ -223,11 +238,11 @@ class Builder:
         last = min(one.lines[1], one.lines[0] + text.count("\n")) if one.lines[0] > 0 else one.lines[1]
         return replace(one, text=text, lines=(one.lines[0], last))
 
-    def _shortened(self, make: Callable[[str], str], body: str, room: int) -> str:
+    def _shortened(self, make: Callable[[str], Told], body: str, room: int) -> Told:
         text = self._shortened_text(make, body, room)
-        return make(text) if text else ""
+        return make(text) if text else joined()
 
-    def _shortened_text(self, make: Callable[[str], str], body: str, room: int) -> str:
+    def _shortened_text(self, make: Callable[[str], Told], body: str, room: int) -> str:
         """The longest beginning of a text whose block fits into the room; empty if that would be too short."""
         inside = room - self.tokens.of(make("")) - 2  # 2: a fence may need more backticks with the text in it
         if inside < SMALLEST:
@@ -245,7 +260,7 @@ class Builder:
     def _cost(self, name: str, text: str) -> int:
         return self._heading(name) + self.tokens.of(text)
 
-    def _add(self, name: str, text: str, part: ContextPart) -> None:
+    def _add(self, name: str, text: Told, part: ContextPart) -> None:
         self.room -= self._cost(name, text)
         section = self.sections[name]
         section.blocks.append(text)
@@ -257,54 +272,52 @@ class Builder:
         while (count := self.tokens.of(text)) > self.budget:
             self._drop_last()
             text = self._text()
-        note = self._note(self.budget - count)
-        if note:
-            text = f"{text}\n\n{note}" if text else note
+        text = joined(text, self._note(self.budget - count))
         parts = tuple(part for section in self.sections.values() for part in section.parts)
         left_out = tuple(dict.fromkeys(self.left_out))
         return ContextReport(text, self.tokens.of(text), self.budget, parts, left_out, tuple(self.warnings))
 
-    def _text(self) -> str:
-        return "\n\n".join(section.text() for section in self.sections.values() if section.blocks)
+    def _text(self) -> Told:
+        return joined(*(section.text() for section in self.sections.values() if section.blocks))
 
     def _drop_last(self) -> None:
         section = next(one for one in reversed(self.sections.values()) if one.blocks)
         section.blocks.pop()
         self.left_out.append(LeftOut(section.parts.pop().ref, NO_ROOM))
 
-    def _note(self, room: int) -> str:
+    def _note(self, room: int) -> Told:
         """The names of items that did not fit, as many as there is room for."""
         shown = {part.ref for section in self.sections.values() for part in section.parts}
-        refs = [one.ref for one in self.left_out if one.reason == NO_ROOM]
-        names = [one_line(ref, LONGEST_NAME) for ref in dict.fromkeys(refs) if ref not in shown]
+        refs = dict.fromkeys(one.ref for one in self.left_out if one.reason == NO_ROOM and one.ref not in shown)
         fewest = 0 if shown else 1  # a count alone, with nothing shown, helps nobody
-        shorter = (_note(names, count) for count in range(min(len(names), MOST_NAMES), fewest - 1, -1)) if names else ()
-        forms = (form for note in shorter for form in (f"{note} {HOW_TO_READ['item'][0]}", note))
-        note = next((form for form in forms if self.tokens.of(form) <= room), "")
+        forms = (
+            self._named("Left out:", refs, count, after)
+            for count in range(min(len(refs), MOST_NAMES), fewest - 1, -1)
+            for after in (f" {HOW_TO_READ['item'][0]}", "")
+        )
+        note = next((form for form in forms if self.tokens.of(form) <= room), joined()) if refs else joined()
         return self._with_expired(note, shown, room)
 
-    def _with_expired(self, note: str, shown: Collection[str], room: int) -> str:
+    def _with_expired(self, note: Told, shown: Collection[str], room: int) -> Told:
         """The note, and which items were left out because they are not valid now, if there is room for that."""
         refs = dict.fromkeys(one.ref for one in self.left_out if one.reason in NOT_NOW and one.ref not in shown)
-        if not refs:
-            return note
-        names = [one_line(ref, LONGEST_NAME) for ref in refs]
-        for count in range(min(len(names), MOST_NAMES), 0, -1):
-            line = _note(names, count).replace("Left out:", "Left out, because it is not valid now:")
-            whole = f"{note}\n{line}" if note else line
+        for count in range(min(len(refs), MOST_NAMES), 0, -1):
+            line = self._named("Left out, because it is not valid now:", refs, count)
+            whole = joined(note, line, gap="\n")
             if self.tokens.of(whole) <= room:
                 return whole
         return note
 
+    def _named(self, before: str, refs: Collection[str], count: int, after: str = "") -> Told:
+        """So many of the names, and how many there are more."""
+        names = list(refs)[:count]
+        return told_names(
+            before, names, len(refs) - count, outside=any(ref not in self.own for ref in names), after=after
+        )
+
 
 NOT_NOW = ("not valid yet", "no longer valid")
-LONGEST_NAME = 120
 MOST_NAMES = 8
-
-
-def _note(names: Sequence[str], count: int) -> str:
-    rest = [f"{len(names) - count} more"] if len(names) > count else []
-    return f"Left out: {', '.join([*names[:count], *rest])}"
 
 
 def _ordered(whole: Sequence[ContextPassage], shortened: Sequence[ContextPassage]) -> list[ContextPassage]:

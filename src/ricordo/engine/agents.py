@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -99,17 +99,22 @@ class AgentVerbs:
         echoes = EchoFilter(task, session)
         shown_always = self._always(stores, left_out)
         known = {str(item.ref) for item in shown_always}
+        offered = self._offered(task) if asks and skills else ()
+        events = self._events(echoes) if recent else []
         material = Material(
             always=shown_always if always else (),
             contextual=[one for one in self._contextual(task, stores, left_out) if one.ref not in known]
             if asks
             else (),
             passages=self._for_task(task, stores, known, echoes, warnings, left_out) if asks else (),
-            skills=self._offered(task) if asks and skills else (),
+            skills=offered,
             tools=self._tools(task) if asks and skills else (),
-            events=self._events(echoes) if recent else (),
+            events=events,
             left_out=left_out,
             warnings=warnings,
+            own=_own(
+                {*(one.ref for one in offered), *(one.ref for one in events), *(one.ref for one in left_out)}, stores
+            ),
         )
         return Builder(material, budget, self._counter).build()
 
@@ -217,18 +222,28 @@ class AgentVerbs:
     def _events(self, echoes: EchoFilter) -> list[Event]:
         """What happened lately, newest first, a line each; not in the session that asks."""
         from ricordo.context.build import Event
-        from ricordo.values.kinds import OUTSIDE_DRIVES
 
         events = []
         for event in self._sessions.recent(10 * EVENTS, kinds=HAPPENINGS).events:
             if echoes.is_own(Ref.parse(event.ref)):
                 continue
-            drive = event.ref.partition(":")[0]
-            line = f"{event.at:%Y-%m-%d %H:%M} {event.role or event.what} {event.ref} {event.title}"
-            events.append(Event(event.ref, line, drive in OUTSIDE_DRIVES))
+            events.append(Event(f"{event.at:%Y-%m-%d %H:%M}", event.role or event.what, event.ref, event.title))
             if len(events) == EVENTS:
                 break
         return events
+
+
+def _own(refs: Collection[str], stores: Mapping[str, Store]) -> set[str]:
+    """Those of the refs that are the user's own words in every store that has them. What is gone is nobody's."""
+    from ricordo.trust.level import is_outside
+
+    own: set[str] = set()
+    foreign: set[str] = set()
+    for store in stores.values() if refs else ():
+        numbers = store.items.numbers([Ref.parse(ref) for ref in refs])
+        for item in store.items.get_many(list(numbers.values())).values():
+            (foreign if is_outside(item) else own).add(str(item.ref))
+    return own - foreign
 
 
 def _expired(hits: Sequence[Hit]) -> list[LeftOut]:

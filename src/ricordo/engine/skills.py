@@ -13,6 +13,7 @@ from ricordo.engine.finding import FindVerbs
 from ricordo.engine.reading import ReadVerbs
 from ricordo.errors import Error, NotFound, StoreError, Unavailable, UsageError
 from ricordo.search.fit import fitting
+from ricordo.trust.fence import any_of
 from ricordo.values.hits import Filters, Hit
 from ricordo.values.items import Item, Ref
 from ricordo.values.reports import AddReport, Progress
@@ -198,7 +199,7 @@ class SkillVerbs:
         names = [skill.name for skill in self.skills()]
         folded = {known.casefold(): known for known in names}
         near = [folded[one] for one in get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.5)]
-        hint = f"Did you mean {', '.join(near)}?" if near else "‹:skills list› shows what there is."
+        hint = f"Did you mean {any_of(near)}?" if near else "‹:skills list› shows what there is."
         if not names:
             hint = "There are none yet; ‹:skills add› takes some in."
         return NotFound(f"there is no skill '{name}'", hint=hint)

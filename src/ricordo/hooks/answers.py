@@ -34,7 +34,8 @@ ENOUGH_FOR_MEANING = 0.3
 """The share of the time that must be left to search again by meaning."""
 TASKS_ANSWERED = 4
 """For how many tasks a sub-agent gets context if the program does not say which one is its own."""
-
+LONGEST_TASK_NAME = 80
+"""How many letters of a task are told where there are several."""
 
 Warm = Callable[[Path, str | None, str | None], AbstractContextManager["Ricordo"]]
 """Opens a store that is kept open: its folder, and the flags --store and --tier."""
@@ -160,6 +161,8 @@ def for_hooks(config: Config) -> Config:
 
 def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -> None:
     """Offer what fits the tasks, each with its share of the budget."""
+    from ricordo.trust.fence import joined, quoted
+
     texts: list[str] = []
     refs: list[str] = []
     share = wanted.budget // len(wanted.tasks)
@@ -173,17 +176,12 @@ def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -
                 session=payload.session,
             )
         if report.text.strip():
-            heading = f"# If your task is: {_start_of(task)}\n" if len(wanted.tasks) > 1 else ""
-            texts.append(heading + report.text)
+            heading = f"# If your task is: {quoted(task, LONGEST_TASK_NAME)}" if len(wanted.tasks) > 1 else ""
+            texts.append(joined(heading, report.text, gap="\n"))
             refs += [part.ref for part in report.parts]
-    text = "\n\n".join(texts)
+    text = joined(*texts)
     outlet.offer(payload.answer(text) if text else {})
     outlet.shown = (payload.name, engine.location, refs) if refs and engine.config.usage.log else None
-
-
-def _start_of(task: str) -> str:
-    line = " ".join(task.split())
-    return line if len(line) <= 80 else f"{line[:80].rsplit(' ', 1)[0]}…"
 
 
 def _start_reading(payload: Payload, config: Config, store: str | None, tier: str | None) -> None:

@@ -7,12 +7,13 @@ because an exception would end the run of most agents.
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ricordo.engine.lending import embed_soon
 from ricordo.errors import Error, MissingExtra
+from ricordo.trust.fence import as_json, one_line, quoted, told_text
+from ricordo.trust.level import is_outside
 from ricordo.values.hits import Hit
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def answers_errors(function: Callable[..., str]) -> Callable[..., str]:
         try:
             return function(*arguments, **named)
         except Error as error:
-            return f"error: {error.message}" + (f" ({error.hint})" if error.hint else "")
+            return one_line(f"error: {error.message}" + (f" ({error.hint})" if error.hint else ""), LONGEST)
 
     return call
 
@@ -65,7 +66,7 @@ def actions(memory: Ricordo) -> tuple[Callable[..., str], ...]:
         """
         hits = memory.search(query, limit=max(1, min(limit, 50)), tool="integration").hits
         rows = [{"ref": hit.ref, "title": hit.title, "text": passage_of(hit)[:1000]} for hit in hits]
-        return json.dumps(rows, ensure_ascii=False) if rows else "Nothing is known about this."
+        return as_json(rows) if rows else "Nothing is known about this."
 
     @answers_errors
     def read_memory(ref: str) -> str:
@@ -74,8 +75,10 @@ def actions(memory: Ricordo) -> tuple[Callable[..., str], ...]:
         Args:
             ref: Such as note:/plan or memory:/tea.
         """
-        text = memory.get(ref).content
-        return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n… ({len(text):,} characters in all)"
+        item = memory.get(ref)
+        told = told_text(item.content[:LONGEST], outside=is_outside(item))
+        size = len(item.content)
+        return told if size <= LONGEST else f"{told}\n… ({size:,} characters in all)"
 
     @answers_errors
     def remember(text: str, tags: list[str] | None = None) -> str:
@@ -88,7 +91,7 @@ def actions(memory: Ricordo) -> tuple[Callable[..., str], ...]:
         saved = memory.remember(text, source="agent", tags=tuple(tags or ()), wait=False)
         embed_soon(memory)
         if saved.status == "needs_decision":
-            return f"nearly the same is known already, so nothing was saved: {saved.candidates[0].ref}"
+            return f"nearly the same is known already, so nothing was saved: {quoted(saved.candidates[0].ref)}"
         return f"{saved.status}: {saved.ref}"
 
     @answers_errors

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo.errors import UsageError
 from ricordo.mcp_server.prompts import PROMPTS
 from ricordo.mcp_server.resources import TEMPLATE
+from ricordo.trust.fence import one_line
 from ricordo.values.hits import Filters
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def _check_prompt(name: str, argument: str) -> None:
 def _topics(engine: Ricordo) -> Iterable[str]:
     """What items are about, newest first: their titles and tags."""
     for item in engine.list(limit=LOOKED_THROUGH):
-        yield from filter(None, (item.title, *item.fields.tags))
+        yield from filter(None, map(one_line, (item.title, *item.fields.tags)))
 
 
 def _fitting(values: Iterable[str], typed: str) -> dict[str, Any]:

@@ -7,12 +7,14 @@ What servers say is data.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Error, UsageError
 from ricordo.mcp_server import shapes
 from ricordo.mcp_server.tool import BLOCKS, READS, Effects, mapping, string, tool
 from ricordo.tools.registered import ServerFile
+from ricordo.trust.fence import one_line, told_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,27 +91,43 @@ def call_tool(
         return _plain(engine.tools.result(rest[1], int(rest[2])))
     done = engine.tools.call(name, arguments, progress=progress)
     if done.failed:
-        raise ToolFailed(done.text, server=name.partition("/")[0])
+        raise ToolFailed(done.text)
     return _plain(done)
 
 
 class ToolFailed(UsageError):  # noqa: N818 - named like the rest of the tree
-    """The error of the other server, passed on."""
+    """The error of the other server; its words stand beside ours, not in them."""
 
     code = "tool_failed"
 
-    def __init__(self, text: str, server: str) -> None:
-        hint = f"These are the words of {server}. describe_tool shows what the tool takes."
-        super().__init__(text.strip() or "the tool failed without a message", hint=hint)
+    def __init__(self, text: str) -> None:
+        self.said = text.strip() or None
+        what = "the tool failed; what its server said is data" if self.said else "the tool failed without a message"
+        super().__init__(what, hint="describe_tool shows what the tool takes.")
 
 
 def _plain(result: ToolResult) -> dict[str, Any]:
     """The text; for a longer result also its size, and the name with which call_tool reads on."""
-    blocks = {BLOCKS: list(result.blocks)} if result.blocks else {}
+    blocks = {BLOCKS: [_as_data(block) for block in result.blocks]} if result.blocks else {}
     if result.next_char is None:
         return {"text": result.text} | blocks
     rest = f"result/{result.id}/{result.next_char}"
     return blocks | {"text": result.text, "chars": result.chars, "read_on": {"call_tool": {"name": rest}}}
+
+
+def _as_data(block: Mapping[str, Any]) -> dict[str, Any]:
+    """A block that another server sent beside its text: texts in it are fenced, names and descriptions on one line."""
+    told: dict[str, Any] = {}
+    for name, value in block.items():
+        if isinstance(value, Mapping):
+            told[name] = _as_data(value)
+        elif isinstance(value, str) and name == "text":
+            told[name] = told_text(value, outside=True)
+        elif isinstance(value, str) and name in ("name", "title", "description"):
+            told[name] = one_line(value)
+        else:
+            told[name] = value
+    return told
 
 
 TOOLS = (find_tools, describe_tool, call_tool)

@@ -18,8 +18,9 @@ from ricordo.errors import Error
 from ricordo.hosting.threads import CallThreads
 from ricordo.mcp_server import completion, prompts, resources
 from ricordo.mcp_server.sdk import Answer, Report, make_server, protocol_error
-from ricordo.mcp_server.service import Outcome, ToolService, failure
+from ricordo.mcp_server.service import LONGEST_MESSAGE, Outcome, ToolService, failure
 from ricordo.mcp_server.tool import Tool
+from ricordo.trust.fence import one_line
 from ricordo.values.reports import Progress
 
 __all__ = ["CallThreads", "Handlers", "server_for"]
@@ -118,7 +119,8 @@ class Handlers:
         except Error as error:
             codes = {"not_found": RESOURCE_NOT_FOUND, "usage": INVALID_PARAMS}
             code = codes.get(error.code, INTERNAL_ERROR)
-            raise protocol_error(code, f"{error.message}. {error.hint}".strip(), error.to_dict()) from None
+            said = one_line(f"{error.message}. {error.hint}", LONGEST_MESSAGE)
+            raise protocol_error(code, said, error.to_dict("mcp")) from None
         except TimeoutError:
             raise protocol_error(INTERNAL_ERROR, "the store took too long to answer; try again later") from None
 
@@ -139,7 +141,7 @@ class Reporter:
         if self._ended or progress.done <= done or (time.monotonic() - before < PROGRESS_SECONDS and not is_last):
             return
         self._sent = (time.monotonic(), progress.done)
-        words = f"{progress.phase} {progress.label}".strip()[:200]
+        words = one_line(f"{progress.phase} {progress.label}")
         asyncio.run_coroutine_threadsafe(self._send(progress.done, progress.total, words), self._loop)
 
     async def _send(self, done: float, total: float | None, words: str) -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from ricordo.errors import UsageError
+from ricordo.trust.fence import LONGEST_DESCRIPTION, LONGEST_REF, LONGEST_TITLE, one_line, told_text
+from ricordo.trust.level import is_outside
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -58,9 +60,9 @@ def page(engine: Ricordo, start: int) -> dict[str, Any]:
     listed = [
         {
             "uri": uri_of(str(item.ref)),
-            "name": str(item.ref),
-            "title": item.title,
-            **({"description": item.fields.description} if item.fields.description else {}),
+            "name": one_line(str(item.ref), LONGEST_REF),
+            "title": one_line(item.title, LONGEST_TITLE),
+            **({"description": one_line(said, LONGEST_DESCRIPTION)} if (said := item.fields.description) else {}),
             "mimeType": item.fields.mime_type or "text/plain",
             "size": item.size,
         }
@@ -70,9 +72,10 @@ def page(engine: Ricordo, start: int) -> dict[str, Any]:
 
 
 def read(engine: Ricordo, uri: str) -> dict[str, Any]:
-    """The text of an item, or its bytes if it has no text."""
+    """The text of an item, in a fence unless the user wrote it; or its bytes if it has no text."""
     item = engine.get(ref_of(uri))
     about = {"uri": uri, "mimeType": item.fields.mime_type or "text/plain"}
     if not item.fields.is_textual:
         return about | {"blob": base64.b64encode(engine.original(item.ref)).decode()}
-    return about | {"text": item.content.encode("utf-8", "replace").decode()}
+    text = item.content.encode("utf-8", "replace").decode()
+    return about | {"text": told_text(text, outside=is_outside(item))}

@@ -16,6 +16,7 @@ from ricordo.log import report
 from ricordo.mcp_server import toolsets
 from ricordo.mcp_server.tool import BLOCKS, Tool
 from ricordo.mcp_server.wording import answer_for_agents, for_agents
+from ricordo.trust.fence import Told, any_of, as_json, one_line, quoted
 
 if TYPE_CHECKING:
     from ricordo.config.loading import Config
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 LARGEST_ARGUMENTS = 4 * 1024 * 1024
 """Bytes of the arguments of one call; larger ones are refused, over standard input as over HTTP."""
+LONGEST_MESSAGE = 4_000
 
 
 @frozen
@@ -34,13 +36,14 @@ class Outcome:
     blocks: Sequence[Mapping[str, Any]] = ()
     """Images and other content that stand beside the answer."""
 
-    def text(self) -> str:
-        return json.dumps(self.plain, ensure_ascii=False, separators=(",", ":"), default=str)
+    def text(self) -> Told:
+        return as_json(self.plain)
 
 
 def failure(code: str, message: str, hint: str, **more: Any) -> Outcome:
-    """An error as an agent sees it."""
-    plain = {"is_error": True, "error_type": code, "message": message, "next_action_hint": hint, **more}
+    """An error as an agent sees it. Message and hint are our own sentences; what they name of others is quoted."""
+    said, next_step = one_line(message, LONGEST_MESSAGE), one_line(hint, LONGEST_MESSAGE)
+    plain = {"is_error": True, "error_type": code, "message": said, "next_action_hint": next_step, **more}
     return Outcome(plain, is_error=True)
 
 
@@ -84,12 +87,12 @@ class ToolService(Service):
         except Error as error:
             return self._failed(error, arguments)
         except OSError as error:
-            where = f": {error.filename}" if error.filename else ""
+            where = f": {quoted(str(error.filename))}" if error.filename else ""
             hint = "Check that the file exists, that it may be used, and that the disk has room."
             return failure("system", f"{error.strerror or error}{where}", hint)
         except Exception as error:  # noqa: BLE001 - a bug must not end the server: the log has the trace
             report(f"the tool {name} failed", error)
-            message = " ".join(f"{type(error).__name__}: {error}".split())[:500]
+            message = f"{type(error).__name__}: {quoted(str(error), 500)}"
             return failure("unexpected", message, "This is a bug in Ricordo; its log has the details. Try another way.")
         self.wake()  # after a read too: it may have taken in knowledge files, or found what a hook left
         blocks = answer.pop(BLOCKS, ())
@@ -112,9 +115,10 @@ class ToolService(Service):
             near, known = self._near(arguments)
             if near is not None:
                 more = {"near": near} if near else {}
-                hint = f"Did you mean {' or '.join(near)}?" if near else hint or known
-        if (candidates := getattr(error, "candidates", None)) is not None:
-            more = {"candidates": candidates}
+                hint = f"Did you mean {any_of(near)}?" if near else hint or known
+        for name in ("candidates", "said"):
+            if (told := getattr(error, name, None)) is not None:
+                more = {name: told}
         message, hint = (for_agents(text, self.tools) for text in (plain["message"], hint))
         return failure(error.code, message, hint or "Change the call as the message says.", **printable(more))
 

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from ricordo.errors import ContractError, UsageError
+from ricordo.trust.fence import quoted
 
 MOST_STEPS = 20_000
 MOST_ERRORS = 3
@@ -50,14 +51,15 @@ def check_arguments(name: str, arguments: Mapping[str, Any], schema: Mapping[str
         _WORK.steps = 0
         found = sorted(validator.iter_errors(dict(arguments)), key=relevance)[-MOST_ERRORS:]
     except (_TooMuch, RecursionError, Unresolvable, SchemaError, TypeError, ValueError, AttributeError) as problem:
-        why = " ".join(str(problem).split())[:200] or "it takes too many steps to check"
+        why = quoted(str(problem), 200) if str(problem).strip() else "it takes too many steps to check"
         raise ContractError(
-            f"{name} was not called: its input schema cannot be used ({why})",
+            f"{quoted(name)} was not called: its input schema cannot be used ({why})",
             hint="This is a fault of the tool's server. Use another tool.",
         ) from None
     if found:
-        said = "; ".join(_error_line(error) for error in reversed(found))
-        raise UsageError(f"{name} was not called: {said}", hint=f"It takes: {summary(schema)}")
+        said = quoted("; ".join(_error_line(error) for error in reversed(found)), _LONGEST_HINT)
+        takes = quoted(summary(schema), _LONGEST_HINT)
+        raise UsageError(f"{quoted(name)} was not called: {said}", hint=f"It takes: {takes}")
 
 
 _WORK = threading.local()

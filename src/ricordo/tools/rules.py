@@ -8,9 +8,11 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from ricordo.errors import Forbidden, NotFound, UsageError
+from ricordo.trust.fence import any_of, quoted
 from ricordo.values.items import Item
 from ricordo.values.tools import ToolEntry
 
+_NO_MARKS = str.maketrans("", "", "‹›")
 NOT_READ_ONLY = "it does not say that it only reads"
 
 
@@ -52,9 +54,10 @@ def may_call(name: str, hints: Mapping[str, bool], allow: Sequence[str]) -> bool
 
 def refuse(name: str) -> Forbidden:
     """The error for a call of a tool that may not be called."""
+    inside = quoted(name)[1:-1].translate(_NO_MARKS)  # the face quotes the command
     return Forbidden(
-        f"{name} was not called: {NOT_READ_ONLY}",
-        hint=f"Only the user can allow it, in their own settings: ‹:config set tools.allow {name}›",
+        f"{quoted(name)} was not called: {NOT_READ_ONLY}",
+        hint=f"Only the user can allow it, in their own settings: ‹:config set tools.allow {inside}›",
     )
 
 
@@ -68,9 +71,10 @@ def pick(name: str, known: Sequence[ToolEntry]) -> ToolEntry:
     if len(bare) == 1:
         return bare[0]
     if bare:
-        raise UsageError(f"several servers have '{wanted}'", hint=f"One of: {', '.join(one.name for one in bare)}.")
+        names = any_of([one.name for one in bare])
+        raise UsageError(f"several servers have {quoted(wanted)}", hint=f"One of: {names}.")
     near = get_close_matches(wanted, [one.name for one in known], n=3, cutoff=0.5)
-    hint = f"Did you mean {' or '.join(near)}?" if near else "find_tools finds one by what it is for."
+    hint = f"Did you mean {any_of(near)}?" if near else "find_tools finds one by what it is for."
     if not known:
         hint = "There are none yet; ‹:tools add› takes some in."
     raise NotFound(f"there is no tool '{wanted[:80]}'", hint=hint)

@@ -15,6 +15,7 @@ from ricordo.store.sql.filters import where
 from ricordo.store.sql.protocols import Database
 from ricordo.store.sql.times import micros, moment
 from ricordo.store.values import ContentMark
+from ricordo.trust.fence import any_of
 from ricordo.values import provenance
 from ricordo.values.hits import Filters
 from ricordo.values.items import Draft, Item, Ref, Version
@@ -36,7 +37,7 @@ class Items:
         n = self.number(ref)
         if n is None:
             near = self.nearest(ref)
-            hint = f"Did you mean: {', '.join(near)}?" if near else "‹:list› shows what is in the store."
+            hint = f"Did you mean {any_of(near)}?" if near else "‹:list› shows what is in the store."
             raise NotFound(f"there is no item {ref}", hint=hint)
         return n
 
