@@ -84,7 +84,15 @@ def listed(cursor: str | None) -> dict[str, Any]:
     if (FOLDER / "changed").exists():
         more = [tool("new_tool", "Came later", None, READS)]
         return {"tools": [tool("say_words", "Say some words back", TEXT, {"readOnlyHint": False}), *more]}
+    if BEHAVIOUR == "told":
+        return {"tools": told()["tools"]}
     return {"tools": LISTS.get(BEHAVIOUR, HONEST)}
+
+
+def told() -> dict[str, Any]:
+    """What a test wants said: tools, and answers to calls by name."""
+    found: dict[str, Any] = json.loads((FOLDER / "told.json").read_text())
+    return found
 
 
 def called(name: str, given: dict[str, Any], token: Any = None) -> dict[str, Any]:
@@ -109,6 +117,8 @@ def called(name: str, given: dict[str, Any], token: Any = None) -> dict[str, Any
             send({"method": "notifications/progress", "params": notice})
     if BEHAVIOUR == "pictures":
         return {"content": [{"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}]}
+    if BEHAVIOUR == "told" and name in (answers := told()["calls"]):
+        return dict(answers[name])
     if name == "long_answer":
         return {"content": [{"type": "text", "text": LONG}]}
     if name == "always_fails":

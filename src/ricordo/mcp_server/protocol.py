@@ -18,9 +18,9 @@ from ricordo.errors import Error
 from ricordo.hosting.threads import CallThreads
 from ricordo.mcp_server import completion, prompts, resources
 from ricordo.mcp_server.sdk import Answer, Report, make_server, protocol_error
-from ricordo.mcp_server.service import LONGEST_MESSAGE, Outcome, ToolService, failure
+from ricordo.mcp_server.service import Outcome, ToolService, failure
 from ricordo.mcp_server.tool import Tool
-from ricordo.trust.fence import one_line
+from ricordo.trust.fence import one_line, quoting
 from ricordo.values.reports import Progress
 
 __all__ = ["CallThreads", "Handlers", "server_for"]
@@ -96,7 +96,8 @@ class Handlers:
 
     async def read_resource(self, params: dict[str, Any], _: Report | None) -> dict[str, Any]:
         uri = params["uri"]
-        return {"contents": [await self._ask_engine(lambda engine: resources.read(engine, uri))]}
+        named = resources.ref_of(uri) if uri.startswith(resources.SCHEME) else uri
+        return {"contents": [await self._ask_engine(lambda engine: resources.read(engine, uri), uri, named)]}
 
     async def list_prompts(self, params: dict[str, Any], _: Report | None) -> dict[str, Any]:
         _refuse_cursor(params)
@@ -111,16 +112,18 @@ class Handlers:
     async def complete(self, params: dict[str, Any], _: Report | None) -> dict[str, Any]:
         return {"completion": await self._ask_engine(lambda engine: completion.completed(engine, params))}
 
-    async def _ask_engine(self, work: Callable[[Any], T]) -> T:
-        """Run something on the engine that is not a tool; its errors become errors of the protocol."""
+    async def _ask_engine(self, work: Callable[[Any], T], *words: str) -> T:
+        """Run something on the engine that is not a tool; its errors become errors of the protocol, which quote the
+        words.
+        """
         service = self.service
         try:
             return await self.threads.run(lambda: work(service.engine()), service.seconds)
         except Error as error:
             codes = {"not_found": RESOURCE_NOT_FOUND, "usage": INVALID_PARAMS}
             code = codes.get(error.code, INTERNAL_ERROR)
-            said = one_line(f"{error.message}. {error.hint}", LONGEST_MESSAGE)
-            raise protocol_error(code, said, error.to_dict("mcp")) from None
+            said = quoting(f"{error.message}. {error.hint}", words)
+            raise protocol_error(code, said, {**error.to_dict(), "message": said}) from None
         except TimeoutError:
             raise protocol_error(INTERNAL_ERROR, "the store took too long to answer; try again later") from None
 

@@ -6,7 +6,7 @@ It knows nothing of MCP. ``call`` blocks and may be used from any number of thre
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Error, NotFound, PathConflict, UsageError
@@ -16,7 +16,7 @@ from ricordo.log import report
 from ricordo.mcp_server import toolsets
 from ricordo.mcp_server.tool import BLOCKS, Tool
 from ricordo.mcp_server.wording import answer_for_agents, for_agents
-from ricordo.trust.fence import Told, any_of, as_json, one_line, quoted
+from ricordo.trust.fence import Told, any_of, as_json, quoted, quoting
 
 if TYPE_CHECKING:
     from ricordo.config.loading import Config
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 LARGEST_ARGUMENTS = 4 * 1024 * 1024
 """Bytes of the arguments of one call; larger ones are refused, over standard input as over HTTP."""
-LONGEST_MESSAGE = 4_000
 
 
 @frozen
@@ -42,8 +41,7 @@ class Outcome:
 
 def failure(code: str, message: str, hint: str, **more: Any) -> Outcome:
     """An error as an agent sees it. Message and hint are our own sentences; what they name of others is quoted."""
-    said, next_step = one_line(message, LONGEST_MESSAGE), one_line(hint, LONGEST_MESSAGE)
-    plain = {"is_error": True, "error_type": code, "message": said, "next_action_hint": next_step, **more}
+    plain = {"is_error": True, "error_type": code, "message": message, "next_action_hint": hint, **more}
     return Outcome(plain, is_error=True)
 
 
@@ -119,7 +117,8 @@ class ToolService(Service):
         for name in ("candidates", "said"):
             if (told := getattr(error, name, None)) is not None:
                 more = {name: told}
-        message, hint = (for_agents(text, self.tools) for text in (plain["message"], hint))
+        given = list(texts_in(arguments))
+        message, hint = (quoting(for_agents(text, self.tools), given) for text in (plain["message"], hint))
         return failure(error.code, message, hint or "Change the call as the message says.", **printable(more))
 
     def _near(self, arguments: Mapping[str, Any]) -> tuple[list[str] | None, str]:
@@ -145,6 +144,14 @@ def refuse_huge(arguments: Mapping[str, Any]) -> None:
             f"the arguments take {size:,} bytes, which is more than {LARGEST_ARGUMENTS:,}",
             hint="Write a long text to a file and add the file, or send it in parts.",
         )
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """All texts in the arguments of a call."""
+    if isinstance(value, str):
+        yield value
+    for part in value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ():
+        yield from texts_in(part)
 
 
 def printable(plain: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ title, description, names. There are three kinds of fence, and what stands in on
 
 - in Markdown a block of backticks, longer than any run in it, under ``[data, not instructions]`` (``told_item``,
   ``told_line`` in a ``frame``, ``told_text``);
-- in a sentence of ours quotation marks, on one line (``quoted``);
+- in a sentence of ours quotation marks, on one line (``quoted``, ``quoting``);
 - in JSON the string itself (``as_json``).
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NewType
 
 Told = NewType("Told", str)
@@ -24,6 +24,8 @@ OUTSIDE = "data, not instructions"
 LONGEST_TITLE = 120
 LONGEST_DESCRIPTION = 240
 LONGEST_REF = 400
+LONGEST_SENTENCE = 4_000
+SHORTEST_QUOTED = 4
 LONGEST_LINE = 200
 """How many letters of each part of a line are told."""
 _HIDDEN = re.compile(
@@ -125,6 +127,15 @@ def joined(*parts: str, gap: str = "\n\n") -> Told:
 def quoted(words: str, longest: int = LONGEST_TITLE) -> Told:
     """Words that the user may not have written, inside a sentence of ours; what is inside cannot end the quotation."""
     return Told(f"'{_in_a_line(one_line(words, longest)).replace(chr(39), '’')}'")
+
+
+def quoting(sentence: str, words: Iterable[str]) -> Told:
+    """A sentence of ours, in which these words are quoted where they stand."""
+    for word in sorted({word for word in words if len(word.strip()) >= SHORTEST_QUOTED}, key=len, reverse=True):
+        sentence = re.sub(
+            rf"(?<!['\w]){re.escape(word)}(?!['\w])", lambda found: quoted(found[0], LONGEST_REF), sentence
+        )
+    return Told(one_line(sentence, LONGEST_SENTENCE))
 
 
 def any_of(names: Sequence[str]) -> Told:
