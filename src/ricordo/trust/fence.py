@@ -26,6 +26,7 @@ LONGEST_DESCRIPTION = 240
 LONGEST_REF = 400
 LONGEST_SENTENCE = 4_000
 SHORTEST_QUOTED = 4
+"""A shorter word of a caller says nothing, and may stand in a sentence by chance."""
 LONGEST_LINE = 200
 """How many letters of each part of a line are told."""
 _HIDDEN = re.compile(
@@ -131,7 +132,8 @@ def quoted(words: str, longest: int = LONGEST_TITLE) -> Told:
 
 def quoting(sentence: str, words: Iterable[str]) -> Told:
     """A sentence of ours, in which these words are quoted where they stand."""
-    for word in sorted({word for word in words if len(word.strip()) >= SHORTEST_QUOTED}, key=len, reverse=True):
+    named = {word for word in words if len(word.strip()) >= SHORTEST_QUOTED and word in sentence}
+    for word in sorted(named, key=len, reverse=True):
         sentence = re.sub(
             rf"(?<!['\w]){re.escape(word)}(?!['\w])", lambda found: quoted(found[0], LONGEST_REF), sentence
         )
