@@ -94,7 +94,8 @@ class ToolService(Service):
             return failure("unexpected", message, "This is a bug in Ricordo; its log has the details. Try another way.")
         self.wake()  # after a read too: it may have taken in knowledge files, or found what a hook left
         blocks = answer.pop(BLOCKS, ())
-        return Outcome(answer_for_agents(printable(answer), self.tools), blocks=blocks)
+        words = list(texts_in(arguments))
+        return Outcome(answer_for_agents(printable(answer), self.tools, words), blocks=blocks)
 
     def _unknown(self, name: str) -> Outcome:
         from ricordo.config.rules import nearest

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from ricordo.trust.fence import quoting
 from ricordo.verbs.index import all_verbs
 
 _COMMAND = re.compile(r"(?:the user's command )?'ricordo ([^']+)'")
@@ -36,16 +37,20 @@ def for_agents(text: str, tools: Collection[str]) -> str:
     return _COMMAND.sub(worded, text)
 
 
-def answer_for_agents(plain: Mapping[str, Any], tools: Collection[str]) -> dict[str, Any]:
-    """An answer in which what Ricordo says of its own, of the whole and of each item, is worded for agents."""
-    return {name: _worded(name, value, tools) for name, value in plain.items()}
+def answer_for_agents(plain: Mapping[str, Any], tools: Collection[str], words: Collection[str] = ()) -> dict[str, Any]:
+    """An answer in which what Ricordo says of its own, of the whole and of each item, is worded for agents.
+
+    In these sentences the refs of the answer and the given words are quoted: they may not be the user's.
+    """
+    words = [*words, *(ref for ref in (plain.get("ref"),) if isinstance(ref, str))]
+    return {name: _worded(name, value, tools, words) for name, value in plain.items()}
 
 
-def _worded(name: str, value: Any, tools: Collection[str]) -> Any:
+def _worded(name: str, value: Any, tools: Collection[str], words: Collection[str]) -> Any:
     if name == "items" and isinstance(value, list):
-        return [answer_for_agents(one, tools) if isinstance(one, dict) else one for one in value]
+        return [answer_for_agents(one, tools, words) if isinstance(one, dict) else one for one in value]
     if name in _SAID_BY_US and isinstance(value, str):
-        return for_agents(value, tools)
+        return quoting(for_agents(value, tools), words)
     if name in _SAID_BY_US and isinstance(value, list):
-        return [for_agents(one, tools) if isinstance(one, str) else one for one in value]
+        return [quoting(for_agents(one, tools), words) if isinstance(one, str) else one for one in value]
     return value
