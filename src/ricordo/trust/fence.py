@@ -131,13 +131,20 @@ def quoted(words: str, longest: int = LONGEST_TITLE) -> Told:
 
 
 def quoting(sentence: str, words: Iterable[str]) -> Told:
-    """A sentence of ours, in which these words are quoted where they stand."""
+    """A sentence of ours, in which these words are quoted where they stand; what it quotes already stays."""
     named = {word for word in words if len(word.strip()) >= SHORTEST_QUOTED and word in sentence}
-    for word in sorted(named, key=len, reverse=True):
+    for word in sorted(named, key=lambda one: ("'" not in one, -len(one))):
+        # A word with a quotation mark in it comes first: it may look as if it began or ended a quotation.
+        bare = rf"(?<!['\w]){re.escape(word)}(?!['\w])"
+        known = bare if "'" in word else rf"'[^'\n]*'|{bare}"
         sentence = re.sub(
-            rf"(?<!['\w]){re.escape(word)}(?!['\w])", lambda found: quoted(found[0], LONGEST_REF), sentence
+            known, lambda found: found[0] if _is_quoted(found[0]) else quoted(found[0], LONGEST_REF), sentence
         )
     return Told(one_line(sentence, LONGEST_SENTENCE))
+
+
+def _is_quoted(part: str) -> bool:
+    return len(part) > 1 and part[0] == part[-1] == "'" and "'" not in part[1:-1]
 
 
 def any_of(names: Sequence[str]) -> Told:
