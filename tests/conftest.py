@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from ricordo import ConfigProvider, Ricordo
+from ricordo.config.machine import MACHINE_NAME
 from ricordo.values.items import Saved
 from ricordo.values.reports import Refreshed
 
@@ -18,10 +19,26 @@ settings.register_profile("busy machine", deadline=None, suppress_health_check=[
 settings.load_profile("busy machine")
 
 
+def new_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home on the one machine that all tests run on: stores outlive the homes of single tests."""
+    home = tmp_path_factory.mktemp("home")
+    (home / "data").mkdir()
+    (home / "data" / MACHINE_NAME).write_text('{"id": "7e575075", "name": "tests"}')
+    return home
+
+
+@pytest.fixture(scope="session", autouse=True)
+def home_of_all_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What several tests share is made on the same machine as what each makes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RICORDO_DATA_HOME", str(new_home(tmp_path_factory) / "data"))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def clean_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees, or leaves, anything in the user's own folders."""
-    home = tmp_path_factory.mktemp("home")
+    home = new_home(tmp_path_factory)
     monkeypatch.setenv("RICORDO_DATA_HOME", str(home / "data"))
     monkeypatch.setenv("RICORDO_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("RICORDO_CONFIG_HOME", str(home / "config"))

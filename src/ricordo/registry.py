@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from ricordo.errors import Unavailable, UsageError
+from ricordo.values.file_refs import PLAIN, FileRefs
 from ricordo.values.items import Item, Ref
 
 if TYPE_CHECKING:
@@ -209,26 +210,27 @@ def worker_name() -> str:
     return worker_name()
 
 
-def disk_ref(path: Path) -> Ref:
-    """The ref of a file."""
+def disk_ref(path: Path, refs: FileRefs = PLAIN) -> Ref:
+    """The ref of a file of this machine, as the refs of a store say it."""
     from ricordo.sources.disk import disk_ref
 
-    return disk_ref(path)
+    return disk_ref(path, refs)
 
 
-def same_bytes(item: Item) -> bytes | None:
-    """The bytes of an item's file, if it is still the file that was added."""
+def same_bytes(item: Item, refs: FileRefs) -> bytes | None:
+    """The bytes of an item's file, if it is on this machine and still the file that was added."""
     from ricordo.sources.disk import bytes_like, ref_path
 
     digest = item.fields.metadata.get("sha256")
-    return bytes_like(ref_path(item.ref), str(digest)) if item.ref.drive == "disk" and digest else None
+    is_file = item.ref.drive == "disk" and refs.is_here(item.ref)
+    return bytes_like(ref_path(item.ref, refs), str(digest)) if is_file and digest else None
 
 
-def disk_path(ref: Ref) -> Path:
-    """The file that a ref of the drive ``disk`` names."""
+def disk_path(ref: Ref, refs: FileRefs) -> Path:
+    """The file of this machine that a ref of the drive ``disk`` names."""
     from ricordo.sources.disk import ref_path
 
-    return ref_path(ref)
+    return ref_path(ref, refs)
 
 
 def url_ref(url: str, config: Config) -> Ref:

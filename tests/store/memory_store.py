@@ -9,7 +9,7 @@ import difflib
 import fnmatch
 import math
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ricordo.config.machine import this_machine
 from ricordo.errors import Conflict, ContractError, Error, NotFound, PathConflict, StaleVersion
 from ricordo.store.asking import (
     NEWEST,
@@ -36,6 +37,7 @@ from ricordo.store.values import Backlog, FileState, Job, PreparedChunk, Prepare
 from ricordo.text.phrases import holds_phrase, holds_prefix
 from ricordo.text.spelling import likely_words
 from ricordo.text.words import Analyzer, fold
+from ricordo.values.file_refs import FileRefs
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item, Ref, Saved, Version
 from ricordo.values.use_scores import feedback_prior
@@ -93,7 +95,7 @@ class MemoryStore:
         self.mirror: Mirror | None = None
         self.items, self.changes, self.index = _Items(self), _Changes(self), _Index(self)
         self.vectors, self.jobs, self.links = _Vectors(self), _Jobs(self), _Links(self)
-        self.lessons, self.files = _Lessons(self), _Files(self)
+        self.lessons, self.files, self.machines = _Lessons(self), _Files(self), _Machines(self)
 
     @property
     def tables(self) -> Tables:
@@ -660,9 +662,31 @@ class _Files(_Part):
     def roots(self) -> list[tuple[str, tuple[str, ...]]]:
         return sorted(self.store.tables.roots.items())
 
+    def all_roots(self) -> list[tuple[str, str, tuple[str, ...]]]:
+        return [(this_machine().id, path, globs) for path, globs in self.roots()]
+
     def forget_root(self, path: str) -> bool:
         with self.store.writing() as tables:
             return tables.roots.pop(path, None) is not None
+
+    def take_over_roots(self, machine: str) -> None:
+        """All folders are this machine's."""
+
+
+class _Machines(_Part):
+    """Every file is on this machine, because the store lives in its memory."""
+
+    def refs(self) -> FileRefs:
+        return FileRefs(this_machine().id, this_machine().id)
+
+    def note_this(self) -> None:
+        """There is nobody else."""
+
+    def names(self) -> dict[str, str]:
+        return {}
+
+    def elsewhere(self, refs: Iterable[str]) -> dict[str, str]:
+        return {}
 
 
 def _tick(tables: Tables) -> datetime:

@@ -24,6 +24,7 @@ PROTOCOLS = {
     "found",
     "base",
     "parts",
+    "file_parts",
     "prepare",
     "values",
     "fingerprint",

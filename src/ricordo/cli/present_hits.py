@@ -161,6 +161,9 @@ def replaced_text(one: Item | Hit | Happening) -> str:
 def location(hit: Hit) -> str:
     """``notes/a.md:12-18`` for a file, ``memory:/slug`` for what lives here, and the page if there is one."""
     where = short_ref(hit.ref)
+    if hit.machine:
+        where = f"{one_line(hit.ref)} on {one_line(hit.machine)}, "
+        return f"{where}{_span(hit.lines, hit.place)}" if hit.lines[0] > 0 or hit.place else where[:-2]
     if hit.place:
         return f"{where}  {one_line(hit.place)}"
     first, last = hit.lines
@@ -177,6 +180,14 @@ def short_ref(ref: str) -> str:
     drive, _, path = ref.partition(":")
     if drive != "disk":
         return one_line(ref)
+    if path.startswith("/@"):
+        from ricordo.config.machine import this_machine
+        from ricordo.values.file_refs import PLAIN
+
+        machine, place = PLAIN.split(path)
+        if machine != this_machine().id:
+            return one_line(ref)
+        path = place
     try:
         return one_line(str(Path(path).relative_to(current_folder())))
     except (ValueError, NotFound):

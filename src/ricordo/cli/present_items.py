@@ -36,11 +36,13 @@ def size_text(size: int) -> str:
 
 def show_items(screen: Screen, items: Sequence[Item]) -> None:
     """One line per item."""
-    rows = [
-        (short_ref(str(item.ref)), item.kind, f"v{item.version}", local_time(item.updated_at), item.title)
-        for item in items
-    ]
+    rows = [(_where(item), item.kind, f"v{item.version}", local_time(item.updated_at), item.title) for item in items]
     screen.table(("ref", "kind", "version", "changed", "title"), rows, paths=(0,))
+
+
+def _where(item: Item) -> str:
+    """The ref, and the other machine that has the file."""
+    return f"{one_line(str(item.ref))} on {one_line(item.machine)}" if item.machine else short_ref(str(item.ref))
 
 
 def show_content(screen: Screen, item: Item, original: bytes | None = None) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         AddReport,
         DoctorReport,
         JobsReport,
+        KnownMachine,
         RefreshReport,
         Root,
         SyncReport,
@@ -212,12 +213,23 @@ def show_synced(screen: Screen, report: SyncReport) -> None:
 def show_roots(screen: Screen, roots: Sequence[Root]) -> None:
     """The folders; one that is gone was moved or deleted."""
     rows = [
-        (f"{root.items:,}", one_line(root.path), " ".join(root.globs), "" if root.is_there else "gone")
+        (
+            f"{root.items:,}",
+            one_line(root.path),
+            " ".join(root.globs),
+            f"on {one_line(root.machine)}" if root.machine else "" if root.is_there else "gone",
+        )
         for root in roots
     ]
     screen.table(("items", "folder", "only", ""), rows, right=(0,))
     if not rows:
         screen.note("no folder was added; 'ricordo add FOLDER' adds one")
+
+
+def show_machines(screen: Screen, machines: Sequence[KnownMachine]) -> None:
+    """This machine first, then the others that have files in the store."""
+    rows = [(one_line(one.name), one.id, f"{one.files:,}", "this one" if one.is_here else "") for one in machines]
+    screen.table(("machine", "id", "files", ""), rows, right=(2,))
 
 
 def show_left_root(screen: Screen, root: Root) -> None:

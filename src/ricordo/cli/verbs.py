@@ -122,6 +122,7 @@ SHOWN: dict[str, str] = {
     "roots move": "present_reports.show_refreshed_report",
     "roots list": "present_reports.show_roots",
     "roots rm": "present_reports.show_left_root",
+    "machine": "present_reports.show_machines",
     "vacuum": "present_reports.show_vacuumed",
     "status": "present_reports.show_facts",
     "tiers": "present_reports.show_tiers",

@@ -5,6 +5,7 @@ Both are in the user's data folder, not among the settings, because people copy 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
@@ -57,7 +58,8 @@ def _known(home: Path) -> Machine:
     try:
         return _read(home) or _make(home)
     except (OSError, Unavailable):  # the folder cannot be written: the host's name is all that is known
-        return Machine(socket.gethostname(), socket.gethostname())
+        host = socket.gethostname()
+        return Machine(hashlib.sha256(host.encode()).hexdigest()[: 2 * _ID_BYTES], host)
 
 
 def _read(home: Path) -> Machine | None:

@@ -65,8 +65,13 @@ class Collector:
         """The location of the skill that has each name."""
         found = store.items.listing(Filters(kinds=("skill",), drives=(DRIVE,)), 1 << 30, 0)
         states = store.files.states([n for n, _ in found])
+        self.refs = store.machines.refs()
         self.known = {item.ref.path[1:]: Known(n, item, states.get(n)) for n, item in found}
-        self._names = {known.location: name for name, known in self.known.items() if known.location}
+        self._names = {
+            known.location: name
+            for name, known in self.known.items()
+            if known.location and self.refs.is_said_here(known.item.fields.metadata)
+        }
 
     def collect(self, roots: Sequence[SkillRoot], listed: Iterable[Listed] = ()) -> None:
         """Take in what is new or changed."""
@@ -78,7 +83,11 @@ class Collector:
         read.
         """
         for name, known in sorted(self.known.items()):
-            if name in self.taken or not _is_gone(known, listed):
+            if (
+                name in self.taken
+                or not self.refs.is_said_here(known.item.fields.metadata)
+                or not _is_gone(known, listed)
+            ):
                 continue
             if prune:
                 refused = self.store.changes.remove_many([known.n]).get(known.n)
@@ -173,7 +182,9 @@ class Collector:
         """Claim a name; False when another skill of that name comes first."""
         before = self.taken.get(name)
         known = self.known.get(name)
-        if before is None and known is not None and known.location != location and not _is_gone(known, listed=True):
+        if before is None and known is not None and not self.refs.is_said_here(known.item.fields.metadata):
+            before = f"{known.location} of another machine"
+        elif before is None and known is not None and known.location != location and not _is_gone(known, listed=True):
             before = known.location or "the list" if known.rank <= rank_of(scope) else None
         if before is not None:
             reason = f"shadowed: {location} has the name of {before}, which comes first"
@@ -197,6 +208,8 @@ class Collector:
             )  # the description always comes from the file, even if its front matter is broken
             metadata = metadata_kept(known.item.fields, said, says)
         metadata |= {"location": location, "scope": scope}
+        if self.refs.here != self.refs.home:
+            metadata["machine"] = self.refs.here
         fields: dict[str, Any] = {
             "title": name,
             "source": "file" if plain.file is not None else "agent",
@@ -213,7 +226,9 @@ def edited(store: Store) -> list[SkillRoot]:
 
     Those that are gone, or that a command lists under a name of its own, are left to ``skills add``.
     """
-    found = dict(store.items.listing(Filters(kinds=("skill",), drives=(DRIVE,)), 1 << 30, 0))
+    refs = store.machines.refs()
+    listed = store.items.listing(Filters(kinds=("skill",), drives=(DRIVE,)), 1 << 30, 0)
+    found = {n: item for n, item in listed if refs.is_said_here(item.fields.metadata)}
     places = []
     for n, state in store.files.states(list(found)).items():
         about = found[n].fields.metadata

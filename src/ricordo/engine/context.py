@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo import registry
 from ricordo.config.files import data_home
 from ricordo.config.loading import Config, StoreLocation
+from ricordo.config.machine import this_machine
 from ricordo.config.places import Located, is_shared, knowledge_place, places
 from ricordo.engine.checks import check_type, is_bare, is_id, is_url, only_one, refuse_binned
 from ricordo.engine.models_in_use import ModelsInUse
@@ -22,6 +23,7 @@ from ricordo.errors import Error, NotFound, StoreError, Unavailable, UsageError
 from ricordo.memory.tracking import Tracker
 from ricordo.permissions import refuse_file_ref
 from ricordo.store.base import Store
+from ricordo.values.file_refs import DISK, FileRefs, elsewhere, is_marked
 from ricordo.values.items import Ref
 from ricordo.values.reports import AddReport, Progress
 
@@ -260,12 +262,18 @@ class EngineContext:
             return report
         return replace(report, notes=(*report.notes, f"vectors: {done.stopped}"))
 
+    @property
+    def file_refs(self) -> FileRefs:
+        """How the refs of the store's files are to be read on this machine."""
+        here = this_machine().id
+        return FileRefs(here, here) if isinstance(self._opened, Error) else self._opened.machines.refs()
+
     def resolve(self, text: str | Path | Ref) -> Ref:
         """A ref from a ref, an item id, a URL or a file path."""
         if isinstance(text, Ref):
             return text
         if isinstance(text, Path):
-            return registry.disk_ref(text)
+            return self._file_ref(registry.disk_ref(text))
         check_type("ref", text, str)
         if is_id(text):
             found = self.store.items.ref_by_id(text)
@@ -275,16 +283,35 @@ class EngineContext:
         if is_url(text):
             return registry.url_ref(text, self.config)
         if Ref.looks_like(text):
-            return Ref.parse(text)
+            ref = Ref.parse(text)
+            return ref if ref.drive != DISK else self._file_ref(ref, as_written=True)
         if not text.strip():
             raise UsageError("an empty name is not a ref", hint="Name a file, a ref such as note:/plan, or an item id.")
-        return registry.disk_ref(Path(text))
+        return self._file_ref(registry.disk_ref(Path(text)))
+
+    def _file_ref(self, plain: Ref, *, as_written: bool = False) -> Ref:
+        """The ref of a file in this store: a path means this machine's file, unless only another one of that path is
+        there. A ref ``as_written`` means what it says, unless only this machine's file is there.
+        """
+        refs = self.file_refs
+        said = refs.seen_from(refs, plain) if as_written else refs.ref(plain.path)
+        if refs.home == refs.here or is_marked(plain.path):
+            return said
+        other = refs.ref(plain.path) if as_written else plain
+        below = self.unsynced_store.items.refs_below
+        return other if not below(DISK, said.path) and below(DISK, other.path) else said
 
     def resolve_new(self, text: str | Path | Ref) -> Ref:
         """The ref that is written to; callers that may not read files are refused one that names a file."""
         ref = self.resolve(text)
         refuse_file_ref(ref)
+        self.refuse_elsewhere(ref)
         return ref
+
+    def refuse_elsewhere(self, ref: Ref) -> None:
+        """Refuse to change a file of another machine."""
+        if ref.drive == DISK and (found := self.store.machines.elsewhere([str(ref)])):
+            raise elsewhere(ref, found[str(ref)])
 
     def number(self, name: str | Path | Ref) -> int:
         """The number of the item with a name; an error if there is none."""

@@ -120,7 +120,7 @@ def store_status(store: Store, location: str, config: Config) -> dict[str, Any]:
         "store": location,
         "bytes": size,
         **store.counts(),
-        "roots": [root for root, _ in store.files.roots()],
+        "roots": [root for root, _ in store.files.roots()],  # this machine's
         "backend": config.search.backend,
         "profile": config.search.profile,
         "untrusted_settings": list(config.untrusted),

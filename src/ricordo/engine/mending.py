@@ -7,8 +7,8 @@ file has it, the newest undamaged version becomes the current one again; the dam
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
+from ricordo import registry
 from ricordo.engine.context import EngineContext
 from ricordo.errors import Error
 from ricordo.values.items import Ref
@@ -50,9 +50,9 @@ def _texts(context: EngineContext, one: Damage) -> Iterator[str]:
                 yield read(context.knowledge.folder.read(file.name).data, file.name).text
             except (Error, OSError):
                 continue
-    if one.ref.startswith("disk:"):
+    if one.ref.startswith("disk:") and context.file_refs.is_here(ref := Ref.parse(one.ref)):
         files = context.files()
-        for entry in files.at(Path(Ref.parse(one.ref).path)):
+        for entry in files.at(registry.disk_path(ref, context.file_refs)):
             if isinstance(entry, FoundFile):
                 try:
                     yield parse_bytes(files.bytes_of(entry), entry.path.name, limits=files.limits).text

@@ -7,6 +7,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -132,7 +133,7 @@ class MigrateVerbs:
         context = self._context
         record = context.store.transfer.item(n)
         backlog = context.models.backlog()
-        there = other.items.number(record.ref)
+        there = other.items.number(record.placed_in(other.machines.refs()).ref)
         copy = other.transfer.item(there) if there is not None else None
         if there is not None and copy is not None and copy.state != "deleted":
             ours, theirs = _version_hashes(record), _version_hashes(copy)
@@ -147,6 +148,7 @@ class MigrateVerbs:
                 )
             if not is_older and on_conflict == "overwrite":
                 draft = context.store.items.draft(n, record.version)
+                draft = replace(draft, ref=context.file_refs.seen_from(other.machines.refs(), draft.ref))
                 prepared = context.pipeline_of(other).prepare_draft(draft)
                 return other.changes.rewrite(there, prepared, durable=True, backlog=backlog, base=copy.version)
             on_conflict = "overwrite" if is_older else on_conflict

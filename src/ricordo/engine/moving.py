@@ -201,7 +201,8 @@ class MoveVerbs:
     def _occupied(self, item: ItemRecord) -> bool:
         if item.state == "deleted":
             return self._context.store.items.ref_by_id(item.id) is not None
-        return bool(self._context.store.files.known(item.ref.drive, [item.ref.path]))
+        ref = item.placed_in(self._context.file_refs).ref
+        return bool(self._context.store.files.known(ref.drive, [ref.path]))
 
     def _settle_language(self, header: Header) -> tuple[str, ...]:
         if self._context.store.transfer.adopt_language(header.language):

@@ -16,6 +16,7 @@ from ricordo.engine.successors import replacement
 from ricordo.errors import NotFound, Unavailable, UsageError
 from ricordo.search.scan import grep_texts, tree_of
 from ricordo.values.days import parse_time
+from ricordo.values.file_refs import elsewhere
 from ricordo.values.hits import Evidence, Filters, GrepMatch
 from ricordo.values.items import Item, TreeNode, Version
 from ricordo.values.kinds import REMEMBERED_KINDS
@@ -121,6 +122,7 @@ class ReadVerbs:
         tracker = self._context.tiers.tracker_of(tier)
         if tracker is not None and (config.search.track if track is None else track):
             tracker.opened(item, settings=config.usage)
+        item = replace(item, machine=tier.store.machines.elsewhere([str(item.ref)]).get(str(item.ref), ""))
         return item if lines is None else _some_lines(item, lines)
 
     @verb("read", "find", "Say where an item can be opened.", path="place", not_on=OPENED, answers="place")
@@ -129,7 +131,9 @@ class ReadVerbs:
         tier, n = self._context.tiers.holder(ref)
         item = tier.store.items.get_many([n])[n]
         if item.ref.drive == "disk":
-            return item.ref.path
+            if found := tier.store.machines.elsewhere([str(item.ref)]):
+                raise elsewhere(item.ref, found[str(item.ref)])
+            return item.ref.place
         path = self._context.knowledge_file(tier.store, n)
         if path is not None:
             return str(path)
@@ -154,7 +158,7 @@ class ReadVerbs:
             refuse_binned(item)
         blob = tier.store.items.draft(n, item.version).blob
         if blob is None and not item.fields.is_textual:
-            if (data := registry.same_bytes(item)) is not None:
+            if (data := registry.same_bytes(item, tier.store.machines.refs())) is not None:
                 return data
             raise Unavailable(
                 f"the bytes of {item.ref} are not kept in the store",
@@ -195,13 +199,17 @@ class ReadVerbs:
     )
     def list(self, *, filters: Filters | None = None, limit: Limit = 50, offset: Offset = 0) -> builtins.list[Item]:
         """Items come without their content."""
-        items = self._context.store.items
+        store = self._context.store
+        found = store.items.listing(filters or Filters(), limit, offset)
+        machines = store.machines.elsewhere(str(item.ref) for _, item in found)
 
-        def titled(n: int, item: Item) -> Item:
+        def shown(n: int, item: Item) -> Item:
+            if machine := machines.get(str(item.ref)):
+                item = replace(item, machine=machine)
             is_named = item.fields.title or item.kind not in REMEMBERED_KINDS
-            return item if is_named else replace(item, opening=items.get(n).content)
+            return item if is_named else replace(item, opening=store.items.get(n).content)
 
-        return [titled(n, item) for n, item in items.listing(filters or Filters(), limit, offset)]
+        return [shown(n, item) for n, item in found]
 
     @verb(
         "read", "find", "Count the items that pass filters.", answers="count", examples=("ricordo count --kind memory",)
@@ -224,6 +232,8 @@ class ReadVerbs:
         depth: Annotated[int, Say("How many levels to show.", 1, most=20, shown="N")] | None = None,
     ) -> TreeNode:
         """Refs as folders, from all drives or below one ref."""
+        if prefix is not None and prefix.startswith("disk:/"):
+            prefix = str(self._context.resolve(prefix))
         return tree_of(self._context.store, prefix, depth)
 
     @verb(

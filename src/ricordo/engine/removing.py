@@ -134,10 +134,14 @@ class RemoveVerbs:
             for n, item in self._context.store.items.listing(criteria.filters(now), 1 << 30, 0)
             if (not refs or n in named) and criteria.meets(item, now)
         }
-        chosen = {n: item for n, item in found.items() if not is_protected(item)}
-        spared = len(found) - len(chosen)
-        notes = (f"{spared} protected item{'' if spared == 1 else 's'} left alone",) if spared else ()
-        return chosen, notes
+        own = self._of_this_machine({n: item.ref for n, item in found.items()})
+        chosen = {n: found[n] for n in own if not is_protected(found[n])}
+        notes = []
+        if spared := len(own) - len(chosen):
+            notes.append(f"{spared} protected item{'' if spared == 1 else 's'} left alone")
+        if others := len(found) - len(own):
+            notes.append(f"{others} file{'' if others == 1 else 's'} of other machines left alone")
+        return chosen, tuple(notes)
 
     def _rm(self, refs: Sequence[str | Ref], *, purge: bool, dry_run: bool) -> AddReport:
         """Remove items by name: to the bin, or with ``purge`` out of the file."""
@@ -160,9 +164,9 @@ class RemoveVerbs:
         for text in [str(name) for name in names if str(name).endswith(("/", "/*")) and not self._is_page(str(name))]:
             folder = self._folder(text)
             if folder.drive == "disk":
-                below = f"{folder.path.rstrip('/')}/"
+                below, refs = f"{folder.path.rstrip('/')}/", self._context.file_refs
                 for root, _ in files.roots():
-                    if f"{registry.disk_ref(Path(root)).path}/".startswith(below):
+                    if f"{registry.disk_ref(Path(root), refs).path}/".startswith(below):
                         files.forget_root(root)
 
     def _folder(self, text: str) -> Ref:
@@ -183,16 +187,25 @@ class RemoveVerbs:
                 below = store.items.refs_below(ref.drive, ref.path)
                 if not below:
                     raise NotFound(f"there is nothing below {ref}", hint="‹:tree› shows what is in the store.")
-                found |= {number: below_ref for number, below_ref, _ in below}
+                own = self._of_this_machine({number: below_ref for number, below_ref, _ in below})
+                if not own:
+                    self._context.refuse_elsewhere(below[0][1])
+                found |= own
                 continue
             number = self._context.number(name)
             item = store.items.get(number)
+            self._context.refuse_elsewhere(item.ref)
             if not in_bin:
                 refuse_binned(item)
             found[number] = item.ref
         for ref in [one for one in found.values() if _is_session(one)]:
             found |= {number: below for number, below, _ in store.items.refs_below(SESSION, ref.path)}
         return list(found.items())
+
+    def _of_this_machine(self, refs: dict[int, Ref]) -> dict[int, Ref]:
+        """Those that are no files of other machines: what another machine added is not put away from here."""
+        others = self._context.store.machines.elsewhere(map(str, refs.values()))
+        return {number: ref for number, ref in refs.items() if str(ref) not in others}
 
     def _is_page(self, name: str) -> bool:
         """Whether a name is that of a page: its address may end like that of a folder."""
@@ -233,7 +246,8 @@ class RemoveVerbs:
 
     def _restore_below(self, folder: Ref) -> Saved:
         removed = Filters(drives=(folder.drive,), paths=(f"{folder.path.rstrip('/')}/",), states=("deleted",))
-        found = [item.ref for _, item in self._context.store.items.listing(removed, 1 << 30, 0)]
+        binned = {n: item.ref for n, item in self._context.store.items.listing(removed, 1 << 30, 0)}
+        found = list(self._of_this_machine(binned).values())
         if not found:
             raise NotFound(f"nothing below {folder} is in the bin", hint="‹:list --removed› shows what is.")
         for ref in found:

@@ -1,27 +1,30 @@
-"""Verbs for the folders that were added: roots, forget_root, relocate; and following a project that moved."""
+"""Verbs for the folders that were added and the machines they are on: roots, forget_root, relocate, machine; and
+following a project that moved.
+"""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ricordo.config.machine import name_machine
 from ricordo.engine.context import EngineContext
-from ricordo.errors import Error, NotFound, UsageError
+from ricordo.engine.takeover import Takeover, known_machines, moved
+from ricordo.errors import NotFound, UsageError
 from ricordo.registry import disk_path, disk_ref
+from ricordo.values.file_refs import UNKNOWN_MACHINE
 from ricordo.values.items import Ref
-from ricordo.values.reports import Refreshed, RefreshReport, Root
+from ricordo.values.reports import KnownMachine, RefreshReport, Root
 from ricordo.verbs.declare import verb
 
 if TYPE_CHECKING:
     from typing import Annotated
 
-    from ricordo.store.values import FileState
     from ricordo.verbs.declare import Say
-    from ricordo.verbs.parameters import REF_TEXT
+    from ricordo.verbs.parameters import NAME_TEXT, REF_TEXT
 
 SAMPLE = 50
 """How many items are looked at to find out whether, and from where, a project was moved."""
@@ -43,11 +46,18 @@ class RootVerbs:
     )
     def roots(self) -> tuple[Root, ...]:
         """The folders that were added, and how many items each has."""
-        store = self._context.store
-        return tuple(
-            Root(path, globs, len(store.items.refs_below("disk", disk_ref(Path(path)).path)), Path(path).is_dir())
-            for path, globs in store.files.roots()
-        )
+        store, refs = self._context.store, self._context.file_refs
+        found = store.files.all_roots()
+        names = store.machines.names() if any(machine != refs.here for machine, _, _ in found) else {}
+
+        def shown(machine: str, path: str, globs: tuple[str, ...]) -> Root:
+            place = disk_ref(Path(path)).path if machine == refs.here else f"/{path.lstrip('/')}".replace("\\", "/")
+            count = len(store.items.refs_below("disk", refs.path(place, machine)))
+            if machine == refs.here:
+                return Root(path, globs, count, Path(path).is_dir())
+            return Root(path, globs, count, machine=names.get(machine, machine) or UNKNOWN_MACHINE)
+
+        return tuple(shown(*one) for one in found)
 
     @verb(
         "files", "add", "Leave a folder, and keep its items.", path="roots rm", examples=("ricordo roots rm ~/notes",)
@@ -55,7 +65,7 @@ class RootVerbs:
     def forget_root(self, path: Annotated[str | Path, Say("The folder.", longest=REF_TEXT, shown="FOLDER")]) -> Root:
         """``refresh`` finds no more new files in it. Its items stay until they are removed."""
         wanted = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - resolve() would follow links
-        known = {root.path: root for root in self.roots()}
+        known = {root.path: root for root in self.roots() if not root.machine}
         if wanted not in known:
             listed = ", ".join(known) or "none"
             raise NotFound(f"{wanted} is not a folder that was added", hint=f"Folders that were added: {listed}.")
@@ -65,54 +75,83 @@ class RootVerbs:
     @verb(
         "files",
         "add",
-        "Say that files were moved to another folder.",
+        "Say that files were moved to another folder, or take over those of another machine.",
         path="roots move",
-        examples=("ricordo roots move ~/old/notes ~/new/notes",),
+        examples=("ricordo roots move ~/old/notes ~/new/notes", "ricordo roots move --from-machine laptop"),
     )
     def relocate(
         self,
-        old: Annotated[str | Path, Say("Where they were.", longest=REF_TEXT)],
-        new: Annotated[str | Path, Say("Where they are now.", longest=REF_TEXT)],
+        old: Annotated[str | Path, Say("Where they were.", longest=REF_TEXT)] | None = None,
+        new: Annotated[str | Path, Say("Where they are now.", longest=REF_TEXT)] | None = None,
+        *,
+        from_machine: Annotated[
+            str,
+            Say("Take over all files of this machine (name or id), which is gone.", longest=NAME_TEXT, shown="NAME"),
+        ]
+        | None = None,
     ) -> RefreshReport:
         """What was added from ``old`` gets the refs of the same files in ``new``.
 
         History, fields and vectors stay. A project that is moved with its store is followed by ``refresh`` by itself.
+        With ``from_machine``, the files that were added on that machine belong to this one from now on, at the same
+        paths, or with ``old`` and ``new`` at other ones.
         """
-        before, after = (disk_ref(Path(os.path.expanduser(path))).path for path in (old, new))  # noqa: PTH111
-        if not disk_path(Ref("disk", after)).exists():
+        taken = Takeover(self._context).take(from_machine) if from_machine is not None else None
+        if taken is not None and old is None and new is None:
+            return taken
+        if old is None or new is None:
+            raise UsageError("to move files needs two places", hint="Name the old place, then the new one.")
+        moved = self._relocate(old, new)
+        return moved if taken is None else replace(moved, items=(*taken.items, *moved.items))
+
+    def _relocate(self, old: str | Path, new: str | Path) -> RefreshReport:
+        refs = self._context.file_refs
+        before, after = (disk_ref(Path(os.path.expanduser(path)), refs).path for path in (old, new))  # noqa: PTH111
+        place = disk_path(Ref("disk", after), refs)
+        if not place.exists():
             raise UsageError(
-                f"there is no file or folder {after}", hint="Name the place where the files are now, after the old one."
+                f"there is no file or folder {place}", hint="Name the place where the files are now, after the old one."
             )
         if before == after:
             raise UsageError("both names are the same", hint="Name the old place, then the new one.")
-        items = self._context.store.items.refs_below("disk", before)
-        roots = [root for root, _ in self._context.store.files.roots() if _is_within(disk_ref(Path(root)).path, before)]
+        below = self._context.store.items.refs_below("disk", before)
+        items = [(n, ref) for n, ref, _ in below if refs.is_here(ref)]
+        added = [disk_ref(Path(root), refs).path for root, _ in self._context.store.files.roots()]
+        roots = [root for root in added if _is_within(root, before)]
         if not items and not roots:
             raise NotFound(f"nothing was added from {before}", hint="‹:roots› and ‹:tree› show what was.")
-        states = self._context.store.files.states([n for n, _, _ in items])
-        done = [self._moved(n, ref, f"{after}{ref.path[len(before) :]}", states) for n, ref, _ in items]
+        states = self._context.store.files.states([n for n, _ in items])
+        done = [
+            moved(self._context, n, ref, Ref("disk", f"{after}{ref.path[len(before) :]}"), states.get(n))
+            for n, ref in items
+        ]
         self._move_roots(before, after)
         return RefreshReport(tuple(done))
 
-    def _moved(self, n: int, ref: Ref, path: str, states: Mapping[int, FileState]) -> Refreshed:
-        """Give one item its new ref; its text, its vectors and its history stay."""
-        store = self._context.store
-        target = Ref("disk", path)
-        try:
-            draft = replace(store.items.draft(n, store.items.get_many([n])[n].version), ref=target)
-            prepared = self._context.pipeline.prepare_draft(draft, states.get(n))
-            saved = store.changes.rewrite(n, prepared, backlog=self._context.models.backlog())
-        except Error as error:
-            return Refreshed(str(ref), "failed", error.to_dict())
-        return Refreshed(str(target), "moved", chunks=saved.chunks)
-
     def _move_roots(self, before: str, after: str) -> None:
-        files = self._context.store.files
+        files, refs = self._context.store.files, self._context.file_refs
         for root, globs in files.roots():
-            place = disk_ref(Path(root)).path
+            place = disk_ref(Path(root), refs).path
             if _is_within(place, before):
                 files.forget_root(root)
-                files.remember_root(str(disk_path(Ref("disk", f"{after}{place[len(before) :]}"))), globs)
+                files.remember_root(str(disk_path(Ref("disk", f"{after}{place[len(before) :]}"), refs)), globs)
+
+    @verb(
+        "files",
+        "add",
+        "Show this machine and the others that have files in the store, or name this one.",
+        answers="machines",
+        examples=("ricordo machine", "ricordo machine laptop"),
+    )
+    def machine(
+        self,
+        name: Annotated[str, Say("The new name of this machine.", longest=NAME_TEXT, shown="NAME")] | None = None,
+    ) -> tuple[KnownMachine, ...]:
+        """Files and folders belong to the machine on which they were added: others show them, and never change them."""
+        if name is not None:
+            name_machine(name)
+            self._context.store.machines.note_this()
+        return tuple(known_machines(self._context))
 
     def follow_project(self) -> RefreshReport | None:
         """If the project that holds this store was moved, let the refs of its files follow; None if it was not."""
@@ -123,7 +162,7 @@ class RootVerbs:
         before = self._left_place(project)
         if before is None:
             return None
-        report = self.relocate(before, project)
+        report = self._relocate(before, project)
         count = report.count("moved")
         note = f"the project moved from {before} to {project}: {count:,} item{'' if count == 1 else 's'} followed"
         return replace(report, notes=(note,))
@@ -132,10 +171,11 @@ class RootVerbs:
         """The old folder of the project: most missing files were below it, at the path that they have in the project
         now.
         """
-        items = self._context.store.items.refs_below("disk", "/")
+        refs = self._context.file_refs
+        items = [one for one in self._context.store.items.refs_below("disk", "/") if refs.is_here(one[1])]
         sample = items[:: max(1, len(items) // SAMPLE)][:SAMPLE]
         states = self._context.store.files.states([n for n, _, _ in sample])
-        places = {n: disk_path(ref) for n, ref, _ in sample if n in states}
+        places = {n: disk_path(ref, refs) for n, ref, _ in sample if n in states}
         missing = [n for n, path in places.items() if not path.exists()]
         found: Counter[str] = Counter()
         for n in missing:

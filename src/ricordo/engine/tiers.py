@@ -17,6 +17,7 @@ from ricordo.engine.checks import is_bare, is_id, only_one
 from ricordo.errors import NotFound, UsageError
 from ricordo.memory.tracking import Tracker
 from ricordo.store.base import Store
+from ricordo.values.file_refs import DISK
 from ricordo.values.hits import Answer
 from ricordo.values.items import Ref
 from ricordo.values.reports import TierState
@@ -202,6 +203,8 @@ class Tiers:
     def _look_up(self, store: Store, name: str | Ref) -> tuple[int, str]:
         """The number of an item in a store, and its state; "" if it is not there."""
         known = store.items.ref_by_id(name) if isinstance(name, str) else name
+        if known is name and known.drive == DISK:
+            known = self._context.file_refs.seen_from(store.machines.refs(), known)
         n = store.items.number(known) if known is not None else None
         return (n, store.items.get_many([n])[n].state) if n is not None else (0, "")
 

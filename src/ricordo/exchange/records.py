@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Any
 
 from ricordo.exchange.codec import BadRecord, check_field
 from ricordo.frozen import frozen
+from ricordo.values.file_refs import DISK, FileRefs
 from ricordo.values.items import FIELD_NAMES, Fields, Passage, Ref
 from ricordo.values.kinds import KINDS
 
@@ -136,6 +137,18 @@ class ItemRecord:
     """How many secrets of each kind were found in the text; never the secrets themselves."""
     vouched: int | None = None
     """The newest version that the user of the exporting store wrote or agreed to."""
+    machine: str = ""
+    """The id of the machine that has the file, whose ref is plain in an export; empty for unknown."""
+
+    def placed_in(self, refs: FileRefs) -> ItemRecord:
+        """The same item with the refs that it has in a store; a file of an unknown machine gets a plain ref."""
+        if self.ref.drive != DISK:
+            return self
+        versions = tuple(
+            replace(one, ref=refs.ref(one.ref.path, self.machine)) if one.ref.drive == DISK else one
+            for one in self.versions
+        )
+        return replace(self, ref=refs.ref(self.ref.path, self.machine), versions=versions)
 
     def head(self) -> VersionRecord:
         return next(version for version in self.versions if version.number == self.version)
@@ -240,6 +253,8 @@ class RootRecord:
     path: str
     globs: tuple[str, ...]
     added_at: datetime
+    machine: str = ""
+    """The name of the machine that it was added on, ``#``, and its id; empty for unknown."""
 
 
 @frozen

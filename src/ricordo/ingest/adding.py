@@ -21,6 +21,7 @@ from ricordo.sources.base import looks_like_url
 from ricordo.sources.disk import FoundFile, Skipped, absolute, disk_ref, expand, near_paths, printable
 from ricordo.store.base import Store
 from ricordo.store.values import Backlog, FileState
+from ricordo.values.file_refs import PLAIN, FileRefs
 from ricordo.values.items import Entry, Parsed, Ref, Saved
 from ricordo.values.kinds import kind_of_drive
 from ricordo.values.reports import AddReport, Progress
@@ -50,6 +51,7 @@ class Adding:
     done: list[Saved] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
+    refs: FileRefs = PLAIN
 
     def text(self, ref: Ref, text: str | bytes) -> AddReport:
         """Add standard input or a string under a ref."""
@@ -97,6 +99,7 @@ class Adding:
         urls = [source for source in sources if pages and isinstance(source, str) and looks_like_url(source)]
         web = pages(self) if pages is not None and urls else None
         places = web.places(urls) if web is not None else []
+        self.refs = self.store.machines.refs()
         found: dict[Path, FoundFile] = {}
         roots: list[Path] = []
         for source in sources:
@@ -115,10 +118,12 @@ class Adding:
             raise UsageError(
                 "‹as_ref› names one item, so it goes with one file", hint="Leave out ‹as_ref›, or add one file."
             )
-        refs = {path: as_ref or disk_ref(path) for path in found}
+        refs = {path: as_ref or disk_ref(path, self.refs) for path in found}
         self._refuse_existing([*refs.values(), *(as_ref or place.ref for place in places)])
         if self.dry_run:
             return self._foretell(list(found.values()), refs, [as_ref or place.ref for place in places])
+        if refs and as_ref is None:
+            self.store.machines.note_this()
         for root in roots:
             self._remember(absolute(root), tuple(globs))
         self._take(list(found.values()), refs)
@@ -154,7 +159,7 @@ class Adding:
         return self.kind or kind_of_drive(ref.drive)
 
     def _expanded(self, source: str) -> list[Path]:
-        paths = expand(source)
+        paths = expand(source, self.refs)
         if not paths:
             near = " or ".join(near_paths(source))
             hint = f"Did you mean {near}?" if near else "Check the spelling, or quote the name."
@@ -172,7 +177,7 @@ class Adding:
             self.store.files.remember_root(root, globs)
 
     def _pass_over(self, entry: Skipped) -> None:
-        name = str(disk_ref(printable(str(entry.path))))
+        name = str(disk_ref(printable(str(entry.path)), self.refs))
         if entry.failed:
             self.fail(name, Unreadable(entry.reason))
         else:

@@ -8,6 +8,7 @@ so that unchanged ones are not sent again. Items that have neither file nor page
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -23,6 +24,7 @@ from ricordo.sources.disk import FoundFile, disk_ref, printable, ref_path, under
 from ricordo.sources.mailbox import is_mailbox
 from ricordo.store.base import Store
 from ricordo.store.values import Backlog, FileState
+from ricordo.values.file_refs import FileRefs, elsewhere
 from ricordo.values.items import Item, Ref
 from ricordo.values.kinds import DRIVES_WITHOUT_ORIGIN
 from ricordo.values.reports import Progress, Refreshed, RefreshReport
@@ -66,16 +68,17 @@ class Refresher:
         self.notes: list[str] = []
         self.total = 0
         self.skill_files: Mapping[int, Path] = {}
+        self.refs = store.machines.refs()
         self.roots = [Path(root) for root, _ in store.files.roots()]
         self.started = time.monotonic()
 
     def everything(self) -> Work:
-        """Every item, and every file below the roots.
+        """Every item, and every file below the roots, but for files of other machines.
 
         An item whose ref names a file, but which was never read from it, is left alone, because an agent or an import
         may have named any file of this machine.
         """
-        refs = {n: ref for n, ref, _ in self.store.items.refs_below(None, "/")}
+        refs = self._of_this_machine({n: ref for n, ref, _ in self.store.items.refs_below(None, "/")})
         were_read = self.store.files.states([n for n, ref in refs.items() if ref.drive == "disk"])
         work = Work({n: ref for n, ref in refs.items() if ref.drive != "disk" or n in were_read})
         for root, globs in self.store.files.roots():
@@ -86,14 +89,26 @@ class Refresher:
         """The items at these refs, or below them; and new files below folders that were added before."""
         work = Work()
         for ref in refs:
-            below = self._below(ref)
+            below = self._of_this_machine(found := self._below(ref))
+            if not below and (others := self.store.machines.elsewhere(map(str, [*found.values(), ref]))):
+                raise elsewhere(ref, next(iter(others.values())))
             work.items |= below
-            folder = ref_path(ref) if ref.drive == "disk" else None
+            folder = ref_path(ref, self.refs) if ref.drive == "disk" else None
             is_there = folder is not None and self._add_new_files(work, [folder]) and folder.exists()
             if not below and not is_there:
                 self.store.items.require(ref)  # says not found, with the nearest refs
                 raise NotFound(f"{ref} is in the bin", hint=f"‹:restore {ref}› brings it back.")
         return work
+
+    def _of_this_machine(self, refs: dict[int, Ref]) -> dict[int, Ref]:
+        """The items without the files of other machines, which only these read again; a note names the machines."""
+        others = Counter(self.store.machines.elsewhere(str(ref) for ref in refs.values()).values())
+        for name, count in sorted(others.items()):
+            self.notes.append(
+                f"{count:,} file{'' if count == 1 else 's'} of the machine {name} left alone, which reads them itself;"
+                f" if it is gone, 'ricordo roots move --from-machine {name}' takes them over"
+            )
+        return {n: ref for n, ref in refs.items() if self.refs.is_here(ref)}
 
     def _below(self, ref: Ref) -> dict[int, Ref]:
         """The items at a ref or below it; where there are none, those whose path matches it as a glob."""
@@ -109,7 +124,8 @@ class Refresher:
         work = Work()
         wanted = list(paths)
         for path in wanted:
-            work.items |= {n: found for n, found, _ in self.store.items.refs_below("disk", disk_ref(path).path)}
+            below = self.store.items.refs_below("disk", disk_ref(path, self.refs).path)
+            work.items |= {n: ref for n, ref, _ in below if self.refs.is_here(ref)}
         self._add_new_files(work, wanted)
         for path in named:
             self._add_files(work, path, ())
@@ -145,7 +161,7 @@ class Refresher:
         touched: dict[int, FileState] = {}
         states = self.store.files.states(work.items)
         skills = [n for n, ref in work.items.items() if ref.drive == "skill" and n in states]
-        self.skill_files = _skill_files(self.store.items.get_many(skills)) if skills else {}
+        self.skill_files = _skill_files(self.store.items.get_many(skills), self.refs) if skills else {}
         files = {n: ref for n, ref in work.items.items() if ref.drive == "disk" or n in self.skill_files}
         self._save((self._look(n, ref, states.get(n), missing, touched) for n, ref in files.items()), "overwrite")
         self.store.files.note(touched)
@@ -160,12 +176,12 @@ class Refresher:
             self._note(Refreshed(str(ref), "missing"))
         for path, reason in work.problems.items():
             error = {"code": "unreadable", "message": reason, "hint": ""}
-            self._note(Refreshed(str(disk_ref(printable(str(path)))), "failed", error))
+            self._note(Refreshed(str(disk_ref(printable(str(path)), self.refs)), "failed", error))
         return RefreshReport(tuple(self.done), notes=tuple(self.notes))
 
     def _fresh(self, work: Work) -> dict[Ref, FoundFile]:
         """The files that have no item yet."""
-        refs = {disk_ref(path): entry for path, entry in work.files.items()}
+        refs = {disk_ref(path, self.refs): entry for path, entry in work.files.items()}
         known = self.store.files.known("disk", [ref.path for ref in refs])
         return {ref: entry for ref, entry in refs.items() if ref.path not in known}
 
@@ -182,7 +198,7 @@ class Refresher:
         self, n: int, ref: Ref, state: FileState | None, missing: dict[int, Ref], touched: dict[int, FileState]
     ) -> Incoming | None:
         """The item's file as it is now, if it has to be saved again."""
-        path = self.skill_files.get(n) or ref_path(ref)
+        path = self.skill_files.get(n) or ref_path(ref, self.refs)
         try:
             entry = self._found(path)
         except OSError as error:
@@ -289,7 +305,7 @@ class Refresher:
         """Those missing items whose whole root folder is gone, because it was moved or its disk is not connected."""
         kept: dict[int, Ref] = {}
         for root in [root for root, _ in self.store.files.roots() if not Path(root).exists()]:
-            start = f"{disk_ref(Path(root)).path}/"
+            start = f"{disk_ref(Path(root), self.refs).path}/"
             below = {n: ref for n, ref in missing.items() if ref.drive == "disk" and ref.path.startswith(start)}
             if below:
                 self.notes.append(
@@ -338,9 +354,10 @@ class Gone:
         return n
 
 
-def _skill_files(items: Mapping[int, Item]) -> dict[int, Path]:
-    """The files of skills; a skill's ref is its name and does not say where its file is."""
-    places = {n: Path(str(item.fields.metadata.get("location") or "")) for n, item in items.items()}
+def _skill_files(items: Mapping[int, Item], refs: FileRefs) -> dict[int, Path]:
+    """The files of skills on this machine; a skill's ref is its name and does not say where its file is."""
+    here = {n: item for n, item in items.items() if refs.is_said_here(item.fields.metadata)}
+    places = {n: Path(str(item.fields.metadata.get("location") or "")) for n, item in here.items()}
     return {n: place for n, place in places.items() if place.name == "SKILL.md" and items[n].fields.source == "file"}
 
 

@@ -48,6 +48,7 @@ class Watcher:
 
     def run(self, names: Sequence[str | Path], stop: threading.Event, on_batch: Callable[[WatchEvent], None]) -> None:
         """Start to watch, then check what changed before, so that no change is missed."""
+        self.store.machines.note_this()
         paths = [Path(absolute(path)) for name in names for path in self._found(str(name))]
         folders = [path for path in paths if path.is_dir()]
         files = [path for path in paths if path not in folders]
@@ -91,7 +92,7 @@ class Watcher:
             on_batch(WatchEvent(RefreshReport((), notes=(f"{error.message}; trying again",))))
 
     def _found(self, name: str) -> list[Path]:
-        found = expand(name)
+        found = expand(name, self.store.machines.refs())
         if not found:
             raise NotFound(f"there is no file or folder {name}", hint="Check the spelling.")
         return found

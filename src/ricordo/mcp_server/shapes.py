@@ -52,6 +52,7 @@ def hit_row(hit: Hit, *, tiered: bool = False) -> dict[str, Any]:
         "domain": hit.domain,
         "severity": hit.severity,
         "tier": hit.tier if tiered else "",
+        "machine": hit.machine,
         "validity": hit.validity,
         "corrected_by": hit.corrected_by,
         "superseded_by": hit.superseded_by,

@@ -24,7 +24,7 @@ from ricordo.search.diversity import diverse_order, similarity_of
 from ricordo.search.fit import REPEATS, best_fit, fit_from, fit_parts, note_of
 from ricordo.search.meaning import NONE_YET, SWITCHED_OFF, QueryMeaning, QueryVectors
 from ricordo.search.pool import Pool
-from ricordo.search.present import HitReader, Marker, Ranked, present, spelling_notes
+from ricordo.search.present import HitReader, Marker, Ranked, present, spelling_notes, with_machines
 from ricordo.search.profile import Profile
 from ricordo.search.profiles import find_profile
 from ricordo.search.query import ParsedQuery, both, parse_query
@@ -111,6 +111,7 @@ class Searcher:
         words = chain.from_iterable(respelled.get(word.written, (word.term,)) for word in ask.words)
         marker = Marker(frozenset((*words, *pool.answer.prefix_terms)), self.analyzer)
         hits = present(reader, page, marker, full=request.mode == "full", snippets=request.snippets, tier=request.tier)
+        hits = with_machines(hits, self.store.machines)
         meta = SearchMeta(
             pool.total,
             len(hits),
@@ -161,6 +162,7 @@ class Searcher:
             reader = HitReader(self.store.index)
             page = self._page(ranking, reader, profile, request, "", filters)
             hits = present(reader, page, Marker(frozenset(), self.analyzer), full=False, tier=tier)
+            hits = with_machines(hits, self.store.machines)
         elapsed = round((time.perf_counter() - started) * 1000, 3)
         meta = SearchMeta(pool.total, len(hits), elapsed, "vector", ranking.weights, _tiers(tier), tuple(pool.degraded))
         return Answer(hits, meta)

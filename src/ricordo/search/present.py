@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ricordo.frozen import frozen
 from ricordo.search.pool import Member
 from ricordo.store.asking import Ask, Passages, PassageText, Shown, WordShare
+from ricordo.store.file_parts import Machines
 from ricordo.store.parts import SearchIndex
 from ricordo.text.spelling import likely_words
 from ricordo.text.words import Analyzer, runs, words_in
@@ -142,6 +143,12 @@ def present(
     return tuple(
         _hit(reader, entry, _evidence(reader, entry, marker, snippets), now, full=full, tier=tier) for entry in page
     )
+
+
+def with_machines(hits: tuple[Hit, ...], machines: Machines) -> tuple[Hit, ...]:
+    """The hits; files of other machines say on which they are."""
+    found = machines.elsewhere(hit.ref for hit in hits)
+    return tuple(replace(hit, machine=found[hit.ref]) if hit.ref in found else hit for hit in hits) if found else hits
 
 
 def _hit(

@@ -19,6 +19,7 @@ from ricordo.config.files import current_folder
 from ricordo.errors import UsageError
 from ricordo.frozen import frozen
 from ricordo.sources.ignores import Rules, glob_rules, opinion, rules_above, rules_in
+from ricordo.values.file_refs import PLAIN, FileRefs
 from ricordo.values.items import Ref
 
 _GLOB_SIGNS = frozenset("*?[")
@@ -93,7 +94,7 @@ def walk(
         yield Skipped(printable(start), _what(status.st_mode), failed=True)
 
 
-def expand(source: str) -> list[Path]:
+def expand(source: str, refs: FileRefs = PLAIN) -> list[Path]:
     """The paths that a source names: the path itself if it exists, else all that match it as a glob.
 
     ``disk:/path`` names that path. Globs are for shells that do not expand ``docs/**/*.md`` themselves; ``**`` respects
@@ -103,7 +104,7 @@ def expand(source: str) -> list[Path]:
     if os.path.lexists(path):
         return [path]
     if source.startswith("disk:/"):
-        return expand(str(ref_path(Ref.parse(source))))
+        return expand(str(ref_path(Ref.parse(source), refs)))
     if not _GLOB_SIGNS & set(source):
         return []
     if "**" not in path.parts:
@@ -143,8 +144,8 @@ def under_glob(path: str) -> tuple[str, Callable[[str], bool]] | None:
     return "/".join(parts[:fixed]) or "/", lambda one: bool(rules is not None and rules.opinion(one, is_folder=False))
 
 
-def disk_ref(path: PurePath) -> Ref:
-    """The ref of a file: its absolute path.
+def disk_ref(path: PurePath, refs: FileRefs = PLAIN) -> Ref:
+    """The ref of a file of this machine: its absolute path, as the refs of a store say it.
 
     >>> str(disk_ref(PureWindowsPath("C:/notes/a.md")))
     'disk:/C:/notes/a.md'
@@ -158,16 +159,15 @@ def disk_ref(path: PurePath) -> Ref:
             f"the name {printable(name)} is not valid text, so it cannot be a ref",
             hint="Rename the file: its name holds bytes that are not UTF-8.",
         )
-    return Ref("disk", name if name.startswith("/") else f"/{name}")
+    return refs.ref(name if name.startswith("/") else f"/{name}")
 
 
-def ref_path(ref: Ref) -> Path:
-    """The file a ``disk`` ref names."""
+def ref_path(ref: Ref, refs: FileRefs = PLAIN) -> Path:
+    """The file of this machine that a ``disk`` ref names."""
     if ref.drive != "disk":
         raise UsageError(f"{ref} is not a file on disk", hint="Only refs of the form disk:/path name files.")
-    if os.name == "nt" and _WINDOWS_DRIVE.match(ref.path):
-        return Path(ref.path[1:])
-    return Path(ref.path)
+    place = refs.place(ref)
+    return Path(place[1:] if os.name == "nt" and _WINDOWS_DRIVE.match(place) else place)
 
 
 def bytes_like(path: Path, digest: str) -> bytes | None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ricordo.errors import Error
 from ricordo.store.asking import Aim, Ask, Candidates, Passages, Shown
-from ricordo.store.values import Backlog, ContentMark, FileState, Job, PreparedItem, StoredLink
+from ricordo.store.values import Backlog, ContentMark, Job, PreparedItem, StoredLink
 from ricordo.values.hits import Filters
-from ricordo.values.items import Draft, Item, KnownFile, Ref, Saved, Version
+from ricordo.values.items import Draft, Item, Ref, Saved, Version
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -295,20 +295,6 @@ class Threads(Protocol):
         ...
 
 
-class Files(Protocol):
-    """Files on disk, as they were last read, and the folders they were found in."""
-
-    def known(self, drive: str, paths: Collection[str]) -> dict[str, FileState | None]: ...
-    def states(self, numbers: Collection[int]) -> dict[int, FileState]: ...
-    def note(self, states: Mapping[int, FileState]) -> None: ...
-    def remember_root(self, path: str, globs: Sequence[str]) -> None: ...
-    def roots(self) -> list[tuple[str, tuple[str, ...]]]: ...
-
-    def forget_root(self, path: str) -> bool:
-        """Look for no more new files in a folder; returns whether it was one of those looked in."""
-        ...
-
-
 class Secrets(Protocol):
     """What was found that looks like a secret, by item."""
 
@@ -322,46 +308,6 @@ class Secrets(Protocol):
 
     def note(self, found: Mapping[int, Mapping[str, int]]) -> None:
         """Replace what is known about some items."""
-        ...
-
-
-class KnowledgeRows(Protocol):
-    """What a store knows about the Markdown files of its memories, notes and articles."""
-
-    def set_folder(self, place: str) -> None:
-        """Set the folder of the files; what was known about files in another folder is forgotten."""
-        ...
-
-    def times_and_sizes(self) -> dict[str, tuple[int, int]]:
-        """The times and sizes that files were last seen with, by name."""
-        ...
-
-    def files(self, names: Collection[str] | None = None) -> dict[str, KnownFile]:
-        """The files as they were last seen, by name: all of them, or some."""
-        ...
-
-    def files_of(self, numbers: Collection[int]) -> dict[int, KnownFile]:
-        """The files of some items, by their numbers."""
-        ...
-
-    def has_file(self, name: str) -> bool:
-        """Whether a file of this name is known, in capital letters or small."""
-        ...
-
-    def note(self, seen: Sequence[KnownFile], gone: Collection[str] = ()) -> None:
-        """Remember what files look like now, and forget others; an item has one file."""
-        ...
-
-    def items_in_transaction(self, numbers: Collection[int], ids: Collection[str] = ()) -> dict[int, Item]:
-        """Items with their content, in the bin or not, as they are in the open transaction."""
-        ...
-
-    def belonging(self, numbers: Collection[int], kinds: Collection[str], drives: Collection[str]) -> list[int]:
-        """Which of these items have one of the kinds on one of the drives, in the transaction that is open."""
-        ...
-
-    def without_current_file(self, kinds: Collection[str], drives: Collection[str]) -> list[int]:
-        """Items of these kinds and drives that have no file, and items whose file has another version."""
         ...
 
 

@@ -24,7 +24,7 @@ def text_hash(content: str, blob: bytes | None = None) -> str:
 def version_hash(draft: Draft, content_hash: str) -> str:
     """SHA-256 of all that belongs to a version: content, kind, ref and every field."""
     identity: dict[str, Any] = {
-        "ref": str(draft.ref),
+        "ref": f"{draft.ref.drive}:{draft.ref.place}",
         "kind": draft.kind,
         "content": content_hash,
         "fields": draft.fields.to_dict(),

@@ -198,8 +198,8 @@ def _aliases(metadata: Mapping[str, Any]) -> Sequence[str]:
 
 
 def ref_name(ref: Ref) -> str:
-    """A ref as links name it: without the ending that wiki links and some Markdown links leave out."""
-    return _ENDING.sub("", str(ref).rstrip("/"))
+    """A ref as links name it: without the ending that some links leave out, and without the machine of a file."""
+    return _ENDING.sub("", f"{ref.drive}:{ref.place}".rstrip("/"))
 
 
 def plain_name(text: str) -> str:

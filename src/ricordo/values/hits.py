@@ -160,6 +160,8 @@ class Hit(Plain):
     severity: str | None = None
     tags: tuple[str, ...] = ()
     tier: str = ""
+    machine: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """The name of the other machine that has the file; empty for what is on this one, or no file."""
     place: str = ""
     validity: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     """Why the item is not valid now: ``no longer valid`` or ``not valid yet``."""

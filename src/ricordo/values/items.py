@@ -19,6 +19,7 @@ from ricordo.verbs.declare import Say
 SEVERITIES: tuple[str, ...] = ("critical", "warning", "suggestion")
 LOADINGS: tuple[str, ...] = ("always", "contextual")
 SOURCES: tuple[str, ...] = ("user", "agent", "file", "url")
+_MACHINE = re.compile(r"\A/@[0-9a-f]{8}(?=/|\Z)")
 _DRIVE = re.compile(r"^[a-z][a-z0-9_-]+$")
 
 
@@ -62,6 +63,11 @@ class Ref:
 
     def __str__(self) -> str:
         return f"{self.drive}:{self.path}"
+
+    @property
+    def place(self) -> str:
+        """The path; of a file, without the machine that its ref may carry."""
+        return self.path if self.drive != "disk" else _MACHINE.sub("", self.path) or "/"
 
 
 @frozen
@@ -285,6 +291,8 @@ class Item(Plain):
     corrected_by: str = ""
     superseded_by: str = ""
     """The ref of the item that replaced an archived one; if that was replaced, too, the newest."""
+    machine: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """The name of the other machine that has the file; empty for what is on this one, or no file."""
 
     @property
     def title(self) -> str:
@@ -322,7 +330,7 @@ class Item(Plain):
             plain[name] = moment.isoformat() if moment else None
         if self.kind == "entity":
             plain["mention_count"] = self.mention_count
-        for name in ("tier", "corrected_by", "superseded_by"):
+        for name in ("tier", "machine", "corrected_by", "superseded_by"):
             if getattr(self, name):
                 plain[name] = getattr(self, name)
         return plain

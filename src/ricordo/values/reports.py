@@ -236,6 +236,18 @@ class Root(Plain):
     globs: tuple[str, ...] = ()
     items: int = 0
     is_there: bool = True
+    machine: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """The name of the other machine that it was added on; empty for this one."""
+
+
+@frozen
+class KnownMachine(Plain):
+    """A machine that has files in a store: its id, which stays, the name that people gave it, and how many files."""
+
+    id: str
+    name: str
+    files: int = 0
+    is_here: bool = False
 
 
 @frozen

@@ -43,7 +43,7 @@ _TABLES = {
         " heading T NOT NULL, prefix T NOT NULL, text T NOT NULL",
         "id",
     ),
-    "roots": ("path T NOT NULL, globs T NOT NULL, added_at bigint NOT NULL", "path"),
+    "roots": ("machine T NOT NULL, path T NOT NULL, globs T NOT NULL, added_at bigint NOT NULL", "machine, path"),
     "vocabulary": ("word T NOT NULL, term T NOT NULL", "word"),
     "term_counts": ("term T NOT NULL, passages bigint NOT NULL", "term"),
     "lexical_stats": ("field smallint NOT NULL, total bigint NOT NULL, passages bigint NOT NULL", "field"),
@@ -242,7 +242,10 @@ def _separate_workspaces(connection: Any, name: str) -> None:
 
 
 def _second(connection: Any, schema: str, partitions: int) -> None:
-    """Who wrote each version. What was trusted before this was recorded stays so; new stores have it from the start."""
+    """Who wrote each version, and on which machine folders are. What was trusted before this was recorded stays so.
+
+    New stores have it from the start.
+    """
     if connection.execute("SELECT to_regclass(%s)", (f"{schema}.audit",)).fetchone()[0] is not None:
         return
     for name, columns in (
@@ -250,9 +253,11 @@ def _second(connection: Any, schema: str, partitions: int) -> None:
         ("items", ("provenance T NOT NULL DEFAULT ''", "vouched bigint")),
         ("query_log", ("asker T NOT NULL DEFAULT ''",)),
         ("retrieval_log", ("asker T NOT NULL DEFAULT ''",)),
+        ("roots", ("machine T NOT NULL DEFAULT ''",)),
     ):
         for column in columns:
             connection.execute(f"ALTER TABLE {name} ADD COLUMN {_types(column)}")
+    connection.execute("ALTER TABLE roots DROP CONSTRAINT roots_pkey, ADD PRIMARY KEY (workspace, machine, path)")
     found = connection.execute("SELECT count(*) FROM pg_inherits WHERE inhparent = 'items'::regclass").fetchone()
     _make_table(connection, "audit", *_TABLES["audit"], int(found[0]))
     for statement in _INDEXES:

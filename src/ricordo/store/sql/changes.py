@@ -130,7 +130,7 @@ class Changes:
             if base is not None and head.version != base:
                 raise StaleVersion(f"{draft.ref} was changed meanwhile", hint="Read it again, then change it.")
             heads.refuse_immutable(head, str(draft.ref))
-            if head.hash == item.hash and head.state == "live":
+            if head.hash == item.hash and head.state == "live" and occupant is not None:
                 return Saved(str(draft.ref), "skipped", head.id, head.version, None, head.hash, reason="unchanged")
             fresh.extend(
                 saving.write_version(connection, head, placed, self._opened.analyzer, self._opened.keep_versions)

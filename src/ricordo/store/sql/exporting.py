@@ -34,15 +34,18 @@ from ricordo.exchange.records import (
     VersionRecord,
     WeightRecord,
 )
+from ricordo.store.sql import machines
 from ricordo.store.sql.arrays import Array
 from ricordo.store.sql.protocols import Connection
 from ricordo.store.sql.times import moment, optional_moment
+from ricordo.values.file_refs import DISK, FileRefs
 from ricordo.values.items import Ref
 
 _ITEM = (
     "SELECT i.n, i.id, i.drive, i.path, i.kind, i.state, i.version, i.created_at, i.updated_at, i.indexed_at,"
     " i.deleted_at, i.file_mtime, i.file_size, i.file_hash, i.file_fields, u.retrieval_count, u.last_retrieved_at,"
-    " u.access_count, u.last_accessed_at, u.decay_score, u.decay_at, i.vouched"
+    " u.access_count, u.last_accessed_at, u.decay_score, u.decay_at, i.vouched,"
+    f" (SELECT value FROM meta WHERE name = '{machines.HOME_MACHINE}')"
     " FROM items i LEFT JOIN usage u ON u.item = i.n"
 )
 _VERSION = (
@@ -109,8 +112,10 @@ def _audit(connection: Connection) -> Iterator[AuditRecord]:
 
 
 def _roots(connection: Connection) -> Iterator[RootRecord]:
-    for path, globs, added in connection.stream("SELECT path, globs, added_at FROM roots ORDER BY path"):
-        yield RootRecord(path, tuple(json.loads(globs)), moment(added))
+    for machine, path, globs, added in connection.rows(
+        "SELECT machine, path, globs, added_at FROM roots ORDER BY path, machine"
+    ):
+        yield RootRecord(path, tuple(json.loads(globs)), moment(added), machines.name_of(connection, machine))
 
 
 def _frozen(connection: Connection) -> Iterator[FreezeRecord]:
@@ -121,6 +126,7 @@ def _frozen(connection: Connection) -> Iterator[FreezeRecord]:
 def _item(connection: Connection, row: Sequence[Any], numbers: Collection[int] | None = None) -> ItemRecord:
     n, identity, drive, path, kind, state, version, created, updated, indexed, deleted = row[:11]
     ref = Ref(drive, path)
+    machine = FileRefs(row[22] or "").owner(ref) if drive == DISK else ""
     rows = [one for one in connection.rows(_VERSION, (n,)) if numbers is None or one[0] in numbers]
     used = {chunk for one in rows for chunk in _layout(one)[:, 0].tolist()}
     held = [chunk for chunk in connection.rows(_CHUNK, (n,)) if chunk[0] in used]
@@ -133,7 +139,7 @@ def _item(connection: Connection, row: Sequence[Any], numbers: Collection[int] |
     versions = tuple(_version(one, place) for one in rows)
     return ItemRecord(
         identity,
-        ref,
+        Ref(drive, ref.place),
         kind,
         state,
         version,
@@ -157,6 +163,7 @@ def _item(connection: Connection, row: Sequence[Any], numbers: Collection[int] |
         ),
         dict(connection.rows("SELECT kind, count FROM secrets WHERE item=? ORDER BY kind", (n,))),
         row[21],
+        machine,
     )
 
 
@@ -180,7 +187,7 @@ def _version(row: Sequence[Any], place: dict[int, int]) -> VersionRecord:
         previous,
         digest,
         text_hash,
-        Ref(drive, path),
+        Ref(drive, Ref(drive, path).place),
         kind,
         state,
         moment(at),

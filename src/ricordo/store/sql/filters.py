@@ -11,6 +11,10 @@ from ricordo.store.sql.protocols import Dialect
 from ricordo.store.sql.times import micros
 from ricordo.values.hits import Filters
 
+_IS_MARKED = "i.drive = 'disk' AND substr(i.path, 1, 2) = '/@'"
+"""The path of a file carries its machine; a filter names the place of the file on whichever machine."""
+_PLACE = "substr(i.path, 2 + instr(substr(i.path, 3), '/'))"
+
 
 def where(filters: Filters, dialect: Dialect) -> tuple[str, list[object]]:
     """The condition and its bindings; the items table is called ``i``."""
@@ -69,9 +73,15 @@ def _path_condition(path: str, values: list[object]) -> str:
     """A prefix (``/notes``), a place inside (``notes/a``), or a glob (``*.md``)."""
     if any(sign in path for sign in "*?["):
         values.append(path if path.startswith(("/", "*")) else f"*/{path}")
-        return "glob(?, i.path)"
-    if path.startswith("/"):
+        if not path.startswith("/") or path.startswith("/@"):
+            return "glob(?, i.path)"
+        values.append(path)
+        return f"(glob(?, i.path) OR ({_IS_MARKED} AND glob(?, {_PLACE})))"
+    if path.startswith("/@"):
         values.extend((path, path))
         return "substr(i.path, 1, length(?)) = ?"
+    if path.startswith("/"):
+        values.extend((path, path, path, path))
+        return f"(substr(i.path, 1, length(?)) = ? OR ({_IS_MARKED} AND substr({_PLACE}, 1, length(?)) = ?))"
     values.append(f"/{path}")
     return "instr(i.path, ?) > 0"

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from ricordo.config.machine import Machine
 from ricordo.errors import Error, PathConflict
 from ricordo.exchange.records import (
     TYPE_NAMES,
@@ -26,7 +27,7 @@ from ricordo.exchange.records import (
     RootRecord,
     WeightRecord,
 )
-from ricordo.store.sql import heads, import_rows, jobs, links, saving
+from ricordo.store.sql import heads, import_rows, jobs, links, machines, saving
 from ricordo.store.sql.audit import AUDIT_COLUMNS
 from ricordo.store.sql.import_rows import Analysed, analysed
 from ricordo.store.sql.new_chunks import NewChunk
@@ -58,7 +59,9 @@ class Importing:
 
     def _write_items(self, batch: Sequence[ItemRecord]) -> list[Saved]:
         analyzer = self._opened.analyzer
-        ready = [analysed(item, analyzer) for item in batch]
+        with self.database.read() as connection:
+            refs = machines.refs_of(connection)
+        ready = [analysed(item.placed_in(refs), analyzer) for item in batch]
         counts = [
             part.counts
             for one in ready
@@ -244,11 +247,20 @@ class Importing:
         return True
 
     def _root(self, connection: Connection, record: RootRecord) -> bool:
+        name, _, machine = record.machine.rpartition("#")
         connection.run(
-            "INSERT INTO roots(path, globs, added_at) VALUES(?,?,?) ON CONFLICT DO NOTHING",
-            (record.path, json.dumps(list(record.globs)), micros(record.added_at)),
+            "INSERT INTO roots(machine, path, globs, added_at) VALUES(?,?,?,?) ON CONFLICT DO NOTHING",
+            (
+                machine or machines.refs_of(connection).home,
+                record.path,
+                json.dumps(list(record.globs)),
+                micros(record.added_at),
+            ),
         )
-        return bool(connection.changes())
+        is_new = bool(connection.changes())
+        if machine and name:
+            machines.note_name(connection, Machine(machine, name))
+        return is_new
 
     def _freeze(self, connection: Connection, record: FreezeRecord) -> bool:
         return connection.set_meta("learning_frozen", int(record.frozen), replace=False)

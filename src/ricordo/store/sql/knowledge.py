@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from ricordo.config.machine import this_machine
 from ricordo.store.sql import items
 from ricordo.store.sql.batches import in_parts, marks
 from ricordo.store.sql.protocols import Connection, Database
@@ -24,15 +25,19 @@ class KnowledgeRows:
         self._database = database
 
     def set_folder(self, place: str) -> None:
-        """Set the folder of the files; what was known about files in another folder is forgotten."""
+        """Set the folder of the files. What was known about files in another folder, or on another machine, is
+        forgotten, so that files that are not here do not count as deleted.
+        """
+        here = this_machine().id
         with self._database.read() as connection:
-            before = connection.meta("knowledge_folder")
-        if before == place:
+            before, machine = connection.meta("knowledge_folder"), connection.meta("knowledge_machine")
+        if before == place and machine == here:
             return
         with self._database.write() as connection:
-            if before is not None:
+            if before is not None and (before != place or machine not in (None, here)):
                 connection.run("DELETE FROM knowledge_files")
             connection.set_meta("knowledge_folder", place)
+            connection.set_meta("knowledge_machine", here)
 
     def times_and_sizes(self) -> dict[str, tuple[int, int]]:
         """The times and sizes that files were last seen with, by name."""

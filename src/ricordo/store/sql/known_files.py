@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 
+from ricordo.config.machine import this_machine
 from ricordo.store.sql import saving
 from ricordo.store.sql.batches import in_parts
+from ricordo.store.sql.machines import HOME_MACHINE
 from ricordo.store.sql.protocols import Database
 from ricordo.store.sql.times import now_micros
 from ricordo.store.values import FileState
@@ -51,25 +53,45 @@ class Files:
                     saving.note_file(connection, n, state)
 
     def remember_root(self, path: str, globs: Sequence[str]) -> None:
-        """Note a folder that was added, so that ``refresh`` finds its new files; once is enough."""
+        """Note a folder that was added on this machine, so that ``refresh`` finds its new files; once is enough."""
         if (path, tuple(globs)) in self.roots():
             return
+        here = this_machine().id
         with self._database.write() as connection:
             connection.run(
-                "INSERT INTO roots(path, globs, added_at) VALUES(?, '', ?) ON CONFLICT DO NOTHING", (path, now_micros())
+                "INSERT INTO roots(machine, path, globs, added_at) VALUES(?, ?, '', ?) ON CONFLICT DO NOTHING",
+                (here, path, now_micros()),
             )
-            connection.run("UPDATE roots SET globs=? WHERE path=?", (json.dumps(list(globs)), path))
+            connection.run("UPDATE roots SET globs=? WHERE machine=? AND path=?", (json.dumps(list(globs)), here, path))
 
     def roots(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The folders that were added on this machine."""
+        here = this_machine().id
+        return [(path, globs) for machine, path, globs in self.all_roots() if machine == here]
+
+    def all_roots(self) -> list[tuple[str, str, tuple[str, ...]]]:
+        """The folders that were added on any machine: the id of the machine, the path and the globs of each."""
         with self._database.read() as connection:
-            rows = connection.rows("SELECT path, globs FROM roots ORDER BY path")
-        return [(path, tuple(json.loads(globs))) for path, globs in rows]
+            rows = connection.rows("SELECT machine, path, globs FROM roots ORDER BY machine, path")
+        return [(machine, path, tuple(json.loads(globs))) for machine, path, globs in rows]
 
     def forget_root(self, path: str) -> bool:
-        """Look for no more new files in a folder; returns whether it was one of those looked in."""
+        """Look for no more new files in a folder of this machine; returns whether it was one of those looked in."""
         with self._database.write() as connection:
-            connection.run("DELETE FROM roots WHERE path=?", (path,))
+            connection.run("DELETE FROM roots WHERE machine=? AND path=?", (this_machine().id, path))
             return connection.changes() > 0
+
+    def take_over_roots(self, machine: str) -> None:
+        """Give the folders of another machine to this one, and with them the plain refs, if they were that one's."""
+        here = this_machine().id
+        with self._database.write() as connection:
+            connection.run(
+                "UPDATE roots SET machine=? WHERE machine=? AND path NOT IN (SELECT path FROM roots WHERE machine=?)",
+                (here, machine, here),
+            )
+            connection.run("DELETE FROM roots WHERE machine=?", (machine,))
+            if machine and connection.meta(HOME_MACHINE) == machine:
+                connection.set_meta(HOME_MACHINE, here)
 
 
 def _state(mtime: int | None, size: int, digest: str | None, fields: str | None) -> FileState | None:

@@ -13,6 +13,7 @@ from ricordo.store.sql.knowledge import KnowledgeRows
 from ricordo.store.sql.known_files import Files
 from ricordo.store.sql.lessons import Lessons
 from ricordo.store.sql.linking import Links
+from ricordo.store.sql.machines import Machines
 from ricordo.store.sql.protocols import Connection, Opened
 from ricordo.store.sql.reading import Items
 from ricordo.store.sql.secrets import Secrets
@@ -38,6 +39,7 @@ class SharedStore:
         self.lessons = Lessons(opened.database)
         self.threads = Threads(opened.database)
         self.files = Files(opened.database)
+        self.machines = Machines(opened.database)
         self.secrets = Secrets(opened.database)
         self.knowledge = KnowledgeRows(opened.database)
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ricordo.config.machine import this_machine
 from ricordo.errors import NewerSchema, ReadOnlyStore
+from ricordo.store.sql.machines import HOME_MACHINE
 from ricordo.store.sqlite.connection import APPLICATION_ID, Connection, Database
 
 _FIRST = """
@@ -317,13 +319,25 @@ CREATE TABLE audit(                -- changes that make no version
 ) STRICT;
 CREATE INDEX audit_at ON audit(at);
 CREATE INDEX audit_item ON audit(item);
+ALTER TABLE roots RENAME TO roots_before;
+CREATE TABLE roots(
+  machine TEXT NOT NULL,           -- the id of the machine that it was added on
+  path TEXT NOT NULL, globs TEXT NOT NULL, added_at INTEGER NOT NULL, PRIMARY KEY(machine, path)
+) STRICT;
+INSERT INTO roots SELECT '', path, globs, added_at FROM roots_before;
+DROP TABLE roots_before;
 UPDATE items SET vouched = version WHERE loading = 'always' OR json_extract(fields, '$.source') = 'user';
 """
 
 
 def _seventh(connection: Connection) -> None:
-    """Who wrote each version. What was trusted before this was recorded stays so."""
+    """Who wrote each version, and whose files they are. What was trusted before this was recorded stays so.
+
+    The files of a store belong to the machine that makes it, or first brings it to this schema.
+    """
     connection.run(_SEVENTH)
+    connection.set_meta(HOME_MACHINE, this_machine().id)
+    connection.run("UPDATE roots SET machine=?", (this_machine().id,))
 
 
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_first, _second, _third, _fourth, _fifth, _sixth, _seventh)
