@@ -57,14 +57,37 @@ def user_file(env: Environment) -> Path:
 def nearest_project(start: Path, holding: str = "") -> Path | None:
     """The ``.ricordo`` folder of the project around ``start``, looking upwards to the root.
 
-    With ``holding``, only folders that have a file of that name count.
+    A git work tree without one has that of its main checkout. With ``holding``, only folders that have a file of that
+    name count.
     """
     here = start.absolute()
     for folder in (here, *here.parents):
-        candidate = folder / PROJECT_FOLDER
-        with suppress(OSError):  # a folder above that may not be read does not belong to this project
-            if (candidate / holding).is_file() if holding else candidate.is_dir():
-                return candidate
+        if (found := _project_in(folder, holding)) is not None:
+            return found
+        if (main := _main_checkout(folder)) is not None:
+            beside = main / here.relative_to(folder)
+            for other in (beside, *beside.parents[: len(here.parts) - len(folder.parts)]):
+                if (found := _project_in(other, holding)) is not None:
+                    return found
+    return None
+
+
+def _project_in(folder: Path, holding: str) -> Path | None:
+    candidate = folder / PROJECT_FOLDER
+    with suppress(OSError):  # a folder above that may not be read does not belong to this project
+        if (candidate / holding).is_file() if holding else candidate.is_dir():
+            return candidate
+    return None
+
+
+def _main_checkout(folder: Path) -> Path | None:
+    """The top folder of the main checkout, if a folder is another work tree of it."""
+    with suppress(OSError):
+        if (folder / ".git").is_file():  # in a main checkout it is a folder
+            from ricordo.config.repository import repository_at
+
+            found = repository_at(folder)
+            return found.main if found is not None and found.is_worktree else None
     return None
 
 
