@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import cache
 
 from ricordo.config.machine import this_machine
+from ricordo.errors import NotFound
 from ricordo.values.items import Fields
 from ricordo.values.provenance import AGENT, IMPORT, LOADER, PERSON, Provenance, stored
 
@@ -48,6 +49,29 @@ def provenance_of(fields: Fields, origin: str = "") -> Provenance:
     if found.author == PERSON and fields.source == AGENT:
         return replace(found, author=AGENT, name=fields.source_adapter or "")
     return found
+
+
+def on_branch(said: Provenance) -> Provenance:
+    """The record with the branch that is checked out where the caller is, unless it is the one that all share.
+
+    Nothing is known of where the callers of a server are, nor on which branch a text was written that is imported or
+    was found in a file.
+    """
+    from ricordo.config.files import current_folder
+    from ricordo.config.repository import repository_around
+
+    if said.author in (IMPORT, LOADER) or said.via in ("page", "http", "file") or said.token:
+        return said
+    try:
+        found = repository_around(current_folder())
+    except NotFound:  # the folder was removed
+        return said
+    branch = found.branch() if found is not None else ""
+    if found is None or branch in ("", found.default_branch()):
+        return said
+    commit = found.checked_out()
+    has_own = commit not in found.default_commits()
+    return replace(said, branch=branch, repository=found.name, commit=commit if has_own else "")
 
 
 def asker() -> str:

@@ -119,8 +119,8 @@ def show_hit(screen: Screen, hit: Hit, *, rank: str, highlight: Highlight, form:
     screen.line(margin + screen.style(location(hit), fg="cyan"))
     if replaced := replaced_text(hit):
         screen.line(margin + screen.style(f"out of date: {replaced}", fg="yellow"))
-    if hit.validity:
-        screen.line(margin + screen.style(hit.validity, fg="yellow"))
+    for doubt in filter(None, (hit.validity, hit.unmerged)):
+        screen.line(margin + screen.style(one_line(doubt), fg="yellow"))
     for other in hit.elsewhere:
         age = "a newer" if other.is_newer else "an older"
         screen.line(margin + screen.style(f"{other.tier} has {age} text of it (version {other.version})", fg="yellow"))

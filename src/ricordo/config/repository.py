@@ -70,7 +70,7 @@ class Repository:
         return bool(self.commit(f"refs/heads/{name}")) or name == self.branch()
 
     def default_branch(self) -> str:
-        """The branch that others merge into: what its origin says, else a usual name, else that of the main checkout."""
+        """The branch that others merge into: by its origin, else by a usual name, else that of the main checkout."""
         said = _named(_text(self.common / "refs/remotes/origin/HEAD"), "refs/remotes/origin/")
         usual = (name for name in USUAL_BRANCHES if self.commit(f"refs/heads/{name}"))
         return said or next(usual, "") or _named(_text(self.common / "HEAD"), "refs/heads/")

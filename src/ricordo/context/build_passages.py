@@ -100,7 +100,10 @@ def _passages(item: Item, hit: Hit, found: Mapping[int, PassageText]) -> Iterabl
         if passage is not None and text.strip():
             at = passage.position
             value = hit.score * (part.score / best if best > 0 else 1.0) * ANOTHER**place
-            yield ContextPassage(item, hit.ref, text, passage.lines, value, at, at, part.place)
+            where = ", ".join(
+                filter(None, (part.place, "saved on a branch that is not merged" if hit.unmerged else ""))
+            )
+            yield ContextPassage(item, hit.ref, text, passage.lines, value, at, at, where)
 
 
 def strong(passages: Sequence[ContextPassage], weak: float = WEAK) -> list[ContextPassage]:

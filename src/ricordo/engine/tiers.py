@@ -13,6 +13,7 @@ from ricordo import registry
 from ricordo.config.files import data_home
 from ricordo.config.loading import locate_store
 from ricordo.config.places import TierPlace, configured, places
+from ricordo.engine.branches import unmerged
 from ricordo.engine.checks import is_bare, is_id, only_one
 from ricordo.errors import NotFound, UsageError
 from ricordo.memory.tracking import Tracker
@@ -135,7 +136,7 @@ class Tiers:
         models = self._context.models
         return Searcher(
             self._context.unsynced_store, self._context.provider, models.embedder, models.reranker, models.fallback,
-            self._context.catch_up_with,
+            self._context.catch_up_with, unmerged,
         )  # fmt: skip
 
     def _searcher_of(self, store: Store) -> Searcher:
@@ -163,6 +164,7 @@ class Tiers:
             models.reranker,
             lambda: shared(models.fallback()),
             context.catch_up_with,
+            unmerged,
         )
 
     @property

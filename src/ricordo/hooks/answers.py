@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ricordo.bounded import caller_waits
+from ricordo.config.files import standing_in
 from ricordo.config.loading import Config, ConfigProvider
 from ricordo.errors import Error
 from ricordo.frozen import frozen
@@ -99,7 +100,8 @@ def _run(event: str, content: bytes, outlet: Outlet, place: _Place) -> None:
     else:
         return
     if wanted.budget:
-        _answer(payload, wanted, provider, outlet, place)
+        with standing_in(payload.folder):
+            _answer(payload, wanted, provider, outlet, place)
 
 
 @frozen

@@ -54,5 +54,5 @@ def merged(ranking: Ranking, found: Pool, score: float, as_of: datetime | None =
     best = sorted(found.members(), key=lambda member: (-member.lexical, member.ref))
     pool.others.append(found)
     moment = as_of or datetime.now(UTC)
-    memories = [Weighed(member, score, (share,), validity=found.validity(member.n, moment)) for member in best]
+    memories = [Weighed(member, score, (share,), lowered=found.lowered(member.n, moment)) for member in best]
     return replace(ranking, order=sorted([*ranking.order, *memories], key=lambda entry: -entry.counted))

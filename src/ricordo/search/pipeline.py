@@ -12,7 +12,7 @@ Nothing is written here; the engine records use after the answer.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING
@@ -33,15 +33,14 @@ from ricordo.search.ranking import Ranking, Weighed, needs_of, rank
 from ricordo.search.refine import refine
 from ricordo.search.request import Boosts, Request, shows_all
 from ricordo.search.rerank import rerank
-from ricordo.search.signals import OUT_OF_TIME
 from ricordo.search.transcripts import SessionPlaces, apart, is_about_turns, is_turn, rank_with_sources
-from ricordo.search.wording import ask_for_words
-from ricordo.store.asking import NEWEST, SUBSTRING, Ask, Candidates
+from ricordo.search.wording import ask_for_words, scoring_of
+from ricordo.store.asking import NEWEST, SUBSTRING, Ask, Candidates, QueryVector
 from ricordo.store.base import Store
-from ricordo.store.values import Scoring
 from ricordo.text.words import Analyzer
 from ricordo.values.hits import Answer, Explain, Filters, FitPart, SearchMeta, SignalShare, TermShare
 from ricordo.values.kinds import CHECKPOINT
+from ricordo.values.provenance import Provenance
 
 if TYPE_CHECKING:
     from ricordo.models.base import Embedder, Reranker
@@ -65,8 +64,12 @@ class Searcher:
         rerankers: Callable[[str], Reranker],
         fallback: Callable[[], Embedder | None] = lambda: None,
         catch_up: Callable[[Store, int], bool] = lambda store, waiting: False,
+        unmerged: Callable[[Mapping[int, Provenance]], Mapping[int, str]] = lambda marked: {},
     ) -> None:
-        """``catch_up`` makes the vectors of few texts that wait, and says whether that changes the answer."""
+        """``catch_up`` makes the vectors of few texts that wait, and says whether that changes the answer. ``unmerged``
+        says which of the items that were saved on a branch belong to one that is not merged.
+        """
+        self.unmerged = unmerged
         self.catch_up = catch_up
         self.store = store
         self.config = config
@@ -155,7 +158,7 @@ class Searcher:
         profile = self._profile(request)
         model = self.vectors.model()
         with self.store.index.snapshot():
-            pool = Pool.of(self.store.index.similar(n, Ask(filters=filters, model=model, per_side=limit)))
+            pool = self._pool_of(self.store.index.similar(n, Ask(filters=filters, model=model, per_side=limit)))
             if not pool.answer.has_vectors:
                 pool.degraded.append(NONE_YET if model else SWITCHED_OFF)
             ranking = rank(pool, profile, Boosts())
@@ -167,15 +170,21 @@ class Searcher:
         meta = SearchMeta(pool.total, len(hits), elapsed, "vector", ranking.weights, _tiers(tier), tuple(pool.degraded))
         return Answer(hits, meta)
 
+    def _pool_of(self, answer: Candidates, vector: QueryVector | None = None) -> Pool:
+        pool = Pool.of(answer, vector)
+        if answer.branches:
+            pool.unmerged = self.unmerged(answer.branches)
+        return pool
+
     def _ranked(self, ask: Ask, query: ParsedQuery, profile: Profile, request: Request) -> Ranking:
         wanted = request.limit + request.offset
         if not query.asks_for_text():
-            pool = Pool.of(self.store.index.candidates(replace(ask, find=NEWEST, per_side=wanted)))
+            pool = self._pool_of(self.store.index.candidates(replace(ask, find=NEWEST, per_side=wanted)))
             if ask.filters.is_empty():
                 pool.notes.append("nothing to search for; these are the newest")
             return Ranking(pool, [Weighed(member, 0.0) for member in pool.members()], {})
         if request.backend == "grep":
-            pool = Pool.of(self.store.index.candidates(replace(ask, find=SUBSTRING, per_side=wanted)))
+            pool = self._pool_of(self.store.index.candidates(replace(ask, find=SUBSTRING, per_side=wanted)))
             order = [Weighed(m, m.lexical, (_substring_share(m.lexical),)) for m in pool.members()]
             return Ranking(pool, order, {"substring": 1.0})
         if not request.memories:
@@ -183,7 +192,7 @@ class Searcher:
         others, own = memories.split(ask.filters)
         ranking = self._ranked_matches(replace(ask, filters=others), profile, request)
         per_side = request.sides(profile).limit
-        found = Pool.of(self.store.index.candidates(replace(ask, filters=own, per_side=per_side)))
+        found = self._pool_of(self.store.index.candidates(replace(ask, filters=own, per_side=per_side)))
         return memories.merged(ranking, found, memories.score_of(profile), request.as_of)
 
     def _ranked_matches(self, ask: Ask, profile: Profile, request: Request) -> Ranking:
@@ -191,7 +200,7 @@ class Searcher:
         pool, ask = self._pool(replace(ask, needs=needs_of(profile)), profile, request)
         turns = None
         if _holds_turns(pool) and self.puts_sessions_last(request):
-            pool, turns = apart(pool, ask, lambda more: Pool.of(self.store.index.candidates(more), pool.vector))
+            pool, turns = apart(pool, ask, lambda more: self._pool_of(self.store.index.candidates(more), pool.vector))
         self._refine(pool, profile, profile.refine)
         ranking = rank(pool, profile, request.boosts, explain=request.explain, as_of=request.as_of)
         ranking = self._continued(ranking, ask, profile, request)
@@ -221,7 +230,7 @@ class Searcher:
         if len(ranking.order) >= wanted or len(pool) < ask.per_side:
             return ranking
         needs = replace(ask.needs, thread_reach=0, link_seeds=0)
-        more = Pool.of(self.store.index.candidates(replace(ask, per_side=wanted, needs=needs)))
+        more = self._pool_of(self.store.index.candidates(replace(ask, per_side=wanted, needs=needs)))
         more = more.without(set(pool.found.numbers))
         more.has_vectors = pool.has_vectors
         behind = rank(
@@ -244,7 +253,7 @@ class Searcher:
             meaning = self.vectors.meaning(ask.text, answer.active, questions)
             ask = replace(ask, vector=meaning.vector)
             answer = index.candidates(ask)
-        pool = Pool.of(answer, meaning.vector)
+        pool = self._pool_of(answer, meaning.vector)
         pool.degraded += meaning.degraded(answer)
         words_off = sides.vectors and not sides.lexical
         if words_off and meaning.vector is None and not pool.degraded and not meaning.model:
@@ -335,9 +344,9 @@ def _placed(entry: Weighed, comparing: tuple[float, float], *, explain: bool) ->
     member.comparing = comparing
     score = min(1.0, max(0.0, entry.value))
     steps: tuple[tuple[str, float], ...] = ()
-    if entry.validity:
-        score *= OUT_OF_TIME
-        steps = ((f"{entry.validity} ×{OUT_OF_TIME}", score),)
+    for why, part in entry.lowered:
+        score *= part
+        steps = (*steps, (f"{why} ×{part}", score))
     if entry.ceiling is not None and score > entry.ceiling:
         score = max(0.0, entry.ceiling)
         steps = (*steps, ("found beyond the pool, so it stays below it", score))
@@ -388,13 +397,3 @@ def _unheeded(profile: Profile, boosts: Boosts) -> list[str]:
         for what, asked, signal in (("tags", boosts.tags, "tags"), ("domains", boosts.domain, "domain"))
         if asked and signal not in signals_used
     ]
-
-
-def scoring_of(config: Config) -> Scoring:
-    """BM25F's constants as they are set."""
-    lexical = config.lexical
-    weights = (
-        lexical.title_weight, lexical.path_weight, lexical.description_weight,
-        lexical.tags_weight, lexical.context_weight, lexical.body_weight,
-    )  # fmt: skip
-    return Scoring(lexical.k1, lexical.b, weights)

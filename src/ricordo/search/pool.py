@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ricordo.search.signals import OUT_OF_TIME, UNMERGED
 from ricordo.store.asking import Candidates, QueryVector
 from ricordo.store.found import NO_CHUNK, FoundColumns, chunk_at, columns_of
 from ricordo.values.items import validity_at
 
 Array = npt.NDArray[Any]
+Lowered = tuple[tuple[str, float], ...]
+"""Reasons, each with the part of a value that it leaves."""
 EMBEDDED = 0.5
 """If a smaller share of the items that the words found has a vector, only words count, because too few can be compared
 by meaning.
@@ -41,6 +44,8 @@ class Pool:
         """How much of its share in the ranking the keyword side has earned, of at most 1."""
         self.others: list[Pool] = []
         """Pools whose members were put into the ranking of this one."""
+        self.unmerged: Mapping[int, str] = {}
+        """By item: that it was saved on a branch which is not merged."""
         self.notes: list[str] = []
         self.degraded: list[str] = []
 
@@ -52,7 +57,9 @@ class Pool:
     def without(self, numbers: Collection[int]) -> Pool:
         """The same pool without some items."""
         left = np.array([n not in numbers for n in self.found.numbers], bool)
-        return Pool(self.answer, self.found.kept(left), self.vector)
+        pool = Pool(self.answer, self.found.kept(left), self.vector)
+        pool.unmerged = self.unmerged
+        return pool
 
     def __len__(self) -> int:
         return len(self.found)
@@ -70,10 +77,15 @@ class Pool:
         """How many items the words found, those of other pools in this ranking included."""
         return int(np.count_nonzero(self.lexical > 0)) + sum(other.count_by_word() for other in self.others)
 
-    def validity(self, n: int, moment: datetime) -> str:
-        """Why a member is not valid at a time; empty if it is valid."""
+    def lowered(self, n: int, moment: datetime) -> Lowered:
+        """Why only a part of a member's value counts at a time, and which part; empty if all of it does."""
+        found = []
         window = self.answer.windows.get(n)
-        return validity_at(*window, moment) if window is not None else ""
+        if window is not None and (validity := validity_at(*window, moment)):
+            found.append((validity, OUT_OF_TIME))
+        if n in self.unmerged:
+            found.append((self.unmerged[n], UNMERGED))
+        return tuple(found)
 
     def best_coverage(self) -> float:
         """How much of the query the best passage covers; all of it where that was not measured."""
@@ -114,6 +126,11 @@ class Member:
     @property
     def version(self) -> int | None:
         return self.pool.found.versions.get(self.n)
+
+    @property
+    def unmerged(self) -> str:
+        """That it was saved on a branch which is not merged; empty otherwise."""
+        return self.pool.unmerged.get(self.n, "")
 
     @property
     def lexical(self) -> float:

@@ -169,6 +169,7 @@ def _hit(
         lines=first.lines if first else (item.first_line, item.first_line),
         place=first.place if first else "",
         validity=item.validity(now),
+        unmerged=entry.member.unmerged,
         domain=fields.domain,
         severity=fields.severity,
         tags=fields.tags,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from math import prod
 from typing import overload
 
 import numpy as np
@@ -16,7 +17,7 @@ from ricordo.frozen import frozen
 from ricordo.memory.learning import shifted
 from ricordo.search import signals
 from ricordo.search.fusion import spread_weights
-from ricordo.search.pool import Array, Member, Pool
+from ricordo.search.pool import Array, Lowered, Member, Pool
 from ricordo.search.profile import SIDES, Profile
 from ricordo.search.refine import REACH
 from ricordo.search.request import Boosts
@@ -44,25 +45,30 @@ class Weighed:
     shares: tuple[SignalShare, ...] = ()
     ceiling: float | None = None
     """The score of the last item of the pool, which an item from beyond the pool does not exceed."""
-    validity: str = ""
-    """Why the item is not valid at the time that was asked about; then only a part of its value counts."""
+    lowered: Lowered = ()
+    """Why only a part of its value counts: it is not valid at the time that was asked about, say."""
 
     @property
     def counted(self) -> float:
         """What it is ordered by."""
-        return self.value * signals.OUT_OF_TIME if self.validity else self.value
+        return self.value * part_left(self.lowered)
+
+
+def part_left(lowered: Lowered) -> float:
+    """The part of a value that counts."""
+    return prod(part for _, part in lowered)
 
 
 class WeighedInOrder(Sequence[Weighed]):
     """The members of a pool in order; each is made when it is looked at, because a page shows few of them."""
 
     def __init__(
-        self, pool: Pool, places: Sequence[int], values: Sequence[float], validities: Mapping[int, str], shares: Shares
+        self, pool: Pool, places: Sequence[int], values: Sequence[float], lowered: Mapping[int, Lowered], shares: Shares
     ) -> None:
         self.pool = pool
         self.places = places
         self.values = values
-        self.validities = validities
+        self.lowered = lowered
         self.shares = shares
 
     def __len__(self) -> int:
@@ -82,7 +88,7 @@ class WeighedInOrder(Sequence[Weighed]):
 
     def _weighed(self, place: int) -> Weighed:
         own = self.shares[place] if self.shares else ()
-        return Weighed(Member(self.pool, place), self.values[place], own, validity=self.validities.get(place, ""))
+        return Weighed(Member(self.pool, place), self.values[place], own, lowered=self.lowered.get(place, ()))
 
 
 @frozen
@@ -199,7 +205,7 @@ def rank(
     """The pool in order of value, ties by ref; with the shares of each signal where they are to be explained.
 
     ``weights`` are those of another pool, for items from beyond it. Items that are not valid now, or at the time
-    ``as_of``, come after valid items that fit as well.
+    ``as_of``, come after valid items that fit as well; so do those of branches that are not merged.
     """
     weights = _weights(pool, profile) if weights is None else weights
     raw = _raw_values(pool, boosts, profile, list(weights))
@@ -209,27 +215,27 @@ def rank(
     if explain and given:
         rows = zip(_rows_of(raw), _rows_of(given), strict=True)
         shares = [tuple(map(SignalShare, weights, row, weights.values(), parts)) for row, parts in rows]
-    validities = _validities(pool, as_of or datetime.now(UTC))
+    lowered = _lowered(pool, as_of or datetime.now(UTC))
     counted = values
-    if validities:
+    if lowered:
         counted = values.copy()
-        counted[list(validities)] *= signals.OUT_OF_TIME
+        counted[list(lowered)] *= [part_left(reasons) for reasons in lowered.values()]
     order = sorted(zip((-counted).tolist(), pool.found.refs, range(len(pool)), strict=True))
     places = [place for *_, place in order]
-    return Ranking(pool, WeighedInOrder(pool, places, values.tolist(), validities, shares), weights)
+    return Ranking(pool, WeighedInOrder(pool, places, values.tolist(), lowered, shares), weights)
 
 
 def _rows_of(columns: Sequence[Array]) -> list[tuple[float, ...]]:
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def _validities(pool: Pool, when: datetime) -> dict[int, str]:
-    """By the places of members that are not valid at a time: why."""
-    dated = pool.answer.windows
-    if not dated:
+def _lowered(pool: Pool, when: datetime) -> dict[int, Lowered]:
+    """By the places of members of which only a part counts at a time: why."""
+    known = pool.answer.windows.keys() | pool.unmerged.keys()
+    if not known:
         return {}
-    found = ((place, pool.validity(n, when)) for place, n in enumerate(pool.found.numbers) if n in dated)
-    return {place: validity for place, validity in found if validity}
+    found = ((place, pool.lowered(n, when)) for place, n in enumerate(pool.found.numbers) if n in known)
+    return {place: reasons for place, reasons in found if reasons}
 
 
 def _raw_values(pool: Pool, boosts: Boosts, profile: Profile, labels: Sequence[str]) -> list[Array]:

@@ -15,6 +15,8 @@ DECAY_ZONE = 0.25
 """The last part of a validity window, over which an item fades."""
 OUT_OF_TIME = 0.3
 """The part of its value that counts for an item that is not valid at the time asked about, in every profile."""
+UNMERGED = 0.8
+"""The same for an item that was saved on a branch which is not merged, unless that branch is checked out."""
 SEVERITY = {"critical": 1.0, "warning": 0.7, "suggestion": 0.4}
 GRAPH = {0: 1.0, 1: 0.5, 2: 0.33}
 _DAY = timedelta(days=1)

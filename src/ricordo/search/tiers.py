@@ -13,6 +13,7 @@ import difflib
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -144,7 +145,11 @@ class Federation:
             return [ask(chosen[0], request)], []
         failures: list[tuple[Tier, Exception]] = [(tier, self._late()) for tier in chosen if not self._may_ask(tier)]
         paused = [tier for tier, _ in failures]
-        asked = [(tier, tier.threads.run(partial(ask, tier, request))) for tier in chosen if tier not in paused]
+        asked = [
+            (tier, tier.threads.run(partial(copy_context().run, ask, tier, request)))
+            for tier in chosen
+            if tier not in paused
+        ]
         deadline = time.monotonic() + within_callers(self.seconds)
         done = [(tier, call) for tier, call in asked if self._ended(tier, call, deadline - time.monotonic())]
         failures += [(tier, self._late()) for tier, call in asked if (tier, call) not in done]

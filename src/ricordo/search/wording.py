@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+from ricordo.config.settings import Config
 from ricordo.search.query import ParsedQuery, topic_of
 from ricordo.store.asking import Ask, AskedWord, Phrase
+from ricordo.store.values import Scoring
 from ricordo.text.words import Analyzer, folded_words
 
 MAX_TERMS = 512
@@ -57,3 +59,13 @@ def _phrases(texts: tuple[str, ...], analyzer: Analyzer) -> tuple[Phrase, ...]:
 def is_uncertain(word: str, term: str) -> bool:
     """Whether a stem is so much shorter than its word that it may be another word's: productivity, product."""
     return len(term) <= SHORT_STEM and len(word.removesuffix("s")) - len(term) >= LETTERS_LOST
+
+
+def scoring_of(config: Config) -> Scoring:
+    """BM25F's constants as they are set."""
+    lexical = config.lexical
+    weights = (
+        lexical.title_weight, lexical.path_weight, lexical.description_weight,
+        lexical.tags_weight, lexical.context_weight, lexical.body_weight,
+    )  # fmt: skip
+    return Scoring(lexical.k1, lexical.b, weights)

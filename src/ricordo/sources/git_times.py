@@ -1,25 +1,22 @@
 """Finds out when files of a git work tree last changed, because a checkout gives all files its own time.
 
-A file that is as it was committed changed when that commit was made; any other changed when its disk says. Git is only
-asked to read, its settings cannot make it run programs or use the network here, and it gets a few seconds.
+A file that is as it was committed changed when that commit was made; any other changed when its disk says. Git gets a
+few seconds for it.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
 import subprocess
 import threading
 import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ricordo.sources.git import started
+
 SECONDS = 5.0
 """How long the history may be read; files whose last change is older keep the time that they have on disk."""
-_SAFE = (
-    "-c", "core.fsmonitor=false", "-c", "log.showSignature=false", "-c", "core.quotePath=false",
-    "-c", "protocol.allow=never", "--no-pager", "--no-optional-locks", "--literal-pathspecs",
-)  # fmt: skip
 
 
 class GitTimes:
@@ -77,7 +74,7 @@ class _Tree:
 
     def _read(self) -> None:
         """Read the history, the newest commit first: what a file's name comes with first is its last change."""
-        process = _git(self.top, "log", "--no-ext-diff", "--no-renames", "--name-only", "--format=%x01%ct")
+        process = started(self.top, "log", "--no-ext-diff", "--no-renames", "--name-only", "--format=%x01%ct")
         lines = process.stdout if process is not None and process.stdout is not None else ()
         left, at = len(self._index), 0
         for raw in lines:
@@ -101,7 +98,7 @@ class _Tree:
 
 def _index(top: Path) -> dict[str, str]:
     """The files that git knows, each with the hash of its content; empty where git cannot tell."""
-    process = _git(top, "ls-files", "-s", "-z")
+    process = started(top, "ls-files", "-s", "-z")
     if process is None:
         return {}
     try:
@@ -118,19 +115,3 @@ def _blob_hash(data: bytes, like: str) -> str:
     """The hash that git gives to a file's content."""
     whole = b"blob %d\0" % len(data) + data
     return (hashlib.sha1(whole, usedforsecurity=False) if len(like) == 40 else hashlib.sha256(whole)).hexdigest()
-
-
-def _git(top: Path, *arguments: str) -> subprocess.Popen[bytes] | None:
-    """Start git in a work tree; None where there is no git. What hooks of git set in the environment is left out."""
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    try:
-        return subprocess.Popen(
-            ["git", *_SAFE, *arguments],
-            cwd=top,
-            env={**plain, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-    except OSError:
-        return None

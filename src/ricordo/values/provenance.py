@@ -36,6 +36,12 @@ class Provenance(Plain):
     """The name that the machine had then, ``#``, and its id."""
     origin: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     """The file, the address, the session and turn, or the export that the text came from."""
+    branch: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """The branch of the repository that a memory, note or article was saved on; empty for the one that all share."""
+    repository: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """The main checkout of that repository."""
+    commit: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """The commit that was checked out then; empty if the branch had none of its own yet."""
     claimed: Mapping[str, Any] = field(default_factory=dict, metadata=LEFT_OUT_WHEN_EMPTY)
     """What an export says about who wrote it, which is kept and not believed."""
 
@@ -59,6 +65,7 @@ class Provenance(Plain):
             f"through {door}" if door else "",
             f"on {self.machine.partition('#')[0]}" if self.machine else "",
             f"from {self.origin}" if self.origin else "",
+            f"on the branch {self.branch}" if self.branch else "",
             f"which says: {_provenance(self.claimed).in_words()}" if said and said != UNKNOWN else "",
         )
         return ", ".join(filter(None, parts))

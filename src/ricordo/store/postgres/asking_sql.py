@@ -26,7 +26,7 @@ from ricordo.store.sql.filters import where
 from ricordo.store.sql.items import ITEM_COLUMNS, ITEM_TABLES
 from ricordo.store.sql.pool import CHUNKS_KEPT
 from ricordo.store.sql.times import micros
-from ricordo.store.sql.windows import DATED_FIELDS
+from ricordo.store.sql.windows import DATED_FIELDS, MARKED_BRANCH
 from ricordo.text.words import fold
 
 MOST_PREFIX_TERMS = 200
@@ -333,7 +333,7 @@ ITEMS = (
 )
 REFS = (
     "SELECT json_agg(json_build_array(i.n, i.drive || ':' || i.path, (SELECT max(v.number) FROM versions v"
-    f" WHERE v.item = i.n AND v.created_at <= {{when}}), {DATED_FIELDS})) FROM items i"
+    f" WHERE v.item = i.n AND v.created_at <= {{when}}), {DATED_FIELDS}, {MARKED_BRANCH})) FROM items i"
     " WHERE i.n IN (SELECT item FROM pool UNION SELECT item FROM joined)"
 )
 FEEDBACK = (

@@ -27,7 +27,7 @@ from ricordo.store.sql.jobs import STRAYS
 from ricordo.store.sql.matches import Matches, VectorMatches
 from ricordo.store.sql.pool import CHUNKS_KEPT, GatheredPool
 from ricordo.store.sql.times import micros
-from ricordo.store.sql.windows import window_of
+from ricordo.store.sql.windows import said_of, window_of
 from ricordo.values.items import Item
 from ricordo.values.use_scores import feedback_prior
 
@@ -348,7 +348,7 @@ class Gathering:
         known = {n: item for n, item in self._items().items() if n in pool}
         rows = answer.get("refs") or []
         refs = {n: unescaped(ref) for n, ref, *_ in rows}
-        versions = {n: version for n, _, version, _ in rows if version is not None}
+        versions = {n: version for n, _, version, *_ in rows if version is not None}
         feedback: Mapping[int, float] = {}
         if needs.feedback:
             counts: dict[int, dict[str, int]] = {n: {} for n in pool.numbers}
@@ -377,7 +377,8 @@ class Gathering:
             active,
             int(answer.get("waiting") or 0) if active else 0,
             self.respelled,
-            {n: window_of(unescaped(dated)) for n, *_, dated in rows if dated is not None},
+            {n: window_of(unescaped(dated)) for n, *_, dated, _ in rows if dated is not None},
+            {n: said_of(unescaped(said)) for n, *_, said in rows if said is not None},
             bool(answer.get("strays")),
         )
 

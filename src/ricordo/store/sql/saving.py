@@ -28,6 +28,7 @@ from ricordo.store.sql.times import micros, now_micros
 from ricordo.store.values import FileState, PreparedChunk, PreparedItem
 from ricordo.text.words import Analyzer
 from ricordo.values.items import Fields, Saved
+from ricordo.values.kinds import KNOWLEDGE_FOLDERS
 from ricordo.values.provenance import PERSON, Provenance, stored
 
 LENGTHS = struct.Struct("=6I")
@@ -101,7 +102,7 @@ def save_archived(
 
 def _create(connection: Connection, item: PreparedItem, analyzer: Analyzer) -> tuple[str, list[NewChunk]]:
     now = now_micros()
-    said = speaking.provenance_of(item.draft.fields, item.origin)
+    said = _said(item)
     identity = item.id if item.id and find_by_id(connection, item.id) is None else new_id()
     draft = item.draft
     row = {
@@ -119,6 +120,12 @@ def _create(connection: Connection, item: PreparedItem, analyzer: Analyzer) -> t
     if item.times is not None:
         _date_back(connection, n, min(now, *map(micros, item.times)), min(now, micros(item.times[1])))
     return identity, chunks
+
+
+def _said(item: PreparedItem) -> Provenance:
+    """Who writes it now; of what belongs to a branch, also on which."""
+    said = speaking.provenance_of(item.draft.fields, item.origin)
+    return speaking.on_branch(said) if item.draft.kind in KNOWLEDGE_FOLDERS else said
 
 
 def field_columns(fields: Fields) -> dict[str, Any]:
@@ -152,7 +159,7 @@ def write_version(
 ) -> list[NewChunk]:
     """Write the next version of an item; returns the chunks that must be indexed."""
     now = now_micros()
-    said = speaking.provenance_of(item.draft.fields, item.origin)
+    said = _said(item)
     new_chunks = _write_version(connection, head, item, analyzer, now, said)
     _write_head(connection, head, item, head.version + 1, now, said)
     write_secrets(connection, head.n, item.secrets)

@@ -147,7 +147,7 @@ class Gathering:
 
     def _join_thread_neighbours(self) -> Mapping[int, list[tuple[int, int]]]:
         briefs = self.file.briefs.read(self.connection, self.pool.numbers)
-        in_threads = [n for n, (_, in_thread, _) in briefs.items() if in_thread]
+        in_threads = [n for n, (_, in_thread, *_) in briefs.items() if in_thread]
         near = neighbours_in_threads(self.connection, in_threads, self.ask.needs.thread_reach)
         self._join({other for others in near.values() for other, _ in others})
         return near
@@ -185,10 +185,12 @@ class Gathering:
         if known:
             refs = {n: str(item.ref) for n, item in known.items()}
             windows = {n: (item.fields.valid_from, item.fields.valid_until) for n, item in known.items()}
+            branches = {n: item.provenance for n, item in known.items() if item.provenance.branch}
         else:
             briefs = self.file.briefs.read(connection, numbers)
             refs = {n: ref for n, (ref, *_) in briefs.items()}
-            windows = {n: window for n, (*_, window) in briefs.items() if window is not None}
+            windows = {n: window for n, (*_, window, _) in briefs.items() if window is not None}
+            branches = {n: said for n, (*_, said) in briefs.items() if said is not None}
         active = connection.once("SELECT name FROM fingerprints WHERE active")
         return Candidates(
             pool.candidates(refs, items.versions_at(connection, numbers, ask.as_of) if ask.as_of else {}),
@@ -209,6 +211,7 @@ class Gathering:
             _waiting(connection, ask.model) if ask.model and active else 0,
             self.keywords.respelled,
             windows,
+            branches,
             bool(ask.model) and bool(connection.rows(STRAYS, (ask.model,))[0][0]),
         )
 
