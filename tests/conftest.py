@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from ricordo import ConfigProvider, Ricordo
+from ricordo import ConfigProvider, Ricordo, speaking
 from ricordo.config.machine import MACHINE_NAME
+from ricordo.programs.table import PROGRAMS
 from ricordo.values.items import Saved
 from ricordo.values.reports import Refreshed
 
@@ -43,6 +44,9 @@ def clean_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     monkeypatch.setenv("RICORDO_STATE_HOME", str(home / "state"))
     monkeypatch.setenv("RICORDO_CONFIG_HOME", str(home / "config"))
     monkeypatch.delenv("RICORDO_STORE", raising=False)
+    monkeypatch.setattr(speaking, "_of_process", speaking._of_process)  # a command that runs in this process sets it
+    for name in (one.variable for one in PROGRAMS.values() if one.variable):
+        monkeypatch.delenv(name, raising=False)
     for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST"):
         monkeypatch.delenv(name, raising=False)
 

@@ -47,6 +47,15 @@ def refuse_file_ref(ref: Ref) -> None:
         raise Forbidden(f"{ref} names a file, which needs the scope 'admin'", hint="Use another drive, such as note:/.")
 
 
+def refuse_agents(what: str) -> None:
+    """Refuse what only the user may do, because it gives trust: at the terminal, on the page, or in Python."""
+    from ricordo.speaking import speaker
+    from ricordo.values.provenance import PERSON
+
+    if speaker().author != PERSON:
+        raise Forbidden(f"only you may {what}, not an agent or a program", hint="Do it at a terminal, or on the page.")
+
+
 def refuse_settings(name: str) -> None:
     """Refuse to change settings."""
     if _SCOPE.get() != "admin":

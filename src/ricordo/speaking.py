@@ -13,7 +13,6 @@ from contextvars import ContextVar
 from dataclasses import replace
 from functools import cache
 
-from ricordo.config.machine import this_machine
 from ricordo.errors import NotFound
 from ricordo.values.items import Fields
 from ricordo.values.provenance import AGENT, IMPORT, LOADER, PERSON, Provenance, stored
@@ -33,6 +32,8 @@ def user_name() -> str:
 
 def speaker() -> Provenance:
     """Who speaks now. A process that says nothing is a program of the person who runs it."""
+    from ricordo.config.machine import this_machine
+
     found = _OF_REQUEST.get() or _of_process
     name = found.name or (user_name() if found.author == PERSON else "")
     return replace(found, name=name, machine=found.machine or str(this_machine()))
@@ -41,13 +42,13 @@ def speaker() -> Provenance:
 def provenance_of(fields: Fields, origin: str = "") -> Provenance:
     """Who writes a version with these fields now; ``origin`` is where a loader read its text.
 
-    A caller may say that an agent wrote the text, which lowers trust, but nothing that would raise it.
+    A Python program may say that an agent wrote the text, which lowers trust, but nothing that would raise it.
     """
     found = speaker()
     if origin:
         return replace(found, author=IMPORT if found.author == IMPORT else LOADER, origin=origin)
-    if found.author == PERSON and fields.source == AGENT:
-        return replace(found, author=AGENT, name=fields.source_adapter or "")
+    if found.via == "python" and fields.source == AGENT:
+        return replace(found, author=AGENT, name=fields.source_adapter or "", via="adapter")
     return found
 
 

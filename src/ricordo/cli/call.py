@@ -5,6 +5,7 @@ Every verb ends in ``Call.answer``: one JSON envelope, or lines for a person.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
@@ -16,6 +17,16 @@ from ricordo.cli.terminal import Screen
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
+    from ricordo.values.provenance import Provenance
+
+
+def said_at_terminal(env: Mapping[str, str]) -> Provenance:
+    """Who speaks through a command: the person at the terminal, or the agent's program that runs the command."""
+    from ricordo.programs.table import running_program
+    from ricordo.values.provenance import AGENT, PERSON, Provenance
+
+    program = running_program(env)
+    return Provenance(AGENT, program, via="cli") if program else Provenance(PERSON, via="cli")
 
 
 @dataclass(slots=True)
@@ -47,7 +58,9 @@ class Call:
         if self.lends is not None:
             return cast("Ricordo", self._borrowed(meaning=meaning))
         from ricordo.config.loading import ConfigProvider
+        from ricordo.speaking import speak_as
 
+        speak_as(said_at_terminal(os.environ))
         config = ConfigProvider({"search.profile": self.profile} if self.profile else None)
         if self.profile:
             from ricordo.registry import profile

@@ -102,11 +102,12 @@ def show_versions(screen: Screen, versions: Sequence[Version]) -> None:
             size_text(version.size),
             version.content_hash[:12],
             version.state if version.state != "live" else "",
+            version.provenance.short or "unknown",
             version.fields.title,
         )
         for version in versions
     ]
-    screen.table(("version", "made", "size", "hash", "state", "title"), rows, right=(2,))
+    screen.table(("version", "made", "size", "hash", "state", "by", "title"), rows, right=(2,))
 
 
 def show_tree(screen: Screen, node: TreeNode) -> None:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 from ricordo._version import __version__
 from ricordo.cli.asking import LOOKS, is_surrounding, may_be_asked
-from ricordo.cli.call import Call
+from ricordo.cli.call import Call, said_at_terminal
 from ricordo.cli.program import program
 from ricordo.cli.streams import SITTING, CallersStreams, writing_to
 from ricordo.config.files import standing_in
 from ricordo.errors import Error
 from ricordo.hosting.packing import ALONE, CommandRequest, packed_answer
+from ricordo.speaking import speaking
 
 if TYPE_CHECKING:
     from ricordo.config.loading import Config
@@ -42,7 +43,7 @@ def run_command(stores: OpenStores, request: CommandRequest) -> bytes:
         env={name: env[name] for name in (*LOOKS, SITTING) if name in env},
     )
     call = Call(lends=lambda store, tier: stores.opened(folder, store, tier))
-    with writing_to(streams), standing_in(folder):
+    with writing_to(streams), standing_in(folder), speaking(said_at_terminal(env)):
         code = program.run(request.args, call)
     return packed_answer(code, streams.parts)
 

@@ -142,6 +142,8 @@ SHOWN: dict[str, str] = {
     "stats": "present_insight.show_stats",
     "stats log": "present_insight.show_retrievals",
     "tools result": "present_tools.show_result",
+    "audit": "present_audit.show_audit",
+    "review": "present_audit.show_review",
 }
 """How a result is written for a person, where names and values on lines are not enough."""
 

@@ -38,7 +38,7 @@ def turn_item(
             metadata["goes_on"] = True
     fields: dict[str, Any] = {"thread": session, "seq": seq, "source": "agent", "metadata": metadata}
     ref = Ref(DRIVE, f"/{session}/{seq}")
-    return Incoming(ref, Parsed(text), SESSION, fields, times=(at, at))
+    return Incoming(ref, Parsed(text), SESSION, fields, times=(at, at), origin=f"session {session}, turn {seq}")
 
 
 def is_spoken(event: SessionEvent) -> bool:
@@ -49,7 +49,8 @@ def is_spoken(event: SessionEvent) -> bool:
 def at_place(one: Incoming, seq: int) -> Incoming:
     """The same event at another position in its thread."""
     base = one.ref.path.rpartition("/")[0]
-    return replace(one, ref=Ref(DRIVE, f"{base}/{seq}"), fields={**one.fields, "seq": seq})
+    origin = f"{one.origin.rpartition(' ')[0]} {seq}"
+    return replace(one, ref=Ref(DRIVE, f"{base}/{seq}"), fields={**one.fields, "seq": seq}, origin=origin)
 
 
 def point_item(point: Checkpoint, folder: str) -> Incoming:
@@ -69,7 +70,8 @@ def point_item(point: Checkpoint, folder: str) -> Incoming:
     }
     at = point.at or datetime.now(UTC)
     ref = Ref(DRIVE, f"/{point.session}/checkpoints/{point.request}")
-    return Incoming(ref, Parsed(point.text), SESSION, fields, times=(at, at))
+    origin = f"session {point.session}, turn {point.turn}"
+    return Incoming(ref, Parsed(point.text), SESSION, fields, times=(at, at), origin=origin)
 
 
 def keep_model_facets(facets: SessionFacets, item: Item) -> SessionFacets:

@@ -333,7 +333,7 @@ class SessionTaker:
         text = "\n".join(f"- {' '.join(request.split())}" for request in tally.requests) or facets.title or thread.id
         began = datetime.fromisoformat(tally.started) if tally.started else thread.at or datetime.now(UTC)
         times = (began, max(began, thread.at or began))
-        incoming = Incoming(thread.ref, Parsed(text), SESSION, fields, times=times)
+        incoming = Incoming(thread.ref, Parsed(text), SESSION, fields, times=times, origin=f"session {thread.id}")
         return next(
             iter(self.pipeline.save_all([incoming], on_conflict="overwrite", durable=True, backlog=self.backlog))
         )

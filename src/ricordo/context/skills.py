@@ -218,7 +218,9 @@ class Collector:
             "metadata": metadata,
             **given,
         }
-        return replace(plain, ref=Ref(DRIVE, f"/{name}"), fields={**kept, **fields})
+        return replace(
+            plain, ref=Ref(DRIVE, f"/{name}"), fields={**kept, **fields}, origin=location or "the list of skills"
+        )
 
 
 def edited(store: Store) -> list[SkillRoot]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ricordo.engine.moving import MoveVerbs
     from ricordo.engine.reading import ReadVerbs
     from ricordo.engine.removing import RemoveVerbs
+    from ricordo.engine.reviewing import ReviewVerbs
     from ricordo.engine.roots import RootVerbs
     from ricordo.engine.sessions import SessionVerbs
     from ricordo.engine.skills import SkillVerbs
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     class _Verbs(
         FindVerbs, ReadVerbs, ItemVerbs, RemoveVerbs, MemoryVerbs, RootVerbs, AddVerbs, KnowledgeVerbs, LinkVerbs,
         UseVerbs, SessionVerbs, AgentVerbs, SkillVerbs, VectorVerbs, HealthVerbs, ModelVerbs, MoveVerbs, MigrateVerbs,
+        ReviewVerbs,
     ):  # fmt: skip
         """What editors and type checkers see: the verbs of all parts, with their signatures."""
 else:

@@ -40,6 +40,7 @@ SHOWN_AS_PASSAGES = tuple(kind for kind in KINDS if kind not in ("skill", "tool"
 HAPPENINGS = tuple(kind for kind in KINDS if kind not in ("skill", "document", "tool"))
 """The kinds of happenings shown: what was said and saved. Files that were added are not, because there are too many."""
 _TOOLS = Filters(kinds=("tool",))
+UNREVIEWED = "every agent gets it once you agree: ricordo review"
 
 
 class AgentVerbs:
@@ -130,14 +131,28 @@ class AgentVerbs:
         found: dict[Ref, Item] = {}
         now = datetime.now(UTC)
         for store in stores.values():
-            for n, item in store.items.listing(Filters(loadings=("always",)), 1 << 30, 0):
+            listed = dict(store.items.listing(Filters(loadings=("always",)), 1 << 30, 0))
+            for n, item in (listed | store.items.get_many(store.audit.waiting())).items():
                 if item.ref in found or not may_be_shown(item):
                     continue
-                if reason := out_of_time(item, now):
+                users = self._users_version(store, n, item)
+                if users is None or users.fields.loading != "always":
+                    if item.fields.loading == "always":
+                        left_out.append(LeftOut(str(item.ref), UNREVIEWED))
+                elif reason := out_of_time(users, now):
                     left_out.append(LeftOut(str(item.ref), reason))
                 else:
-                    found[item.ref] = store.items.get(n)
+                    found[item.ref] = users
         return sorted(found.values(), key=lambda item: item.ref)
+
+    @staticmethod
+    def _users_version(store: Store, n: int, item: Item) -> Item | None:
+        """An item as the user wrote it last, or agreed to it; None if the user never did."""
+        from ricordo.trust.level import is_vouched
+
+        if is_vouched(item):
+            return store.items.get(n)
+        return store.items.get(n, version=item.vouched) if item.vouched is not None else None
 
     def _contextual(self, task: str, stores: Mapping[str, Store], left_out: list[LeftOut]) -> list[ContextPassage]:
         """Passages of the items that are loaded when they share words with the task."""

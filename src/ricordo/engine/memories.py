@@ -11,9 +11,11 @@ from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
 from ricordo.engine.items import ItemVerbs
 from ricordo.errors import UsageError
+from ricordo.speaking import speaker
 from ricordo.values.choices import ON_DUPLICATE, OnDuplicate, Writer
 from ricordo.values.items import Ref, Saved
 from ricordo.values.kinds import KINDS
+from ricordo.values.provenance import PERSON
 from ricordo.values.reports import AddReport
 from ricordo.verbs.declare import short_form, verb
 
@@ -112,7 +114,7 @@ class MemoryVerbs:
         if on_duplicate is not None:
             check_choice("on_duplicate", on_duplicate, ON_DUPLICATE)
         targets = [(checked_type(type_), self._context.present_number(target)) for type_, target in links]
-        given = {**fields, "source": source}
+        given = {**fields, "source": _writer(source)}
         memory = memory_of(text, kind, self._memory_ref(ref, kind), given, allow_secrets=allow_secrets)
         keeper = self._keeper()
         saved = keeper.keep(memory, on_duplicate)
@@ -204,7 +206,7 @@ class MemoryVerbs:
         if old.content.strip() == text.strip():
             return Saved(str(old.ref), "skipped", old.id, old.version, reason="that is what it says")
         kept = {name: value for name, value in old.fields.to_dict().items() if name not in ("mime_type", "is_textual")}
-        given = {**kept, **fields, "source": source}
+        given = {**kept, **fields, "source": _writer(source)}
         memory = memory_of(text, old.kind, None, given, allow_secrets=allow_secrets)
         saved = replace(self._keeper().succeed(n, memory, "corrects"), reason=f"corrects {old.ref}")
         self._context.embed_after(AddReport((saved,)), wait, seconds=VECTOR_SECONDS)
@@ -246,6 +248,11 @@ class MemoryVerbs:
                 raise UsageError("an empty name is not a ref", hint="Leave it out to get one made of the first words.")
             return Ref(drive_of(kind), f"/{name}")
         return self._context.resolve_new(ref) if ref is not None else None
+
+
+def _writer(source: Writer) -> Writer:
+    """Who says it: what comes through an agent's door is the agent's, whatever it claims."""
+    return source if speaker().author == PERSON else "agent"
 
 
 def _kind_on(ref: str | Ref | None) -> str:

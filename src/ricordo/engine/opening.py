@@ -26,6 +26,7 @@ from ricordo.engine.models import ModelVerbs
 from ricordo.engine.moving import MoveVerbs
 from ricordo.engine.reading import ReadVerbs
 from ricordo.engine.removing import RemoveVerbs
+from ricordo.engine.reviewing import ReviewVerbs
 from ricordo.engine.roots import RootVerbs
 from ricordo.engine.sessions import SessionVerbs
 from ricordo.engine.skills import SkillVerbs
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 PARTS: tuple[type, ...] = (
     FindVerbs, ReadVerbs, ItemVerbs, RootVerbs, RemoveVerbs, SessionVerbs, MemoryVerbs, AddVerbs, KnowledgeVerbs,
     LinkVerbs, UseVerbs, AgentVerbs, SkillVerbs, VectorVerbs, HealthVerbs, ModelVerbs, MoveVerbs, MigrateVerbs,
+    ReviewVerbs,
 )  # fmt: skip
 """The classes whose methods are the verbs of an engine."""
 
@@ -74,6 +76,7 @@ class OpenEngine:
             ModelVerbs(context),
             MoveVerbs(context, items),
             MigrateVerbs(context),
+            ReviewVerbs(context),
         )  # fmt: skip
         self._parts: dict[type, object] = {type(part): part for part in parts}
         self._for_tools = (finding, reading, items, removing)

@@ -267,7 +267,12 @@ class ReadVerbs:
         before, after = self._context.store.items.get(n, version=old), self._context.store.items.get(n, version=new)
         return "".join(
             difflib.unified_diff(
-                _lines_for_diff(before), _lines_for_diff(after), f"{before.ref}@{old}", f"{after.ref}@{new}"
+                _lines_for_diff(before),
+                _lines_for_diff(after),
+                f"{before.ref}@{old}",
+                f"{after.ref}@{new}",
+                before.provenance.short,
+                after.provenance.short,
             )
         )
 

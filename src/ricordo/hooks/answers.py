@@ -7,6 +7,7 @@ read by a separate process, because they may be long and a session must not wait
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -23,6 +24,9 @@ from ricordo.hooks.log import log, open_log
 from ricordo.hooks.outlet import Outlet
 from ricordo.hooks.payload import NAMES, Payload, is_worth_asking, read_payload
 from ricordo.log import keep_log, report
+from ricordo.programs.table import running_program
+from ricordo.speaking import asker, speaking
+from ricordo.values.provenance import AGENT, Provenance
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
@@ -100,7 +104,8 @@ def _run(event: str, content: bytes, outlet: Outlet, place: _Place) -> None:
     else:
         return
     if wanted.budget:
-        with standing_in(payload.folder):
+        said = Provenance(AGENT, running_program(os.environ), payload.session, "hook")
+        with standing_in(payload.folder), speaking(said):
             _answer(payload, wanted, provider, outlet, place)
 
 
@@ -183,7 +188,7 @@ def _offer(engine: Ricordo, payload: Payload, wanted: _Wanted, outlet: Outlet) -
             refs += [part.ref for part in report.parts]
     text = joined(*texts)
     outlet.offer(payload.answer(text) if text else {})
-    outlet.shown = (payload.name, engine.location, refs) if refs and engine.config.usage.log else None
+    outlet.shown = (payload.name, engine.location, refs, asker()) if refs and engine.config.usage.log else None
 
 
 def _start_reading(payload: Payload, config: Config, store: str | None, tier: str | None) -> None:

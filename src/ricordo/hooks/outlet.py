@@ -30,7 +30,7 @@ class Outlet:
         self._send = send
         self._started = started
         self._limit = DEFAULT_SECONDS
-        self.shown: tuple[str, str, list[str]] | None = None
+        self.shown: tuple[str, str, list[str], str] | None = None
         """What the last answer shows: the event, the store, and the refs of the items."""
 
     def limit(self, seconds: float) -> None:
@@ -49,9 +49,9 @@ class Outlet:
     def note_shown(self) -> None:
         """Write down which items were shown to the agent."""
         if self.shown is not None:
-            from ricordo.hooks import shown
+            from ricordo import told_log
 
-            shown.note(*self.shown)
+            told_log.note(*self.shown)
 
     @property
     def left(self) -> float:

@@ -19,6 +19,7 @@ from typing import Any
 from ricordo.config.files import Environment, data_home, locked, read_bytes, replace_file
 from ricordo.errors import NotFound, Unavailable, UsageError
 from ricordo.frozen import frozen
+from ricordo.values.provenance import AGENT, PERSON, Provenance
 
 SHORTEST_TOKEN = 16
 """Characters of a token that users choose themselves; a shorter one could be guessed."""
@@ -38,6 +39,15 @@ class Caller:
     name: str
     scope: str
     way: str
+
+    @property
+    def provenance(self) -> Provenance:
+        """How versions that this caller writes are signed. A browser has signed in with a link from the user; whoever
+        shows a token is a program.
+        """
+        if self.way == "session":
+            return Provenance(PERSON, via="page")
+        return Provenance(AGENT, via="http", token=self.name)
 
     def may(self, scope: str) -> bool:
         """Whether the caller has this scope or a wider one."""

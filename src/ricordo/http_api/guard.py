@@ -26,6 +26,8 @@ from ricordo.http_api.request_body import (
     send_json,
 )
 from ricordo.permissions import asked_with
+from ricordo.speaking import speaking
+from ricordo.values.provenance import NOBODY
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -120,7 +122,8 @@ class Guard:
             return
         scope.setdefault("state", {})["caller"] = caller
         body = GuardedBody(scope, headers, caller, largest, receive, send)
-        with asked_with(caller.scope if caller is not None else "read"):
+        said = caller.provenance if caller is not None else NOBODY
+        with asked_with(caller.scope if caller is not None else "read"), speaking(said):
             await self._app(scope, body.receive, body.send)
 
     def _called_by(self, headers: Mapping[bytes, str]) -> str:

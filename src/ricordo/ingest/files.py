@@ -141,7 +141,8 @@ class FileReader:
         plain = Incoming(ref, parsed, kind, {}, blob)
         state = FileState(entry.mtime_ns, entry.size, hash_of(data), said_by(plain))
         times = times_of(parsed, self._git.changed(entry.path, data, datetime.fromtimestamp(entry.mtime_ns / 1e9, UTC)))
-        return replace(plain, fields={"source": "file", **fields}, file=state, times=times)
+        origin = str(entry.path)
+        return replace(plain, fields={"source": "file", **fields}, file=state, times=times, origin=origin)
 
 
 def _identity(path: str | Path) -> tuple[int, int] | None:

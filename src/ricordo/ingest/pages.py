@@ -125,7 +125,7 @@ class PageReader:
         plain = Incoming(ref, parsed, kind or "document", {}, None if parsed.is_textual else data)
         state = FileState(0, len(data), hash_of(data), {**said_by(plain), VALIDATORS: dict(validators)})
         origin = {"source": "url", "source_url": place.url, "source_adapter": adapter}
-        return replace(plain, fields={**origin, **fields}, file=state)
+        return replace(plain, fields={**origin, **fields}, file=state, origin=place.url)
 
     def again(self, item: Item, state: FileState | None) -> Incoming | FileState | None:
         """Read an item's page again. Returns an item to save if it changed, its new state if only that changed, else

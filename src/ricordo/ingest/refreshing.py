@@ -288,7 +288,8 @@ class Refresher:
     def _move(self, n: int, ref: Ref, entry: FoundFile, data: bytes) -> bool:
         state = FileState(entry.mtime_ns, entry.size, hash_of(data), self.store.files.states([n])[n].fields)
         draft = replace(self.store.items.draft(n, self.store.items.get(n).version), ref=ref)
-        saved = self.store.changes.rewrite(n, self.pipeline.prepare_draft(draft, state), backlog=self.backlog)
+        prepared = replace(self.pipeline.prepare_draft(draft, state), origin=str(entry.path))
+        saved = self.store.changes.rewrite(n, prepared, backlog=self.backlog)
         self._note(Refreshed(str(ref), "moved", chunks=saved.chunks))
         return True
 

@@ -7,8 +7,8 @@ Here they become the SDK's own types, and the SDK's requests become dictionaries
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from typing import Any
 
 from mcp import types
@@ -18,6 +18,8 @@ from mcp.shared.message import SessionMessage
 
 from ricordo.frozen import frozen
 from ricordo.permissions import asked_with
+from ricordo.speaking import speaking
+from ricordo.values.provenance import AGENT, Provenance
 
 __all__ = [
     "McpOverHttp",
@@ -34,6 +36,7 @@ Report = Callable[[float, float | None, str], Awaitable[None]]
 Answer = Callable[[dict[str, Any], Report | None], Awaitable[dict[str, Any]]]
 """Answers a request: takes its parameters, and a way to report progress where the client asked for it."""
 
+LONGEST_NAME = 80
 IS_SECOND = hasattr(exceptions, "MCPError")
 """Whether this is the SDK 2.x, which names its error so; 1.x calls it ``McpError``."""
 
@@ -89,7 +92,7 @@ def _second(
             meta = context.meta or {}
             asked = "progress_token" in meta or "progressToken" in meta
             report = context.session.report_progress if asked else None
-            with for_caller(context.request):
+            with for_caller(context.request, context.session):
                 return result.model_validate(await answer(_plain(params), report))
 
         return handle
@@ -121,7 +124,7 @@ def _first(
         result = getattr(types, METHODS[method].result)
 
         async def handle(request: Any) -> Any:
-            with for_caller(getattr(server.request_context, "request", None)):
+            with for_caller(getattr(server.request_context, "request", None), server.request_context.session):
                 given = await answer(_plain(getattr(request, "params", None)), _reporter(server.request_context))
             return types.ServerResult(result.model_validate(given))  # type: ignore[operator]
 
@@ -132,13 +135,24 @@ def _first(
     return server
 
 
-def for_caller(request: Any) -> AbstractContextManager[None]:
+@contextmanager
+def for_caller(request: Any, session: Any) -> Iterator[None]:
     """Work with the rights of whoever sent a request, if a guard let it in; otherwise with those that hold already.
 
-    A session goes on through many requests, and each of them may have another sender.
+    A session goes on through many requests, and each of them may have another sender. Whoever it is speaks as an agent.
     """
     state = request.scope.get("state", {}) if request is not None else {}
-    return asked_with(state["caller"].scope) if "caller" in state else nullcontext()
+    caller = state.get("caller")
+    said = Provenance(AGENT, _program(session), via="mcp", token=caller.name if caller is not None else "")
+    with speaking(said), asked_with(caller.scope) if caller is not None else nullcontext():
+        yield
+
+
+def _program(session: Any) -> str:
+    """What the client's program calls itself, as one short line; empty if it did not say."""
+    given = getattr(session, "client_params", None)
+    about = getattr(given, "client_info", None) or getattr(given, "clientInfo", None)
+    return " ".join(str(getattr(about, "name", "")).split())[:LONGEST_NAME]
 
 
 def _reporter(context: Any) -> Report | None:

@@ -23,9 +23,11 @@ from ricordo.memory.knowledge_files import KnowledgeFile, id_of, mark_of, ref_of
 from ricordo.memory.knowledge_folder import FileChanged, KnowledgeFolder, ReadFile
 from ricordo.memory.knowledge_look import FolderLook, look
 from ricordo.memory.knowledge_seals import Seals
+from ricordo.speaking import speaking
 from ricordo.store.base import Store
 from ricordo.store.values import Backlog, PreparedItem
 from ricordo.values.items import Item, KnownFile, Parsed, Ref, Saved
+from ricordo.values.provenance import PERSON, Provenance
 from ricordo.values.reports import Synced, SyncReport
 
 CREATED_AT_ONCE = 100
@@ -48,6 +50,8 @@ class FileFound:
     read: ReadFile
     says: KnowledgeFile
     known: KnownFile | None
+    is_users: bool = True
+    """Whether the user wrote it: anybody may have written a file of a project that carries no seal."""
 
 
 @dataclass(eq=False)
@@ -69,6 +73,10 @@ class Sync:
         """Take in what a look found. Files that could not be taken in yet, or that another process took in, are looked
         at again.
         """
+        with speaking(Provenance(PERSON, via="file")):
+            return self._run(seen, only)
+
+    def _run(self, seen: FolderLook, only: Collection[str] | None) -> SyncReport:
         for attempt in range(_ATTEMPTS):
             again = self._once(seen, is_last=attempt == _ATTEMPTS - 1)
             if not again:
@@ -135,7 +143,8 @@ class Sync:
         if self.seals is not None:
             says, doubt = self.seals.believed(says, read.data)
             self.notes += [f"{name}: {doubt}"] if doubt else []
-        return FileFound(name, read, says, known)
+        is_users = self.seals is None or self.seals.is_whole(read.data)
+        return FileFound(name, read, says, known, is_users)
 
     def read(self, name: str, known: KnownFile | None) -> ReadFile | None:
         try:
@@ -346,7 +355,8 @@ class Sync:
         says = one.says
         structure = structure_of(says.fields["mime_type"])
         parsed = Parsed(says.text, mime_type="", structure=structure, first_line=says.first_line)
-        return self.pipeline.prepare(Incoming(says.ref, parsed, says.kind, says.fields))
+        origin = "" if one.is_users else str(self.folder.place(one.name))
+        return self.pipeline.prepare(Incoming(says.ref, parsed, says.kind, says.fields, origin=origin))
 
     def _times(self, one: FileFound, item: Item | None, *, is_text_same: bool) -> tuple[datetime, datetime]:
         """When an item was made and when its text changed: as the front matter says, else as the file's time says."""

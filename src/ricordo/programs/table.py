@@ -33,6 +33,8 @@ class AgentProgram:
     """Folders, or patterns of files, that hold transcripts."""
     skills: str = ""
     project_skills: str = ""
+    variable: str = ""
+    """The variable that the commands it runs find in their environment."""
 
     @property
     def has_plain_servers(self) -> bool:
@@ -50,9 +52,12 @@ PROGRAMS: Mapping[str, AgentProgram] = {
         sessions=("{claude}/projects",),
         skills="{claude}/skills",
         project_skills=".claude/skills",
+        variable="CLAUDECODE",
     ),
     "claude-desktop": AgentProgram("Claude Desktop", "{applications}/Claude/claude_desktop_config.json"),
-    "cursor": AgentProgram("Cursor", "{home}/.cursor/mcp.json", ".cursor/mcp.json", skills="{home}/.cursor/skills"),
+    "cursor": AgentProgram(
+        "Cursor", "{home}/.cursor/mcp.json", ".cursor/mcp.json", skills="{home}/.cursor/skills", variable="CURSOR_AGENT"
+    ),
     "vscode": AgentProgram("VS Code", "{applications}/Code/User/mcp.json", ".vscode/mcp.json", "servers"),
     "codex": AgentProgram(
         "Codex",
@@ -64,6 +69,7 @@ PROGRAMS: Mapping[str, AgentProgram] = {
         sessions=("{codex}/sessions", "{codex}/archived_sessions"),
         skills="{codex}/skills",
         project_skills=".codex/skills",
+        variable="CODEX_SANDBOX_NETWORK_DISABLED",
     ),
     "gemini": AgentProgram(
         "Gemini CLI",
@@ -73,6 +79,7 @@ PROGRAMS: Mapping[str, AgentProgram] = {
         project_hooks=".gemini/settings.json",
         sessions=("{home}/.gemini/tmp",),
         skills="{home}/.gemini/skills",
+        variable="GEMINI_CLI",
     ),
     "qwen": AgentProgram(
         "Qwen Code",
@@ -81,11 +88,13 @@ PROGRAMS: Mapping[str, AgentProgram] = {
         hooks="{home}/.qwen/settings.json",
         project_hooks=".qwen/settings.json",
         sessions=("{home}/.qwen/projects",),
+        variable="QWEN_CODE",
     ),
     "windsurf": AgentProgram("Windsurf", "{home}/.codeium/windsurf/mcp_config.json"),
     "cline": AgentProgram(
         "Cline",
         "{applications}/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+        variable="CLINE_ACTIVE",
     ),
     "zed": AgentProgram("Zed", "{zed}/settings.json", ".zed/settings.json", "context_servers"),
     "opencode": AgentProgram(
@@ -95,12 +104,18 @@ PROGRAMS: Mapping[str, AgentProgram] = {
         "mcp",
         # A database since version 1.2; before that, and where there is no database, a folder.
         sessions=("{data}/opencode/opencode*.db", "{data}/opencode/storage/session"),
+        variable="OPENCODE",
     ),
     "continue": AgentProgram(
         "Continue", "{home}/.continue/mcpServers/ricordo.yaml", ".continue/mcpServers/ricordo.yaml", ""
     ),
 }
 """In the order in which servers are looked for; each server in Continue has a file of its own."""
+
+
+def running_program(env: Mapping[str, str]) -> str:
+    """The agent's program that runs a command with these variables; empty if none of ours is known to."""
+    return next((name for name, one in PROGRAMS.items() if one.variable and env.get(one.variable)), "")
 
 
 def folders(env: Mapping[str, str] | None = None) -> dict[str, Path]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ricordo.exchange.records import ItemRecord, Record
+    from ricordo.values.audit import AuditEntry
     from ricordo.values.reports import Damage, VacuumReport
     from ricordo.values.sessions import Happening, ThreadSpan
     from ricordo.values.use import Judged, Learned, Move, Retrieval, StatsReport, Use, WeightChange
@@ -316,6 +317,26 @@ class Importer(Protocol):
 
     def items(self, batch: Sequence[ItemRecord]) -> list[Saved]: ...
     def others(self, batch: Sequence[Record]) -> Mapping[str, int]: ...
+
+
+class Audit(Protocol):
+    """Who did what, and what waits for the user."""
+
+    def entries(
+        self, *, item: str | None, since: datetime | None, until: datetime | None, by: str, told: bool, limit: int
+    ) -> list[AuditEntry]:
+        """What was done, or with ``told`` what was found and opened; newest first. ``item`` is an item's id."""
+        ...
+
+    def waiting(self) -> list[int]:
+        """Live items whose current version is not the user's: there is an older one that is, or every agent would get
+        it.
+        """
+        ...
+
+    def decide(self, n: int, what: str) -> None:
+        """Write down that the user accepted or refused the current version."""
+        ...
 
 
 class Transfer(Protocol):

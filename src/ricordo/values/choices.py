@@ -11,6 +11,7 @@ Backend = Literal["hybrid", "lexical", "fts5", "grep"]
 OnConflict = Literal["skip", "overwrite", "error"]
 OnDuplicate = Literal["save", "skip", "merge", "supersede"]
 Verdict = Literal["accepted", "modified", "dismissed", "failed"]
+ReviewDecision = Literal["accept", "refuse"]
 Writer = Literal["user", "agent"]
 StatsBy = Literal["query", "tool", "day"]
 

@@ -49,6 +49,14 @@ class Provenance(Plain):
     def is_known(self) -> bool:
         return self.author != UNKNOWN
 
+    @property
+    def short(self) -> str:
+        """Who and through which door, for tables: ``agent claude-code (mcp)``; empty for unknown."""
+        if not self.is_known:
+            return ""
+        door = self.token or self.via
+        return f"{self.author} {self.name}".rstrip() + (f" ({door})" if door else "")
+
     def in_words(self) -> str:
         """One line for people.
 

@@ -163,6 +163,8 @@ class Happening(Plain):
     version: int | None = None
     corrected_by: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
     superseded_by: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    by: str = field(default="", metadata=LEFT_OUT_WHEN_EMPTY)
+    """Who did it, and through which door; empty for unknown."""
 
 
 @frozen

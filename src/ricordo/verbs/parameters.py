@@ -11,14 +11,45 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
-from ricordo.values.choices import IMPORT_FORMATS, Backend, By, Mode, OnConflict, OnDuplicate, StatsBy, Verdict, Writer
+from ricordo.values.choices import (
+    IMPORT_FORMATS,
+    Backend,
+    By,
+    Mode,
+    OnConflict,
+    OnDuplicate,
+    ReviewDecision,
+    StatsBy,
+    Verdict,
+    Writer,
+)
 from ricordo.values.items import LOADINGS, SEVERITIES, Ref
 from ricordo.values.kinds import KINDS
 from ricordo.verbs.declare import ADDED_TEXT, BY_FACE, Say
 
 __all__ = [
-    "ADDED_TEXT", "BY_FACE", "IMPORT_FORMATS", "KINDS", "LOADINGS", "SEVERITIES", "Any", "Backend", "By", "Mapping",
-    "Mode", "OnConflict", "OnDuplicate", "Path", "Ref", "Say", "Sequence", "StatsBy", "Verdict", "Writer", "datetime",
+    "ADDED_TEXT",
+    "BY_FACE",
+    "IMPORT_FORMATS",
+    "KINDS",
+    "LOADINGS",
+    "SEVERITIES",
+    "Any",
+    "Backend",
+    "By",
+    "Mapping",
+    "Mode",
+    "OnConflict",
+    "OnDuplicate",
+    "Path",
+    "Ref",
+    "ReviewDecision",
+    "Say",
+    "Sequence",
+    "StatsBy",
+    "Verdict",
+    "Writer",
+    "datetime",
     "timedelta",
 ]  # fmt: skip
 

@@ -161,6 +161,7 @@ _INDEXES = (
     "CREATE INDEX ON feedback(workspace, item)",
     "CREATE INDEX ON knowledge_files(workspace, item)",
     "CREATE INDEX ON knowledge_files(workspace, lower(name))",
+    "CREATE INDEX items_unreviewed ON items(workspace, n) WHERE vouched <> version",
     "CREATE INDEX ON audit(workspace, at)",
     "CREATE INDEX ON audit(workspace, item)",
 )
@@ -261,7 +262,7 @@ def _second(connection: Any, schema: str, partitions: int) -> None:
     found = connection.execute("SELECT count(*) FROM pg_inherits WHERE inhparent = 'items'::regclass").fetchone()
     _make_table(connection, "audit", *_TABLES["audit"], int(found[0]))
     for statement in _INDEXES:
-        if " ON audit(" in statement:
+        if " ON audit(" in statement or "items_unreviewed" in statement:
             connection.execute(statement)
     _separate_workspaces(connection, "audit")
     # Row-level security hides all workspaces from their owner, too.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.store.base import Mirror
 from ricordo.store.sql import damage
+from ricordo.store.sql.audit import Audit
 from ricordo.store.sql.changes import Changes
 from ricordo.store.sql.knowledge import KnowledgeRows
 from ricordo.store.sql.known_files import Files
@@ -42,6 +43,7 @@ class SharedStore:
         self.machines = Machines(opened.database)
         self.secrets = Secrets(opened.database)
         self.knowledge = KnowledgeRows(opened.database)
+        self.audit = Audit(opened.database)
 
     @property
     def language(self) -> str:

@@ -11,6 +11,7 @@ from ricordo.store.sql import items
 from ricordo.store.sql.batches import in_parts, marks
 from ricordo.store.sql.protocols import Connection, Database, Dialect
 from ricordo.store.sql.times import micros, moment, optional_moment
+from ricordo.values import provenance
 from ricordo.values.items import Item, Ref, first_words
 from ricordo.values.kinds import CHECKPOINT, REMEMBERED_KINDS, SESSION
 
@@ -22,6 +23,9 @@ _COLUMNS = (
     "i.drive, i.path, i.kind, i.category, i.title, i.thread, i.seq, i.metadata,"
     f" (SELECT substr(c.text, 1, {_LINE}) FROM chunks c WHERE c.item = i.n ORDER BY c.id DESC LIMIT 1)"
 )
+
+
+_PUT_AWAY_BY = "(SELECT a.provenance FROM audit a WHERE a.item = i.id ORDER BY a.id DESC LIMIT 1)"
 
 
 class Threads:
@@ -137,7 +141,7 @@ def _versions(
     condition, values = _where(connection.dialect, thread, kinds)
     at = f"CASE WHEN i.category='{SESSION}' AND i.kind='session' THEN i.created_at ELSE v.created_at END"
     rows = connection.rows(
-        f"SELECT {at}, v.number, {_COLUMNS} FROM versions v JOIN items i ON i.n = v.item"
+        f"SELECT {at}, v.number, {_COLUMNS}, v.provenance FROM versions v JOIN items i ON i.n = v.item"
         f" WHERE v.created_at >= ? AND i.state <> 'deleted' {condition}"
         f" AND NOT (i.category IS NOT DISTINCT FROM '{SESSION}' AND i.kind = 'session' AND v.number > 1)"
         " ORDER BY v.created_at DESC, v.item DESC, v.number DESC LIMIT ?",
@@ -153,7 +157,7 @@ def _put_away(
 ) -> list[Happening]:
     condition, values = _where(connection.dialect, thread, kinds)
     rows = connection.rows(
-        f"SELECT i.deleted_at, i.state, {_COLUMNS} FROM items i"
+        f"SELECT i.deleted_at, i.state, {_COLUMNS}, {_PUT_AWAY_BY} FROM items i"
         f" WHERE i.deleted_at IS NOT NULL AND i.deleted_at >= ? {condition} ORDER BY i.deleted_at DESC LIMIT ?",
         (after, *values, limit),
     )
@@ -171,7 +175,7 @@ def _what(version: int, kind: str, category: str | None, seq: int | None) -> str
 def _happening(at: int, what: str, version: int | None, row: tuple[Any, ...]) -> Happening:
     from ricordo.values.sessions import Happening
 
-    drive, path, kind, _, title, thread, seq, metadata, text = row
+    drive, path, kind, _, title, thread, seq, metadata, text, said = row
     metadata_fields = json.loads(metadata)
     opening = first_words(text or "") if kind in REMEMBERED_KINDS else " ".join((text or "").split())
     shown = title or opening or path.rpartition("/")[2]
@@ -186,4 +190,5 @@ def _happening(at: int, what: str, version: int | None, row: tuple[Any, ...]) ->
         str(metadata_fields.get("direction", "")) if kind == "session" else "",
         str(metadata_fields.get("role", "")) if kind == "session" else "",
         version,
+        by=provenance.read(said or "").short,
     )

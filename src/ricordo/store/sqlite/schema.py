@@ -317,6 +317,7 @@ CREATE TABLE audit(                -- changes that make no version
   version INTEGER NOT NULL,
   provenance TEXT NOT NULL
 ) STRICT;
+CREATE INDEX items_unreviewed ON items(n) WHERE vouched <> version;
 CREATE INDEX audit_at ON audit(at);
 CREATE INDEX audit_item ON audit(item);
 ALTER TABLE roots RENAME TO roots_before;

@@ -1,0 +1,151 @@
+"""Verbs about who said what: audit, and the review of what others wrote in the user's name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from ricordo import told_log
+from ricordo.engine.checks import check_choice
+from ricordo.engine.context import EngineContext
+from ricordo.errors import UsageError
+from ricordo.permissions import refuse_agents
+from ricordo.trust.level import told_versions
+from ricordo.values import provenance
+from ricordo.values.audit import AuditEntry, AuditReport, ReviewReport, Waiting
+from ricordo.verbs.declare import verb
+
+if TYPE_CHECKING:
+    from typing import Annotated
+
+    from ricordo.values.choices import ReviewDecision
+    from ricordo.verbs.declare import Say
+    from ricordo.verbs.parameters import NAME_TEXT, ItemName, ManyLimit, Since, Until
+
+DECISIONS = ("accept", "refuse")
+LONGEST_DIFF = 60
+
+
+class ReviewVerbs:
+    """Says who did what, and lets the user decide on what agents wrote over the user's words."""
+
+    def __init__(self, context: EngineContext) -> None:
+        self._context = context
+
+    @verb(
+        "admin",
+        "look after",
+        "Show who changed what, when, and through which door.",
+        answers="entries",
+        examples=("ricordo audit", "ricordo audit memory:/office", "ricordo audit --told --by claude --since 7d"),
+    )
+    def audit(
+        self,
+        ref: ItemName | None = None,
+        *,
+        since: Since | None = None,
+        until: Until | None = None,
+        by: Annotated[
+            str, Say("Only what this author, program, session, token, door or machine did.", longest=NAME_TEXT)
+        ] = "",
+        told: Annotated[bool, Say("What was found, opened and told, instead of what was changed.")] = False,
+        limit: ManyLimit = 50,
+    ) -> AuditReport:
+        """Each entry says what was done to which version, by a person, an agent, an import or a loader, through which
+        door and on which machine. Versions that were written before this was recorded say "unknown".
+        """
+        from ricordo.text.durations import moment_since
+
+        context = self._context
+        context.flush_use()
+        item = context.store.items.get_many([n])[n].id if (n := self._number(ref)) is not None else None
+        start = moment_since(since) if since is not None else None
+        end = moment_since(until) if until is not None else None
+        found = context.store.audit.entries(item=item, since=start, until=end, by=by, told=told, limit=limit + 1)
+        if told:
+            found = sorted((*found, *self._told_by_hooks(ref, start, end, by)), key=lambda one: one.at, reverse=True)
+        return AuditReport(tuple(found[:limit]), more=len(found) > limit)
+
+    def _told_by_hooks(
+        self, ref: ItemName | None, start: datetime | None, end: datetime | None, by: str
+    ) -> Iterator[AuditEntry]:
+        """What hooks told agents; only the refs of it are known."""
+        wanted = str(self._context.resolve(ref)) if ref is not None else None
+        for line in told_log.lines(start.timestamp() if start is not None else 0.0):
+            at, asker = datetime.fromtimestamp(line["at"], UTC), line.get("asker") or ""
+            if line["store"] != self._context.location or (end is not None and at >= end):
+                continue
+            for told in line["refs"]:
+                if wanted in (None, told) and by.lower() in asker.lower():
+                    yield AuditEntry(at, "told", told, 0, provenance.read(asker), line["event"])
+
+    def _number(self, ref: ItemName | None) -> int | None:
+        return self._context.number(ref) if ref is not None else None
+
+    @verb(
+        "admin",
+        "look after",
+        "Decide on what agents wrote over your own words.",
+        examples=("ricordo review", "ricordo review memory:/office accept", "ricordo review memory:/office refuse"),
+    )
+    def review(
+        self,
+        ref: ItemName | None = None,
+        decision: Annotated[ReviewDecision, Say("Take the newest version, or go back to yours.")] | None = None,
+    ) -> ReviewReport:
+        """Without a decision, lists what waits: versions of your items that somebody else wrote, and items by others
+        that every agent would get. Until you accept one, agents are told your own version. Refusing restores it; the
+        other version stays in the history.
+        """
+        decided = ""
+        if decision is not None:
+            check_choice("decision", decision, DECISIONS)
+            if ref is None:
+                raise UsageError("which item is meant?", hint="‹:review› lists what waits.")
+            decided = self._decide(ref, decision)
+            ref = None
+        n = self._number(ref)
+        waiting = [one for one in self._context.store.audit.waiting() if n is None or one == n]
+        found = (self._waiting(one) for one in waiting)
+        return ReviewReport(tuple(one for one in found if one is not None), decided)
+
+    def _waiting(self, n: int) -> Waiting | None:
+        """What waits in an item; None if it is a file or page that was read again, which is never the user's words."""
+        store = self._context.store
+        item = store.items.get(n)
+        ours, is_asked = told_versions(item)
+        if not is_asked:
+            return None
+        mine = store.items.get(n, version=ours) if ours is not None else None
+        is_always = "always" in (item.fields.loading, mine.fields.loading if mine is not None else None)
+        lines = difflib.unified_diff(
+            (mine.content if mine is not None else "").splitlines(),
+            item.content.splitlines(),
+            "yours",
+            "new",
+            lineterm="",
+        )
+        diff = "\n".join(list(lines)[:LONGEST_DIFF])
+        return Waiting(str(item.ref), item.title, item.version, item.provenance, ours, is_always, diff)
+
+    def _decide(self, ref: ItemName, decision: str) -> str:
+        refuse_agents("decide what counts as your words")
+        store = self._context.store
+        n = self._context.number(ref)
+        item = store.items.get(n)
+        if n not in store.audit.waiting():
+            raise UsageError(f"{item.ref} waits for no decision", hint="‹:review› lists what waits.")
+        if decision == "accept":
+            store.audit.decide(n, "accepted")
+            return f"{item.ref} version {item.version} counts as yours"
+        store.audit.decide(n, "refused")
+        ours = item.vouched
+        draft = store.items.draft(n, ours or item.version)
+        if ours is None:
+            draft = replace(draft, fields=draft.fields.with_changes({"loading": None}))
+        prepared = self._context.pipeline.prepare_draft(draft)
+        saved = store.changes.rewrite(n, prepared, durable=True, backlog=self._context.models.backlog())
+        return f"{saved.ref} is your version {ours} again" if ours else f"{saved.ref} is told only where it fits"

@@ -1,0 +1,52 @@
+"""What hooks told agents: one line for each answer, so that one can see which items were shown, and opened later.
+
+Only refs are kept, no text and no prompt. ``usage.log`` switches it off.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ricordo.config.files import state_home
+
+NAME = "hooks.shown"
+LONGEST_FILE = 500_000
+"""A longer file is renamed to ``hooks.shown.1``, in place of an older one."""
+
+
+def note(event: str, store: str, refs: Sequence[str], asker: str = "") -> None:
+    """Append an answer; a file that cannot be written must not fail the hook."""
+    with suppress(OSError):
+        path = state_home(os.environ) / NAME
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with suppress(FileNotFoundError):
+            if path.stat().st_size > LONGEST_FILE:
+                path.replace(path.with_name(f"{NAME}.1"))
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        line = {"at": int(time.time()), "event": event, "store": store, "refs": list(refs)}
+        line |= {"asker": asker} if asker else {}
+        with os.fdopen(handle, "ab") as file:
+            file.write(json.dumps(line).encode() + b"\n")
+
+
+def lines(since: float) -> Iterator[dict[str, Any]]:
+    """The answers since a time, in seconds."""
+    path: Path = state_home(os.environ) / NAME
+    for one in (path.with_name(f"{NAME}.1"), path):
+        try:
+            content = one.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        for text in content.splitlines():
+            try:
+                line = json.loads(text)
+                if line["at"] >= since and isinstance(line["refs"], list):
+                    yield line
+            except (ValueError, KeyError, TypeError):  # a line that was cut when the machine stopped
+                continue
