@@ -64,8 +64,8 @@ def test_a_file_is_loaded_and_its_origin_is_its_path(engine: Ricordo, tmp_path: 
     file = tmp_path / "keys.md"
     file.write_text("---\nsource: user\nloading: always\n---\nRotate the keys.")
     engine.add(file)
-    found = engine.get(file).provenance
-    assert (found.author, found.origin, engine.get(file).vouched) == (LOADER, str(file), None)
+    found = engine.get(str(file)).provenance
+    assert (found.author, found.origin, engine.get(str(file)).vouched) == (LOADER, str(file), None)
     assert "Rotate" not in told(engine)
 
 
