@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import cache
 
 from ricordo.errors import NotFound
-from ricordo.values.items import Fields
 from ricordo.values.provenance import AGENT, IMPORT, LOADER, PERSON, Provenance, stored
 
 _OF_REQUEST: ContextVar[Provenance | None] = ContextVar("ricordo_speaker", default=None)
@@ -39,17 +38,21 @@ def speaker() -> Provenance:
     return replace(found, name=name, machine=found.machine or str(this_machine()))
 
 
-def provenance_of(fields: Fields, origin: str = "") -> Provenance:
-    """Who writes a version with these fields now; ``origin`` is where a loader read its text.
-
-    A Python program may say that an agent wrote the text, which lowers trust, but nothing that would raise it.
-    """
+def author_now(origin: str = "") -> Provenance:
+    """Who writes a version now; ``origin`` is where a loader read its text."""
     found = speaker()
-    if origin:
-        return replace(found, author=IMPORT if found.author == IMPORT else LOADER, origin=origin)
-    if found.via == "python" and fields.source == AGENT:
-        return replace(found, author=AGENT, name=fields.source_adapter or "", via="adapter")
-    return found
+    if not origin:
+        return found
+    return replace(found, author=IMPORT if found.author == IMPORT else LOADER, origin=origin)
+
+
+@contextmanager
+def as_agent(name: str = "") -> Iterator[None]:
+    """Say that an agent speaks, through the adapter of its framework or a program that says so."""
+    found = speaker()
+    lowered = found if found.author == AGENT else replace(found, author=AGENT, name=name, via="adapter")
+    with speaking(lowered):
+        yield
 
 
 def on_branch(said: Provenance) -> Provenance:

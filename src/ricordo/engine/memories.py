@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -11,7 +12,7 @@ from ricordo.engine.context import EngineContext
 from ricordo.engine.following import follows
 from ricordo.engine.items import ItemVerbs
 from ricordo.errors import UsageError
-from ricordo.speaking import speaker
+from ricordo.speaking import as_agent, speaker
 from ricordo.values.choices import ON_DUPLICATE, OnDuplicate, Writer
 from ricordo.values.items import Ref, Saved
 from ricordo.values.kinds import KINDS
@@ -117,7 +118,8 @@ class MemoryVerbs:
         given = {**fields, "source": _writer(source)}
         memory = memory_of(text, kind, self._memory_ref(ref, kind), given, allow_secrets=allow_secrets)
         keeper = self._keeper()
-        saved = keeper.keep(memory, on_duplicate)
+        with _said_by(source):
+            saved = keeper.keep(memory, on_duplicate)
         if saved.status in ("created", "updated"):
             n = self._context.store.items.require(Ref.parse(saved.ref))
             for type_, target in targets:
@@ -208,7 +210,8 @@ class MemoryVerbs:
         kept = {name: value for name, value in old.fields.to_dict().items() if name not in ("mime_type", "is_textual")}
         given = {**kept, **fields, "source": _writer(source)}
         memory = memory_of(text, old.kind, None, given, allow_secrets=allow_secrets)
-        saved = replace(self._keeper().succeed(n, memory, "corrects"), reason=f"corrects {old.ref}")
+        with _said_by(source):
+            saved = replace(self._keeper().succeed(n, memory, "corrects"), reason=f"corrects {old.ref}")
         self._context.embed_after(AddReport((saved,)), wait, seconds=VECTOR_SECONDS)
         return saved
 
@@ -248,6 +251,11 @@ class MemoryVerbs:
                 raise UsageError("an empty name is not a ref", hint="Leave it out to get one made of the first words.")
             return Ref(drive_of(kind), f"/{name}")
         return self._context.resolve_new(ref) if ref is not None else None
+
+
+def _said_by(source: Writer) -> AbstractContextManager[None]:
+    """A caller may say that an agent wrote the text, which lowers trust, but nothing that would raise it."""
+    return as_agent() if source == "agent" else nullcontext()
 
 
 def _writer(source: Writer) -> Writer:

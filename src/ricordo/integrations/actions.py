@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ricordo.engine.lending import embed_soon
 from ricordo.errors import Error, MissingExtra
+from ricordo.speaking import as_agent
 from ricordo.trust.fence import as_json, one_line, quoted, told_text
 from ricordo.trust.level import is_outside
 from ricordo.values.hits import Hit
@@ -88,7 +89,8 @@ def actions(memory: Ricordo) -> tuple[Callable[..., str], ...]:
             text: What to keep.
             tags: Words to find it by.
         """
-        saved = memory.remember(text, source="agent", tags=tuple(tags or ()), wait=False)
+        with as_agent():
+            saved = memory.remember(text, source="agent", tags=tuple(tags or ()), wait=False)
         embed_soon(memory)
         if saved.status == "needs_decision":
             return f"nearly the same is known already, so nothing was saved: {quoted(saved.candidates[0].ref)}"

@@ -14,6 +14,7 @@ from typing import Any
 from ricordo.engine.lending import embed_soon
 from ricordo.errors import Error, NotFound, PathConflict
 from ricordo.integrations.actions import missing
+from ricordo.speaking import as_agent
 from ricordo.values.hits import Filters
 
 try:
@@ -108,6 +109,7 @@ class RicordoMemoryTool(BetaAbstractMemoryTool):
         self._save(path, "\n".join(lines), "overwrite")
         return f"The file {path} has been edited."
 
+    @as_agent("anthropic")
     def delete(self, command: Any) -> str:
         """Move a file, or a folder with everything in it, to the bin."""
         path = _checked(command.path)
@@ -119,6 +121,7 @@ class RicordoMemoryTool(BetaAbstractMemoryTool):
         self.memory.rm(*refs)
         return f"Successfully deleted {path}"
 
+    @as_agent("anthropic")
     def rename(self, command: Any) -> str:
         """Move a file or a folder; their history moves with them."""
         old, new = _checked(command.old_path), _checked(command.new_path)
@@ -133,6 +136,7 @@ class RicordoMemoryTool(BetaAbstractMemoryTool):
             self.memory.mv(_ref(path), _ref(new + path.removeprefix(old)), wait=False)
         return f"Successfully renamed {old} to {new}"
 
+    @as_agent("anthropic")
     def clear_all_memory(self) -> str:
         """Move everything below /memories to the bin."""
         refs = [_ref(path) for path in self._below(ROOT)]
@@ -163,6 +167,7 @@ class RicordoMemoryTool(BetaAbstractMemoryTool):
         if path == ROOT or self._below(path):
             raise _Problem(f"{path} is a directory")
 
+    @as_agent("anthropic")
     def _save(self, path: str, text: str, on_conflict: str) -> None:
         fields = {"title": path.rpartition("/")[2], "source": "agent", "tags": ("claude-memory",)}
         self.memory.save(_ref(path), text, kind="note", fields=fields, on_conflict=on_conflict, wait=False)

@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote
 from ricordo.engine.lending import embed_soon
 from ricordo.errors import NotFound
 from ricordo.integrations.actions import missing
+from ricordo.speaking import as_agent
 from ricordo.values.hits import Filters
 from ricordo.values.items import Item as Kept
 
@@ -79,6 +80,7 @@ class RicordoStore(BaseStore):
         except NotFound:
             return None
 
+    @as_agent("langgraph")
     def _put(self, op: PutOp) -> None:
         ref = _ref(op.namespace, str(op.key))
         if op.value is None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ricordo.engine.lending import embed_soon
 from ricordo.integrations.actions import facts_of, missing, passage_of
+from ricordo.speaking import as_agent
 from ricordo.values.hits import Filters
 
 try:
@@ -60,6 +61,7 @@ class RicordoMemoryBlock(BaseMemoryBlock[str]):
     async def _aput(self, messages: list[ChatMessage]) -> None:
         await asyncio.to_thread(self._keep, messages)
 
+    @as_agent("llama-index")
     def _keep(self, messages: list[ChatMessage]) -> None:
         from ricordo.values.items import Entry
 

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from ricordo.engine.lending import embed_soon
 from ricordo.errors import NotFound
 from ricordo.integrations.actions import actions, missing
+from ricordo.speaking import as_agent
 
 try:
     from agents import FunctionTool, function_tool
@@ -68,6 +69,7 @@ class RicordoSession(SessionABC):
             return []
         return list(found) if isinstance(found, list | tuple) else []
 
+    @as_agent("openai-agents")
     def _write(self, items: list[Any]) -> None:
         plain = json.loads(json.dumps(items, default=str))
         # The words are not indexed, because an agent that searches would find its own question first.

@@ -124,7 +124,7 @@ def _create(connection: Connection, item: PreparedItem, analyzer: Analyzer) -> t
 
 def _said(item: PreparedItem) -> Provenance:
     """Who writes it now; of what belongs to a branch, also on which."""
-    said = speaking.provenance_of(item.draft.fields, item.origin)
+    said = speaking.author_now(item.origin)
     return speaking.on_branch(said) if item.draft.kind in KNOWLEDGE_FOLDERS else said
 
 
