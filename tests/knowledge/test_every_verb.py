@@ -38,6 +38,7 @@ READING: dict[str, Verb] = {
     "place_of": lambda engine, folder: engine.place_of(NOTE),
     "retrievals": lambda engine, folder: engine.retrievals(ref=NOTE),
     "roots": lambda engine, folder: engine.roots(),
+    "machine": lambda engine, folder: engine.machine(),
     "recent": lambda engine, folder: engine.recent(),
     "route": lambda engine, folder: engine.route("rotate the keys"),
     "search": lambda engine, folder: engine.search("keys"),
