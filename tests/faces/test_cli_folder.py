@@ -120,6 +120,24 @@ def test_many_reasons_and_notes_are_counted_not_printed(house: Any) -> None:
     assert "30 skipped: already in the store" in house.run("add", "pictures").stderr
 
 
+def test_the_terminal_names_this_machine_and_says_what_is_on_others(
+    house: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.write("notes/a.md", "a zebra")
+    monkeypatch.setenv("RICORDO_STORE", str(house.folder / "shared.db"))
+    assert "laptop" in house.run("machine", "laptop").stdout
+    house.run("add", "notes")
+    monkeypatch.setenv("RICORDO_DATA_HOME", str(house.folder / "another home"))
+    assert "on laptop" in house.run("search", "zebra").stdout
+    assert "on laptop" in house.run("list").stdout
+    assert "on laptop" in house.run("roots").stdout
+    assert "1 file of the machine laptop left alone" in house.run("refresh", "--all").stderr
+    assert "machine laptop" in house.run("rm", "notes/a.md", code=2).stderr
+    assert house.json("roots", "move", "--from-machine", "laptop")["items"][0]["status"] == "moved"
+    assert "on laptop" not in house.run("list").stdout
+    assert [(one["files"], one["is_here"]) for one in house.json("machine")["machines"]] == [(1, True)]
+
+
 def test_roots_are_listed_left_and_relocated(house: Any) -> None:
     house.write("notes/a.md", "the plan")
     assert house.json("add", "notes", "--dry-run")["items"][0]["status"] == "would be added"
