@@ -70,7 +70,7 @@ def test_listing_tools_opens_no_store(tmp_path: Path) -> None:
         return len((await client.list_tools()).tools)
 
     assert talk(service, listed) == len(chosen(TOOLSETS))
-    assert len(chosen([name for name in TOOLSETS if name != "verbs"])) == 44
+    assert len(chosen([name for name in TOOLSETS if name != "verbs"])) == 45
     assert not (tmp_path / "store.db").exists()
 
 

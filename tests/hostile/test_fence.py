@@ -132,6 +132,16 @@ def test_a_context_tells_all_strings_inside_fences(engine: Ricordo) -> None:
     assert {"skill", "tool", "recent"} <= set(told)
 
 
+def test_gathered_evidence_is_inside_one_fence(engine: Ricordo) -> None:
+    told: set[str] = set()
+    for group in GROUPS[::8]:
+        found = engine.gather(group, budget=8000)
+        told |= check_text(found.text)
+        assert len(list(outer_lines(found.text))) <= 2
+        check_text(engine.context(group, budget=4000, gather=True, always=False).text)
+    assert told
+
+
 def test_every_string_as_a_skill_an_event_or_a_name_left_out_stands_in_a_fence() -> None:
     counter = token_counter()
     for at in range(0, len(STRINGS), 4):
@@ -178,7 +188,8 @@ def argument(tool: Tool, name: str, number: int) -> Any:
     text, group = STRINGS[number], group_of(number)
     ref = f"note:/{number}/{text}"
     values: dict[str, Any] = {
-        "query": f"{group} zebra", "task": f"{group} zebra", "pattern": "qz", "refs": [ref], "ref": ref, "id": ref,
+        "query": f"{group} zebra", "task": f"{group} zebra", "topic": f"{group} zebra", "pattern": "qz",
+        "refs": [ref], "ref": ref, "id": ref,
         "from_ref": ref, "source": ref, "target": f"note:/{number + 1}/{STRINGS[number + 1]}", "old": ref,
         "new": f"note:/{number + 1}/{STRINGS[number + 1]}", "to_ref": f"agent:/copy/{tool.name}",
         "new_ref": f"agent:/moved/{tool.name}", "text": f"{text} said {tool.name}", "content": f"{text} by {tool.name}",

@@ -26,6 +26,7 @@ READING: dict[str, Verb] = {
     "diff": lambda engine, folder: engine.diff(NOTE),
     "explain": lambda engine, folder: engine.explain("keys", NOTE),
     "export": lambda engine, folder: engine.export(folder / "all.jsonl"),
+    "gather": lambda engine, folder: engine.gather("keys"),
     "get": lambda engine, folder: engine.get(NOTE),
     "grep": lambda engine, folder: engine.grep("keys"),
     "history": lambda engine, folder: engine.history(NOTE),

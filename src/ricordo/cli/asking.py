@@ -16,7 +16,7 @@ from ricordo._version import __version__
 VERBS = frozenset(
     {
         "search", "explain", "semantic", "similar", "grep", "get", "list", "tree", "history", "diff", "links",
-        "suggest-links", "context", "timeline", "recent", "route", "skills", "sessions",
+        "suggest-links", "context", "gather", "timeline", "recent", "route", "skills", "sessions",
     }
 )  # fmt: skip
 """Verbs that only read, and whose time goes into starting: importing, opening the store, loading the model."""

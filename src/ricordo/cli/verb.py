@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ricordo.verbs.rows import VerbRow
 
-RANKED_BY_SETTING = frozenset({"context", "route", "tools find", "eval"})
+RANKED_BY_SETTING = frozenset({"context", "gather", "route", "tools find", "eval"})
 """Verbs that rank with the profile of the settings, which ``--profile`` stands for, and take none of their own."""
 BY_MEANING = frozenset({"semantic", "similar", "suggest-links"})
 """The verbs that rank by likeness alone, whatever the profile."""

@@ -131,6 +131,7 @@ SHOWN: dict[str, str] = {
     "link": "present_items.show_link",
     "links": "present_items.show_links",
     "context": "present_context.show_context",
+    "gather": "present_context.show_gathered",
     "sessions show": "present_sessions.show_session",
     "timeline": "present_sessions.show_timeline",
     "recent": "present_sessions.show_timeline",

@@ -3,7 +3,8 @@
 1. Items that every agent gets, whole, the most important first. If they do not fit, the last is cut, with a warning.
 2. A part of the rest for skills and tools, as one line each, and for what happened lately, if asked for.
 3. Up to half of what is left for items that are loaded when they share words with the task.
-4. The best passages for the task, while they fit, several short ones rather than one long.
+4. The best passages for the task, while they fit, several short ones rather than one long; or, if asked for, all
+   evidence on it in order of time (``gather``).
 5. Items that did not fit are named, if there is room for their names.
 
 The same material always gives the same text. The engine finds the material.
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ricordo.context.build_passages import ContextPassage, ShownTexts, merged, strong
+from ricordo.context.gather import Gatherer
 from ricordo.context.tokens import Tokens
 from ricordo.frozen import frozen
 from ricordo.models.base import TokenCounter
@@ -43,6 +45,7 @@ HEADINGS = {
     "always": "## Always",
     "contextual": "## Notes for tasks like this",
     "passage": "## From memory",
+    "gathered": "## From memory, in order of time",
     "skill": f"## Skills that may help {HOW_TO_READ['skill'][0]}",
     "tool": "## Tools of other servers that may help, by call_tool or: ricordo tools call NAME",
     "recent": "## Lately",
@@ -66,6 +69,7 @@ class Material:
     always: Sequence[Item] = ()
     contextual: Sequence[ContextPassage] = ()
     passages: Sequence[ContextPassage] = ()
+    gathered: Sequence[ContextPassage] = ()
     skills: Sequence[Skill] = ()
     tools: Sequence[ToolEntry] = ()
     events: Sequence[Event] = ()
@@ -96,6 +100,7 @@ class Builder:
     def __init__(self, material: Material, budget: int, counter: TokenCounter) -> None:
         self.material = material
         self.budget = budget
+        self.counter = counter
         self.tokens = Tokens(counter)
         self.room = budget
         self.shown_texts = ShownTexts()
@@ -115,6 +120,7 @@ class Builder:
         self._lines("recent", self._event_lines(), min(MOST_FOR_EVENTS, self.room // EVENTS_SHARE))
         self._passages("contextual", self.material.contextual, self.room // 2)
         self._passages("passage", strong(self.material.passages), self.room)
+        self._gathered()
         return self._report()
 
     def _always(self, note: int) -> None:
@@ -224,6 +230,24 @@ class Builder:
                 cut=(one.ref, one.first) in cut,
             )  # fmt: skip
             self._add(name, self._passage_block(one), part)
+
+    def _gathered(self) -> None:
+        """The evidence in order of time, as one block with a part for each piece."""
+        known = [one for one in self.material.gathered if self.shown_texts.same_as(one.text) is None]
+        room = self.room - self._heading("gathered")
+        found = Gatherer(known, room, self.counter).gather("")
+        if not found.pieces:
+            return
+        text = joined(found.text)
+        self.room -= self._cost("gathered", text)
+        section = self.sections["gathered"]
+        section.blocks.append(text)
+        section.parts += [
+            ContextPart(
+                "gathered", one.ref, one.title, one.lines, self.tokens.of(one.text), one.score, fenced=True, cut=one.cut
+            )
+            for one in found.pieces
+        ]
 
     def _passage_block(self, one: ContextPassage) -> Told:
         fields = one.item.fields

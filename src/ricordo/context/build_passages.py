@@ -42,6 +42,8 @@ class ContextPassage:
     first: int = 0
     last: int = 0
     place: str = ""
+    snippet: str = ""
+    """The part of the text that matched, on one line, where the search made one."""
 
     @property
     def outside(self) -> bool:
@@ -103,7 +105,7 @@ def _passages(item: Item, hit: Hit, found: Mapping[int, PassageText]) -> Iterabl
             where = ", ".join(
                 filter(None, (part.place, "saved on a branch that is not merged" if hit.unmerged else ""))
             )
-            yield ContextPassage(item, hit.ref, text, passage.lines, value, at, at, where)
+            yield ContextPassage(item, hit.ref, text, passage.lines, value, at, at, where, clean(part.text))
 
 
 def strong(passages: Sequence[ContextPassage], weak: float = WEAK) -> list[ContextPassage]:

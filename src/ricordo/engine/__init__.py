@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ricordo.engine.adding import AddVerbs
     from ricordo.engine.agents import AgentVerbs
     from ricordo.engine.finding import FindVerbs
+    from ricordo.engine.gathering import GatherVerbs
     from ricordo.engine.health import HealthVerbs
     from ricordo.engine.items import ItemVerbs
     from ricordo.engine.knowledge import KnowledgeVerbs
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 
     class _Verbs(
         FindVerbs, ReadVerbs, ItemVerbs, RemoveVerbs, MemoryVerbs, RootVerbs, AddVerbs, KnowledgeVerbs, LinkVerbs,
-        UseVerbs, SessionVerbs, AgentVerbs, SkillVerbs, VectorVerbs, HealthVerbs, ModelVerbs, MoveVerbs, MigrateVerbs,
-        ReviewVerbs,
+        UseVerbs, SessionVerbs, AgentVerbs, GatherVerbs, SkillVerbs, VectorVerbs, HealthVerbs, ModelVerbs, MoveVerbs,
+        MigrateVerbs, ReviewVerbs,
     ):  # fmt: skip
         """What editors and type checkers see: the verbs of all parts, with their signatures."""
 else:

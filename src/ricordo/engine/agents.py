@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ricordo import registry
 from ricordo.engine.context import EngineContext
 from ricordo.engine.finding import FindVerbs
+from ricordo.engine.gathering import GatherVerbs
 from ricordo.engine.sessions import SessionVerbs
 from ricordo.engine.skills import SKILLS, SkillVerbs, any_item
 from ricordo.errors import UsageError
@@ -46,11 +47,19 @@ UNREVIEWED = "every agent gets it once you agree: ricordo review"
 class AgentVerbs:
     """Puts together what an agent should know; what it shows is not counted as use."""
 
-    def __init__(self, context: EngineContext, finding: FindVerbs, sessions: SessionVerbs, skills: SkillVerbs) -> None:
+    def __init__(
+        self,
+        context: EngineContext,
+        finding: FindVerbs,
+        sessions: SessionVerbs,
+        skills: SkillVerbs,
+        gathering: GatherVerbs,
+    ) -> None:
         self._context = context
         self._finding = finding
         self._sessions = sessions
         self._skills = skills
+        self._gathering = gathering
 
     @verb(
         "read",
@@ -59,6 +68,7 @@ class AgentVerbs:
         examples=(
             "ricordo context fix the login timeout --budget 1500",
             "ricordo context write the release notes --recent --json",
+            "ricordo context what happened with the login --gather",
             "ricordo context - --no-skills < task.txt",
         ),
     )
@@ -72,6 +82,9 @@ class AgentVerbs:
             int, Say("The most tokens to spend, labels included.", 1, most=100_000, shown="TOKENS")
         ] = 2000,
         recent: Annotated[bool, Say("Also tell what happened lately, or not (default).")] = False,
+        gather: Annotated[
+            bool, Say("Tell all that is known about it in order of time, not only the best passages.")
+        ] = False,
         skills: Annotated[bool, Say("Also name the skills that fit (default), or not.")] = True,
         always: Annotated[bool, Say("Also tell what every agent gets (default), or not.")] = True,
         session: Annotated[
@@ -107,7 +120,8 @@ class AgentVerbs:
             contextual=[one for one in self._contextual(task, stores, left_out) if one.ref not in known]
             if asks
             else (),
-            passages=self._for_task(task, stores, known, echoes, warnings, left_out) if asks else (),
+            passages=self._for_task(task, stores, known, echoes, warnings, left_out) if asks and not gather else (),
+            gathered=self._gathering.evidence(task, stores, warnings, session=session) if asks and gather else (),
             skills=offered,
             tools=self._tools(task) if asks and skills else (),
             events=events,

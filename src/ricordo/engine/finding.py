@@ -94,6 +94,7 @@ class FindVerbs:
         rerank: Rerank | None = None,
         memories: WithMemories = False,
         sessions: SessionsWithRest = False,
+        turns: Annotated[bool, Say("Let each turn of a session be a hit of its own.", not_on=BY_FACE)] = False,
         opens: Annotated[bool, Say("Count being found as being opened.", not_on=BY_FACE)] = False,
         tool: Annotated[str, Say("The name under which the query is logged.", not_on=BY_FACE)] = "search",
         snippets: Annotated[bool, Say("Make the snippets of the hits.", not_on=BY_FACE)] = True,
@@ -121,7 +122,7 @@ class FindVerbs:
             min_score=settings.min_score if min_score is None else min_score, lexical=lexical, vectors=vectors,
             weights=weights or {}, explain=explain or mode == "full", literal=literal,
             backend=backend or settings.backend, diverse=diverse, rerank=rerank, memories=memories, sessions=sessions,
-            snippets=snippets, respell=respell,
+            turns=turns, snippets=snippets, respell=respell,
         )  # fmt: skip
         return self._tracked(self._context.tiers.federation.search(request), query, tool, track, opens=opens)
 

@@ -16,6 +16,7 @@ from ricordo.engine.adding import AddVerbs
 from ricordo.engine.agents import AgentVerbs
 from ricordo.engine.context import EngineContext, open_or_error
 from ricordo.engine.finding import FindVerbs
+from ricordo.engine.gathering import GatherVerbs
 from ricordo.engine.health import HealthVerbs
 from ricordo.engine.items import ItemVerbs
 from ricordo.engine.knowledge import KnowledgeVerbs
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
 
 PARTS: tuple[type, ...] = (
     FindVerbs, ReadVerbs, ItemVerbs, RootVerbs, RemoveVerbs, SessionVerbs, MemoryVerbs, AddVerbs, KnowledgeVerbs,
-    LinkVerbs, UseVerbs, AgentVerbs, SkillVerbs, VectorVerbs, HealthVerbs, ModelVerbs, MoveVerbs, MigrateVerbs,
-    ReviewVerbs,
+    LinkVerbs, UseVerbs, AgentVerbs, GatherVerbs, SkillVerbs, VectorVerbs, HealthVerbs, ModelVerbs, MoveVerbs,
+    MigrateVerbs, ReviewVerbs,
 )  # fmt: skip
 """The classes whose methods are the verbs of an engine."""
 
@@ -63,14 +64,15 @@ class OpenEngine:
         finding, reading, items, roots = FindVerbs(context), ReadVerbs(context), ItemVerbs(context), RootVerbs(context)
         removing, sessions = RemoveVerbs(context, items), SessionVerbs(context, finding)
         skills = SkillVerbs(context, finding, reading)
+        gathering = GatherVerbs(context, finding, skills)
         parts = (
-            finding, reading, items, roots, removing, sessions, skills,
+            finding, reading, items, roots, removing, sessions, skills, gathering,
             MemoryVerbs(context, items),
             AddVerbs(context, roots, self._ask_tools_again),
             KnowledgeVerbs(context),
             LinkVerbs(context),
             UseVerbs(context),
-            AgentVerbs(context, finding, sessions, skills),
+            AgentVerbs(context, finding, sessions, skills, gathering),
             VectorVerbs(context),
             HealthVerbs(context, removing.restore_here),
             ModelVerbs(context),

@@ -110,8 +110,8 @@ def get(
     sources=strings("Files, folders or URLs."),
     text=string("Or a text, kept at ref."),
     ref=string("Such as agent:/plan."),
-    title=string("Title for them."),
-    tags=strings("Tags for them."),
+    title=string(""),
+    tags=strings(""),
     on_conflict=choice(ON_CONFLICT, "What to do if the ref exists."),
 )
 def add(
@@ -154,7 +154,7 @@ def add(
     output=OBJECT,
     text=string("One thought, clear without this conversation."),
     kind=string("memory (default), note, entity, resource, entry, article", known=REMEMBERED),
-    title=string("A short title."),
+    title=string(""),
     tags=strings("Words to filter by."),
     importance=integer("1 to 5.", minimum=1, maximum=5),
     corrects=string("The ref of a wrong item: this takes its place."),
@@ -197,14 +197,14 @@ def forget(engine: Ricordo, refs: Sequence[str]) -> dict[str, Any]:
     task=string("What you are about to do."),
     budget=integer("In tokens, default 2000.", minimum=50, maximum=100_000),
     recent=boolean("Also what happened lately."),
+    gather=boolean("All evidence, oldest first: what happened, in which order, summaries."),
 )
-def context(engine: Ricordo, task: str, budget: int = 2000, recent: bool = False) -> dict[str, Any]:
-    """What to know before a task: permanent rules, the best passages with refs, skills."""
-    from ricordo.values.context import HOW_TO_READ
-
-    plain = engine.context(task, budget=budget, recent=recent).to_dict()
-    for command, by_tool in HOW_TO_READ.values():
-        plain["text"] = plain["text"].replace(command, by_tool)
+def context(
+    engine: Ricordo, task: str, budget: int = 2000, recent: bool = False, gather: bool = False
+) -> dict[str, Any]:
+    """What to know before a task: rules, the best passages with refs, skills."""
+    plain = engine.context(task, budget=budget, recent=recent, gather=gather).to_dict()
+    plain["text"] = shapes.for_tools(plain["text"])
     kept = ("text", "tokens", "budget")
     return {name: plain[name] for name in kept} | shapes.without_empty(
         {name: plain.get(name) for name in ("left_out", "warnings")}

@@ -10,6 +10,7 @@ from ricordo.mcp_server.tool import READS, Tool, answer
 
 if TYPE_CHECKING:
     from ricordo.engine import Ricordo
+    from ricordo.values.context import Gathered
     from ricordo.values.sessions import Routes, Timeline
 
 
@@ -24,7 +25,28 @@ def _routes(engine: Ricordo, found: Routes) -> dict[str, Any]:
     return {"routes": rows} | shapes.without_empty({"notes": plain["notes"]})
 
 
+def _gathered(engine: Ricordo, found: Gathered) -> dict[str, Any]:
+    facts = {"text": shapes.for_tools(found.text), "tokens": found.tokens, "budget": found.budget}
+    return facts | shapes.without_empty({"more": found.more or None, "warnings": list(found.warnings)})
+
+
 TOOLS: tuple[Tool, ...] = (
+    mapped(
+        "gather",
+        "gather",
+        "All evidence on a topic from memories, documents and sessions, oldest first, each piece once, with days and"
+        " refs: for what happened, in which order, and summaries. For one fact, use search.",
+        {
+            "topic": Arg("topic", "What it is about."),
+            "budget": Arg("budget", "In tokens, default 2000.", high=100_000),
+            "since": Arg("since", "How far back: a span such as 7d, or a day such as 2026-01-31."),
+            "until": Arg("until", "Until when: a span such as 7d, or a day."),
+            "kind": Arg("kinds", "Only this kind of item.", one=True, known=True),
+        },
+        effects=READS,
+        output=answer("text", text="string"),
+        shows=_gathered,
+    ),
     mapped(
         "timeline",
         "timeline",

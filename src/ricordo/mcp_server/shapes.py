@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ricordo.errors import Error, NotFound, UsageError, from_dict
+from ricordo.values.context import HOW_TO_READ
 from ricordo.values.hits import Filters, Hit
 from ricordo.values.items import Item, Ref, Saved, TreeNode
 from ricordo.values.reports import AddReport
@@ -35,6 +36,13 @@ def short(text: str, most: int = SNIPPET) -> str:
     """A text on one line, cut at a space if it is too long."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1].rsplit(' ', 1)[0]}…"
+
+
+def for_tools(text: str) -> str:
+    """A text for agents that names commands, with the tools in their place."""
+    for command, by_tool in HOW_TO_READ.values():
+        text = text.replace(command, by_tool)
+    return text
 
 
 def hit_row(hit: Hit, *, tiered: bool = False) -> dict[str, Any]:

@@ -276,7 +276,8 @@ class Searcher:
         last = request.offset + request.limit
         looked_again = self._looked_again(placed, ranking.pool, reader, request, text)
         ranked: Iterator[Ranked] = (entry for entry in looked_again if entry.score >= floor)
-        if profile.sessions_last and text and not is_about_turns(filters) and _holds_turns(ranking.pool):
+        each = request.turns or is_about_turns(filters)
+        if profile.sessions_last and text and not each and _holds_turns(ranking.pool):
             places = SessionPlaces(self.analyzer, text, with_sources=not self.puts_sessions_last(request))
             settled = places.settled(list(ranked), reader, DIVERSE_WINDOW if request.diverse else last)
             ranked = (entry for entry in settled if entry.score >= floor)

@@ -61,6 +61,8 @@ class Request:
     memories: bool = False
     sessions: bool = False
     """Whether sessions are ranked with everything else, and not after the sources that fit."""
+    turns: bool = False
+    """Whether each turn of a session is a hit of its own, ranked with everything else."""
     snippets: bool = True
     """Off where the passages are read anyway: choosing the words to show takes as long as finding them."""
     respell: bool = True

@@ -60,7 +60,7 @@ def is_about_the_past(text: str) -> bool:
 def rank_with_sources(request: Request, filters: Filters, text: str) -> bool:
     """Whether a search asks for sessions, in words or by its filters."""
     asked = filters.kinds == (SESSION,) or filters.drives == (SESSION,)
-    return request.sessions or asked or is_about_the_past(text)
+    return request.sessions or request.turns or asked or is_about_the_past(text)
 
 
 def is_about_turns(filters: Filters) -> bool:
